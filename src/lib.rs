@@ -11,8 +11,8 @@
 //! - [`process`] is this process as a node: its identity, stores, bounds, and what it knows.
 //! - [`reconciler`] puts things right after a fault.
 //! - [`allocator`] takes numbers.
-//! - [`gauges`] looks at them all, [`import`] reads what other systems have issued, on its way into
-//!   the ledger.
+//! - [`archive`] moves old rows to files, [`gauges`] looks at them all, [`import`] reads what other
+//!   systems have issued, on its way into the ledger.
 //! - [`config`] reads the settings and [`service`] builds the whole from them.
 //! - [`http`] and [`cli`] are the doors.
 

@@ -66,6 +66,13 @@ pub async fn documents(url: &str, connections: usize, count: u64) -> Seen {
     run(url, connections, "doc", headers(None), next, Some(count), stop).await
 }
 
+/// The same from one connection, of documents that begin with `name`.
+pub async fn run_of(url: &str, name: &'static str, count: u64) -> Seen {
+    let next = Arc::new(AtomicU64::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
+    run(url, 1, name, headers(None), next, Some(count), stop).await
+}
+
 /// What each request says of its caller.
 fn headers(token: Option<&str>) -> HeaderMap {
     let value = |token| HeaderValue::try_from(format!("Bearer {token}")).expect("a token");

@@ -278,6 +278,29 @@ impl Catalog {
         Ok(found)
     }
 
+    /// The archive files that hold a value which a series renders as this number.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    ///
+    /// # Panics
+    /// Never: reading a number does not panic.
+    pub async fn find_archived(
+        self: &Arc<Self>,
+        ledger: &SharedLedger,
+        number: &str,
+    ) -> Result<Vec<String>, LedgerError> {
+        let (catalog, text) = (Arc::clone(self), number.to_owned());
+        let probing = tokio::task::spawn_blocking(move || catalog.probes(&text));
+        let mut files = Vec::new();
+        for Probe { series_id, serial, key, value } in probing.await.expect("no panic") {
+            let Some(counter) = ledger.counter(series_id, &serial, &key).await? else { continue };
+            let note = ledger.archived_value(counter.counter_id, value).await?;
+            files.extend(note.map(|note| note.file));
+        }
+        Ok(files)
+    }
+
     /// The counters that a number may have come from.
     fn probes(&self, number: &str) -> Vec<Probe> {
         let of_series = |served: &Arc<ServedSeries>| {

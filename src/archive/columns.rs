@@ -109,83 +109,47 @@ fn bytes(row: &ArchivedRow) -> [Option<&[u8]>; BYTES.len()] {
     ]
 }
 
-/// A row of what the columns hold at one place; `None` where a text is none.
+/// A row of what the columns hold at one place, in their order; `None` where a text is none.
 fn row_of(longs: [i64; LONGS], bytes: [Option<ByteArray>; BYTES.len()]) -> Option<ArchivedRow> {
-    let [
-        batch_id,
-        counter_id,
-        first,
-        last,
-        step,
-        series_id,
-        version,
-        issued_at_us,
-        retry_count,
-        partition_id,
-        epoch,
-        journaled_at_us,
-    ] = longs;
-    let [
-        number,
-        scope,
-        mask,
-        outline,
-        rest,
-        context,
-        document_id,
-        idempotency_key,
-        project,
-        ip_address,
-        type_code,
-        document_date,
-        user_id,
-        path,
-        series,
-        serial,
-        counter_key,
-        allocation_id,
-        node_id,
-        digest,
-    ] = bytes;
-    let some = |bytes: ByteArray| String::from_utf8(bytes.data().to_vec()).ok();
-    let text = |bytes: Option<ByteArray>| match bytes {
-        None => Some(None),
-        Some(bytes) => some(bytes).map(Some),
+    let mut bytes = bytes.into_iter();
+    let mut blob = || bytes.next().flatten().map(|bytes| bytes.data().to_vec());
+    let read = |text: Option<Vec<u8>>| text.map(String::from_utf8).transpose().ok();
+    let row = ArchivedRow {
+        batch_id: longs[0],
+        counter_id: longs[1],
+        first: longs[2],
+        last: longs[3],
+        step: longs[4],
+        series_id: longs[5],
+        version: longs[6],
+        issued_at_us: longs[7],
+        retry_count: longs[8],
+        partition_id: longs[9],
+        epoch: longs[10],
+        journaled_at_us: longs[11],
+        // In the order of the columns, too.
+        number: read(blob())?,
+        scope: read(blob())?,
+        mask: read(blob())?,
+        outline: read(blob())?,
+        rest: read(blob())?,
+        context: read(blob())?,
+        document_id: read(blob())?,
+        idempotency_key: read(blob())?,
+        project: read(blob())?,
+        ip_address: read(blob())?,
+        type_code: read(blob())??,
+        document_date: read(blob())??,
+        user_id: read(blob())??,
+        path: read(blob())??,
+        series: read(blob())??,
+        serial: read(blob())??,
+        counter_key: read(blob())??,
+        allocation_id: blob()?,
+        node_id: blob()?,
+        digest: blob(),
     };
-    Some(ArchivedRow {
-        batch_id,
-        counter_id,
-        first,
-        last,
-        step,
-        series_id,
-        version,
-        issued_at_us,
-        retry_count,
-        partition_id,
-        epoch,
-        journaled_at_us,
-        number: text(number)?,
-        scope: text(scope)?,
-        mask: text(mask)?,
-        outline: text(outline)?,
-        rest: text(rest)?,
-        context: text(context)?,
-        document_id: text(document_id)?,
-        idempotency_key: text(idempotency_key)?,
-        project: text(project)?,
-        ip_address: text(ip_address)?,
-        type_code: some(type_code?)?,
-        document_date: some(document_date?)?,
-        user_id: some(user_id?)?,
-        path: some(path?)?,
-        series: some(series?)?,
-        serial: some(serial?)?,
-        counter_key: some(counter_key?)?,
-        allocation_id: allocation_id?.data().to_vec(),
-        node_id: node_id?.data().to_vec(),
-        digest: digest.map(|bytes| bytes.data().to_vec()),
-    })
+    Some(row)
 }
 
 /// A file that rows are written to, group by group.

@@ -1,5 +1,5 @@
-//! The folder of an archive: its lock, its files, and what is left over in it. Gives a file its name
-//! only once the ledger knows it; removes nothing that has one.
+//! The folder of an archive: its lock, its files, and what is left over in it. Gives a file its
+//! name only once the ledger knows it; removes nothing that has one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};

@@ -1,13 +1,13 @@
-//! Old rows of the journal in files that other programs read, and the way there: written, read back,
-//! noted in the ledger, and only then do segments take the place of the rows. Ended at any moment,
-//! it has lost nothing: a row is in the ledger, or in a file that the ledger names.
+//! Old rows of the journal in files that other programs read, and the way there: written, read
+//! back, noted in the ledger, and only then do segments take the place of the rows. Ended at any
+//! moment, it has lost nothing: a row is in the ledger, or in a file that the ledger names.
 //!
 //! ```text
-//!   rows ──▶ file.partial ──▶ read back ──▶ noted in the ledger ──▶ file, manifest ──▶ segments ──▶ ended
-//!            goes away where it ends here       ╰── goes on from here when it is begun again ──╯
+//!   rows ──▶ file.partial ──▶ read back ──▶ noted ──▶ file, manifest ──▶ segments ──▶ ended
+//!            goes away where it ends here   ╰─ is gone on with by whoever archives next ─╯
 //! ```
 //!
-//! Decides nothing about numbers, and never removes a row itself: `ledger/src/statements/archive.rs`
+//! Decides nothing about numbers, and removes no row itself: `ledger/src/statements/archiving.rs`
 //! does, after it compared it with the file. Deletes no file that the ledger names.
 
 mod columns;

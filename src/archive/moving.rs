@@ -1,5 +1,5 @@
-//! Moves old rows of the journal to files: a file at a time, then segments in the place of its rows,
-//! some at a time. Goes on where one that was ended stopped.
+//! Moves old rows of the journal to files: a file at a time, then segments in the place of its
+//! rows, some at a time. Goes on where one that was ended stopped.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ pub struct Moved {
     pub rows: u64,
 }
 
-/// Moves all that may move. Ends by itself, and may be ended at any moment: what it began is gone on
-/// with by the next.
+/// Moves all that may move. Ends by itself, and may be ended at any moment: what it began is gone
+/// on with by the next.
 ///
 /// # Errors
 /// A ledger or a folder that fails, a file that is not what the ledger says, another archiver.

@@ -68,8 +68,8 @@ impl Making {
     }
 }
 
-/// Writes the next rows to a file of the folder, and has the ledger note it; nothing where there are
-/// none. Whatever fails leaves no file.
+/// Writes the next rows to a file of the folder, and has the ledger note it; nothing where there
+/// are none. Whatever fails leaves no file.
 pub(super) async fn write(
     ledger: &SharedLedger,
     folder: &Folder,

@@ -56,12 +56,12 @@ fn place_of(table: Bindable, id: i64) -> Place {
     }
 }
 
-/// Compares everything. `archive` gives the rows of archive files; without them, no more rows may be
-/// missing than segments stand for.
+/// Compares everything. `archive` gives the rows of archive files; without them, no more rows may
+/// be missing than segments stand for.
 ///
 /// # Errors
-/// An archive that cannot be read; a ledger that cannot be reached; a kept line that is none. What is not as it was is in the
-/// report.
+/// An archive that cannot be read; a ledger that cannot be reached; a kept line that is none. What
+/// is not as it was is in the report.
 pub async fn verify(
     ledger: &SharedLedger,
     trust: &Trust,

@@ -26,8 +26,7 @@ const FILE_ROWS: u64 = 10_000_000;
 const EXAMPLES: &str = "Examples:
   numerator archive --before 2024-01-01 --to /srv/numerator/archive
   numerator archive list
-  numerator archive delete journal-0190d1c5a6b77c3f8d2e4f5a6b7c8d9e.parquet \\
-      --from /srv/numerator/archive --reason \"kept for eight years, as the law asks\"";
+  numerator archive delete FILE.parquet --from /srv/archive --reason 'eight years old'";
 
 /// What to move, or what else to do.
 #[derive(Clone, Debug, Args)]
@@ -55,14 +54,14 @@ pub struct ArchiveArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum ArchiveCommand {
     /// List the files that the ledger knows
-    List(ListArgs),
+    List(ArchiveListArgs),
     /// Note that a file is deleted, once it may be, and delete it
     Delete(DeleteArgs),
 }
 
 /// How to list.
 #[derive(Clone, Debug, Args)]
-pub struct ListArgs {
+pub struct ArchiveListArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -201,7 +200,7 @@ impl<'a> FileRow<'a> {
     }
 }
 
-async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
+async fn list(settings: &Settings, args: &ArchiveListArgs) -> anyhow::Result<()> {
     let ledger = open_ledger(settings).await?;
     let files = all_files(&ledger).await?;
     let rows: Vec<FileRow<'_>> = files.iter().map(FileRow::of).collect();

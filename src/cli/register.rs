@@ -8,8 +8,8 @@ use clap::builder::PossibleValuesParser;
 use super::session::{open_ledger, open_ledger_and_catalog, refusal};
 use crate::allocator::Catalog;
 use crate::config::Settings;
-use crate::http::{FoundRow, NumberQuery, Problem, Slug, look_up, next_of};
-use crate::ledger::{Archived, JournalFilter, Position, SharedLedger};
+use crate::http::{FoundRow, NumberQuery, Problem, Slug, archived_in, look_up, next_of};
+use crate::ledger::{JournalFilter, Position, SharedLedger};
 
 /// What to look for; all that is given must match.
 #[derive(Clone, Debug, Args)]
@@ -150,7 +150,7 @@ impl Register {
         });
         let rows: Vec<FoundRow> = reading.await??;
         if rows.is_empty() && self.filter.after.is_none() {
-            say_where_archived(&self.ledger, &self.filter).await?;
+            say_where_archived(&self.ledger, self.catalog.as_ref(), &self.filter).await?;
         }
         if let (Some(number), true) = (&self.filter.number, rows.is_empty()) {
             let detail =
@@ -166,19 +166,13 @@ impl Register {
 }
 
 /// Says which archive files have what was looked for and the journal does not have.
-async fn say_where_archived(ledger: &SharedLedger, filter: &JournalFilter) -> anyhow::Result<()> {
-    for (what, found) in
-        [("the number", &filter.number), ("numbers of the document", &filter.document_id)]
-    {
-        let Some(text) = found else { continue };
-        let files = if what == "the number" {
-            ledger.archived_number(text).await?
-        } else {
-            ledger.archived_document(text).await?
-        };
-        for Archived { file, .. } in files {
-            super::say(format_args!("{what} {text:?}: in the archive, file {file}"));
-        }
+async fn say_where_archived(
+    ledger: &SharedLedger,
+    catalog: Option<&Arc<Catalog>>,
+    filter: &JournalFilter,
+) -> anyhow::Result<()> {
+    for file in archived_in(ledger, catalog, filter).await? {
+        super::say(format_args!("in the archive, file {file}: numerator find --archive DIR"));
     }
     Ok(())
 }

@@ -58,6 +58,7 @@ fn the_examples_of_each_help_are_lines_that_the_command_takes() {
     seen.sort_unstable();
     let first = [
         "apply",
+        "archive",
         "check",
         "checkpoints",
         "counters",

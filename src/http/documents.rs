@@ -9,11 +9,12 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::body::QueryOf;
+use super::lookups::archived_in;
 use super::numbers::NumberRow;
 use super::order;
 use super::problem::{Problem, ProblemBody};
 use super::revisions::with_revisions;
-use crate::ledger::{LedgerError, Position, ValueOf};
+use crate::ledger::{JournalFilter, LedgerError, Position, ValueOf};
 
 /// Numbers of a page, at most and where the caller sets no limit.
 const PAGE_MAX: u32 = 100;
@@ -72,6 +73,9 @@ pub(super) struct DocumentNumbers<'a> {
     /// What to send as `after` for the next page, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// Archive files that have numbers of the document, where the journal has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    archived_in: Vec<String>,
 }
 
 /// Lists the numbers of a document. A document that the journal has not heard of has none.
@@ -107,8 +111,15 @@ pub(super) async fn list_document_numbers(
         Ok::<_, LedgerError>((with_revisions(&ledger, rows).await?, next))
     })
     .await?;
+    let archived_in = if rows.is_empty() && after.is_none() {
+        let ledger = app.service.ledger.clone();
+        let asked = JournalFilter { document_id: Some(document_id.clone()), ..Default::default() };
+        super::finish(async move { archived_in(&ledger, None, &asked).await }).await?
+    } else {
+        Vec::new()
+    };
     let (document_id, numbers) = (&*document_id, NumberRow::all_of(&rows));
-    Ok(axum::Json(DocumentNumbers { document_id, numbers, next }).into_response())
+    Ok(axum::Json(DocumentNumbers { document_id, numbers, next, archived_in }).into_response())
 }
 
 #[cfg(test)]

@@ -242,6 +242,12 @@ fn of_one_slug(slug: Slug) -> Sentence {
             "此單據已依其他內容編號，請核對單據內容",
             "The document already has a number for other details. Please check its details.",
         ],
+        Slug::DocumentArchived => [
+            "เอกสารนี้มีเลขที่แล้ว และข้อมูลถูกย้ายไปคลังเก็บ กรุณาติดต่อผู้ดูแลระบบ",
+            "该单据已有编号，记录已归档，请联系管理员",
+            "此單據已有編號，紀錄已封存，請聯絡管理員",
+            "The document has a number, which is archived. Please contact the administrator.",
+        ],
         other => of_one_request(other),
     }
 }
@@ -366,7 +372,7 @@ mod tests {
                 (Slug::SequenceExhausted | Slug::DocumentAlreadyNumbered, _) => continue,
                 (Slug::InterfaceSerialRepeated | Slug::StateUnknown, _) => continue,
                 (Slug::AlreadyProcessed | Slug::AttemptNotCurrent, _) => continue,
-                (Slug::RevisionsExhausted, _) => continue,
+                (Slug::RevisionsExhausted | Slug::DocumentArchived, _) => continue,
                 (Slug::CodeTaken | Slug::SeriesInUse, _) => continue,
                 (_, 503) => "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
                 (_, 409) => "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",

@@ -48,7 +48,7 @@ pub use events::EventAnswer;
 pub(crate) use events::check_period;
 pub use gate::LOCAL_USER;
 pub use lookups::ReadingAnswer;
-pub(crate) use lookups::look_up;
+pub(crate) use lookups::{archived_in, look_up};
 pub(crate) use numbers::{FoundRow, NumberRow, read_time};
 pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::App;
 use super::answer::{SourceAnswer, ValuesAnswer, instant};
 use super::body::QueryOf;
-use super::lookups::{ReadingAnswer, look_up_and_read};
+use super::lookups::{ReadingAnswer, archived_in, look_up_and_read};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::register::{self, NumberQuery};
 use super::revisions::RevisionRow;
@@ -44,6 +44,9 @@ pub(super) struct NumberList<'a> {
     /// What to send as `after` for the next page, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// Archive files that have numbers of the document, where the journal has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    archived_in: Vec<String>,
 }
 
 /// As what a number stands in the journal.
@@ -173,6 +176,7 @@ pub(super) async fn list_numbers(
     let ledger = app.service.ledger.clone();
     let filter = super::finish(async move { asked.read(&ledger).await }).await?;
     let wanted = filter.number.clone();
+    let asked = filter.clone();
     let (rows, candidates, next) = match wanted.clone() {
         Some(number) => {
             let (rows, read) = look_up_and_read(&app, &number, filter).await?;
@@ -183,6 +187,18 @@ pub(super) async fn list_numbers(
             (rows, None, next)
         }
     };
+    let archived_in = if rows.is_empty() && asked.after.is_none() {
+        let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
+        super::finish(async move { archived_in(&ledger, Some(&catalog), &asked).await }).await?
+    } else {
+        Vec::new()
+    };
+    if let (Some(number), false) = (&wanted, archived_in.is_empty()) {
+        let files = archived_in.join(", ");
+        let detail =
+            format!("{number:?} is in the archive, file {files}: `numerator find --archive`");
+        return Err(Problem::new(Slug::NumberNotFound, detail));
+    }
     if let (Some(number), true) = (wanted, rows.is_empty()) {
         let detail = format!(
             "no journal row that matches begins with {number:?}, no revision has that text, and no \
@@ -192,7 +208,7 @@ pub(super) async fn list_numbers(
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
     let numbers = NumberRow::all_of(&rows);
-    Ok(axum::Json(NumberList { numbers, candidates, next }).into_response())
+    Ok(axum::Json(NumberList { numbers, candidates, next, archived_in }).into_response())
 }
 
 /// A page of what matches, and where the next one begins.

@@ -20,7 +20,7 @@ fn faketime() -> PathBuf {
 }
 
 /// Variables of a program whose clock is off by what a file says.
-fn off_by(offset: &Path) -> [String; 4] {
+pub(crate) fn off_by(offset: &Path) -> [String; 4] {
     [
         format!("LD_PRELOAD={}", faketime().display()),
         format!("FAKETIME_TIMESTAMP_FILE={}", offset.display()),

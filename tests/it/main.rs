@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
 mod api;
+mod archive;
 mod audit;
 mod backups;
 mod certificates;

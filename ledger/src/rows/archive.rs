@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{At, Entry, IssuePath, JournalRow, Record, SealedRow};
 use crate::LedgerError;
 use crate::columns::{
-    FurtherSerial, Word as _, digest_bytes, from_json, hash64, read_node, read_uuid, unreadable,
-    unsigned,
+    FurtherSerial, Word as _, from_json, hash64, read_node, read_uuid, unreadable, unsigned,
 };
 use crate::outline::read_mask;
 use crate::seal::{RowDigest, RowText};
@@ -211,11 +210,6 @@ impl ArchivedRow {
             journaled_at_us: self.journaled_at_us,
         }))
     }
-}
-
-/// Bytes of a digest as the view shows it.
-pub(crate) fn digest_of_view(text: &str) -> Result<Option<Vec<u8>>, LedgerError> {
-    digest_bytes(text)
 }
 
 /// A run of values without a hole, of one counter, step, partition and epoch, whose rows move to a

@@ -11,6 +11,7 @@ use super::{CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, query, q
 use crate::Ledger;
 use crate::columns::{read_uuid, unsigned};
 use crate::line::Line;
+use crate::rows::number_hash;
 use crate::{
     Entry, IssuePath, JournalRow, LedgerError, NewRevision, Position, REVISIONS_MAX, Record,
     Revised, Revision, ValueOf,
@@ -88,6 +89,16 @@ impl Ledger {
             }
             if count >= REVISIONS_MAX as usize {
                 return Ok(Revised::TooMany);
+            }
+            // Its text kept others away while it was in the journal.
+            let archived: Option<i64> = query_scalar(
+                "select counter_id from archived_number where number_hash = $1 limit 1",
+            )
+            .bind(number_hash(&new.number))
+            .fetch_optional(&mut *tx)
+            .await?;
+            if archived.is_some() {
+                return Ok(Revised::Collided);
             }
             let Some((revision_id, revision)) = insert(&mut *tx, new, &scope).await? else {
                 return Ok(Revised::Collided);

@@ -18,10 +18,12 @@ use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::restored::name;
 use super::{
-    CALL, Conn, QueryBuilder, SEARCH, Store, bytes, chronology, commit_alone, query, series,
+    CALL, Conn, QueryBuilder, SEARCH, Store, archive, bytes, chronology, commit_alone, query,
+    series,
 };
 use crate::Ledger;
 use crate::columns::{self, hash64, signed, small};
+use crate::rows::number_hash;
 use crate::seal::Writing;
 use crate::{
     At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, ImportedVersion, IssuePath,
@@ -59,7 +61,8 @@ impl Ledger {
         self.call(SEARCH, async |store| import(store, node, counters, earlier, chunks).await).await
     }
 
-    /// Whether each number stands in the journal within its scope.
+    /// Whether each number stands in the journal within its scope, or moved to an archive from
+    /// whichever.
     pub async fn issued(&self, numbers: &[(String, String)]) -> Result<Vec<bool>, LedgerError> {
         self.call(CALL, async |store| {
             let mut there = BTreeSet::new();
@@ -76,7 +79,11 @@ impl Ledger {
                     there.insert((row.try_get("number")?, row.try_get("scope")?));
                 }
             }
-            Ok(numbers.iter().map(|number| there.contains(number)).collect())
+            let archived = archive::archived(store, numbers).await?;
+            let is_there = |number: &(String, String)| {
+                there.contains(number) || archived.contains(&number_hash(&number.0))
+            };
+            Ok(numbers.iter().map(is_there).collect())
         })
         .await
     }

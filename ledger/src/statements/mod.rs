@@ -5,6 +5,7 @@ mod activity;
 mod adopt;
 mod append;
 mod archive;
+mod archiving;
 mod audits;
 mod chain;
 mod checkpoints;

@@ -1,0 +1,160 @@
+//! `numerator archive` as an administrator types it, killed again and again beside a service that
+//! takes numbers.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::time::Duration;
+
+use harness::load;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use serde_json::Value;
+
+use crate::deployment::{Deployment, program_with};
+use crate::machine::off_by;
+
+/// Archivers that are killed before one may end.
+const KILLED: u64 = 10;
+
+/// Documents that are numbered before.
+const OLD: u64 = 1_000;
+
+/// Documents that are numbered meanwhile.
+const YOUNG: u64 = 300;
+
+fn refusal(deployment: &Deployment, args: &[&str]) -> String {
+    let output = deployment.run(args);
+    assert!(!output.status.success(), "{args:?} is not refused");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A deployment on both stores whose ledger is signed, and the same for whoever lives later: rows
+/// of today are old for them.
+struct Ages {
+    _servers: (Postgres, Redis),
+    folder: tempfile::TempDir,
+    now: Deployment,
+    later: Deployment,
+}
+
+impl Ages {
+    fn start() -> Self {
+        let (postgres, redis) = (Postgres::start(), Redis::start());
+        let url = postgres.url("archived");
+        let folder = tempfile::tempdir().unwrap();
+        let offset = folder.path().join("offset");
+        std::fs::write(&offset, "+3d").unwrap();
+        let mut now = Deployment::new(&url, Some(&redis.url()));
+        let mut later = Deployment::of(program_with(&off_by(&offset)), &url, Some(&redis.url()));
+        let key = folder.path().join("audit.pem");
+        now.ok(&["audit", "keygen", key.to_str().unwrap()]);
+        for deployment in [&mut now, &mut later] {
+            let audit = format!("[audit]\nkey = \"{}\"\ncheckpoint = \"1s\"\n", key.display());
+            deployment.extra.push_str(&audit);
+        }
+        now.apply_load_series();
+        Ages { _servers: (postgres, redis), folder, now, later }
+    }
+
+    /// Has the others live so much later.
+    fn live_later(&self, offset: &str) {
+        std::fs::write(self.folder.path().join("offset"), offset).unwrap();
+    }
+
+    fn archive(&self) -> String {
+        self.folder.path().join("archive").to_str().unwrap().to_owned()
+    }
+
+    /// Starts archivers and kills each, a little further on its way each time.
+    async fn kill_archivers(&self, args: &[&str]) {
+        for killed in 0..KILLED {
+            let mut command = self.later.command(args);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut archiver = command.spawn().expect("started");
+            tokio::time::sleep(Duration::from_millis(60 + 60 * killed)).await;
+            archiver.kill().expect("killed");
+            archiver.wait().expect("gone");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
+    let ages = Ages::start();
+    let (now, to) = (&ages.now, ages.archive());
+    let service = now.serve();
+    let client = reqwest::Client::new();
+    let (status, first) = load::take(&client, &service.url, "first").await;
+    assert_eq!(status, 201, "{first}");
+    let old = load::documents(&service.url, 16, OLD).await;
+    let before = jiff::Timestamp::now().to_string();
+    let args = ["archive", "--before", &before, "--to", &to, "--file-rows", "400"];
+    let young = refusal(now, &args);
+    assert!(young.contains("rows of the last 24 hours stay in the ledger"), "{young}");
+    let url = service.url.clone();
+    let young = tokio::spawn(async move { load::run_of(&url, "young", YOUNG).await });
+    ages.kill_archivers(&args).await;
+    let young = young.await.unwrap();
+    ages.later.ok(&args);
+    assert!(service.terminate());
+    now.ok(&["verify", "--archive", &to]);
+    now.ok(&["audit", "verify", "--archive", &to]);
+    now.ok(&["audit", "verify"]);
+    // Each number that somebody has is in the journal or in the archive, and in one of them alone.
+    let kept = now.ok(&["export", "--format", "jsonl"]).lines().count() as u64;
+    let files: Vec<Value> =
+        serde_json::from_str(&now.ok(&["archive", "list", "--json"])).expect("JSON");
+    let moved: u64 = files.iter().map(|file| file["rows"].as_u64().expect("rows")).sum();
+    let numbers = old.numbers.values().chain(young.numbers.values());
+    let all = numbers.collect::<BTreeSet<_>>().len() as u64 + 1;
+    assert_eq!((kept + moved, all), (OLD + YOUNG + 1, OLD + YOUNG + 1), "{files:?}");
+    assert!(moved > OLD / 2, "{moved} of {OLD}");
+    looked_up(&ages, first["document_number"].as_str().unwrap());
+    deleted(&ages, files[0]["file"].as_str().unwrap());
+}
+
+/// A number and a document that moved are said to be in the archive, and found there.
+fn looked_up(ages: &Ages, number: &str) {
+    let (now, to) = (&ages.now, ages.archive());
+    let told = refusal(now, &["find", "--number", number]);
+    assert!(told.contains("in the archive, file journal-"), "{told}");
+    let document = now.run(&["find", "--document", "first"]);
+    let told = String::from_utf8_lossy(&document.stderr).into_owned();
+    assert!(told.contains("in the archive, file journal-"), "{told}");
+    let found = now.ok(&["find", "--archive", &to, "--document", "first"]);
+    assert!(found.contains(number), "{found}");
+}
+
+/// What must be kept is kept; what need not be is deleted when somebody says so.
+fn deleted(ages: &Ages, file: &str) {
+    let (now, to) = (&ages.now, ages.archive());
+    let kept = refusal(now, &["archive", "delete", file, "--from", &to, "--reason", "too early"]);
+    assert!(kept.contains("numbers are kept for 7 years"), "{kept}");
+    let unknown = refusal(now, &["archive", "delete", "f", "--from", &to, "--reason", "so"]);
+    assert!(unknown.contains("the ledger knows no such file"), "{unknown}");
+    ages.live_later("+3000d");
+    ages.later.ok(&["archive", "delete", file, "--from", &to, "--reason", "old enough"]);
+    now.ok(&["verify", "--archive", &to]);
+}
+
+#[test]
+fn an_archive_folder_that_takes_no_file_changes_nothing() {
+    let deployment = Deployment::embedded();
+    deployment.ok(&["next", "SPO", "--date", "2024-01-22"]);
+    let file = deployment.path("file");
+    std::fs::write(&file, "").unwrap();
+    let args = |to: &str| -> Vec<String> {
+        ["archive", "--before", "2020-01-01", "--to", to].map(str::to_owned).to_vec()
+    };
+    let run = |args: &[String]| {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        refusal(&deployment, &args)
+    };
+    let told = run(&args(file.to_str().unwrap()));
+    assert!(told.contains("cannot be made"), "{told}");
+    let wrong = refusal(&deployment, &["archive", "--before", "soon", "--to", "x"]);
+    assert!(wrong.contains("before: must be a date such as"), "{wrong}");
+    let none = refusal(&deployment, &["find", "--archive", "/nowhere/at/all"]);
+    assert!(none.contains("is no folder that can be read"), "{none}");
+    deployment.assert_clean();
+}
