@@ -174,7 +174,12 @@ impl Deployment {
 
     /// Runs `verify`; whether it exits 0, and what it prints.
     pub fn verify(&self) -> (bool, Value) {
-        let output = self.run(&["verify", "--json"]);
+        self.verify_with(&[])
+    }
+
+    /// The same with further options.
+    pub fn verify_with(&self, options: &[&str]) -> (bool, Value) {
+        let output = self.run(&[&["verify", "--json"], options].concat());
         let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
             panic!(
                 "verify prints no JSON ({error}): {}{}",

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use numerator::ledger::JournalRow;
+
 use super::Outcome;
 use super::breaches::Breaches;
 use super::kinds::{Kind, Mark};
@@ -20,6 +22,8 @@ const ID_DIGITS: usize = 32;
 pub(super) struct Findings {
     /// Rows of the journal with a number.
     pub(super) journal_rows: u64,
+    /// Of these, those that moved to files.
+    pub(super) archived_rows: u64,
     /// Documents that got a second number after a close at the ceiling, as documented.
     pub(super) second_numbers: u64,
     /// Numbers whose record was lost when a node and the data of a store went together.
@@ -92,7 +96,11 @@ pub(super) fn check(
     let mut all = seen.received;
     all.extend(seen.second);
     find_duplicates(&mut all, breaches);
-    let journal = read_journal(world);
+    let mut journal = read_journal(world);
+    match world.archiver().rows() {
+        Ok(rows) => add_archived(&mut journal, rows, &mut findings),
+        Err(error) => breaches.add("the archive cannot be read", error.to_string()),
+    }
     findings.journal_rows = journal.len() as u64;
     find_second_numbers(&journal, &closings, &mut findings, breaches);
     let id_of = |row: &Row| row.given.map(|given| (given.counter, row.counter_id));
@@ -176,6 +184,32 @@ fn read_gaps(world: &World) -> Vec<Gap> {
         },
     );
     gaps
+}
+
+/// Adds what moved to files; a ledger that went back may have its rows again.
+fn add_archived(journal: &mut Vec<Row>, rows: Vec<JournalRow>, findings: &mut Findings) {
+    let there: HashSet<(i64, String)> =
+        journal.iter().map(|row| (row.counter_id, row.number.clone())).collect();
+    let mut seen = HashSet::new();
+    for JournalRow { entry, .. } in rows {
+        let Some(taken) = entry.taken.first() else { continue };
+        let place = (taken.counter_id, entry.number.clone());
+        if there.contains(&place) || !seen.insert(place) {
+            continue;
+        }
+        let document = entry.record.document_id.clone().unwrap_or_default();
+        let (first, last) = (taken.range.first, taken.range.last);
+        findings.archived_rows += 1;
+        journal.push(Row {
+            given: Received::of_row(&document, &entry.number, first, last),
+            document,
+            counter_id: taken.counter_id,
+            partition: i64::from(entry.at.partition),
+            epoch: i64::try_from(entry.at.epoch).unwrap_or(i64::MAX),
+            number: entry.number,
+        });
+    }
+    journal.sort_by(|one, other| (&one.document, one.epoch).cmp(&(&other.document, other.epoch)));
 }
 
 /// The journal, by document.

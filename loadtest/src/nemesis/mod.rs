@@ -4,6 +4,7 @@
 //! order again. The seed fixes the faults and their order; what the load does between them is not
 //! reproducible.
 
+mod archiver;
 mod breaches;
 mod check;
 mod faults;
@@ -62,6 +63,9 @@ pub(crate) struct NemesisArgs {
     /// Callers at once
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     connections: u32,
+    /// Old rows of the journal move to files meanwhile
+    #[arg(long)]
+    archive: bool,
     /// Most requests in a second, of all callers together
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
@@ -103,6 +107,7 @@ async fn drill(args: &NemesisArgs, seed: u64, plan: Plan, stores: Stores) -> Rep
     let progress = Arc::new(Progress::new());
     let (addresses, connections) = (world.addresses(), args.connections);
     let load = Load::start(&addresses, &progress, seed, connections, args.rate);
+    let archiving = args.archive.then(|| tokio::spawn(world.archiver().run()));
     let mut breaches = Breaches::default();
     if let Err(disorder) = world.come_to_rest(&progress).await {
         breaches.add("does not begin to issue", disorder);
@@ -126,6 +131,14 @@ async fn drill(args: &NemesisArgs, seed: u64, plan: Plan, stores: Stores) -> Rep
         outcomes.push(outcome);
     }
 
+    if let Some(archiving) = archiving {
+        archiving.abort();
+        let _ = archiving.await;
+        match world.archiver().once().await {
+            Ok(rows) => say(&format!("the last archiver moved {rows} rows")),
+            Err(error) => breaches.add("the archive does not end", error.to_string()),
+        }
+    }
     say("ending the load");
     let seen = load.finish().await;
     conclude(args, seed, world, &progress, seen, outcomes, breaches)

@@ -109,7 +109,8 @@ impl fmt::Display for Report {
         let faults: usize = self.outcomes.iter().map(|outcome| outcome.step.faults.len()).sum();
         let Report { seed, stores, connections, received, repeated, restarts, .. } = self;
         let Report { releases, releases_for_dead, .. } = self;
-        let Findings { journal_rows, second_numbers, lost_in_double_failures, .. } = self.findings;
+        let Findings { journal_rows, archived_rows, second_numbers, .. } = self.findings;
+        let lost_in_double_failures = self.findings.lost_in_double_failures;
         let (steps, numbers) = (self.outcomes.len(), self.noted.numbers);
         let (closings, causes) = (listed(&self.findings.closings), listed(&self.findings.causes));
         let refusals = listed(&self.noted.refusals);
@@ -120,7 +121,7 @@ impl fmt::Display for Report {
              load         {NODES} nodes, {connections} callers, {COUNTERS} counters\n\
              numbers      {numbers} answered, for {received} documents, and {repeated} \
              repetitions\n\
-             journal      {journal_rows} rows\n\
+             journal      {journal_rows} rows, {archived_rows} of them archived\n\
              epochs       {closings}\n\
              recoveries   {causes}\n\
              refusals     {refusals}\n\

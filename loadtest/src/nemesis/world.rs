@@ -14,6 +14,7 @@ use harness::redis::Redis;
 use harness::service::{Deployment, Service};
 use tempfile::TempDir;
 
+use super::archiver::Archiver;
 use super::ledger::{Engine, Ledger, Stores};
 use super::load::{Addresses, POLICIES, SERIES};
 use super::plan::NODES;
@@ -89,8 +90,8 @@ pub(super) struct World {
     pub(super) stores: Stores,
     /// Commands go to both by links that no fault meets.
     operator: Links,
-    /// Has the key with which all of them sign the record.
-    _keys: TempDir,
+    /// Has the key with which all of them sign the record, and the archive.
+    kept: TempDir,
     addresses: Arc<Addresses>,
     /// Nodes that ended without being told to, and were started again.
     pub(super) restarts: u64,
@@ -123,12 +124,26 @@ impl World {
             ledger,
             stores,
             operator,
-            _keys: folder,
+            kept: folder,
             addresses: Arc::new(RwLock::new(addresses)),
             restarts: 0,
             releases: 0,
             releases_for_dead: 0,
         }
+    }
+
+    /// Moves old rows to files, by the operator's link.
+    pub(super) fn archiver(&self) -> Archiver {
+        let (folder, key) = (self.kept.path().join("archive"), self.kept.path().join("audit.pem"));
+        Archiver::new(&folder, &key, self.operator.deployment.database_url().to_owned())
+    }
+
+    /// The options that have a command look into the archive, where there is one.
+    fn with_archive(&self) -> Vec<String> {
+        let archive = self.archiver();
+        let folder = archive.folder();
+        let options = ["--archive".to_owned(), folder.display().to_string()];
+        if folder.exists() { options.to_vec() } else { Vec::new() }
     }
 
     /// Where the nodes listen, kept up to date.
@@ -275,13 +290,17 @@ impl World {
 
     /// Runs `numerator verify`: whether it exits 0, and what it says.
     pub(super) fn verify(&self) -> (bool, String) {
-        let (is_clean, report) = self.operator.deployment.verify();
+        let archive = self.with_archive();
+        let archive: Vec<&str> = archive.iter().map(String::as_str).collect();
+        let (is_clean, report) = self.operator.deployment.verify_with(&archive);
         (is_clean, report.to_string())
     }
 
     /// Runs `numerator audit verify`: whether it exits 0, and what it says.
     pub(super) fn audit(&self) -> (bool, String) {
-        let output = self.operator.deployment.run(&["audit", "verify"]);
+        let archive = self.with_archive();
+        let archive: Vec<&str> = archive.iter().map(String::as_str).collect();
+        let output = self.operator.deployment.run(&[&["audit", "verify"], &archive[..]].concat());
         let said = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&said).into_owned())
     }

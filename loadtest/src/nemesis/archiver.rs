@@ -1,0 +1,85 @@
+//! An archiver beside the load: moves what is old enough to files, again and again, and is ended
+//! anywhere on its way as often as not.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use numerator::archive::{Folder, Moving, STEP_ROWS, archive, look};
+use numerator::audit::AuditKey;
+use numerator::clock::{Clock as _, SystemClock};
+use numerator::ledger::{JournalFilter, JournalRow, LedgerSettings, open};
+use std::error::Error;
+
+/// What is younger may be told again by a node, or asked for again by a caller.
+const AGE_US: i64 = 75_000_000;
+
+/// Rows of a file: several are written in a drill.
+const FILE_ROWS: u64 = 20_000;
+
+/// Between two archivers.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long one runs before it is ended, at most.
+const LIFE_MAX_MS: u64 = 2_000;
+
+/// Where it moves rows to, and how it is reached.
+#[derive(Clone, Debug)]
+pub(super) struct Archiver {
+    folder: PathBuf,
+    key: PathBuf,
+    database_url: String,
+}
+
+impl Archiver {
+    pub(super) fn new(folder: &Path, key: &Path, database_url: String) -> Self {
+        Archiver { folder: folder.to_owned(), key: key.to_owned(), database_url }
+    }
+
+    /// Where the files are.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Archives until it is aborted. The ledger is away at times: then the next one goes on.
+    pub(super) async fn run(self) {
+        loop {
+            let life = Duration::from_millis(fastrand::u64(..LIFE_MAX_MS));
+            // Whoever is dropped here leaves its connections, as a process that is killed does.
+            let _ = tokio::time::timeout(life, self.once()).await;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Archives to the end; how many rows made room.
+    pub(super) async fn once(&self) -> Result<u64, Box<dyn Error + Send + Sync>> {
+        let pem = std::fs::read_to_string(&self.key)?;
+        let key = AuditKey::read(&pem)?;
+        let clock = Arc::new(SystemClock);
+        let proof_key = Some(key.proof());
+        let settings =
+            LedgerSettings { connections_max: 2, proof_key, ..LedgerSettings::default() };
+        let ledger = open(&self.database_url, settings, clock.clone()).await?;
+        let folder = Folder::open_to_write(&self.folder)?;
+        let moving = Moving {
+            before_us: SystemClock.now_us() - AGE_US,
+            by: "drill",
+            key: Some(&key),
+            clock,
+            file_rows_max: FILE_ROWS,
+            step_rows: STEP_ROWS,
+            progress: &|_, _| (),
+        };
+        Ok(archive(&ledger, &folder, &moving).await?.rows)
+    }
+
+    /// The rows of all files; those of a file that the ledger forgot may be in the journal too.
+    pub(super) fn rows(&self) -> Result<Vec<JournalRow>, Box<dyn Error + Send + Sync>> {
+        if !self.folder.exists() {
+            return Ok(Vec::new());
+        }
+        let all = JournalFilter { limit: u32::MAX, ..JournalFilter::default() };
+        let (found, _) = look(&Folder::open(&self.folder)?, &all, None)?;
+        Ok(found.into_iter().map(|found| found.row).collect())
+    }
+}
