@@ -8,7 +8,8 @@ use harness::load;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 
-use crate::deployment::Deployment;
+use crate::deployment::{Deployment, program_with};
+use crate::machine::off_by;
 
 /// Longest wait for a checkpoint.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -131,9 +132,19 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
             "delete from checkpoint",
             "alter table journal disable trigger user",
             "set session_replication_role = replica",
+            "select make_room(1, 1, 1)",
         ] {
             let refused = sqlx::raw_sql(change).execute(&pool).await;
             assert!(refused.is_err(), "{role}: {change}");
         }
     }
+    // What a segment stands for may go.
+    let offset = written.path("offset");
+    std::fs::write(&offset, "+3d").unwrap();
+    let url = postgres.url("roles").replace("//postgres@", "//numerator_writer@");
+    let later = Deployment::of(program_with(&off_by(&offset)), &url, None);
+    let (to, before) = (written.path("archive"), jiff::Timestamp::now().to_string());
+    let moved = later.ok(&["archive", "--before", &before, "--to", to.to_str().unwrap()]);
+    assert_eq!(moved.lines().count(), 1, "{moved}");
+    audited.ok(&["verify", "--archive", to.to_str().unwrap()]);
 }

@@ -5,10 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use numerator::ledger::JournalRow;
-
 use super::Outcome;
 use super::breaches::Breaches;
+use super::journal::{Row, add_archived, read_journal};
 use super::kinds::{Kind, Mark};
 use super::load::{LINES, Received, SERIES, Seen};
 use super::plan::Step;
@@ -56,17 +55,6 @@ struct Gap {
     noted_at_us: i64,
 }
 
-/// A row of the journal with a number.
-struct Row {
-    /// What a caller must have been given for it; none where its text is no number of the drill.
-    given: Option<Received>,
-    document: String,
-    counter_id: i64,
-    partition: i64,
-    epoch: i64,
-    number: String,
-}
-
 /// Checks everything; what is broken goes to `breaches`.
 pub(super) fn check(
     world: &World,
@@ -98,7 +86,7 @@ pub(super) fn check(
     find_duplicates(&mut all, breaches);
     let mut journal = read_journal(world);
     match world.archiver().rows() {
-        Ok(rows) => add_archived(&mut journal, rows, &mut findings),
+        Ok(rows) => findings.archived_rows = add_archived(&mut journal, rows),
         Err(error) => breaches.add("the archive cannot be read", error.to_string()),
     }
     findings.journal_rows = journal.len() as u64;
@@ -139,7 +127,7 @@ fn tell(received: &Received) -> String {
     format!("{} to {last} for document {document}", Received::text(counter, first))
 }
 
-fn parse<T: std::str::FromStr>(text: &str) -> T {
+pub(super) fn parse<T: std::str::FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("the ledger answered {text}, which is no number"))
 }
 
@@ -184,52 +172,6 @@ fn read_gaps(world: &World) -> Vec<Gap> {
         },
     );
     gaps
-}
-
-/// Adds what moved to files; a ledger that went back may have its rows again.
-fn add_archived(journal: &mut Vec<Row>, rows: Vec<JournalRow>, findings: &mut Findings) {
-    let there: HashSet<(i64, String)> =
-        journal.iter().map(|row| (row.counter_id, row.number.clone())).collect();
-    let mut seen = HashSet::new();
-    for JournalRow { entry, .. } in rows {
-        let Some(taken) = entry.taken.first() else { continue };
-        let place = (taken.counter_id, entry.number.clone());
-        if there.contains(&place) || !seen.insert(place) {
-            continue;
-        }
-        let document = entry.record.document_id.clone().unwrap_or_default();
-        let (first, last) = (taken.range.first, taken.range.last);
-        findings.archived_rows += 1;
-        journal.push(Row {
-            given: Received::of_row(&document, &entry.number, first, last),
-            document,
-            counter_id: taken.counter_id,
-            partition: i64::from(entry.at.partition),
-            epoch: i64::try_from(entry.at.epoch).unwrap_or(i64::MAX),
-            number: entry.number,
-        });
-    }
-    journal.sort_by(|one, other| (&one.document, one.epoch).cmp(&(&other.document, other.epoch)));
-}
-
-/// The journal, by document.
-fn read_journal(world: &World) -> Vec<Row> {
-    let mut journal = Vec::new();
-    world.ledger.rows(
-        "select document_id, counter_id, number, first_value, last_value, partition_id, epoch \
-         from {}.journal_row where number is not null order by document_id, epoch",
-        |row| {
-            journal.push(Row {
-                given: Received::of_row(row[0], row[2], parse(row[3]), parse(row[4])),
-                document: row[0].to_owned(),
-                counter_id: parse(row[1]),
-                partition: parse(row[5]),
-                epoch: parse(row[6]),
-                number: row[2].to_owned(),
-            });
-        },
-    );
-    journal
 }
 
 /// The step during which the epoch was closed whose closing made the gap.

@@ -36,6 +36,10 @@ const FINISH_LIMIT: Duration = Duration::from_secs(60);
 /// Pause of a caller that was refused.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
+/// How old a document may be that is asked for again, where its number may have moved to a file
+/// later: far younger than what moves, however long a fault keeps its answer back.
+const REPEATED_WITHIN: Duration = Duration::from_secs(15);
+
 /// Documents that a caller remembers to ask for again.
 const REMEMBERED: usize = 256;
 
@@ -149,8 +153,8 @@ impl Load {
         addresses: &Arc<Addresses>,
         progress: &Arc<Progress>,
         seed: u64,
-        connections: u32,
-        rate: u32,
+        (connections, rate): (u32, u32),
+        is_archived: bool,
     ) -> Self {
         let stop = watch::Sender::new(false);
         let next = Arc::new(AtomicU64::new(0));
@@ -167,6 +171,7 @@ impl Load {
                 home: i as usize % NODES,
                 pace,
                 remembered: Vec::new(),
+                repeated_within: if is_archived { REPEATED_WITHIN } else { Duration::MAX },
                 seen: Seen::default(),
             };
             tokio::spawn(caller.run())
@@ -200,7 +205,8 @@ struct Caller {
     home: usize,
     pace: Duration,
     /// Documents to ask for again, and what they were given.
-    remembered: Vec<(Order, Received)>,
+    remembered: Vec<(Order, Received, Instant)>,
+    repeated_within: Duration,
     seen: Seen,
 }
 
@@ -267,7 +273,12 @@ impl Caller {
         if self.remembered.is_empty() {
             return;
         }
-        let (order, before) = self.remembered[self.rng.usize(..self.remembered.len())];
+        let place = self.rng.usize(..self.remembered.len());
+        let (order, before, since) = self.remembered[place];
+        if since.elapsed() > self.repeated_within {
+            self.remembered.swap_remove(place);
+            return;
+        }
         let node = self.rng.usize(..NODES);
         let Some((node, answer)) = self.insist(order.path(), order.body(), node).await else {
             return;
@@ -335,10 +346,10 @@ impl Caller {
         let Some(received) = self.read(node, order, answer) else { return };
         self.seen.received.push(received);
         if self.remembered.len() < REMEMBERED {
-            self.remembered.push((*order, received));
+            self.remembered.push((*order, received, Instant::now()));
         } else {
             let place = self.rng.usize(..REMEMBERED);
-            self.remembered[place] = (*order, received);
+            self.remembered[place] = (*order, received, Instant::now());
         }
     }
 

@@ -9,6 +9,7 @@ mod breaches;
 mod check;
 mod faults;
 mod file;
+mod journal;
 mod kinds;
 mod ledger;
 mod load;
@@ -106,7 +107,8 @@ async fn drill(args: &NemesisArgs, seed: u64, plan: Plan, stores: Stores) -> Rep
     let mut world = World::start(stores);
     let progress = Arc::new(Progress::new());
     let (addresses, connections) = (world.addresses(), args.connections);
-    let load = Load::start(&addresses, &progress, seed, connections, args.rate);
+    let pace = (connections, args.rate);
+    let load = Load::start(&addresses, &progress, seed, pace, args.archive);
     let archiving = args.archive.then(|| tokio::spawn(world.archiver().run()));
     let mut breaches = Breaches::default();
     if let Err(disorder) = world.come_to_rest(&progress).await {
