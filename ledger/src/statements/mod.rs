@@ -37,6 +37,7 @@ mod series;
 mod setup;
 mod snowflakes;
 mod succession;
+mod sweeping;
 mod take;
 mod unsettled;
 mod versions;
