@@ -24,15 +24,19 @@ use crate::ledger::{self, Deployment, Entry, LedgerError, LedgerSettings, Shared
 use crate::metrics::Metrics;
 use crate::node::system_random;
 use crate::process::{
-    ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places, ProcessSettings,
-    RedisHealth, Testimony, UnjournaledPartitions, hear_redis,
+    ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places, PlannedEnds,
+    ProcessSettings, RedisHealth, Testimony, UnjournaledPartitions, hear_redis,
 };
-use crate::reconciler::{Reconciler, settle_behind, turn_over, watch_hazards};
+use crate::reconciler::{Reconciler, settle_behind, sweep, turn_over, watch_hazards};
 use crate::task::{Task, Ticks};
 
 /// What a process that serves does in the ledger beside its numbers.
 fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Result<Vec<Task>> {
-    let mut tasks = vec![settle_behind(Arc::clone(context)), turn_over(Arc::clone(context))];
+    let mut tasks = vec![
+        settle_behind(Arc::clone(context)),
+        turn_over(Arc::clone(context)),
+        sweep(Arc::clone(context)),
+    ];
     if let Some(key) = audit.read_key()? {
         tasks.push(make_checkpoints(Arc::clone(context), key, audit.checkpoint));
     }
@@ -186,6 +190,7 @@ impl Service {
             places: Places::new(&settings.database),
             lock_timeout: settings.database.lock_timeout,
             incidents: Incidents::default(),
+            planned_ends: PlannedEnds::none(partitions),
         });
         let mut loops = Loops::default();
         loops.aides.push(Membership::start(Arc::clone(&context)));

@@ -72,6 +72,7 @@ static INSPECT: LazyLock<Script> =
 static SCAN: LazyLock<Script> = script!("scan", "server");
 static REVEAL: LazyLock<Script> = script!("reveal", "decimal", "unpacked");
 static SEAL: LazyLock<Script> = script!("seal", "integer", "server");
+static SWEEP: LazyLock<Script> = script!("sweep", "integer", "decimal", "server", "owned");
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,7 @@ pub(super) enum Verb {
     Scan,
     Reveal,
     Seal,
+    Sweep,
 }
 
 impl Verb {
@@ -112,6 +114,7 @@ impl Verb {
             Verb::Scan => "scanned",
             Verb::Reveal => "revealed",
             Verb::Seal => "sealed",
+            Verb::Sweep => "swept",
         }
     }
 
@@ -128,6 +131,7 @@ impl Verb {
             Verb::DropOutbox => "drop_outbox",
             Verb::Settle => "settle",
             Verb::Probe => "probe",
+            Verb::Sweep => "sweep",
             Verb::Survey | Verb::Peek | Verb::Inspect | Verb::Scan | Verb::Reveal | Verb::Seal => {
                 "other"
             }
@@ -153,6 +157,7 @@ impl Verb {
             Verb::Scan => &SCAN,
             Verb::Reveal => &REVEAL,
             Verb::Seal => &SEAL,
+            Verb::Sweep => &SWEEP,
         }
     }
 }

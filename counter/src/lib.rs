@@ -20,6 +20,7 @@ mod scripts;
 mod settle;
 mod shape;
 mod survey;
+mod sweeping;
 
 pub use error::CounterError;
 pub use flight::{
@@ -30,8 +31,9 @@ pub use hazards::{Checkup, Hazard};
 pub use keys::Keys;
 pub use record::PayloadMark;
 pub use redis::{Probe, Redis, RedisSettings};
-pub use rescue::{HeldKey, Remembered, Revealed, Scanned, Sealed};
+pub use rescue::{HeldKey, Remembered, Revealed, SCAN_KEYS, Scanned, Sealed};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
 pub use settle::Settled;
 pub use shape::unencrypted;
 pub use survey::{CounterState, Inspection, OwnerRecord, Survey};
+pub use sweeping::SweptCounters;

@@ -11,8 +11,9 @@ use super::call::{Call, Verb};
 use super::reply::{Parts, answer, garbled, parse_taken};
 use super::{CounterError, Keys, Redis};
 
-/// Keys that one step of a scan looks at, about; a bucket has up to a hundred records.
-const SCAN_KEYS: u32 = 100;
+/// Keys that one step of a scan looks at, about, where all of them are read: a bucket has up to a
+/// hundred records.
+pub const SCAN_KEYS: u32 = 100;
 
 /// One page of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +88,8 @@ pub enum Sealed {
 }
 
 impl Redis {
-    /// Reads the owner record and one page of a partition's keys, from a cursor on (`None` first).
+    /// Reads the owner record and one page of a partition's keys, from a cursor on (`None` first),
+    /// looking at about so many of the server's.
     ///
     /// # Errors
     /// See [`CounterError`].
@@ -96,10 +98,11 @@ impl Redis {
         keys: &Keys,
         partition: u32,
         cursor: Option<&str>,
+        keys_max: u32,
     ) -> Result<Scanned, CounterError> {
         let cursor = cursor.unwrap_or("0").to_owned();
         let echo = format!("scan {partition} {cursor}");
-        let args = vec![cursor, keys.pattern(partition), SCAN_KEYS.to_string()];
+        let args = vec![cursor, keys.pattern(partition), keys_max.to_string()];
         let call = Call::new(Verb::Scan, echo, vec![keys.owner(partition)], args);
         self.ask(&call, |call, value| {
             let mut parts = expect(call, value)?;

@@ -128,6 +128,8 @@ impl Postgres {
             let mut psql = Command::new(installed("psql"));
             psql.args(["-X", "-q", "-1", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1"]);
             psql.args(["-U", "postgres", "-p", &self.port.to_string(), "-o", "/dev/null"]);
+            // Of two that wait for each other, the other one gives way.
+            psql.args(["-c", "set deadlock_timeout = '30s'"]);
             psql.args(["-c", &format!("drop schema {schema} cascade"), "-f"]);
             psql.arg(self.dumped(schema)).arg("postgres").output().expect("psql runs")
         };

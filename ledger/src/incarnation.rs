@@ -52,4 +52,8 @@ pub struct Confirmed {
     pub incarnation: i64,
     /// What was drawn with it.
     pub nonce: Uuid,
+    /// When the last of it was confirmed, in microseconds of UTC; none in the words of an earlier
+    /// version. A row that was confirmed long ago may have been swept since.
+    #[serde(default)]
+    pub at_us: Option<i64>,
 }

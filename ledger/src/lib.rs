@@ -33,6 +33,7 @@ mod sqlite;
 mod statement;
 mod statements;
 mod store;
+mod sweeping;
 mod witness;
 
 pub use connections::Connections;
@@ -48,6 +49,7 @@ pub use safety::{LedgerCheckup, LedgerHazard};
 pub use seal::ProofKey;
 pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
+pub use sweeping::{Sweep, Swept};
 
 use std::path::Path;
 use std::sync::Arc;

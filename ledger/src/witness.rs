@@ -37,6 +37,8 @@ impl Marks {
 #[derive(Clone, Copy, Debug)]
 struct Confirmation {
     marks: Marks,
+    /// When the last of them was confirmed.
+    at_us: i64,
     /// What it registered in: it acts in no other.
     incarnation: Incarnation,
     /// Whether the ledger showed that it forgot more than these marks show.
@@ -64,24 +66,31 @@ impl Witness {
         self.nodes().get(&node).map(|known| known.marks)
     }
 
-    /// The same for a witness outside of the ledger.
-    pub(super) fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        let Confirmation { marks, incarnation, .. } = *self.nodes().get(&node)?;
-        let Marks { beat, batches } = marks;
-        let Incarnation { number, nonce } = incarnation;
-        Some(Confirmed { node, beat, batches, incarnation: number, nonce })
+    /// When the last of that was confirmed.
+    pub(super) fn at_us(&self, node: NodeId) -> Option<i64> {
+        self.nodes().get(&node).map(|known| known.at_us)
     }
 
-    /// Notes that a node was registered, and in which incarnation.
-    pub(super) fn register(&self, node: NodeId, incarnation: Incarnation) {
-        let new = Confirmation { marks: Marks::default(), incarnation, is_forgotten: false };
+    /// The same for a witness outside of the ledger.
+    pub(super) fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
+        let Confirmation { marks, at_us, incarnation, .. } = *self.nodes().get(&node)?;
+        let Marks { beat, batches } = marks;
+        let Incarnation { number, nonce } = incarnation;
+        Some(Confirmed { node, beat, batches, incarnation: number, nonce, at_us: Some(at_us) })
+    }
+
+    /// Notes that a node was registered, when, and in which incarnation.
+    pub(super) fn register(&self, node: NodeId, incarnation: Incarnation, at_us: i64) {
+        let marks = Marks::default();
+        let new = Confirmation { marks, at_us, incarnation, is_forgotten: false };
         self.nodes().entry(node).or_insert(new);
     }
 
-    /// Notes what the ledger has confirmed to a node that registered through this handle.
-    pub(super) fn confirm(&self, node: NodeId, confirmed: Marks) {
+    /// Notes what the ledger has confirmed to a node that registered through this handle, and when.
+    pub(super) fn confirm(&self, node: NodeId, confirmed: Marks, now_us: i64) {
         let mut nodes = self.nodes();
-        let Some(Confirmation { marks, .. }) = nodes.get_mut(&node) else { return };
+        let Some(Confirmation { marks, at_us, .. }) = nodes.get_mut(&node) else { return };
+        *at_us = now_us.max(*at_us);
         marks.beat = marks.beat.max(confirmed.beat);
         marks.batches = marks.batches.max(confirmed.batches);
     }

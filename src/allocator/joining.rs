@@ -25,6 +25,9 @@ const STRAYED_PAUSE: Duration = Duration::from_millis(100);
 pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
                                partitions with `numerator reconcile --ledger-restored`";
 
+/// Why an epoch ends in which nothing is amiss.
+const PLANNED_END: &str = "planned: many counters of periods past are in redis";
+
 /// What a worker knows of the epochs of its partition from one to the next.
 pub(super) struct Joining {
     context: Arc<Context>,
@@ -135,6 +138,11 @@ impl Joining {
             }
             (PartitionState::Open, Owner::Redis { .. }, _) if row.is_for_database() => {
                 self.recover(intake, row, "an operator wants the database", suspicion).await
+            }
+            (PartitionState::Open, Owner::Redis { .. }, _)
+                if suspicion.is_none() && self.context.planned_ends.take(at) =>
+            {
+                self.recover(intake, row, PLANNED_END, None).await
             }
             (PartitionState::Open, Owner::Redis { incarnation }, Some(redis)) => match suspicion {
                 Some(suspicion) if suspicion.at == at => {

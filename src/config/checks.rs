@@ -17,7 +17,7 @@ use crate::counter::{Flight, RedisSettings, unencrypted};
 use crate::gauges::GaugeSettings;
 use crate::journal::JournalSettings;
 use crate::ledger::{LedgerSettings, Migrate, SNOWFLAKE_LEASE_MAX};
-use crate::process::{DatabaseRetries, ProcessSettings, SnowflakeSettings};
+use crate::process::{DatabaseRetries, ProcessSettings, SnowflakeSettings, SweepSettings};
 
 /// For windows that are written in days.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -256,6 +256,7 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
     let delay_min = wait("retry.delay_min", retry.delay_min, millis(1)..=secs(60))?;
     // Fewer than four heartbeats in a time-to-live make live nodes look silent.
     let ttl_min = DurationText(heartbeat * 4);
+    let ttl = wait("node.ttl", node.ttl, ttl_min..=secs(3_600))?;
     Ok(ProcessSettings {
         queue_max,
         caller_queue_max: within(
@@ -297,7 +298,7 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
         return_after: wait("redis.return_after", redis.return_after, millis(10)..=secs(3_600))?,
         probe_period: wait("redis.probe_period", redis.probe_period, millis(10)..=secs(60))?,
         node_heartbeat: heartbeat,
-        node_ttl: wait("node.ttl", node.ttl, ttl_min..=secs(3_600))?,
+        node_ttl: ttl,
         idempotency_window,
         idempotency_records_max,
         idempotency_keep_whole: layer.idempotency.keep_whole,
@@ -311,6 +312,7 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
         retry_attempts_max: within("retry.attempts_max", retry.attempts_max, 0..=100)?,
         database_retries: retries(retry)?,
         snowflake: snowflake(&layer.snowflake)?,
+        sweep: sweep(&layer.sweep, idempotency_window.max(ttl * 10))?,
         stop_max: wait("allocator.stop_max", allocator.stop_max, millis(100)..=secs(3_600))?,
         time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
     })
@@ -353,6 +355,17 @@ fn snowflake(snowflake: &layer::Snowflake) -> Checked<SnowflakeSettings> {
             snowflake.clock_wait_max,
             millis(1)..=secs(10),
         )?,
+    })
+}
+
+/// The sweep. What a retry, or a process that slept, may still ask for is never swept.
+fn sweep(sweep: &layer::Sweep, keep_min: Duration) -> Checked<SweepSettings> {
+    let longest = DurationText(DAY * 3_650);
+    Ok(SweepSettings {
+        period: wait("sweep.period", sweep.period, secs(1)..=DurationText(DAY))?,
+        keep: wait("sweep.keep", sweep.keep, secs(1)..=longest)?.max(keep_min),
+        counters_max: within("sweep.counters_max", sweep.counters_max, 1..=1_000_000_000)?,
+        epoch_min: wait("sweep.epoch_min", sweep.epoch_min, secs(1)..=longest)?,
     })
 }
 

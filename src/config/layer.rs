@@ -35,6 +35,7 @@ pub(super) struct Layer {
     pub(super) ceiling: Ceiling,
     pub(super) seed: Seed,
     pub(super) recovery: Recovery,
+    pub(super) sweep: Sweep,
     pub(super) journal: Journal,
     pub(super) retry: Retry,
     pub(super) log: Log,
@@ -61,6 +62,7 @@ impl Default for Layer {
             ceiling: Ceiling::default(),
             seed: Seed::default(),
             recovery: Recovery::default(),
+            sweep: Sweep::default(),
             journal: Journal::default(),
             retry: Retry::default(),
             log: Log::default(),
@@ -305,6 +307,16 @@ section! {
         barrier_max: DurationText = DurationText(issuing().recovery_barrier_max),
         per_minute_max: u64 = issuing().recovery_per_minute_max,
         settle_max: DurationText = DurationText(issuing().recovery_settle_max),
+    }
+}
+
+section! {
+    /// `sweep.*`
+    Sweep {
+        period: DurationText = DurationText(issuing().sweep.period),
+        keep: DurationText = DurationText(issuing().sweep.keep),
+        counters_max: u64 = issuing().sweep.counters_max,
+        epoch_min: DurationText = DurationText(issuing().sweep.epoch_min),
     }
 }
 

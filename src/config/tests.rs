@@ -101,6 +101,10 @@ fn every_bound_of_issuing_has_its_setting() {
         ("recovery.barrier_max", "180ms"),
         ("recovery.per_minute_max", "7"),
         ("recovery.settle_max", "181ms"),
+        ("sweep.period", "2m"),
+        ("sweep.keep", "40d"),
+        ("sweep.counters_max", "8"),
+        ("sweep.epoch_min", "2h"),
         ("redis.fallback_after", "182ms"),
         ("redis.return_after", "183ms"),
         ("redis.probe_period", "184ms"),
@@ -133,6 +137,9 @@ fn every_bound_of_issuing_has_its_setting() {
     );
     assert_eq!((settings.journal.queue_max, settings.journal.batch_rows_max), (23, 22));
     assert_eq!((settings.retry_delay_min, settings.retry_delay_max), (ms(24), ms(25)));
+    let sweep = settings.sweep;
+    assert_eq!((sweep.period, sweep.keep), (ms(120_000), ms(40 * 86_400_000)));
+    assert_eq!((sweep.counters_max, sweep.epoch_min), (8, ms(7_200_000)));
     assert_eq!(settings.time_limit, ms(26_000));
 }
 

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::membership::Membership;
 use super::{
-    ClusterHealth, Incidents, Places, ProcessSettings, RedisHealth, UnjournaledPartitions,
+    ClusterHealth, Incidents, Places, PlannedEnds, ProcessSettings, RedisHealth,
+    UnjournaledPartitions,
 };
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
@@ -58,6 +59,8 @@ pub struct Context {
     pub lock_timeout: Duration,
     /// What was reported of incidents.
     pub incidents: Incidents,
+    /// Epochs that this process has end.
+    pub planned_ends: PlannedEnds,
 }
 
 /// Flight numbers: they rise for the life of the process, over all partitions and epochs (F10).

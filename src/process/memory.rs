@@ -248,7 +248,8 @@ mod tests {
     async fn the_ledger_may_lack_what_came_after_the_last_heartbeat_that_it_shows() {
         let (mut memory, node) = memory();
         let (was, is) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        let confirmed = |beat, nonce| Confirmed { node, beat, batches: 0, incarnation: 1, nonce };
+        let confirmed =
+            |beat, nonce| Confirmed { node, beat, batches: 0, incarnation: 1, nonce, at_us: None };
         let began = Instant::now();
         for beat in 1..=3 {
             tokio::time::advance(TTL).await;

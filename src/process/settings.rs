@@ -62,6 +62,8 @@ pub struct ProcessSettings {
     pub stop_max: Duration,
     /// Ids of `{SNOWFLAKE}`.
     pub snowflake: SnowflakeSettings,
+    /// Removing what no question needs any more.
+    pub sweep: SweepSettings,
     /// `http.time_limit`: longest time a request may take.
     pub time_limit: Duration,
 }
@@ -130,6 +132,7 @@ impl Default for ProcessSettings {
             database_retries: DatabaseRetries::default(),
             stop_max: Duration::from_secs(30),
             snowflake: SnowflakeSettings::default(),
+            sweep: SweepSettings::default(),
             time_limit: Duration::from_secs(40),
         }
     }
@@ -148,5 +151,30 @@ pub struct SnowflakeSettings {
 impl Default for SnowflakeSettings {
     fn default() -> Self {
         SnowflakeSettings { lease: Duration::from_secs(30), clock_wait_max: Duration::from_secs(1) }
+    }
+}
+
+/// Bounds and waits of the sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepSettings {
+    /// `sweep.period`: time between two rounds.
+    pub period: Duration,
+    /// `sweep.keep`: how long what ended stays.
+    pub keep: Duration,
+    /// `sweep.counters_max`: an epoch with more counters in Redis is ended by plan,
+    pub counters_max: u64,
+    /// `sweep.epoch_min`: if it has lasted so long.
+    pub epoch_min: Duration,
+}
+
+impl Default for SweepSettings {
+    fn default() -> Self {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        SweepSettings {
+            period: Duration::from_secs(60 * 60),
+            keep: DAY * 30,
+            counters_max: 1_000_000,
+            epoch_min: DAY,
+        }
     }
 }

@@ -10,7 +10,8 @@ use thiserror::Error;
 
 use super::margin::{Unbounded, unbounded};
 use crate::counter::{
-    CounterError, HeldKey, Keys, OutboxEntry, Redis, Remembered, Revealed, Scanned, Sealed,
+    CounterError, HeldKey, Keys, OutboxEntry, Redis, Remembered, Revealed, SCAN_KEYS, Scanned,
+    Sealed,
 };
 use crate::ledger::{
     At, Entry, LedgerError, Lift, Owner, Partition, PartitionState, Released, SharedLedger,
@@ -168,7 +169,7 @@ impl Restore<'_> {
                 return Ok(true);
             }
             let Some(cursor) = &shown.next else { break };
-            page = Some(redis.scan(self.keys, partition, Some(cursor)).await?);
+            page = Some(redis.scan(self.keys, partition, Some(cursor), SCAN_KEYS).await?);
         }
         Ok(self.ledger.has_counters(partition).await?)
     }
@@ -182,7 +183,7 @@ impl Restore<'_> {
             }
             return Ok(None);
         };
-        let page = redis.scan(self.keys, row.partition, None).await?;
+        let page = redis.scan(self.keys, row.partition, None, SCAN_KEYS).await?;
         match page.deployment {
             Some(deployment) if deployment != self.deployment => {
                 Err(RestoreError::Foreign(deployment))
@@ -219,7 +220,7 @@ impl Restore<'_> {
         loop {
             self.read(redis, &page.keys, found).await?;
             let Some(cursor) = page.next else { return Ok(()) };
-            page = redis.scan(self.keys, found.partition, Some(&cursor)).await?;
+            page = redis.scan(self.keys, found.partition, Some(&cursor), SCAN_KEYS).await?;
         }
     }
 

@@ -8,7 +8,7 @@ pub(super) fn dashboard() -> Dashboard {
         uid: "numerator-redis",
         title: "numerator: Redis and ownership",
         description: "Who takes the numbers of each partition, and how Redis does.",
-        rows: vec![ownership(), recoveries(), calls()],
+        rows: vec![ownership(), recoveries(), calls(), sweep()],
     }
 }
 
@@ -171,4 +171,31 @@ fn calls() -> Row {
         .see("new-documents-need-the-ledger"),
     ];
     Row { title: "Calls", panels }
+}
+
+fn sweep() -> Row {
+    let panels = vec![
+        Panel::lines(
+            "Counters of the present epoch",
+            "short",
+            vec![(
+                gauge("max", "partition", "numerator_redis_counters"),
+                "partition {{partition}}",
+            )],
+            "Counters in Redis as the process that sweeps counted them last. Past \
+             sweep.counters_max the epoch ends by plan, and those of periods past go sweep.keep \
+             later. No line until they are counted.",
+        ),
+        Panel::lines(
+            "Swept",
+            "short",
+            vec![
+                (increase("what", "numerator_swept_total", "$__rate_interval"), "{{what}}"),
+                (increase("", "numerator_sweeps_failed_total", "$__rate_interval"), "ended early"),
+            ],
+            "What was removed because no question needs it any more: counters of old epochs in \
+             Redis, participations and nodes in the ledger; and rounds that a store ended early.",
+        ),
+    ];
+    Row { title: "Sweep", panels }
 }

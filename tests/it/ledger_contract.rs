@@ -35,6 +35,7 @@ mod series;
 mod setup;
 mod snowflakes;
 mod succession;
+mod sweeping;
 mod takes;
 mod verified;
 mod world;
@@ -132,6 +133,14 @@ ledger_contract! {
         an_operators_hold_ends_an_inquest
         who_is_led_back_to_a_server_that_lives_on_asks_nobody_there
         where_nobody_is_left_who_was_there_an_operator_decides
+    }
+    sweeping {
+        participations_in_epochs_closed_long_ago_go
+        nodes_that_ended_long_ago_go_unless_something_names_them
+        who_slept_until_its_row_was_swept_is_gone_and_nothing_went_back
+        no_sweep_excuses_a_ledger_that_forgot_a_node
+        nothing_is_swept_while_the_ledger_is_held
+        an_epoch_that_was_closed_before_a_moment_is_found
     }
     partitions {
         a_node_participates_only_while_the_epoch_is_open

@@ -13,3 +13,4 @@ mod rescue;
 mod seed_raise;
 mod settle;
 mod survey;
+mod sweep;

@@ -57,6 +57,7 @@ mod snowflakes;
 mod stage;
 mod standby;
 mod stopping;
+mod sweeps;
 #[cfg(feature = "otlp")]
 mod traces;
 mod vanished;

@@ -125,6 +125,14 @@ definitions! {
         "Records refused by the ledger and kept as rejected.";
     LEDGER_WENT_BACK COUNTER "numerator_ledger_went_back_total" []
         "Times that the ledger was held because it had gone back.";
+    SWEPT COUNTER "numerator_swept_total" ["what"]
+        "What this node removed because no question needs it any more, by what it was: counters \
+         of old epochs in Redis, participants and nodes in the ledger.";
+    SWEEPS_FAILED COUNTER "numerator_sweeps_failed_total" []
+        "Rounds of the sweep that a store ended early; the next one begins anew.";
+    REDIS_COUNTERS GAUGE "numerator_redis_counters" ["partition"]
+        "Counters of the present epoch in Redis, by partition, as the node that sweeps counted \
+         them last; NaN: another node does, or it has not counted yet.";
     GAPS COUNTER "numerator_gaps_total" ["reason"]
         "Runs of values that this node entered into the gap register, by reason; one that is \
          entered again after a lost transaction counts again.";

@@ -14,7 +14,7 @@ mod stores;
 
 pub use families::{ByPartition, Family};
 pub use fullest::Fullness;
-pub use partitions::{PartitionGauges, partition_gauges, redis_gauges};
+pub use partitions::{PartitionGauges, counter_gauges, partition_gauges, redis_gauges};
 pub use series::SeriesMeter;
 pub use stores::{LedgerMeter, RedisMeter, count_gap};
 
@@ -48,6 +48,8 @@ const LEDGER_HAZARDS: [&str; 3] = ["asynchronous-standby", "lazy-commit", "no-fs
 const LOCK_OUTCOMES: [&str; 3] = ["granted", "contended", "timeout"];
 /// Kinds of recoveries.
 const RECOVERY_KINDS: [&str; 3] = ["recovery", "fallback", "return"];
+/// What a sweep removes.
+const SWEPT: [&str; 3] = ["counters", "participants", "nodes"];
 /// How epochs close.
 const CLOSINGS: [&str; 2] = ["exact", "ceiling"];
 /// What becomes of the check of an interface serial.
@@ -108,6 +110,10 @@ pub struct Handles {
     pub rejected: Counter,
     /// How often the ledger was held because it had gone back.
     pub ledger_went_back: Counter,
+    /// What was swept, by what it was.
+    pub swept: Family<Counter>,
+    /// Rounds of the sweep that ended early.
+    pub sweeps_failed: Counter,
     /// Ceilings raised.
     pub ceiling_raises: Counter,
     /// Requests that met a ceiling.
@@ -195,6 +201,8 @@ impl Metrics {
             collisions: defined::COLLISIONS.gauge(&[]),
             rejected: defined::REJECTED.counter(&[]),
             ledger_went_back: defined::LEDGER_WENT_BACK.counter(&[]),
+            swept: counters(defined::SWEPT, &SWEPT),
+            sweeps_failed: defined::SWEEPS_FAILED.counter(&[]),
             ceiling_raises: defined::CEILING_RAISES.counter(&[]),
             ceiling_waits: defined::CEILING_WAITS.counter(&[]),
             journaled: defined::JOURNALED.counter(&[]),

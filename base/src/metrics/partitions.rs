@@ -4,7 +4,7 @@ use metrics::Gauge;
 
 use super::definitions::{
     ASKING_SECONDS, CEILING_ROOM, CEILING_USED, OUTBOX_ENTRIES, PARTITION_EPOCH, PARTITION_OWNER,
-    PARTITION_SERVING, PARTITION_STATE, QUEUE_LENGTH, REDIS_UP,
+    PARTITION_SERVING, PARTITION_STATE, QUEUE_LENGTH, REDIS_COUNTERS, REDIS_UP,
 };
 use super::families::{ByPartition, Family};
 
@@ -61,6 +61,12 @@ impl PartitionGauges {
 #[must_use]
 pub fn redis_gauges(partitions: u32) -> ByPartition<Gauge> {
     ByPartition::new(partitions, |partition| REDIS_UP.gauge(&[partition]))
+}
+
+/// How many counters of the present epoch Redis has, of so many partitions that it may own.
+#[must_use]
+pub fn counter_gauges(partitions: u32) -> ByPartition<Gauge> {
+    ByPartition::new(partitions, |partition| REDIS_COUNTERS.gauge(&[partition]))
 }
 
 /// Gauges of so many partitions, that of gapless series included.

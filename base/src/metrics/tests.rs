@@ -14,7 +14,7 @@ fn text(work: impl FnOnce(&Metrics)) -> String {
     metrics::with_local_recorder(&recorder, || {
         describe();
         let metrics = Metrics::new();
-        let _gauges = (partition_gauges(2), redis_gauges(1));
+        let _gauges = (partition_gauges(2), redis_gauges(1), counter_gauges(1));
         let _problems = Metrics::problems(["internal"]);
         metrics.say_build("sqlite", 1_767_225_600_500_000);
         work(&metrics);

@@ -188,8 +188,8 @@ mod tests {
         let engine = PgEngine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
         let (before, node) = (engine.store(Share::Common), NodeId::random());
         let confirmed = Marks { beat: 7, batches: 3 };
-        before.witness.register(node, Incarnation::first());
-        before.witness.confirm(node, confirmed);
+        before.witness.register(node, Incarnation::first(), 0);
+        before.witness.confirm(node, confirmed, 1);
         let journal = engine.current().journal.pool.clone();
         engine.give_up(&before, "a test");
         assert!(journal.is_closed(), "all connections of a time go together");

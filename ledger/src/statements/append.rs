@@ -151,7 +151,7 @@ async fn attempt(
     let counted = nodes::count_batch(&mut *tx, node).await?;
     commit(tx).await?;
     if let Some(counted) = counted.filter(|_| store.witness.of(node).is_some()) {
-        store.witness.confirm(node, counted);
+        store.witness.confirm(node, counted, store.clock.now_us());
     }
     Ok(appended)
 }

@@ -39,6 +39,7 @@ mod series;
 mod setup;
 mod snowflakes;
 mod succession;
+mod sweeping;
 mod take;
 mod unsettled;
 mod versions;

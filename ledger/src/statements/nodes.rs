@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use numerator_base::node::NodeId;
 
-use super::{CALL, Conn, Store, bytes, commit, confirmed_takes, partitions, query, query_scalar};
+use super::{
+    CALL, Conn, Store, bytes, commit, confirmed_takes, partitions, query, query_scalar, sweeping,
+};
 use crate::Ledger;
 use crate::columns::{from_json, read_node, to_json, unsigned_small};
 use crate::connections::Share;
@@ -20,8 +22,8 @@ impl Ledger {
             let mut tx = store.begin().await?;
             // An identity is never drawn twice: a row that is there is this call's own, repeated.
             query(
-                "insert into node (node_id, label, version, started_at_us) values ($1, $2, $3, $4) \
-                 on conflict do nothing",
+                "insert into node (node_id, label, version, started_at_us, is_dated) \
+                 values ($1, $2, $3, $4, true) on conflict do nothing",
             )
             .bind(bytes(&node.node_id))
             .bind(&node.label)
@@ -30,7 +32,7 @@ impl Ledger {
             .execute(&mut *tx)
             .await?;
             commit(tx).await?;
-            store.witness.register(node.node_id, agreed);
+            store.witness.register(node.node_id, agreed, store.clock.now_us());
             Ok(())
         })
         .await
@@ -40,15 +42,17 @@ impl Ledger {
     /// that was held since has answered its users, and has nothing to answer for.
     pub async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
-            let Confirmed { node, beat, batches, incarnation: number, nonce } = *confirmed;
+            let Confirmed { node, beat, batches, incarnation: number, nonce, at_us } = *confirmed;
             let mut tx = store.begin_reading().await?;
             let agreed = store.witness.required(None)?;
             if agreed.number > number {
                 return Ok(true);
             }
-            let marks = marks(&mut *tx, node).await?;
+            let reaches = match marks(&mut *tx, node).await? {
+                Some(marks) => marks.reach(Marks { beat, batches }),
+                None => may_be_swept(&mut *tx, at_us).await?,
+            };
             tx.commit().await?;
-            let reaches = marks.is_some_and(|marks| marks.reach(Marks { beat, batches }));
             Ok(agreed == Incarnation { number, nonce } && reaches)
         })
         .await
@@ -92,7 +96,7 @@ impl Ledger {
             };
             commit(tx).await?;
             if confirmed.is_some() {
-                store.witness.confirm(node, Marks { beat, batches });
+                store.witness.confirm(node, Marks { beat, batches }, store.clock.now_us());
                 // From here on this beat shows that these were there.
                 store.witness.takes().let_go(&unbeaten);
             }
@@ -187,11 +191,19 @@ pub(super) async fn must_be_remembered(
         Some(marks) if marks.reach(confirmed) => {
             confirmed_takes::must_be_journaled(conn, &unbeaten.allocations).await
         }
+        None if may_be_swept(conn, store.witness.at_us(node)).await? => Ok(()),
         _ => {
             let what = format!("it has forgotten what it confirmed to node {node}");
             Err(LedgerError::WentBack(what))
         }
     }
+}
+
+/// Whether what was confirmed then may be of a node that ended long ago, and whose row was swept:
+/// a ledger that went back since has not forgotten that, for it had swept up to then before.
+async fn may_be_swept(conn: &mut Conn, at_us: Option<i64>) -> Result<bool, LedgerError> {
+    let Some(at_us) = at_us else { return Ok(false) };
+    Ok(at_us < sweeping::horizon_us(conn).await?)
 }
 
 /// What the ledger shows of a node, also of one that left; `None` where it has no such node.

@@ -130,9 +130,11 @@ impl EpochLease {
         is_spent || self.has_moved(intake)
     }
 
-    /// Whether the partition has left the epoch, or should be on the database.
+    /// Whether the partition has left the epoch, or should: for the database, or by plan.
     fn has_moved(&self, intake: &Intake) -> bool {
-        intake.epoch_is_over(self.at) || intake.is_for_database()
+        intake.epoch_is_over(self.at)
+            || intake.is_for_database()
+            || self.context.planned_ends.is_planned(self.at)
     }
 
     /// One call to Redis: the one in flight again, or the next.

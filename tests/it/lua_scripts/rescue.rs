@@ -1,7 +1,8 @@
 //! scan, reveal, seal: what is read of a held partition, and how its owner is ended (F9).
 
 use numerator::counter::{
-    Completion, HeldKey, IssueOutcome, OpenOutcome, Opening, Remembered, Revealed, Sealed,
+    Completion, HeldKey, IssueOutcome, OpenOutcome, Opening, Remembered, Revealed, SCAN_KEYS,
+    Sealed,
 };
 
 use super::bench::{Bench, DEPLOYMENT, EPOCH, NOW_MS, PARTITION, keyed, plain, taken};
@@ -10,7 +11,8 @@ use super::bench::{Bench, DEPLOYMENT, EPOCH, NOW_MS, PARTITION, keyed, plain, ta
 async fn scan(bench: &Bench) -> Vec<HeldKey> {
     let (mut all, mut cursor) = (Vec::new(), None);
     loop {
-        let page = bench.redis.scan(&bench.keys, PARTITION, cursor.as_deref()).await.unwrap();
+        let page =
+            bench.redis.scan(&bench.keys, PARTITION, cursor.as_deref(), SCAN_KEYS).await.unwrap();
         assert!(page.is_master);
         all.extend(page.keys);
         cursor = page.next;
@@ -39,7 +41,7 @@ async fn a_scan_finds_every_key_of_the_partition_and_no_other() {
     assert_eq!(count(|key| matches!(key, HeldKey::Counter(_))), 1_201);
     assert_eq!(count(|key| matches!(key, HeldKey::Outbox(_))), 1);
     assert!(count(|key| matches!(key, HeldKey::Bucket(_))) >= 1);
-    let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
+    let page = bench.redis.scan(&bench.keys, PARTITION, None, SCAN_KEYS).await.unwrap();
     assert_eq!(page.deployment.as_deref(), Some(DEPLOYMENT));
     assert_eq!((page.epoch, page.taking_epoch), (Some(EPOCH), Some(EPOCH)));
 }
@@ -97,7 +99,7 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
     }
     let foreign = bench.redis.seal(&bench.keys, PARTITION, "another", EPOCH + 9).await.unwrap();
     assert_eq!(foreign, Sealed::Foreign { deployment: DEPLOYMENT.into() });
-    let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
+    let page = bench.redis.scan(&bench.keys, PARTITION, None, SCAN_KEYS).await.unwrap();
     assert_eq!((page.epoch, page.taking_epoch), (Some(EPOCH + 5), Some(EPOCH)), "both are known");
     assert_eq!(page.run_since, Some(EPOCH), "a repeat reads the same");
 
@@ -112,7 +114,7 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
     assert_eq!(bench.open(&next).await, OpenOutcome::Opened);
     let since = bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"]);
     assert_eq!(since, NOW_MS.to_string(), "the records of sealed epochs are not all here");
-    let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
+    let page = bench.redis.scan(&bench.keys, PARTITION, None, SCAN_KEYS).await.unwrap();
     assert_eq!(page.run_since, Some(EPOCH + 6), "nor are their numbers");
     bench.guard.epoch = EPOCH + 6;
     bench.guard.confirmed = 0;
@@ -126,6 +128,6 @@ async fn a_server_without_an_owner_record_has_nothing_to_seal() {
     let sealed = bench.redis.seal(&bench.keys, PARTITION, DEPLOYMENT, EPOCH).await.unwrap();
     assert_eq!(sealed, Sealed::Sealed);
     assert_eq!(bench.server.cli(&["exists", "nbr:{7}:owner"]), "0");
-    let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
+    let page = bench.redis.scan(&bench.keys, PARTITION, None, SCAN_KEYS).await.unwrap();
     assert_eq!((page.epoch, page.run_since, page.deployment), (None, None, None));
 }

@@ -1,0 +1,107 @@
+//! Rows that are no answer to any question any more: participations in epochs that were closed long
+//! ago, and nodes that ended. Deletes a page at a time; whoever comes at the same time finds less.
+//!
+//! What stays however old it is: whoever was never accounted for (it explains gaps, F17); the two
+//! newest epochs in which anybody took part, for Redis may still name their nodes (F25, W1); a node
+//! that a participation or a lease names; and one whose process left a word without a time.
+
+use super::{CALL, Conn, commit, partitions, query, query_scalar};
+use crate::columns::{signed, unsigned};
+use crate::{At, Ledger, LedgerError, Sweep, Swept};
+
+impl Ledger {
+    /// Deletes a page of what ended long ago. Nothing while a partition is held: then everything is
+    /// evidence. Safe to repeat.
+    pub async fn sweep(&self, sweep: &Sweep) -> Result<Swept, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            let held: i64 = query_scalar("select count(*) from partition where state = 'held'")
+                .fetch_one(&mut *tx)
+                .await?;
+            if held > 0 {
+                return Ok(Swept::default());
+            }
+            let swept = Swept {
+                participants: participants(&mut *tx, sweep).await?,
+                nodes: nodes(&mut *tx, sweep).await?,
+            };
+            if swept.nodes > 0 {
+                query("update deployment set nodes_swept_us = $1 where nodes_swept_us < $1")
+                    .bind(sweep.confirmed_before_us)
+                    .execute(&mut *tx)
+                    .await?;
+            }
+            if swept != Swept::default() {
+                commit(tx).await?;
+            }
+            Ok(swept)
+        })
+        .await
+    }
+
+    /// The newest epoch of a partition that was closed before a moment; 0: none was. Counters that
+    /// bear it, or an older one, in Redis have been cold since then.
+    pub async fn closed_before(&self, partition: u32, before_us: i64) -> Result<u64, LedgerError> {
+        self.call(CALL, async |store| {
+            let (partition, _) = partitions::columns(At { partition, epoch: 0 })?;
+            let mut tx = store.begin_reading().await?;
+            let epoch: Option<i64> = query_scalar(
+                "select max(c.epoch) from closed_epoch c \
+                 join partition p on p.partition_id = c.partition_id \
+                 where c.partition_id = $1 and c.closed_at_us < $2 and p.state = 'open'",
+            )
+            .bind(partition)
+            .bind(before_us)
+            .fetch_one(&mut *tx)
+            .await?;
+            tx.commit().await?;
+            unsigned(epoch.unwrap_or(0), "closed_epoch.epoch")
+        })
+        .await
+    }
+}
+
+/// Until when what was confirmed may be of a node that was swept.
+pub(super) async fn horizon_us(conn: &mut Conn) -> Result<i64, LedgerError> {
+    let horizon: Option<i64> =
+        query_scalar("select nodes_swept_us from deployment").fetch_optional(conn).await?;
+    Ok(horizon.unwrap_or(0))
+}
+
+async fn participants(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {
+    let done = query(
+        "delete from participant where (partition_id, epoch, node_id) in ( \
+           select p.partition_id, p.epoch, p.node_id from participant p \
+           join closed_epoch c on c.partition_id = p.partition_id and c.epoch = p.epoch \
+           where c.closed_at_us < $1 \
+           and p.state <> 'joined' \
+           and p.epoch < (select max(q.epoch) from participant q \
+             where q.partition_id = p.partition_id and q.epoch < (select max(r.epoch) \
+               from participant r where r.partition_id = p.partition_id)) \
+           order by p.partition_id, p.epoch limit $2)",
+    )
+    .bind(sweep.ended_before_us)
+    .bind(signed(u64::from(sweep.rows_max), "rows_max")?)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+async fn nodes(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {
+    let done = query(
+        "delete from node where node_id in ( \
+           select n.node_id from node n \
+           where (n.left_at_us is not null or n.adopted_at_us is not null) \
+           and coalesce(n.left_at_us, 0) < $1 \
+           and coalesce(n.adopted_at_us, 0) < $1 \
+           and n.is_dated \
+           and not exists (select 1 from participant p where p.node_id = n.node_id) \
+           and not exists (select 1 from snowflake_lease l where l.holder = n.node_id) \
+           limit $2)",
+    )
+    .bind(sweep.ended_before_us)
+    .bind(signed(u64::from(sweep.rows_max), "rows_max")?)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected())
+}

@@ -1,0 +1,196 @@
+//! What a sweep deletes, and what it keeps however old that is.
+
+use numerator::ledger::{At, Closing, Confirmed, LedgerError, PartitionState, Sweep, Swept};
+use numerator::node::NodeId;
+
+use std::time::Duration;
+
+use super::world::{NOW_US, PARTITION, World, at, entry, spec};
+
+/// Clocks may differ by half of what is kept.
+const KEEP_US: i64 = 1_000;
+
+/// A sweep of everything that ended before a moment.
+fn before(ended_before_us: i64) -> Sweep {
+    let confirmed_before_us = ended_before_us + KEEP_US / 2;
+    Sweep { ended_before_us, confirmed_before_us, rows_max: 100 }
+}
+
+impl World {
+    async fn sweeps(&self, ended_before_us: i64) -> (u64, u64) {
+        let Swept { participants, nodes } =
+            self.ledger.sweep(&before(ended_before_us)).await.unwrap();
+        (participants, nodes)
+    }
+
+    /// A node that is there.
+    async fn guest(&self) -> NodeId {
+        let guest = NodeId::random();
+        self.join(guest).await;
+        guest
+    }
+
+    /// A node that took part in an epoch and left.
+    async fn leaver(&self, at: At) -> NodeId {
+        let guest = self.guest().await;
+        assert!(self.ledger.participate(at, guest).await.unwrap());
+        self.ledger.leave(guest).await.unwrap();
+        guest
+    }
+
+    async fn has(&self, node: NodeId) -> bool {
+        self.ledger.beats(&[node]).await.unwrap()[0].is_some()
+    }
+
+    /// The epochs of all participations.
+    async fn participations(&self) -> Vec<i64> {
+        let text = "select epoch from participant order by epoch";
+        if self.ledger.engine() == "sqlite" {
+            let pool = sqlx::SqlitePool::connect(&self.url).await.unwrap();
+            sqlx::query_scalar(text).fetch_all(&pool).await.unwrap()
+        } else {
+            let pool = sqlx::PgPool::connect(&self.url).await.unwrap();
+            sqlx::query_scalar(text).fetch_all(&pool).await.unwrap()
+        }
+    }
+}
+
+pub(super) async fn participations_in_epochs_closed_long_ago_go(world: World) {
+    let first = world.redis_epoch(Closing::Exact).await;
+    world.leaver(first).await;
+    for closing in [Closing::Ceiling, Closing::Exact, Closing::Exact] {
+        let next = world.redis_epoch(closing).await;
+        world.leaver(next).await;
+    }
+    assert_eq!(world.participations().await, [1, 1, 2, 3, 4]);
+    assert_eq!(world.sweeps(NOW_US).await, (0, 0), "none was closed before that");
+    let one = Sweep { rows_max: 1, ..before(NOW_US + 1) };
+    assert_eq!(world.ledger.sweep(&one).await.unwrap().participants, 1, "a page at a time");
+    assert_eq!(world.sweeps(NOW_US + 1).await.0, 1);
+    // Who was never accounted for explains what the first epoch lost; Redis may name who took part
+    // in the two newest.
+    assert_eq!(world.participations().await, [1, 3, 4]);
+    let missing = world.ledger.closed_epoch(first, Some(Closing::Ceiling)).await.unwrap();
+    assert_eq!(missing.unwrap().missing.len(), 1);
+    for _ in 0..3 {
+        world.database_epoch().await;
+    }
+    assert_eq!(world.sweeps(NOW_US + 1).await.0, 0, "nobody takes part in the database's");
+    assert_eq!(world.participations().await, [1, 3, 4]);
+}
+
+pub(super) async fn nodes_that_ended_long_ago_go_unless_something_names_them(world: World) {
+    let ledger = &world.ledger;
+    let open = world.redis_epoch(Closing::Exact).await;
+    let [left, retired, lessee, undated, both, again] = [
+        world.guest().await,
+        world.guest().await,
+        world.guest().await,
+        world.guest().await,
+        world.guest().await,
+        world.guest().await,
+    ];
+    let named = world.leaver(open).await;
+    let lease = ledger.lease_snowflakes(lessee, 1, Duration::from_secs(1)).await.unwrap();
+    assert!(lease.is_some());
+    for node in [left, lessee, undated, both] {
+        ledger.leave(node).await.unwrap();
+    }
+    for node in [retired, again] {
+        assert!(ledger.retire_node(node, 0).await.unwrap());
+    }
+    // What came last counts.
+    world.clock.set(NOW_US + 10);
+    assert!(ledger.retire_node(both, 0).await.unwrap());
+    ledger.leave(again).await.unwrap();
+    let id = undated.0.simple();
+    let is_it = if ledger.engine() == "sqlite" { "hex(node_id)" } else { "encode(node_id, 'hex')" };
+    let earlier = if ledger.engine() == "sqlite" { "0" } else { "false" };
+    let sql = format!("update node set is_dated = {earlier} where lower({is_it}) = '{id}'");
+    world.sql(&sql).await;
+
+    assert_eq!(world.sweeps(NOW_US).await, (0, 0));
+    let one = Sweep { rows_max: 1, ..before(NOW_US + 1) };
+    assert_eq!(ledger.sweep(&one).await.unwrap().nodes, 1, "a page at a time");
+    assert_eq!(world.sweeps(NOW_US + 1).await, (0, 1));
+    assert!(!world.has(left).await && !world.has(retired).await);
+    for (node, why) in [
+        (world.node, "it is there"),
+        (named, "it took part in the present epoch"),
+        (lessee, "its lease may not be over"),
+        (undated, "its word has no time"),
+        (both, "it was adopted later"),
+        (again, "it left later"),
+    ] {
+        assert!(world.has(node).await, "{why}");
+    }
+    assert_eq!(world.sweeps(NOW_US + 11).await, (0, 2), "a moment later");
+}
+
+pub(super) async fn who_slept_until_its_row_was_swept_is_gone_and_nothing_went_back(world: World) {
+    let ledger = &world.ledger;
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
+    let sleeper = world.guest().await;
+    ledger.heartbeat(sleeper, None).await.unwrap();
+    assert!(ledger.retire_node(sleeper, 1).await.unwrap());
+    let word = ledger.confirmed(sleeper).unwrap();
+    world.clock.set(NOW_US + KEEP_US);
+    assert_eq!(world.another().await.sweep(&before(NOW_US + 1)).await.unwrap().nodes, 1);
+
+    let gone = |result: Result<(), LedgerError>| {
+        assert!(matches!(result, Err(LedgerError::NodeGone(_))), "{result:?}");
+    };
+    gone(ledger.heartbeat(sleeper, None).await.map(drop));
+    gone(ledger.participate(open, sleeper).await.map(drop));
+    // What it handed out is journaled whoever it is by now.
+    let appended = ledger.append(sleeper, &[entry(open, counter_id, 1)]).await.unwrap();
+    assert_eq!(appended.written, 1);
+
+    assert!(ledger.remembers(&word).await.unwrap(), "its word is of before the sweep");
+    let later = Confirmed { at_us: Some(NOW_US + KEEP_US), ..word };
+    assert!(!ledger.remembers(&later).await.unwrap(), "nobody swept who lived by then");
+    let undated = Confirmed { at_us: None, ..word };
+    assert!(!ledger.remembers(&undated).await.unwrap(), "no sweep takes a row without a time");
+}
+
+pub(super) async fn no_sweep_excuses_a_ledger_that_forgot_a_node(world: World) {
+    let ledger = &world.ledger;
+    let left = world.guest().await;
+    ledger.leave(left).await.unwrap();
+    world.clock.set(NOW_US + KEEP_US);
+    ledger.heartbeat(world.node, None).await.unwrap();
+    assert_eq!(world.sweeps(NOW_US + 1).await, (0, 1));
+    let word = ledger.confirmed(world.node).unwrap();
+    world.sql("delete from node").await;
+    let beaten = ledger.heartbeat(world.node, None).await;
+    assert!(matches!(beaten, Err(LedgerError::WentBack(_))), "{beaten:?}");
+    assert!(!ledger.remembers(&word).await.unwrap());
+}
+
+pub(super) async fn nothing_is_swept_while_the_ledger_is_held(world: World) {
+    for _ in 0..4 {
+        let open = world.redis_epoch(Closing::Exact).await;
+        world.leaver(open).await;
+    }
+    let left = world.guest().await;
+    world.ledger.leave(left).await.unwrap();
+    world.ledger.hold_all(&[], "it went back").await.unwrap();
+    assert_eq!(world.sweeps(NOW_US + 1).await, (0, 0), "everything is evidence");
+    assert!(world.has(left).await);
+}
+
+pub(super) async fn an_epoch_that_was_closed_before_a_moment_is_found(world: World) {
+    let ledger = &world.ledger;
+    let closed = async |before_us| ledger.closed_before(PARTITION, before_us).await.unwrap();
+    world.redis_epoch(Closing::Exact).await;
+    assert_eq!(closed(NOW_US).await, 0, "epoch 0 was closed at that moment");
+    for later in 1..4 {
+        world.clock.set(NOW_US + later);
+        world.redis_epoch(Closing::Exact).await;
+    }
+    assert_eq!([closed(NOW_US + 3).await, closed(NOW_US + 4).await], [2, 3]);
+    assert_eq!(ledger.closed_before(1, NOW_US + 4).await.unwrap(), 0, "another partition");
+    ledger.bump(at(4), PartitionState::Open, world.node, "c").await.unwrap();
+    assert_eq!(closed(NOW_US + 4).await, 0, "nothing is certain in between");
+}
