@@ -1,6 +1,7 @@
 //! What goes into the ledger and comes out of it. Plain data, no SQL. Times are microseconds of
 //! UTC.
 
+mod account;
 mod audit;
 mod counter;
 mod counter_list;
@@ -15,6 +16,7 @@ mod reference;
 mod seal;
 mod series;
 
+pub use account::*;
 pub use audit::*;
 pub use counter::*;
 pub use counter_list::*;
