@@ -55,6 +55,7 @@ mod slow;
 mod snowflakes;
 mod stage;
 mod standby;
+mod statements;
 mod stopping;
 #[cfg(feature = "otlp")]
 mod traces;

@@ -45,8 +45,8 @@ const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch
      union all select place, id, first_value, last_value, step, word, epoch, at_us, \
      allocation_id, said_by, said, batch_id, is_sealed from (\
        select cast(1 as bigint) as place, gap_id as id, first_value, last_value, step, \
-         reason as word, epoch, noted_at_us as at_us, null as allocation_id, null as said_by, \
-         null as said, cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed \
+         reason as word, epoch, noted_at_us as at_us, cast(null as bytea) as allocation_id, \
+         null as said_by, null as said, cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed \
        from gap where counter_id = $1 and first_value >= $2 \
          and (first_value > $2 or $3 < 1 or ($3 = 1 and gap_id > $4)) \
        order by first_value, gap_id limit $5) as gaps \
