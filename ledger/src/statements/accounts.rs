@@ -190,7 +190,7 @@ async fn account_for(
     let above = kind.map(|kind| (counter.start, kind));
     let open = Open { above, unexamined: unlooked.stretches };
     let mut walk = Walk::from(counter.origin, open, left.entries);
-    let mut seen = Seen::default();
+    let mut seen = Seen { start: counter.start, ..Seen::default() };
     let mut after = (i64::MIN, -1, -1);
     loop {
         let rows = page(conn, counter.counter_id, after).await?;
@@ -225,7 +225,9 @@ async fn account_for(
         further_files,
         rows: seen.rows,
         is_unsettled,
-        gone: unlooked.gone,
+        // The counter has counted what its own epoch journaled: what is missing there and was counted
+        // is not on its way.
+        gone: unlooked.gone + counter.journaled.saturating_sub(seen.of_epoch),
         is_exceeded,
         unexplained: seen.unexplained,
     }))
@@ -243,6 +245,10 @@ async fn page(
 /// What was noticed of a counter's rows beside their values.
 #[derive(Default)]
 struct Seen {
+    /// The value that the counter's epoch began above.
+    start: i64,
+    /// Values of that epoch that have a record.
+    of_epoch: u64,
     first: Option<Run>,
     last: Option<Run>,
     rows: BoundRows,
@@ -258,6 +264,9 @@ impl Seen {
             step: row.try_get("step")?,
         };
         let (place, word): (i64, &str) = (row.try_get("place")?, row.try_get("word")?);
+        if matches!(place, 0 | 2) && run.first > self.start {
+            self.of_epoch += run.count();
+        }
         let what = match place {
             0 => {
                 self.first.get_or_insert(run);
