@@ -7,38 +7,7 @@ use crate::ledger::{EntryKind, GapReason};
 /// How it came about, for an auditor.
 pub(super) fn explanation(kind: EntryKind) -> Phrase {
     match kind {
-        EntryKind::Gap(GapReason::Discarded) => [
-            "ระบบหยุดชะงักก่อนส่งเลขที่เหล่านี้ให้ผู้ใด เครื่องทุกเครื่องแจ้งครบแล้วว่าส่งเลขที่ใ\
-             ดออกไปบ้าง จึงไม่มีเอกสารใดใช้เลขที่เหล่านี้ และจะไม่ออกอีก",
-            "系统在交出这些编号之前中断。所有机器都已报明各自交出的编号，因此没有单据使用这些编号，今后也不会再发出。",
-            "系統在交出這些編號之前中斷。所有機器都已報明各自交出的編號，因此沒有單據使用這些編號，今後也不會再發出。",
-            "The service was interrupted before these were given to anybody. Every machine has \
-             said which numbers it gave out, so no document has them, and they are never issued \
-             again.",
-        ],
-        EntryKind::Gap(GapReason::Unaccounted) => [
-            "ระบบขัดข้องพร้อมกับเครื่องที่ยังไม่ได้แจ้งเลขที่ที่ส่งออกไป เลขที่บางส่วนอาจถูกใช้ใน\
-             เอกสารแล้วโดยไม่มีบันทึก จึงไม่ออกเลขที่เหล่านี้อีก",
-            "系统故障时，有机器未能报明已交出的编号。其中个别编号可能已用于单据而没有记录，因此这些编号均不再发出。",
-            "系統故障時，有機器未能報明已交出的編號。其中個別編號可能已用於單據而沒有記錄，因此這些編號均不再發出。",
-            "The service failed together with a machine that could no longer say what it had \
-             given out. Some of these may stand on documents although no record is left, so none \
-             of them is issued again.",
-        ],
-        EntryKind::Gap(GapReason::Collided) => [
-            "มีเอกสารอื่นใช้เลขที่นี้อยู่แล้ว จึงไม่ส่งให้ผู้ใดซ้ำอีก",
-            "该编号已属于另一份单据，因此没有再次交出。",
-            "該編號已屬於另一份單據，因此沒有再次交出。",
-            "Another document had this number already, so it was not given out a second time.",
-        ],
-        EntryKind::Gap(GapReason::BeforeImport) => [
-            "เลขที่ก่อนย้ายระบบซึ่งไม่อยู่ในรายการที่นำเข้า ต้องสอบถามจากระบบเดิมว่าได้ออกไปแล้วห\
-             รือไม่ ระบบนี้ไม่ออกเลขที่เหล่านี้",
-            "迁移之前的编号，不在导入的清单中。是否曾经发出须由原系统说明；本系统不会发出这些编号。",
-            "遷移之前的編號，不在匯入的清單中。是否曾經發出須由原系統說明；本系統不會發出這些編號。",
-            "From before the move, and not in the list that was brought in. Whether they were \
-             ever issued is for the former system to say; this one does not issue them.",
-        ],
+        EntryKind::Gap(reason) => of_gap(reason),
         EntryKind::Rejected => [
             "บันทึกของเลขที่เหล่านี้ไม่เข้ากับข้อมูลที่มีอยู่ จึงเก็บไว้ตามที่ได้รับเพื่อให้ผู้ดู\
              แลตรวจสอบ",
@@ -80,6 +49,43 @@ pub(super) fn explanation(kind: EntryKind) -> Phrase {
             "同一編號有不只一筆記錄，記錄可能被新增或變更。",
             "More than one record stands for the same number. Records may have been added or \
              changed.",
+        ],
+    }
+}
+
+fn of_gap(reason: GapReason) -> Phrase {
+    match reason {
+        GapReason::Discarded => [
+            "ระบบหยุดชะงักก่อนส่งเลขที่เหล่านี้ให้ผู้ใด เครื่องทุกเครื่องแจ้งครบแล้วว่าส่งเลขที่ใ\
+             ดออกไปบ้าง จึงไม่มีเอกสารใดใช้เลขที่เหล่านี้ และจะไม่ออกอีก",
+            "系统在交出这些编号之前中断。所有机器都已报明各自交出的编号，因此没有单据使用这些编号，今后也不会再发出。",
+            "系統在交出這些編號之前中斷。所有機器都已報明各自交出的編號，因此沒有單據使用這些編號，今後也不會再發出。",
+            "The service was interrupted before these were given to anybody. Every machine has \
+             said which numbers it gave out, so no document has them, and they are never issued \
+             again.",
+        ],
+        GapReason::Unaccounted => [
+            "ระบบขัดข้องพร้อมกับเครื่องที่ยังไม่ได้แจ้งเลขที่ที่ส่งออกไป เลขที่บางส่วนอาจถูกใช้ใน\
+             เอกสารแล้วโดยไม่มีบันทึก จึงไม่ออกเลขที่เหล่านี้อีก",
+            "系统故障时，有机器未能报明已交出的编号。其中个别编号可能已用于单据而没有记录，因此这些编号均不再发出。",
+            "系統故障時，有機器未能報明已交出的編號。其中個別編號可能已用於單據而沒有記錄，因此這些編號均不再發出。",
+            "The service failed together with a machine that could no longer say what it had \
+             given out. Some of these may stand on documents although no record is left, so none \
+             of them is issued again.",
+        ],
+        GapReason::Collided => [
+            "มีเอกสารอื่นใช้เลขที่นี้อยู่แล้ว จึงไม่ส่งให้ผู้ใดซ้ำอีก",
+            "该编号已属于另一份单据，因此没有再次交出。",
+            "該編號已屬於另一份單據，因此沒有再次交出。",
+            "Another document had this number already, so it was not given out a second time.",
+        ],
+        GapReason::BeforeImport => [
+            "เลขที่ก่อนย้ายระบบซึ่งไม่อยู่ในรายการที่นำเข้า ต้องสอบถามจากระบบเดิมว่าได้ออกไปแล้วห\
+             รือไม่ ระบบนี้ไม่ออกเลขที่เหล่านี้",
+            "迁移之前的编号，不在导入的清单中。是否曾经发出须由原系统说明；本系统不会发出这些编号。",
+            "遷移之前的編號，不在匯入的清單中。是否曾經發出須由原系統說明；本系統不會發出這些編號。",
+            "From before the move, and not in the list that was brought in. Whether they were \
+             ever issued is for the former system to say; this one does not issue them.",
         ],
     }
 }
