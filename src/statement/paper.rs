@@ -18,7 +18,7 @@ pub struct Statement {
     pub period: String,
     /// The project that was asked for.
     pub project: Option<String>,
-    /// When it was drawn up: nothing on it is of a later time.
+    /// When it was drawn up.
     #[schema(format = DateTime)]
     pub drawn_up_at: String,
     /// Whether nothing is missing.
