@@ -16,7 +16,7 @@ const BOUNDS: Bounds = Bounds { counters_max: 10_000, rows_max: 50_000_000, entr
 const EXAMPLES: &str = "Examples:
   numerator statement --series SPO --period 2026
   numerator statement --series LETTER --period 2026-01 --project LCBP3-C2 --language th
-  numerator statement --series SPO --period 2026 --format html > spo-2026.html";
+  numerator statement --series SPO --period 2026 --format html";
 
 /// Of what, and how.
 #[derive(Clone, Debug, Args)]

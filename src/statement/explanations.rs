@@ -1,5 +1,5 @@
-//! The sentences of the paper, in every language: how numbers came to be left empty, what proves it,
-//! whether all is there, what is sealed. Plain words, as in `phrases`.
+//! The sentences of the paper, in every language: how numbers came to be left empty, what proves
+//! it, whether all is there, what is sealed. Plain words, as in `phrases`.
 
 use crate::language::Phrase;
 use crate::ledger::{EntryKind, GapReason};

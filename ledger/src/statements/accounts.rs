@@ -1,19 +1,19 @@
 //! The accounts of counters, for auditors: all of one moment, so that counters, journal, gaps and
 //! records kept aside belong together. Reads in pages, and keeps none of them.
 
+mod ends;
+
 use std::collections::HashMap;
 
-use numbering::PartialNumber;
-use serde::Deserialize;
+use ends::{end, files, revised};
 
-use super::lookup::mask_of;
-use super::{Conn, QueryBuilder, Row, SEARCH, counter_list, query, query_scalar};
+use super::{Conn, QueryBuilder, Row, SEARCH, counter_list, query};
 use crate::Ledger;
 use crate::accounting::{Met, Open, Walk, What};
 use crate::columns::{Word, read_uuid, unsigned};
 use crate::{
-    AccountEnd, AccountOrder, Accounted, BoundRows, Counter, CounterAccount, CounterFilter,
-    EntryKind, EntryRow, GapReason, LedgerError, Run,
+    AccountOrder, Accounted, BoundRows, Counter, CounterAccount, CounterFilter, EntryKind,
+    EntryRow, GapReason, LedgerError, Run,
 };
 
 /// Counters that are listed at once.
@@ -21,9 +21,6 @@ const COUNTERS_PAGE: u32 = 1_000;
 
 /// Rows that are read at once.
 const ROWS_PAGE: i64 = 10_000;
-
-/// Files of the archive that an account names.
-const FILES_MAX: usize = 20;
 
 /// The path of a row that stands for many in the archive.
 const ARCHIVED: &str = "archived";
@@ -45,8 +42,9 @@ const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch
      union all select place, id, first_value, last_value, step, word, epoch, at_us, \
      allocation_id, said_by, said, batch_id, is_sealed from (\
        select cast(1 as bigint) as place, gap_id as id, first_value, last_value, step, \
-         reason as word, epoch, noted_at_us as at_us, cast(null as bytea) as allocation_id, \
-         null as said_by, null as said, cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed \
+         reason as word, epoch, noted_at_us as at_us, \
+         cast(null as bytea) as allocation_id, null as said_by, null as said, \
+         cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed \
        from gap where counter_id = $1 and first_value >= $2 \
          and (first_value > $2 or $3 < 1 or ($3 = 1 and gap_id > $4)) \
        order by first_value, gap_id limit $5) as gaps \
@@ -225,8 +223,8 @@ async fn account_for(
         further_files,
         rows: seen.rows,
         is_unsettled,
-        // The counter has counted what its own epoch journaled: what is missing there and was counted
-        // is not on its way.
+        // The counter has counted what its own epoch journaled: what is missing there and was
+        // counted is not on its way.
         gone: unlooked.gone + counter.journaled.saturating_sub(seen.of_epoch),
         is_exceeded,
         unexplained: seen.unexplained,
@@ -317,86 +315,4 @@ fn entry_row(row: &Row) -> Result<EntryRow, LedgerError> {
         allocation_id: allocation_id.map(|id| read_uuid(id, "allocation_id")).transpose()?,
         explained: said_by.map(|by| (by, said.unwrap_or_default())),
     })
-}
-
-/// The number of a value, from the row that begins at another one.
-async fn end(
-    conn: &mut Conn,
-    counter_id: i64,
-    of: Option<(i64, i64)>,
-) -> Result<Option<AccountEnd>, LedgerError> {
-    let Some((first, value)) = of else { return Ok(None) };
-    let row = query(
-        "select number, mask, outline, path, context, issued_at_us from journal_row \
-         where counter_id = $1 and first_value = $2",
-    )
-    .bind(counter_id)
-    .bind(first)
-    .fetch_one(conn)
-    .await?;
-    let text: Option<String> = row.try_get("number")?;
-    let number = match text {
-        Some(number) if value != first => filled(&row, &number, value),
-        number => number,
-    };
-    let path: &str = row.try_get("path")?;
-    let context: Option<&str> = row.try_get("context")?;
-    let file = context.filter(|_| path == ARCHIVED).map(file_of);
-    Ok(Some(AccountEnd { value, number, issued_at_us: row.try_get("issued_at_us")?, file }))
-}
-
-/// The number of a later value of a row; none where its other serials would have to be known.
-fn filled(row: &Row, number: &str, value: i64) -> Option<String> {
-    let mask = mask_of(row, number).ok()?;
-    let partial = PartialNumber::parse(&mask).ok()?;
-    partial.fill(&[u64::try_from(value).ok()?]).ok()
-}
-
-/// What a row that stands for many says of its file.
-#[derive(Deserialize)]
-struct Segment {
-    file: String,
-}
-
-/// The file that a row names, or what it says instead.
-fn file_of(context: &str) -> String {
-    serde_json::from_str(context).map_or_else(|_| context.to_owned(), |Segment { file }| file)
-}
-
-/// Files of a counter's rows in the archive, and how many more there are.
-async fn files(
-    conn: &mut Conn,
-    counter_id: i64,
-    archived: u64,
-) -> Result<(Vec<String>, u64), LedgerError> {
-    if archived == 0 {
-        return Ok((Vec::new(), 0));
-    }
-    let rows = query(
-        "select distinct context from journal_row where counter_id = $1 and path = $2 \
-         and context is not null order by context",
-    )
-    .bind(counter_id)
-    .bind(ARCHIVED)
-    .fetch_all(conn)
-    .await?;
-    let mut names = Vec::new();
-    for row in &rows {
-        let name = file_of(row.try_get("context")?);
-        if names.last() != Some(&name) {
-            names.push(name);
-        }
-    }
-    let further = names.len().saturating_sub(FILES_MAX) as u64;
-    names.truncate(FILES_MAX);
-    Ok((names, further))
-}
-
-async fn revised(conn: &mut Conn, counter_id: i64) -> Result<u64, LedgerError> {
-    let count: i64 =
-        query_scalar("select count(distinct value) from revision where counter_id = $1")
-            .bind(counter_id)
-            .fetch_one(conn)
-            .await?;
-    unsigned(count, "revision")
 }
