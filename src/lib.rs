@@ -7,12 +7,12 @@
 //!   time, the identity of a process, the form of its loops and waits, and what it counts.
 //! - [`counter`] is Redis, [`ledger`] is SQL: crates that do not know each other.
 //! - [`journal`] writes numbers down behind the answers, [`revision`] gives issued ones another
-//!   label.
+//!   label, [`language`] is what users and auditors are spoken to in.
 //! - [`process`] is this process as a node: its identity, stores, bounds, and what it knows.
 //! - [`reconciler`] puts things right after a fault.
 //! - [`allocator`] takes numbers.
 //! - [`archive`] moves old rows to files, [`gauges`] looks at them all, [`import`] reads what other
-//!   systems have issued, on its way into the ledger.
+//!   systems have issued, on its way into the ledger, [`statement`] is the auditor's paper.
 //! - [`config`] reads the settings and [`service`] builds the whole from them.
 //! - [`http`] and [`cli`] are the doors.
 
@@ -29,10 +29,12 @@ pub mod gauges;
 pub mod http;
 pub mod import;
 pub mod journal;
+pub mod language;
 pub mod process;
 pub mod reconciler;
 pub mod revision;
 pub mod service;
+pub mod statement;
 
 /// Short-lived texts of requests and records that live for a minute lie side by side: the system's
 /// allocator spends a third of the service's time on putting such free places together again. For

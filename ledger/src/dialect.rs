@@ -51,6 +51,8 @@ pub(crate) enum Begin {
     Impatient(Duration),
     /// It reads.
     Reading,
+    /// It reads, and all its statements see the ledger as it was at the first of them.
+    Snapshot,
     /// It reads, and waits briefly for each name.
     Asking,
 }
@@ -330,5 +332,10 @@ impl Reader {
     /// Begins a transaction that reads, in whatever life the ledger lives.
     pub(crate) async fn begin(&self) -> Result<Transaction, LedgerError> {
         self.0.begin(None, Begin::Reading).await
+    }
+
+    /// The same for one whose statements all see the ledger of one moment.
+    pub(crate) async fn begin_snapshot(&self) -> Result<Transaction, LedgerError> {
+        self.0.begin(None, Begin::Snapshot).await
     }
 }

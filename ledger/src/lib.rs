@@ -5,6 +5,7 @@
 //! again: callers run ledger work in tasks that nobody aborts, because a dropped `begin` leaves a
 //! transaction open on its connection. A call that takes too long ends with its connections.
 
+mod accounting;
 mod batch;
 mod bound;
 mod calls;

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use super::key::{AuditKey, PublicKey, read_hexadecimal};
-use crate::ledger::{Bound, SignedCheckpoint, Vouched};
+use crate::ledger::{Bound, SeenBatches, SignedCheckpoint, Vouched};
 
 /// Runs of ids without rows that are looked at again; past it, the oldest are given up.
 const OPEN_MAX: usize = 200;
@@ -190,6 +190,40 @@ impl Body {
 /// The SHA-256 by which the next checkpoint names one.
 pub(super) fn name_of(signed: &SignedCheckpoint) -> String {
     hexadecimal(&Sha256::digest(signed.body.as_bytes()))
+}
+
+/// What a checkpoint seals, as papers name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sealing {
+    /// Its number.
+    pub number: i64,
+    /// When it was made.
+    pub at: String,
+    /// The SHA-256 of its text, hexadecimal.
+    pub sha256: String,
+    /// Who signed it.
+    pub public_key: PublicKey,
+    /// The batches that it and those before it bind.
+    pub seen: SeenBatches,
+}
+
+impl Sealing {
+    /// What a checkpoint seals, if its signature is of its text and key. Whether the key is one to
+    /// trust is for the reader to say.
+    ///
+    /// # Errors
+    /// Why it seals nothing.
+    pub fn of(signed: &SignedCheckpoint) -> Result<Self, CheckpointError> {
+        let (body, public_key) = Body::read(signed)?;
+        let open = body.batches.open.iter().map(|(first, last, _)| (*first, *last)).collect();
+        Ok(Sealing {
+            number: signed.number,
+            at: body.at,
+            sha256: name_of(signed),
+            public_key,
+            seen: SeenBatches { upto: body.batches.upto, open },
+        })
+    }
 }
 
 /// A checkpoint as a line of JSON, to be kept elsewhere.

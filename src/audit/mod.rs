@@ -10,7 +10,7 @@ mod report;
 mod seals;
 mod verifying;
 
-pub use checkpoint::{CheckpointError, Line};
+pub use checkpoint::{CheckpointError, Line, Sealing};
 pub use kept::Kept;
 pub(crate) use key::read_hexadecimal;
 pub use key::{AuditKey, KeyError, PublicKey};

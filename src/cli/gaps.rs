@@ -12,11 +12,9 @@ use super::output::{print, print_json, say};
 use super::session::open_ledger;
 use super::words;
 use crate::config::Settings;
-use crate::ledger::{
-    At, ClosedEpoch, Closing, Event, Gap, GapFilter, GapReason, LedgerError, Partition,
-    SharedLedger, Unsettled,
-};
+use crate::ledger::{Gap, GapFilter, GapReason, LedgerError, SharedLedger, Unsettled};
 use crate::reconciler::{settle_counters, settle_slices};
+use crate::statement::{Ending, Story};
 
 const EXAMPLES: &str = "Examples:
   numerator gaps --explain
@@ -150,11 +148,11 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
         limit: args.limit,
     };
     let mut answers = Vec::new();
-    let mut story = Story { ledger: &ledger, known: BTreeMap::new() };
+    let mut story = Story::of(&ledger);
     for gap in ledger.gaps(&filter).await? {
         let mut answer = describe(&ledger, &codes, &gap).await?;
         if args.explain {
-            answer.explanation = Some(story.explain(&gap, &answer).await?);
+            answer.explanation = Some(explain(&mut story, &gap, &answer).await?);
         }
         answers.push(answer);
     }
@@ -212,100 +210,22 @@ async fn partial_number(
     })
 }
 
-/// Tells how gaps came about; asks for each epoch once.
-struct Story<'a> {
-    ledger: &'a SharedLedger,
-    known: BTreeMap<(u32, u64, &'static str), Ending>,
-}
-
-/// The end of an epoch.
-#[derive(Clone, Default)]
-struct Ending {
-    closed: Option<ClosedEpoch>,
-    /// Why it ended.
-    cause: Option<String>,
-    /// Whether an operator ended it, for the ledger had gone back (F9).
-    is_restored: bool,
-}
-
-impl Story<'_> {
-    async fn explain(&mut self, gap: &Gap, answer: &GapAnswer) -> Result<Explanation, LedgerError> {
-        let ending = self.ending(gap).await?;
-        let unheard = ending.unheard();
-        let closed = ending.closed.as_ref();
-        Ok(Explanation {
-            sentence: sentence(gap, answer, &ending, &unheard),
-            closed_epoch: closed.map(|closed| closed.at.epoch),
-            closing: closed.map(|closed| words::closing(closed.closing)),
-            closed_at: closed.map(|closed| words::moment(closed.closed_at_us)),
-            unheard,
-            cause: ending.cause,
-        })
-    }
-
-    /// The closing that lost the values: that of the counter's own epoch. Where that was exact,
-    /// what is unaccounted for was lifted: it is put down to the first closing at the ceiling
-    /// since, although a recovery may lie between it and the release that lifted it.
-    async fn ending(&mut self, gap: &Gap) -> Result<Ending, LedgerError> {
-        let wanted = match gap.reason {
-            GapReason::Unaccounted => Some(Closing::Ceiling),
-            GapReason::BeforeImport => return Ok(Ending::default()),
-            GapReason::Discarded | GapReason::Collided => None,
-        };
-        let key = (gap.at.partition, gap.at.epoch, words::reason(gap.reason));
-        if let Some(known) = self.known.get(&key) {
-            return Ok(known.clone());
-        }
-        let closed = self.ledger.closed_epoch(gap.at, wanted).await?;
-        let mut ending = Ending { closed, ..Ending::default() };
-        if let Some(next) = self.next_epoch(&ending).await? {
-            let events = self.ledger.events_of(next).await?;
-            ending.is_restored = events.iter().any(|event| event.kind == "ledger-restored");
-            ending.cause = self.cause(next, events).await?;
-        }
-        self.known.insert(key, ending.clone());
-        Ok(ending)
-    }
-
-    /// The epoch after a closed one: the next number, but for a ledger that went back.
-    async fn next_epoch(&self, ending: &Ending) -> Result<Option<At>, LedgerError> {
-        let Some(closed) = &ending.closed else { return Ok(None) };
-        let next = At { epoch: closed.at.epoch + 1, ..closed.at };
-        if let Some(closed) = self.ledger.closed_epoch(next, None).await? {
-            return Ok(Some(closed.at));
-        }
-        let rows = self.ledger.partitions().await?;
-        let row = rows.into_iter().find(|row| row.partition == next.partition);
-        Ok(row.map(|row| At { epoch: row.epoch, ..next }))
-    }
-
-    /// Why an epoch began, and so why the one before it ended.
-    async fn cause(&self, at: At, events: Vec<Event>) -> Result<Option<String>, LedgerError> {
-        for event in events {
-            let is_beginning =
-                matches!(&*event.kind, "recovery" | "fallback" | "return" | "opening");
-            if let Some(cause) = event.detail["cause"].as_str().filter(|_| is_beginning) {
-                return Ok(Some(cause.to_owned()));
-            }
-        }
-        // Its leader may have died before it could write the event.
-        let rows = self.ledger.partitions().await?;
-        let is_asked = |row: &Partition| (row.partition, row.epoch) == (at.partition, at.epoch);
-        Ok(rows.into_iter().find(is_asked).map(|row| row.cause))
-    }
-}
-
-impl Ending {
-    /// Nodes that were not accounted for, as operators know them.
-    fn unheard(&self) -> Vec<String> {
-        if self.is_restored {
-            return Vec::new();
-        }
-        let missing = self.closed.iter().flat_map(|closed| &closed.missing);
-        missing
-            .map(|(node, label)| if label.is_empty() { node.to_string() } else { label.clone() })
-            .collect()
-    }
+async fn explain(
+    story: &mut Story<'_>,
+    gap: &Gap,
+    answer: &GapAnswer,
+) -> Result<Explanation, LedgerError> {
+    let ending = story.ending(gap.at, gap.reason).await?;
+    let unheard = ending.unheard();
+    let closed = ending.closed.as_ref();
+    Ok(Explanation {
+        sentence: sentence(gap, answer, &ending, &unheard),
+        closed_epoch: closed.map(|closed| closed.at.epoch),
+        closing: closed.map(|closed| words::closing(closed.closing)),
+        closed_at: closed.map(|closed| words::moment(closed.closed_at_us)),
+        unheard,
+        cause: ending.cause,
+    })
 }
 
 /// What an auditor is shown.

@@ -40,6 +40,7 @@ pub mod series_history;
 pub mod serve;
 mod session;
 mod settings;
+pub mod statement;
 pub mod status;
 pub mod token;
 #[cfg(feature = "otlp")]
@@ -117,6 +118,8 @@ pub enum Command {
     Gaps(gaps::GapsArgs),
     /// List counters by series, type, project, originator and year, and how full they are
     Counters(counters::CountersArgs),
+    /// Draw up what became of every number of a series in a period, for auditors
+    Statement(statement::StatementArgs),
     /// Look issued numbers up: by number, document, user, series, type, project, period, status
     Find(find::FindArgs),
     /// Write the register of numbers, or a part of it, as CSV, JSON lines or a workbook
@@ -208,6 +211,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
         Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
         Command::Counters(args) => counters::run(&settings.prepare("warn")?, args).await,
+        Command::Statement(args) => statement::run(&settings.prepare("warn")?, args).await,
         Command::Find(args) => find::run(&settings.prepare("warn")?, args).await,
         Command::Export(args) => export::run(&settings.prepare("warn")?, args).await,
         Command::Archive(args) => archive::run(&settings.prepare("warn")?, args).await,

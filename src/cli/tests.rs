@@ -71,6 +71,7 @@ fn the_examples_of_each_help_are_lines_that_the_command_takes() {
         "next",
         "parse",
         "serve",
+        "statement",
         "status",
         "verify",
         "verify",

@@ -17,6 +17,7 @@ use super::answer::{NumberAnswer, RangeAnswer};
 use super::body::{self, Json};
 use super::gate::Caller;
 use super::generate::status_of;
+use super::language;
 use super::order::{self, BatchOrder, DocumentOrder};
 use super::problem::{Problem, ProblemBody};
 use super::texts::{StreamedTexts, Texts};
@@ -100,7 +101,7 @@ pub(super) async fn create_batch(
     let numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
     let items = numbered.iter().map(|outcome| ItemAnswer::of(outcome, &caller)).collect();
     // Each problem in it has a sentence for the user.
-    Ok((caller.language.headers(), axum::Json(BatchAnswer { items })).into_response())
+    Ok((language::headers(caller.language), axum::Json(BatchAnswer { items })).into_response())
 }
 
 impl BatchOrder {

@@ -21,11 +21,12 @@ use crate::ledger::{
 };
 
 /// Periods whose names are a year.
-const YEARS: [&str; 2] = ["year", "fiscal-year"];
+pub(super) const YEARS: [&str; 2] = ["year", "fiscal-year"];
 /// Periods whose names begin with one.
-const PARTS_OF_YEARS: [&str; 7] = ["quarter", "month", "week", "day", "hour", "minute", "second"];
+pub(super) const PARTS_OF_YEARS: [&str; 7] =
+    ["quarter", "month", "week", "day", "hour", "minute", "second"];
 /// Years A.D. that are asked for: 2568 is one of another era.
-const YEAR_MAX: u16 = 2399;
+pub(super) const YEAR_MAX: u16 = 2399;
 
 /// Which counters to list; all that is given must match.
 #[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -148,7 +149,7 @@ pub(crate) async fn find_counters(
 }
 
 /// The series of a catalog in their versions in force, compiled where they compile.
-fn known(catalog: &Catalog) -> impl Iterator<Item = (&SeriesVersion, Option<&Series>)> {
+pub(super) fn known(catalog: &Catalog) -> impl Iterator<Item = (&SeriesVersion, Option<&Series>)> {
     let all = catalog.all().map(|served| (&served.version, Some(&served.series)));
     all.chain(catalog.set_aside().iter().map(|aside| (&aside.version, None)))
 }
@@ -248,7 +249,7 @@ impl CounterQuery {
 }
 
 /// A dimension that is asked for by itself.
-struct Dimension {
+pub(super) struct Dimension {
     /// Its names in keys, and those under which a key holds ids of a table.
     names: &'static [(&'static str, &'static str)],
     /// The table that a series refers to by a name.
@@ -263,7 +264,7 @@ const TYPE: Dimension = Dimension {
     served: |series| &series.serves.types,
 };
 
-const PROJECT: Dimension = Dimension {
+pub(super) const PROJECT: Dimension = Dimension {
     names: &[("project", "project_id")],
     table: |series, _| series.references.project.clone(),
     served: |series| &series.serves.projects,
@@ -277,7 +278,7 @@ const ORIGINATOR: Dimension = Dimension {
 
 impl Dimension {
     /// What the keys of its counters hold. Ids mean what the table of their series says.
-    fn condition(&self, catalog: &Catalog, value: &str) -> KeyCondition {
+    pub(super) fn condition(&self, catalog: &Catalog, value: &str) -> KeyCondition {
         let mut condition = KeyCondition::default();
         let mut tables: BTreeMap<(&str, String), Vec<i64>> = BTreeMap::new();
         for (name, of_ids) in self.names {
@@ -304,7 +305,7 @@ impl Dimension {
     }
 }
 
-fn part(name: &str, value: &str) -> KeyPart {
+pub(super) fn part(name: &str, value: &str) -> KeyPart {
     KeyPart { name: name.into(), value: value.into(), is_beginning: false, series: None }
 }
 

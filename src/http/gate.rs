@@ -19,7 +19,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::hosts::Hosts;
-use super::language::Language;
+use super::language::{Language, spoken};
 use super::problem::{Problem, Slug};
 use super::refusals::Refusals;
 use crate::allocator::COUNT_MAX;
@@ -211,7 +211,7 @@ pub(super) fn span(request_id: &str) -> tracing::Span {
 
 /// The call itself, inside its span.
 async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc<str>) -> Response {
-    let language = Language::of(request.headers());
+    let language = spoken(request.headers());
     let ip = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.0));
     let mut call = Call {
         gate: Arc::clone(&gate),

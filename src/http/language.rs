@@ -4,96 +4,24 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, HeaderName, VARY};
 
 use super::problem::Slug;
+pub(super) use crate::language::Language;
+use crate::language::Phrase as Sentence;
 
-/// A language of `user_message`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Language {
-    Thai,
-    /// In simplified characters.
-    Chinese,
-    /// In traditional characters.
-    TraditionalChinese,
-    #[default]
-    English,
+/// The most wanted language of `Accept-Language` that we speak; English without one.
+pub(super) fn spoken(headers: &HeaderMap) -> Language {
+    let wanted = headers.get_all(ACCEPT_LANGUAGE).iter().filter_map(|value| value.to_str().ok());
+    Language::wanted(wanted)
 }
 
-impl Language {
-    /// The most wanted language of `Accept-Language` that we speak; English without one.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        let wanted =
-            headers.get_all(ACCEPT_LANGUAGE).iter().filter_map(|value| value.to_str().ok());
-        let mut best = (0, Language::English);
-        for range in wanted.flat_map(|value| value.split(',')) {
-            let mut parts = range.split(';');
-            let tag = parts.next().unwrap_or_default().trim();
-            let quality = parts.find_map(quality_permille).unwrap_or(1_000);
-            if let Some(language) = Self::of_tag(tag)
-                && quality > best.0
-            {
-                best = (quality, language);
-            }
-        }
-        best.1
-    }
-
-    fn of_tag(tag: &str) -> Option<Self> {
-        let tag = tag.to_ascii_lowercase();
-        let mut parts = tag.split('-');
-        match parts.next().unwrap_or_default() {
-            "th" => Some(Language::Thai),
-            "zh" => Some(Self::of_chinese(&parts.collect::<Vec<_>>())),
-            "en" => Some(Language::English),
-            _ => None,
-        }
-    }
-
-    /// Which characters: the script says so, or else the region.
-    fn of_chinese(subtags: &[&str]) -> Self {
-        let names = |wanted: &[&str]| subtags.iter().any(|subtag| wanted.contains(subtag));
-        if names(&["hant"]) || !names(&["hans"]) && names(&["tw", "hk", "mo"]) {
-            Language::TraditionalChinese
-        } else {
-            Language::Chinese
-        }
-    }
-
-    /// Its tag in `Content-Language`.
-    fn tag(self) -> &'static str {
-        match self {
-            Language::Thai => "th",
-            Language::Chinese => "zh-Hans",
-            Language::TraditionalChinese => "zh-Hant",
-            Language::English => "en",
-        }
-    }
-
-    /// What an answer with a `user_message` says of its language, to clients and to caches.
-    pub(super) fn headers(self) -> [(HeaderName, &'static str); 2] {
-        [(CONTENT_LANGUAGE, self.tag()), (VARY, "Accept-Language")]
-    }
-}
-
-/// `q=0.8` in thousandths, so that it can be compared exactly.
-fn quality_permille(parameter: &str) -> Option<u32> {
-    let value = parameter.trim().strip_prefix("q=")?;
-    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
-    let thousandths: String = fraction.chars().chain("000".chars()).take(3).collect();
-    Some((whole.parse::<u32>().ok()?.min(1)) * 1_000 + thousandths.parse::<u32>().ok()?)
+/// What an answer in a language says of it, to clients and to caches.
+pub(super) fn headers(language: Language) -> [(HeaderName, &'static str); 2] {
+    [(CONTENT_LANGUAGE, language.tag()), (VARY, "Accept-Language")]
 }
 
 /// What the user may read about a problem: what it means for them, and what they can do.
 pub(super) fn user_message(slug: Slug, language: Language) -> &'static str {
-    let [thai, chinese, traditional_chinese, english] = sentence(slug);
-    match language {
-        Language::Thai => thai,
-        Language::Chinese => chinese,
-        Language::TraditionalChinese => traditional_chinese,
-        Language::English => english,
-    }
+    language.choose(sentence(slug))
 }
-
-/// In Thai, Chinese with simplified and with traditional characters, English.
-type Sentence = [&'static str; 4];
 
 /// For 503 (R6.6).
 const BUSY: Sentence = [
@@ -326,7 +254,7 @@ mod tests {
     fn language(header: &'static str) -> Language {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(header));
-        Language::of(&headers)
+        spoken(&headers)
     }
 
     #[test]
@@ -357,7 +285,7 @@ mod tests {
 
     #[test]
     fn english_is_spoken_to_everybody_else() {
-        assert_eq!(Language::of(&HeaderMap::new()), Language::English);
+        assert_eq!(spoken(&HeaderMap::new()), Language::English);
         for header in ["fr", "*", "", ";;q=", "th;q=0", "th;q=x.y;q"] {
             let spoken = language(header);
             let expected = if header == "th;q=x.y;q" { Language::Thai } else { Language::English };

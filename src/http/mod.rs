@@ -32,6 +32,7 @@ mod register;
 mod revisions;
 mod serials;
 mod server;
+mod statements;
 mod texts;
 mod tls;
 #[cfg(feature = "otlp")]
@@ -56,6 +57,7 @@ pub(crate) use register::{NumberQuery, next_of};
 pub use revisions::RevisionAnswer;
 pub(crate) use revisions::check_revision_texts;
 pub use server::{ConnectionBounds, HEALTH_CONNECTIONS_MAX, serve};
+pub(crate) use statements::{StatementQuery, find_statement};
 pub use texts::Texts;
 pub use tls::{Tls, TlsError};
 #[cfg(feature = "otlp")]
@@ -207,6 +209,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(configs::show_version))
         .routes(routes!(numbers::list_numbers))
         .routes(routes!(counters::list_counters))
+        .routes(routes!(statements::draw_up_statement))
         .routes(routes!(events::list_events))
         .routes(routes!(lookups::look_up_number))
         .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))

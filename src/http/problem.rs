@@ -18,7 +18,7 @@ use numbering::{InputError, RuleError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::language::{Language, user_message};
+use super::language::{self, Language, user_message};
 use super::serials::SerialStanding;
 use crate::allocator::{AllocError, NumberTaken};
 use crate::ledger::LedgerError;
@@ -167,7 +167,8 @@ impl Problem {
     pub(super) fn render(&self, request_id: &str, language: Language) -> Response {
         let body = serde_json::to_vec(&self.body(request_id, language))
             .expect("a struct of texts and numbers is JSON");
-        let mut response = (self.slug.status(), language.headers(), self.headers()).into_response();
+        let mut response =
+            (self.slug.status(), language::headers(language), self.headers()).into_response();
         *response.body_mut() = Body::from(body);
         response
     }

@@ -6,6 +6,7 @@
 #[macro_use]
 mod engines;
 
+mod accounts;
 mod adoption;
 mod archives;
 mod audits;
@@ -43,6 +44,12 @@ mod world;
 use world::World;
 
 ledger_contract! {
+    accounts {
+        an_account_has_each_value_once_whatever_stands_for_it
+        a_hole_and_an_overlap_that_cancel_out_are_both_named
+        rows_in_the_archive_stand_for_their_values
+        an_account_is_of_one_moment
+    }
     setup {
         a_deployment_is_written_once_and_other_settings_are_refused
         series_need_a_deployment

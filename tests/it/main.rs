@@ -56,6 +56,7 @@ mod slow;
 mod snowflakes;
 mod stage;
 mod standby;
+mod statements;
 mod stopping;
 mod sweeps;
 #[cfg(feature = "otlp")]

@@ -5,11 +5,11 @@ use crate::source::{Source, code, is_word, line_of, words};
 /// Rooms of the service by floor; a room may name those on lower floors. Those of one floor do not
 /// know each other.
 const FLOORS: [&[&str]; 9] = [
-    &["journal", "revision"],
+    &["journal", "language", "revision"],
     &["process"],
     &["audit", "reconciler"],
     &["allocator"],
-    &["archive", "gauges", "import"],
+    &["archive", "gauges", "import", "statement"],
     &["config"],
     &["service"],
     &["http"],

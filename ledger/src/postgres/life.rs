@@ -49,6 +49,7 @@ impl PgConnections {
                 )
             }
             Begin::Reading => "begin read only".to_owned(),
+            Begin::Snapshot => "begin isolation level repeatable read read only".to_owned(),
             Begin::Asking => brief("begin read only"),
         }
     }

@@ -1,6 +1,7 @@
 //! What goes into the ledger and comes out of it. Plain data, no SQL. Times are microseconds of
 //! UTC.
 
+mod account;
 mod archive;
 mod audit;
 mod counter;
@@ -16,6 +17,7 @@ mod reference;
 mod seal;
 mod series;
 
+pub use account::*;
 pub use archive::*;
 pub use audit::*;
 pub use counter::*;

@@ -137,7 +137,8 @@ impl Pool for SqlitePools {
             Begin::Writing | Begin::Brief | Begin::Impatient(_) => {
                 self.begin_to_write(required).await
             }
-            Begin::Reading | Begin::Asking => self.begin_to_read(required).await,
+            // Every one that reads is a snapshot.
+            Begin::Reading | Begin::Snapshot | Begin::Asking => self.begin_to_read(required).await,
         }
     }
 

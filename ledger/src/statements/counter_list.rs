@@ -5,7 +5,7 @@ use numbering::CounterKey;
 
 use super::counters::{self, resolved_of};
 use super::gaps::bounded;
-use super::{QueryBuilder, Row, SEARCH, query};
+use super::{Conn, QueryBuilder, Row, SEARCH, query};
 use crate::Ledger;
 use crate::{CounterFilter, KeyCondition, KeyPart, LedgerError, ListedCounter};
 
@@ -25,40 +25,47 @@ impl Ledger {
         self.call(SEARCH, async |store| {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
-            let mut statement = select();
-            if let Some(after) = filter.after {
-                let place =
-                    query("select series_id, serial, key from counter where counter_id = $1")
-                        .bind(after)
-                        .fetch_optional(&mut *tx)
-                        .await?;
-                let Some(place) = place else { return Ok(None) };
-                let (serial, key): (String, String) =
-                    (place.try_get("serial")?, place.try_get("key")?);
-                statement.push(" and (series_id, serial, key) > (");
-                statement.push_bind(place.try_get::<i64>("series_id")?).push(", ");
-                statement.push_bind(serial).push(", ").push_bind(key).push(")");
-            }
-            if let Some(series_id) = filter.series_id {
-                statement.push(" and series_id = ").push_bind(series_id);
-            }
-            for condition in &filter.keys {
-                push_condition(&mut statement, condition);
-            }
-            statement.push(" order by series_id, serial, key limit ");
-            statement.push_bind(bounded(filter.limit));
-            statement.push(") c order by c.series_id, c.serial, c.key");
-            let rows = statement.build().once().fetch_all(&mut *tx).await?;
+            let page = page(&mut *tx, filter).await?;
             tx.commit().await?;
-            let listed = |row: &Row| {
-                let counter = resolved_of(row)?.counter;
-                let last_used_at_us = row.try_get("last_used_at_us")?;
-                Ok(ListedCounter { counter, last_used_at_us })
-            };
-            rows.iter().map(listed).collect::<Result<_, _>>().map(Some)
+            Ok(page)
         })
         .await
     }
+}
+
+/// A page of counters; see [`Ledger::list_counters`].
+pub(super) async fn page(
+    conn: &mut Conn,
+    filter: &CounterFilter,
+) -> Result<Option<Vec<ListedCounter>>, LedgerError> {
+    let mut statement = select();
+    if let Some(after) = filter.after {
+        let place = query("select series_id, serial, key from counter where counter_id = $1")
+            .bind(after)
+            .fetch_optional(&mut *conn)
+            .await?;
+        let Some(place) = place else { return Ok(None) };
+        let (serial, key): (String, String) = (place.try_get("serial")?, place.try_get("key")?);
+        statement.push(" and (series_id, serial, key) > (");
+        statement.push_bind(place.try_get::<i64>("series_id")?).push(", ");
+        statement.push_bind(serial).push(", ").push_bind(key).push(")");
+    }
+    if let Some(series_id) = filter.series_id {
+        statement.push(" and series_id = ").push_bind(series_id);
+    }
+    for condition in &filter.keys {
+        push_condition(&mut statement, condition);
+    }
+    statement.push(" order by series_id, serial, key limit ");
+    statement.push_bind(bounded(filter.limit));
+    statement.push(") c order by c.series_id, c.serial, c.key");
+    let rows = statement.build().once().fetch_all(conn).await?;
+    let listed = |row: &Row| {
+        let counter = resolved_of(row)?.counter;
+        let last_used_at_us = row.try_get("last_used_at_us")?;
+        Ok(ListedCounter { counter, last_used_at_us })
+    };
+    rows.iter().map(listed).collect::<Result<_, _>>().map(Some)
 }
 
 /// The beginning of the query: which counters, and of those alone when they were used.

@@ -1,6 +1,7 @@
 //! Every statement of the ledger, for all engines: what one says differently is asked of its
 //! connection ([`crate::dialect`]). This page is the table of contents.
 
+mod accounts;
 mod activity;
 mod adopt;
 mod append;

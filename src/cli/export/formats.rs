@@ -10,6 +10,7 @@ use rust_xlsxwriter::{Workbook, XlsxError};
 use super::Format;
 use super::target::Target;
 use crate::http::{FoundRow, NumberRow};
+use crate::statement::inert;
 
 /// The columns: those of the audit trail under their names there (R5.1), then the rest.
 const COLUMNS: [&str; 20] = [
@@ -37,9 +38,6 @@ const COLUMNS: [&str; 20] = [
 
 /// Most rows of a sheet, its head among them.
 const SHEET_ROWS_MAX: u32 = 1_048_576;
-
-/// What makes a formula of a cell that begins with it.
-const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
 /// Writes rows, one page after the other.
 pub(super) enum Writer {
@@ -194,24 +192,9 @@ fn cells<'r>(row: &'r NumberRow<'_>) -> anyhow::Result<[Cow<'r, str>; COLUMNS.le
     ])
 }
 
-/// A cell that no spreadsheet takes for a formula.
-fn inert(cell: &str) -> Cow<'_, str> {
-    if cell.starts_with(FORMULA) { format!("'{cell}").into() } else { cell.into() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_cell_is_a_formula() {
-        for cell in ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"] {
-            assert_eq!(inert(cell), format!("'{cell}"));
-        }
-        for cell in ["", "A=1", "'=1", "{}", "1-2"] {
-            assert_eq!(inert(cell), cell);
-        }
-    }
 
     #[test]
     fn a_sheet_that_is_full_says_what_to_do() {

@@ -1,0 +1,25 @@
+//! The auditor's paper: what became of every number of a series in a period, in plain words of the
+//! reader's language, with what proves it. Reads the ledger and takes nothing; the registers that
+//! operators read keep their own words.
+//!
+//! ```text
+//!   counters ─▶ accounts (one moment of the ledger) ─▶ Statement ─▶ text │ CSV │ JSON │ a page
+//!                        newest checkpoint ───────────────╯
+//! ```
+
+mod drawing;
+mod explanations;
+mod page;
+mod paper;
+mod phrases;
+mod sealing;
+mod separated;
+mod story;
+mod text;
+
+pub(crate) use drawing::{Asked, Bounds, PERIODS, Undrawn, draw_up};
+pub use paper::{
+    CountLine, EndAnswer, EntryAnswer, RunAnswer, RunStatement, SealAnswer, Statement, Verdict,
+};
+pub(crate) use separated::inert;
+pub(crate) use story::{Ending, Story};

@@ -1,0 +1,163 @@
+//! What the paper says, in every language. Plain words: whoever reads it knows documents and
+//! numbers, and nothing of the service's inside.
+
+use crate::language::{Language, Phrase};
+use crate::ledger::{EntryKind, GapReason};
+
+/// A phrase with its places filled: `{name}` stands for what comes under that name.
+pub(super) fn say(language: Language, phrase: Phrase, places: &[(&str, &str)]) -> String {
+    let text = language.choose(phrase);
+    let mut said = String::with_capacity(text.len() + 32);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        said.push_str(before);
+        let (name, after) = after.split_once('}').unwrap_or((after, ""));
+        let place = places.iter().find(|(known, _)| *known == name);
+        said.push_str(place.map_or("", |(_, value)| value));
+        rest = after;
+    }
+    said.push_str(rest);
+    said
+}
+
+pub(super) const TITLE: Phrase = [
+    "รายงานตรวจสอบเลขที่เอกสาร",
+    "单据编号核对表",
+    "單據編號核對表",
+    "Statement of document numbers",
+];
+pub(super) const SERIES: Phrase = ["ชุดเลขที่เอกสาร", "编号系列", "編號系列", "Series"];
+pub(super) const PERIOD: Phrase = ["งวด", "期间", "期間", "Period"];
+pub(super) const PROJECT: Phrase = ["โครงการ", "项目", "專案", "Project"];
+pub(super) const DRAWN_UP: Phrase = ["จัดทำเมื่อ", "制表时间", "製表時間", "Drawn up at"];
+pub(super) const RESULT: Phrase = ["ผลการตรวจสอบ", "结论", "結論", "Result"];
+pub(super) const SEAL: Phrase = ["ตราผนึก", "封存", "封存", "Seal"];
+pub(super) const NOTES: Phrase = ["หมายเหตุ", "说明", "說明", "Notes"];
+pub(super) const COUNTED: Phrase = ["ลำดับเลข", "编号序列", "編號序列", "Run of numbers"];
+pub(super) const FIRST: Phrase = ["เลขที่แรก", "首个编号", "首個編號", "First number"];
+pub(super) const LAST: Phrase = ["เลขที่สุดท้าย", "末个编号", "末個編號", "Last number"];
+pub(super) const NONE: Phrase = ["ไม่มี", "无", "無", "none"];
+pub(super) const REVISED: Phrase =
+    ["เลขที่ที่มีฉบับแก้ไข", "其中有修订版的编号", "其中有修訂版的編號", "Numbers that have a revision"];
+pub(super) const NUMBERS: Phrase = ["เลขที่", "编号", "編號", "Numbers"];
+pub(super) const COUNT: Phrase = ["จำนวน", "数量", "數量", "Count"];
+pub(super) const WHAT: Phrase = ["รายการ", "项目", "項目", "What became of them"];
+pub(super) const EXPLANATION: Phrase = ["คำอธิบาย", "解释", "解釋", "Explanation"];
+pub(super) const EVIDENCE: Phrase = ["หลักฐาน", "证据", "證據", "Evidence"];
+pub(super) const CHECKPOINT: Phrase = ["จุดตรวจสอบที่", "检查点编号", "檢查點編號", "Checkpoint"];
+pub(super) const MADE_AT: Phrase = ["ลงนามเมื่อ", "签署时间", "簽署時間", "Signed at"];
+pub(super) const SHA256: Phrase =
+    ["SHA-256 ของข้อความ", "正文 SHA-256", "本文 SHA-256", "SHA-256 of its body"];
+pub(super) const PUBLIC_KEY: Phrase = ["กุญแจสาธารณะ", "公钥", "公鑰", "Public key"];
+
+/// How many values there are from one to another.
+pub(super) const STRETCH: Phrase = [
+    "ค่า {first} ถึง {last} ห่างกันค่าละ {step}",
+    "从 {first} 到 {last}，间隔 {step}",
+    "從 {first} 到 {last}，間隔 {step}",
+    "Values from {first} to {last}, in steps of {step}",
+];
+pub(super) const FURTHER_STRETCHES: Phrase =
+    ["ค่าอื่น ๆ", "其他数值", "其他數值", "Values of further stretches"];
+pub(super) const SUM: Phrase = ["รวม", "合计", "合計", "Sum"];
+pub(super) const ISSUED: Phrase =
+    ["ออกเลขที่แล้ว", "已发出", "已發出", "Issued, with a record of each"];
+pub(super) const ARCHIVED: Phrase =
+    ["ในจำนวนนั้นอยู่ในคลังข้อมูลถาวร", "其中已归档", "其中已歸檔", "of these, in the archive"];
+pub(super) const IMPORTED: Phrase = [
+    "นำเข้าจากระบบเดิม",
+    "由原系统发出并导入",
+    "由原系統發出並匯入",
+    "Issued by another system and brought in",
+];
+
+/// What a kind of entry is called in the arithmetic.
+pub(super) fn label(kind: EntryKind) -> Phrase {
+    match kind {
+        EntryKind::Gap(GapReason::Discarded) => [
+            "เว้นว่าง: ไม่เคยส่งให้ผู้ใด",
+            "空号：从未交给任何人",
+            "空號：從未交給任何人",
+            "Left empty: never given to anybody",
+        ],
+        EntryKind::Gap(GapReason::Unaccounted) => [
+            "เว้นว่าง: บันทึกอาจสูญหาย",
+            "空号：记录可能已丢失",
+            "空號：記錄可能已遺失",
+            "Left empty: a record may have been lost",
+        ],
+        EntryKind::Gap(GapReason::Collided) => [
+            "เว้นว่าง: เลขที่ซ้ำกับเอกสารอื่น",
+            "空号：与其他单据编号相同",
+            "空號：與其他單據編號相同",
+            "Left empty: another document has that number",
+        ],
+        EntryKind::Gap(GapReason::BeforeImport) => [
+            "ไม่อยู่ในรายการของระบบเดิม",
+            "不在原系统的清单中",
+            "不在原系統的清單中",
+            "Not in the list of the former system",
+        ],
+        EntryKind::Rejected => [
+            "บันทึกที่เก็บแยกไว้ตรวจสอบ",
+            "另行保存待查的记录",
+            "另行保存待查的記錄",
+            "Records kept aside to be looked into",
+        ],
+        EntryKind::Collision => [
+            "เลขที่ที่ออกซ้ำ",
+            "重复发出的编号",
+            "重複發出的編號",
+            "Numbers that another document has too",
+        ],
+        EntryKind::Pending => ["กำลังบันทึก", "正在登记", "正在登記", "Being recorded at this moment"],
+        EntryKind::Unexamined => [
+            "ยังไม่ได้ตรวจหลังการหยุดชะงัก",
+            "中断后尚未核查",
+            "中斷後尚未核查",
+            "Not looked at yet after an interruption",
+        ],
+        EntryKind::Missing => ["ไม่มีบันทึกใด ๆ", "没有任何记录", "沒有任何記錄", "WITHOUT ANY RECORD"],
+        EntryKind::Twice => ["มีบันทึกซ้ำ", "重复登记", "重複登記", "RECORDED TWICE"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::explanations::{UNHEARD, explanation};
+    use super::*;
+
+    const REASONS: [GapReason; 4] = [
+        GapReason::Discarded,
+        GapReason::Unaccounted,
+        GapReason::Collided,
+        GapReason::BeforeImport,
+    ];
+
+    #[test]
+    fn nobody_is_told_of_the_inside() {
+        let kinds = REASONS.map(EntryKind::Gap).into_iter().chain([
+            EntryKind::Rejected,
+            EntryKind::Collision,
+            EntryKind::Pending,
+            EntryKind::Unexamined,
+            EntryKind::Missing,
+            EntryKind::Twice,
+        ]);
+        let inside =
+            ["epoch", "flight", "outbox", "fence", "partition", "redis", "ceiling", "trim"];
+        for phrase in kinds.flat_map(|kind| [label(kind), explanation(kind)]) {
+            let english = Language::English.choose(phrase).to_lowercase();
+            assert!(!inside.iter().any(|word| english.contains(word)), "{english}");
+            for (index, text) in phrase.iter().enumerate() {
+                assert!(!phrase[index + 1..].contains(text), "one language twice: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn places_are_filled_and_what_fills_them_is_not_read() {
+        let said = say(Language::English, UNHEARD, &[("names", "a{at}")]);
+        assert_eq!(said, "machines that could not be asked: a{at}");
+    }
+}

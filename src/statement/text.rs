@@ -1,0 +1,144 @@
+//! The paper as text.
+
+use super::paper::{CountLine, EndAnswer, EntryAnswer, RunStatement, Statement};
+use super::phrases::{
+    CHECKPOINT, COUNTED, DRAWN_UP, EVIDENCE, FIRST, LAST, MADE_AT, NONE, NOTES, PERIOD, PROJECT,
+    PUBLIC_KEY, RESULT, REVISED, SEAL, SERIES, SHA256, STRETCH, SUM, TITLE, say,
+};
+use crate::language::{Language, Phrase};
+
+/// What stands under a name.
+pub(super) type Fact = (&'static str, String);
+
+impl Statement {
+    /// The paper as lines of text.
+    #[must_use]
+    pub fn text(&self) -> Vec<String> {
+        let language = self.language;
+        let mut lines = vec![language.choose(TITLE).to_owned(), String::new()];
+        lines.extend(self.head().into_iter().map(fact));
+        for run in &self.runs {
+            lines.push(String::new());
+            lines.extend(run.text(language));
+        }
+        lines.extend([String::new(), language.choose(SEAL).to_owned()]);
+        lines.extend(self.seal.sentences.iter().map(|sentence| format!("  {sentence}")));
+        lines.extend(self.seal_facts().into_iter().map(|told| format!("  {}", fact(told))));
+        lines
+    }
+
+    /// What stands above all runs.
+    pub(super) fn head(&self) -> Vec<Fact> {
+        let told = |name: Phrase, value: &str| (self.language.choose(name), value.to_owned());
+        let mut facts = vec![told(SERIES, &self.series), told(PERIOD, &self.period)];
+        facts.extend(self.project.as_deref().map(|project| told(PROJECT, project)));
+        facts.push(told(DRAWN_UP, &self.drawn_up_at));
+        facts.push(told(RESULT, &self.sentence));
+        facts
+    }
+
+    /// What names the checkpoint.
+    pub(super) fn seal_facts(&self) -> Vec<Fact> {
+        let seal = &self.seal;
+        let number = seal.checkpoint.map(|number| number.to_string());
+        let named = [
+            (CHECKPOINT, number.as_ref()),
+            (MADE_AT, seal.made_at.as_ref()),
+            (SHA256, seal.sha256.as_ref()),
+            (PUBLIC_KEY, seal.public_key.as_ref()),
+        ];
+        let told = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        told.map(|(name, value)| (self.language.choose(name), value.clone())).collect()
+    }
+}
+
+impl RunStatement {
+    fn text(&self, language: Language) -> Vec<String> {
+        let mut lines = vec![format!("{}: {}", language.choose(COUNTED), self.name())];
+        lines.extend(self.head(language).into_iter().map(|told| format!("  {}", fact(told))));
+        let rows = self.arithmetic(language);
+        let width = rows.iter().map(|(count, _)| count.len()).max().unwrap_or(0);
+        lines.extend(rows.iter().map(|(count, what)| format!("  {count:>width$}  {what}")));
+        for entry in &self.entries {
+            lines.push(format!("  * {} ({}): {}", entry.shown(), entry.run.count, entry.label));
+            lines.push(format!("    {}", entry.explanation));
+            lines.push(format!("    {}: {}", language.choose(EVIDENCE), entry.evidence));
+        }
+        if !self.notes.is_empty() {
+            lines.push(format!("  {}:", language.choose(NOTES)));
+            lines.extend(self.notes.iter().map(|note| format!("    {note}")));
+        }
+        lines
+    }
+
+    /// Serial and key.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.serial, self.counter_key).trim_end().to_owned()
+    }
+
+    /// What stands above the arithmetic.
+    pub(super) fn head(&self, language: Language) -> Vec<Fact> {
+        let shown = |end: &Option<EndAnswer>| match end {
+            None => language.choose(NONE).to_owned(),
+            Some(end) => {
+                let file = end.file.as_ref().map_or(String::new(), |file| format!(", {file}"));
+                format!("{} ({}{file})", end.shown(), end.issued_at)
+            }
+        };
+        let mut facts = vec![
+            (language.choose(FIRST), shown(&self.first)),
+            (language.choose(LAST), shown(&self.last)),
+        ];
+        if self.revised > 0 {
+            facts.push((language.choose(REVISED), self.revised.to_string()));
+        }
+        facts
+    }
+
+    /// The arithmetic: how many values there are, what became of them, and the sum of that.
+    pub(super) fn arithmetic(&self, language: Language) -> Vec<(String, String)> {
+        let mut rows = Vec::new();
+        let mut rest = self.values;
+        for stretch in &self.stretches {
+            let places =
+                [("first", &*stretch.first), ("last", &stretch.last), ("step", &stretch.step)];
+            rows.push((stretch.count.to_string(), say(language, STRETCH, &places)));
+            rest = rest.saturating_sub(stretch.count);
+        }
+        if rest > 0 {
+            let further = language.choose(super::phrases::FURTHER_STRETCHES);
+            rows.push((rest.to_string(), further.to_owned()));
+        }
+        rows.extend(self.lines.iter().map(CountLine::shown));
+        rows.push((format!("= {}", self.sum), language.choose(SUM).to_owned()));
+        rows
+    }
+}
+
+impl CountLine {
+    fn shown(&self) -> (String, String) {
+        let count = match self.sign {
+            1 => format!("+ {}", self.count),
+            0 => format!("({})", self.count),
+            _ => format!("− {}", self.count),
+        };
+        (count, self.label.to_owned())
+    }
+}
+
+impl EntryAnswer {
+    /// Its cells in a table.
+    pub(super) fn cells(&self) -> [String; 5] {
+        [
+            self.shown(),
+            self.run.count.to_string(),
+            self.label.to_owned(),
+            self.explanation.clone(),
+            self.evidence.clone(),
+        ]
+    }
+}
+
+fn fact((name, value): Fact) -> String {
+    format!("{name}: {value}")
+}
