@@ -48,12 +48,12 @@ pub fn look(
     for name in folder.described()? {
         let (reader, _) = open(folder, &name, &[])?;
         for group in 0..reader.groups() {
-            let rows = reader.read(group).with_context(|| format!("{name}"))?;
+            let rows = reader.read(group).with_context(|| name.clone())?;
             for row in rows {
                 if series.is_some_and(|series| row.series != series) {
                     continue;
                 }
-                let Some(row) = row.journal_row().with_context(|| format!("{name}"))? else {
+                let Some(row) = row.journal_row().with_context(|| name.clone())? else {
                     continue;
                 };
                 if matches(filter, &row) {
@@ -169,8 +169,11 @@ pub async fn check(
     Ok(checked)
 }
 
-/// All files that the ledger names.
-async fn files(ledger: &SharedLedger) -> anyhow::Result<Vec<ArchiveFile>> {
+/// All files that the ledger names, in the order in which they were written.
+///
+/// # Errors
+/// A ledger that cannot be read.
+pub async fn files(ledger: &SharedLedger) -> anyhow::Result<Vec<ArchiveFile>> {
     let mut all: Vec<ArchiveFile> = Vec::new();
     loop {
         let after = all.last().map_or(0, |file| file.archive_file_id);

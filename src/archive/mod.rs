@@ -18,6 +18,6 @@ mod moving;
 mod writing;
 
 pub use folder::{Folder, remove};
-pub use looking::{Checked, Found, SealedPages, check, look};
+pub use looking::{Checked, Found, SealedPages, check, files, look};
 pub use manifest::{Manifest, ManifestError};
 pub use moving::{Moved, Moving, STEP_ROWS, archive};

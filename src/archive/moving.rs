@@ -1,6 +1,7 @@
 //! Moves old rows of the journal to files: a file at a time, then segments in the place of its
 //! rows, some at a time. Goes on where one that was ended stopped.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use anyhow::{Context as _, bail};
 
 use super::columns::RowReader;
 use super::folder::{Folder, sha256_of};
+use super::looking::files;
 use super::writing::{Place, write};
 use crate::audit::AuditKey;
 use crate::backoff::Backoff;
@@ -21,8 +23,6 @@ use crate::node::NodeId;
 pub const STEP_ROWS: usize = 2_000;
 /// How often a counter that is held, or being settled, is tried again.
 const ATTEMPTS: u32 = 20;
-/// Files that the ledger is asked for at once.
-const PAGE_FILES: u32 = 1_000;
 
 /// What to move, and for whom.
 pub struct Moving<'m> {
@@ -79,14 +79,8 @@ pub async fn archive(
 
 /// Removes what is left of files that the ledger never knew.
 async fn tidy(ledger: &SharedLedger, folder: &Folder) -> anyhow::Result<()> {
-    let mut known = std::collections::BTreeSet::new();
-    let mut after = 0;
-    loop {
-        let page = ledger.archive_files(after, PAGE_FILES).await?;
-        let Some(last) = page.last() else { break };
-        after = last.archive_file_id;
-        known.extend(page.into_iter().map(|file| file.file.name));
-    }
+    let known: BTreeSet<String> =
+        files(ledger).await?.into_iter().map(|file| file.file.name).collect();
     folder.tidy(|name| known.contains(name))
 }
 

@@ -12,13 +12,10 @@ use serde::Serialize;
 use super::output::{print, print_json, say};
 use super::session::{clock, open_ledger, operator, refusal};
 use super::words::table;
-use crate::archive::{Folder, Moving, STEP_ROWS, archive, remove};
+use crate::archive::{Folder, Moving, STEP_ROWS, archive, files, remove};
 use crate::config::Settings;
 use crate::http::{check_reason, read_time};
-use crate::ledger::{ArchiveFile, SharedLedger};
-
-/// Files that are listed at once.
-const PAGE_FILES: u32 = 1_000;
+use crate::ledger::ArchiveFile;
 
 /// Rows of a file where nobody says otherwise: some hundreds of MiB.
 const FILE_ROWS: u64 = 10_000_000;
@@ -202,8 +199,8 @@ impl<'a> FileRow<'a> {
 
 async fn list(settings: &Settings, args: &ArchiveListArgs) -> anyhow::Result<()> {
     let ledger = open_ledger(settings).await?;
-    let files = all_files(&ledger).await?;
-    let rows: Vec<FileRow<'_>> = files.iter().map(FileRow::of).collect();
+    let known = files(&ledger).await?;
+    let rows: Vec<FileRow<'_>> = known.iter().map(FileRow::of).collect();
     if args.json {
         return Ok(print_json(&rows)?);
     }
@@ -224,25 +221,13 @@ async fn list(settings: &Settings, args: &ArchiveListArgs) -> anyhow::Result<()>
     Ok(print([table])?)
 }
 
-async fn all_files(ledger: &SharedLedger) -> anyhow::Result<Vec<ArchiveFile>> {
-    let mut all: Vec<ArchiveFile> = Vec::new();
-    loop {
-        let after = all.last().map_or(0, |file| file.archive_file_id);
-        let page = ledger.archive_files(after, PAGE_FILES).await?;
-        if page.is_empty() {
-            return Ok(all);
-        }
-        all.extend(page);
-    }
-}
-
 async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
     let folder = Folder::open_to_write(&args.from).context("--from")?;
     let ledger = open_ledger(settings).await?;
-    let files = all_files(&ledger).await?;
+    let known = files(&ledger).await?;
     let name = &args.file;
-    let Some(file) = files.iter().find(|file| file.file.name == *name) else {
+    let Some(file) = known.iter().find(|file| file.file.name == *name) else {
         bail!("{name}: the ledger knows no such file; `numerator archive list` lists them");
     };
     if !file.is_ended {

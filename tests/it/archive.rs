@@ -8,6 +8,7 @@ use std::time::Duration;
 use harness::load;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
+use numerator::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
 use crate::deployment::{Deployment, program_with};
@@ -21,6 +22,12 @@ const OLD: u64 = 1_000;
 
 /// Documents that are numbered meanwhile.
 const YOUNG: u64 = 300;
+
+/// This moment, as a command takes it.
+pub(crate) fn now_text() -> String {
+    let now = jiff::Timestamp::from_microsecond(SystemClock.now_us()).unwrap();
+    now.to_string()
+}
 
 fn refusal(deployment: &Deployment, args: &[&str]) -> String {
     let output = deployment.run(args);
@@ -87,7 +94,7 @@ async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
     let (status, first) = load::take(&client, &service.url, "first").await;
     assert_eq!(status, 201, "{first}");
     let old = load::documents(&service.url, 16, OLD).await;
-    let before = jiff::Timestamp::now().to_string();
+    let before = now_text();
     let args = ["archive", "--before", &before, "--to", &to, "--file-rows", "400"];
     let young = refusal(now, &args);
     assert!(young.contains("rows of the last 24 hours stay in the ledger"), "{young}");

@@ -8,6 +8,7 @@ use harness::load;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 
+use crate::archive::now_text;
 use crate::deployment::{Deployment, program_with};
 use crate::machine::off_by;
 
@@ -143,7 +144,7 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
     std::fs::write(&offset, "+3d").unwrap();
     let url = postgres.url("roles").replace("//postgres@", "//numerator_writer@");
     let later = Deployment::of(program_with(&off_by(&offset)), &url, None);
-    let (to, before) = (written.path("archive"), jiff::Timestamp::now().to_string());
+    let (to, before) = (written.path("archive"), now_text());
     let moved = later.ok(&["archive", "--before", &before, "--to", to.to_str().unwrap()]);
     assert_eq!(moved.lines().count(), 1, "{moved}");
     audited.ok(&["verify", "--archive", to.to_str().unwrap()]);
