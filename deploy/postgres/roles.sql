@@ -1,9 +1,10 @@
 -- Roles beside the owner of the tables, who migrates: `numerator_writer` runs the service and its
--- commands, `numerator_auditor` reads. Neither can take the triggers away that keep the record as it
--- is. To be run by the owner, in the schema of the ledger, after each migration; the roles must be
+-- commands, `numerator_archiver` runs `numerator archive` besides, `numerator_auditor` reads. None
+-- can take the triggers away that keep the record as it is. To be run by the owner, in the schema of the ledger, after each migration; the roles must be
 -- there:
 --
 --   create role numerator_writer login password '…';
+--   create role numerator_archiver login password '…';
 --   create role numerator_auditor login password '…';
 
 do $$
@@ -18,8 +19,10 @@ begin
 end
 $$;
 
--- Who archives removes rows by this alone: only those that a segment stands for.
-grant execute on function make_room(bigint, bigint, bigint) to numerator_writer;
+-- Who archives removes rows by this alone, and only those that a segment stands for: a role of its
+-- own, which the service does not have.
+grant numerator_writer to numerator_archiver;
+grant execute on function make_room(bigint, bigint, bigint) to numerator_archiver;
 
 -- Rows of an earlier version are turned over: the journal alone may be updated, as far as its
 -- trigger lets it.

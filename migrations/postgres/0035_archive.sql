@@ -74,19 +74,27 @@ left join journal_kind k on k.kind_id = j.kind_id
 left join journal_name u on u.name_id = j.user_name_id
 left join journal_name a on a.name_id = j.address_name_id;
 
--- A row is removed only where a segment stands for all of its values once the transaction ends.
-create function must_be_archived() returns trigger language plpgsql as $$
+-- A row is removed only where a segment stands for all of its values once the transaction ends, of
+-- the file that is under way. Whose batch has no proof is named by `numerator audit verify`.
+do $do$ begin
+execute format($make$
+create function must_be_archived() returns trigger
+language plpgsql set search_path = %1$I, pg_temp as $body$
 begin
     if not coalesce((select s.number is null and s.context is not null
             and coalesce(s.last_value, s.first_value) >= coalesce(old.last_value, old.first_value)
-            from journal s where s.counter_id = old.counter_id
+            and exists (select 1 from %1$I.archive_file f where f.ended_at_us is null
+                and substring(f.sha256 for 16) = s.allocation_id)
+            from %1$I.journal s where s.counter_id = old.counter_id
             and s.first_value <= old.first_value order by s.first_value desc limit 1), false) then
-        raise exception '% keeps its rows as they are: no segment stands for the value % of counter %',
+        raise exception
+            '%% keeps its rows as they are: no segment stands for the value %% of counter %%',
             tg_table_name, old.first_value, old.counter_id using errcode = 'restrict_violation';
     end if;
     return null;
 end
-$$;
+$body$ $make$, current_schema());
+end $do$;
 drop trigger journal_is_not_removed on journal;
 create constraint trigger journal_is_not_removed after delete on journal
     deferrable initially immediate for each row execute function must_be_archived();
@@ -101,7 +109,7 @@ declare
     gone bigint;
 begin
     set constraints %1$I.journal_is_not_removed deferred;
-    delete from journal where counter_id = of_counter and first_value >= first
+    delete from %1$I.journal where counter_id = of_counter and first_value >= first
         and first_value <= last;
     get diagnostics gone = row_count;
     return gone;

@@ -24,6 +24,8 @@ const LOCK: &str = ".archive.lock";
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// What the names of this ledger's files begin with.
+    prefix: String,
     /// Held while this process writes there.
     lock: Option<File>,
 }
@@ -37,20 +39,27 @@ impl Folder {
         if !path.is_dir() {
             bail!("{} is no folder that can be read", path.display());
         }
-        Ok(Folder { path: path.to_owned(), lock: None })
+        Ok(Folder { path: path.to_owned(), prefix: PREFIX.into(), lock: None })
     }
 
-    /// The folder, to be written to by nobody else. Made where it is not there.
+    /// The folder, to be written to by nobody else. Made where it is not there. `deployment` tells
+    /// the files of this ledger from those of others.
     ///
     /// # Errors
     /// One that takes no file, or that another process writes to.
-    pub fn open_to_write(path: &Path) -> anyhow::Result<Self> {
+    pub fn open_to_write(path: &Path, deployment: Uuid) -> anyhow::Result<Self> {
         let shown = path.display();
         fs::create_dir_all(path).with_context(|| format!("{shown} cannot be made"))?;
+        let whole = path.canonicalize().with_context(|| format!("{shown} cannot be found"))?;
+        for above in whole.ancestors().skip(1) {
+            // What was just made must last as long as what it holds; others' folders may be closed.
+            let _ = File::open(above).and_then(|above| above.sync_all());
+        }
+        let prefix = format!("{PREFIX}{}-", &deployment.simple().to_string()[..8]);
         let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(path.join(LOCK));
         let lock = lock.with_context(|| format!("{shown} takes no file"))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Folder { path: path.to_owned(), lock: Some(lock) }),
+            Ok(()) => Ok(Folder { path: path.to_owned(), prefix, lock: Some(lock) }),
             Err(TryLockError::WouldBlock) => {
                 bail!("another process archives to {shown} at this moment; wait for its end")
             }
@@ -67,8 +76,14 @@ impl Folder {
     }
 
     /// A name that no file has.
-    pub(super) fn new_name() -> String {
-        format!("{PREFIX}{}{SUFFIX}", Uuid::now_v7().simple())
+    pub(super) fn new_name(&self) -> String {
+        format!("{}{}{SUFFIX}", self.prefix, Uuid::now_v7().simple())
+    }
+
+    /// Whether a file is there.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.file(name).is_file()
     }
 
     /// Where a file of rows is.
@@ -120,7 +135,7 @@ impl Folder {
     }
 
     /// Has the disk keep the names of files.
-    fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
 
@@ -147,7 +162,7 @@ impl Folder {
         for entry in fs::read_dir(&self.path).with_context(|| format!("{shown} cannot be read"))? {
             let name = entry.with_context(|| format!("{shown} cannot be read"))?.file_name();
             if let Some(name) = name.to_str()
-                && name.starts_with(PREFIX)
+                && name.starts_with(&self.prefix)
                 && name.ends_with(suffix)
             {
                 names.push(name.to_owned());

@@ -244,7 +244,7 @@ async fn compare_numbers(
 /// The rows of all files of a folder that the ledger names, on their way to the seals of their
 /// batches, group by group.
 pub struct SealedPages {
-    readers: VecDeque<(String, RowReader)>,
+    readers: VecDeque<(ArchiveFile, RowReader)>,
     group: usize,
 }
 
@@ -262,23 +262,26 @@ impl SealedPages {
         for file in files(ledger).await? {
             let name = &file.file.name;
             if folder.file(name).exists() {
-                readers.push_back((name.clone(), open_known(folder, &file, trusted)?));
+                let reader = open_known(folder, &file, trusted)?;
+                readers.push_back((file, reader));
             }
         }
         Ok(SealedPages { readers, group: 0 })
     }
 
-    /// The next rows; `None` behind the last.
+    /// The next rows, all of one file, and the beginning of its SHA-256; `None` behind the last.
     ///
     /// # Errors
     /// A file that cannot be read to its end.
-    pub fn next_page(&mut self) -> anyhow::Result<Option<Vec<SealedRow>>> {
+    pub fn next_page(&mut self) -> anyhow::Result<Option<(u64, Vec<SealedRow>)>> {
         loop {
-            let Some((name, reader)) = self.readers.front() else { return Ok(None) };
+            let Some((of, reader)) = self.readers.front() else { return Ok(None) };
             if self.group < reader.groups() {
-                let rows = reader.read(self.group).with_context(|| name.clone())?;
+                let rows = reader.read(self.group).with_context(|| of.file.name.clone())?;
                 self.group += 1;
-                return Ok(Some(rows.iter().map(ArchivedRow::sealed).collect()));
+                let beginning = of.file.sha256.first_chunk().copied().unwrap_or_default();
+                let rows = rows.iter().map(ArchivedRow::sealed).collect();
+                return Ok(Some((u64::from_be_bytes(beginning), rows)));
             }
             self.group = 0;
             self.readers.pop_front();

@@ -76,12 +76,15 @@ pub(super) async fn write(
     moving: &Moving<'_>,
     place: &mut Place,
 ) -> anyhow::Result<Option<ArchiveFile>> {
-    let name = Folder::new_name();
-    let outcome = write_to(ledger, folder, moving, place, &name).await;
-    if !matches!(outcome, Ok(Some(_))) {
+    let name = folder.new_name();
+    let written = write_to(ledger, folder, moving, place, &name).await;
+    if !matches!(written, Ok(Some(_))) {
         folder.remove_partial(&name);
     }
-    outcome.with_context(|| format!("archiving to {}", folder.path().display()))
+    let written = written.with_context(|| format!("archiving to {}", folder.path().display()))?;
+    let Some(new) = written else { return Ok(None) };
+    // From here on the ledger may know the file, whatever it answers.
+    Ok(Some(ledger.begin_archive(&new).await?))
 }
 
 async fn write_to(
@@ -90,7 +93,7 @@ async fn write_to(
     moving: &Moving<'_>,
     place: &mut Place,
     name: &str,
-) -> anyhow::Result<Option<ArchiveFile>> {
+) -> anyhow::Result<Option<NewArchiveFile>> {
     let file = folder.make(name)?;
     let mut making = Making {
         writer: RowWriter::begin(BufWriter::new(file))?,
@@ -140,7 +143,8 @@ async fn write_to(
         last_issued_us,
         written_by: moving.by.to_owned(),
     };
-    Ok(Some(ledger.begin_archive(&new).await?))
+    folder.sync()?;
+    Ok(Some(new))
 }
 
 fn text_of(at_us: i64) -> anyhow::Result<String> {

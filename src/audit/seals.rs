@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, stream};
 
 use super::report::{Findings, Place};
-use crate::ledger::{LedgerError, SealedBatch, SealedRow, SharedLedger};
+use crate::ledger::{LedgerError, SealedBatch, SealedRow, SharedLedger, StandsFor};
 
 /// Slices that are read ahead: some 10 MiB each.
 const SLICES_AHEAD: usize = 2;
@@ -51,8 +51,8 @@ pub(super) struct Seals {
     pending: HashMap<i64, Pending>,
     /// Batches that were whole, sound or not.
     met: Ids,
-    /// Segments: the counter, first and last value of the rows that they stand for.
-    segments: BTreeMap<(i64, i64), i64>,
+    /// Segments by counter and first value.
+    segments: BTreeMap<(i64, i64), StandsFor>,
     /// For how many rows they stand that were not read from an archive.
     pub(super) unread: u64,
 }
@@ -80,7 +80,7 @@ impl Seals {
         }
         for row in slice {
             if let Some(stands_for) = row.stands_for {
-                self.segments.insert((row.counter_id, row.first), stands_for.last);
+                self.segments.insert((row.counter_id, row.first), stands_for);
                 self.unread += stands_for.rows;
             }
             let Some(batch_id) = row.batch_id else {
@@ -118,11 +118,11 @@ impl Seals {
         }
     }
 
-    /// Whether a segment stands for a row.
-    fn is_archived(&self, row: &SealedRow) -> bool {
+    /// Whether a segment stands for a row of a file.
+    fn is_archived(&self, row: &SealedRow, file: u64) -> bool {
         let before = self.segments.range(..=(row.counter_id, row.first)).next_back();
-        before.is_some_and(|((counter_id, _), last)| {
-            *counter_id == row.counter_id && *last >= row.first
+        before.is_some_and(|((counter_id, _), segment)| {
+            *counter_id == row.counter_id && segment.last >= row.first && segment.file == file
         })
     }
 
@@ -144,9 +144,9 @@ fn name_of(row: &SealedRow) -> String {
     format!("counter {} value {}", row.counter_id, row.first)
 }
 
-/// Rows of an archive, page by page.
+/// Rows of an archive, page by page, each page with the beginning of its file's SHA-256.
 pub(super) type Archive<'a> =
-    &'a mut (dyn FnMut() -> anyhow::Result<Option<Vec<SealedRow>>> + Send);
+    &'a mut (dyn FnMut() -> anyhow::Result<Option<(u64, Vec<SealedRow>)>> + Send);
 
 /// Compares all rows of batches above `after` with their seals. Rows that are written meanwhile may
 /// be met in part.
@@ -179,9 +179,11 @@ pub(super) async fn compare(
         progress(slice + 1, slices);
         seals = take_in(ledger, seals, rows, found).await?;
     }
-    while let Some(mut rows) = archive()? {
+    while let Some((file, mut rows)) = archive()? {
         // One that a file has and the ledger too is compared there.
-        rows.retain(|row| row.batch_id.is_some_and(|id| id > after) && seals.is_archived(row));
+        rows.retain(|row| {
+            row.batch_id.is_some_and(|id| id > after) && seals.is_archived(row, file)
+        });
         seals.unread = seals.unread.saturating_sub(rows.len() as u64);
         seals = take_in(ledger, seals, rows, found).await?;
     }

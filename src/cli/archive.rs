@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan as _};
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
-use super::session::{clock, open_ledger, operator, refusal};
+use super::session::{clock, open_deployment, open_ledger, operator, refusal};
 use super::words::table;
 use crate::archive::{Folder, Moving, STEP_ROWS, archive, files, remove};
 use crate::config::Settings;
@@ -124,8 +124,8 @@ async fn move_rows(
     if key.is_none() {
         say(format_args!("audit.key is not set: the manifests are not signed"));
     }
-    let folder = Folder::open_to_write(to).context("--to")?;
-    let ledger = open_ledger(settings).await?;
+    let (ledger, deployment) = open_deployment(settings).await?;
+    let folder = Folder::open_to_write(to, deployment.deployment_id).context("--to")?;
     let bar = progress();
     let by = operator();
     let moving = Moving {
@@ -223,7 +223,7 @@ async fn list(settings: &Settings, args: &ArchiveListArgs) -> anyhow::Result<()>
 
 async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
-    let folder = Folder::open_to_write(&args.from).context("--from")?;
+    let folder = Folder::open(&args.from).context("--from")?;
     let ledger = open_ledger(settings).await?;
     let known = files(&ledger).await?;
     let name = &args.file;
@@ -243,6 +243,9 @@ async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
              (archive.retention_years): until {until}",
             last.timestamp()
         );
+    }
+    if file.deleted_at_us.is_none() && !folder.has(name) {
+        bail!("{name} is not in {}: name the folder that holds it", args.from.display());
     }
     let noted = ledger.delete_archive(file, &operator(), &reason).await?;
     remove(&folder, name)?;

@@ -97,7 +97,10 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
     let postgres = Postgres::start();
     let owned = Deployment::new(&postgres.url("roles"), None);
     owned.apply_load_series();
-    postgres.sql("create role numerator_writer login; create role numerator_auditor login");
+    postgres.sql(
+        "create role numerator_writer login; create role numerator_archiver login; \
+             create role numerator_auditor login",
+    );
     postgres.sql(&format!("set search_path = roles; {ROLES}"));
     let of = |role: &str| {
         let url = postgres.url("roles").replace("//postgres@", &format!("//{role}@"));
@@ -142,7 +145,7 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
     // What a segment stands for may go.
     let offset = written.path("offset");
     std::fs::write(&offset, "+3d").unwrap();
-    let url = postgres.url("roles").replace("//postgres@", "//numerator_writer@");
+    let url = postgres.url("roles").replace("//postgres@", "//numerator_archiver@");
     let later = Deployment::of(program_with(&off_by(&offset)), &url, None);
     let (to, before) = (written.path("archive"), now_text());
     let moved = later.ok(&["archive", "--before", &before, "--to", to.to_str().unwrap()]);

@@ -34,6 +34,7 @@ mod seeds;
 mod serials;
 mod series;
 mod setup;
+mod shelf;
 mod snowflakes;
 mod succession;
 mod sweeping;

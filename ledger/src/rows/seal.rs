@@ -89,14 +89,19 @@ pub struct StandsFor {
     pub last: i64,
     /// How many rows; 0 where its note cannot be read.
     pub rows: u64,
+    /// Beginning of the SHA-256 of the file that has them.
+    pub file: u64,
 }
 
 impl StandsFor {
     /// Of a row with these columns, if it is a segment.
     pub(crate) fn of(number: Option<&str>, context: Option<&str>, last: i64) -> Option<StandsFor> {
         let note = context.filter(|_| number.is_none())?;
-        let note = serde_json::from_str::<super::SegmentNote>(note);
-        Some(StandsFor { last, rows: note.map_or(0, |note| note.rows) })
+        let note = serde_json::from_str::<super::SegmentNote>(note).ok();
+        let file = note.as_ref().and_then(|note| note.sha256.get(..16));
+        let file = file.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let rows = note.as_ref().map_or(0, |note| note.rows);
+        Some(StandsFor { last, rows, file: file.unwrap_or(0) })
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::archiving::note_of;
 use super::{
-    CALL, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, query, query_scalar, records,
+    CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, query, query_scalar,
+    records, series,
 };
 use crate::columns::{signed, unsigned};
 use crate::rows::{document_hash, number_hash};
@@ -19,11 +20,16 @@ impl Ledger {
     /// Notes a file before the first of its rows makes room.
     ///
     /// # Errors
-    /// `Refused` while another one is under way.
+    /// `Refused` while another one is under way, a partition is held, a process runs that does not
+    /// know of archives, or a series accepts ambiguity: there only rows keep a text from coming
+    /// twice.
     pub async fn begin_archive(&self, file: &NewArchiveFile) -> Result<ArchiveFile, LedgerError> {
         self.call(CALL, async |store| {
             let now_us = store.clock.now_us();
             let mut tx = store.begin().await?;
+            // Whoever saves a series waits here, and then finds the file.
+            series::lock_all(&mut *tx).await?;
+            must_be_fit(&mut *tx).await?;
             let id = query_scalar(
                 "insert into archive_file (name, sha256, row_count, manifest, before_us, \
                  last_issued_us, written_by, written_at_us) \
@@ -255,4 +261,63 @@ pub(super) async fn archived(
         found.extend(query.build().scalar::<i64>().fetch_all(&store.reader).await?);
     }
     Ok(found)
+}
+
+/// What keeps a ledger from archiving, and what to do about it.
+const UNFIT: [(&str, &str); 3] = [
+    (
+        "select partition_id from partition where state = 'held' limit 1",
+        "a partition is held; see `numerator reconcile --ledger-restored`",
+    ),
+    (
+        "select 1 from node where left_at_us is null and adopted_at_us is null and not is_dated \
+         limit 1",
+        "a process of an earlier version runs, and would number archived documents again; update \
+         it first",
+    ),
+    (
+        "select 1 from series_version where definition like '%\"ambiguity_accepted\":\"%' limit 1",
+        "a series was saved with `ambiguity_accepted`: that none of its numbers has an archived \
+         one's text is kept by the rows alone, so they stay",
+    ),
+];
+
+async fn must_be_fit(conn: &mut Conn) -> Result<(), LedgerError> {
+    for (statement, why) in UNFIT {
+        if query(statement).fetch_optional(&mut *conn).await?.is_some() {
+            return Err(LedgerError::Refused(format!("archive: {why}")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a series that accepts ambiguity where numbers have moved to files.
+pub(super) async fn must_keep_texts_apart(conn: &mut Conn) -> Result<(), LedgerError> {
+    let file = query("select 1 from archive_file limit 1").fetch_optional(conn).await?;
+    if file.is_none() {
+        return Ok(());
+    }
+    let why = "numbers have moved to an archive, so that nothing would refuse a text of theirs; \
+               change the template until `numerator series check` proves it, and leave this out";
+    Err(LedgerError::Refused(format!("ambiguity_accepted: {why}")))
+}
+
+/// Whether a value of a counter moved to a file, and a number of the counter with this text did.
+pub(super) async fn is_archived(
+    conn: &mut Conn,
+    number: &str,
+    counter_id: i64,
+    value: i64,
+) -> Result<bool, LedgerError> {
+    let found = query(
+        "select 1 from archived_number where number_hash = $1 and counter_id = $2 \
+         and (select path = 'archived' and last_value >= $3 from journal_row \
+         where counter_id = $2 and first_value <= $3 order by first_value desc limit 1) limit 1",
+    )
+    .bind(number_hash(number))
+    .bind(counter_id)
+    .bind(value)
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.is_some())
 }

@@ -33,8 +33,7 @@ const ROWS: &str = "select j.batch_id, j.counter_id, j.first_value, j.last_value
 
 impl Ledger {
     /// Counters behind one of whose rows the oldest was issued before a time, in the order of
-    /// their ids, at most `limit`. Those that are being settled are left out, and all of a series
-    /// whose texts may be ambiguous: there only a row keeps a text from coming twice.
+    /// their ids, at most `limit`. Those that are being settled are left out.
     pub async fn archivable_counters(
         &self,
         after: i64,
@@ -53,9 +52,6 @@ impl Ledger {
                  and not exists (select 1 from unsettled u where u.counter_id = c.counter_id) \
                  and not exists (select 1 from chronology_search h \
                  where h.series_id = c.series_id) \
-                 and not exists (select 1 from series_version v \
-                 where v.series_id = c.series_id and v.definition like \
-                 '%\"ambiguity_accepted\":\"%') \
                  order by c.counter_id limit $3",
             );
             let ids = ids.bind(after).bind(before_us).bind(i64::from(limit));
@@ -89,12 +85,13 @@ impl Ledger {
                 let is_new = |column: &str| -> Result<bool, sqlx::Error> {
                     Ok(row.try_get::<i64>(column)? >= before_us)
                 };
-                if is_new("issued_at_us")? || is_new("journaled_at_us")? {
+                let is_segment = row.try_get::<&str>("path")? == ARCHIVED;
+                // A segment was written when its rows were old already.
+                if !is_segment && (is_new("issued_at_us")? || is_new("journaled_at_us")?) {
                     next = None;
                     break;
                 }
                 next = Some(row.try_get("first_value")?);
-                let is_segment = row.try_get::<&str>("path")? == ARCHIVED;
                 let is_wide = row.try_get::<Option<i64>>("batch_id")?.is_none();
                 if !is_segment && !is_wide {
                     all.push(archived_row_of(row)?);
@@ -162,9 +159,18 @@ async fn make_room(
         }
         let extent = Extent { counter_id: run.counter_id, first: run.first, last: run.last };
         let count = tx.make_room(extent).await?;
-        assert!(count == run.rows, "{count} rows made room for {}", run.rows);
+        if count != run.rows {
+            let why = format!("{count} rows were removed where {} should be", run.rows);
+            return Err(LedgerError::Conflict(why));
+        }
         gone += count;
         left.push(run);
+    }
+    for run in &left {
+        // Who gave one a revision meanwhile was waited for as its row went.
+        if has_revision(&mut *tx, run).await? {
+            return Err(LedgerError::Conflict("a number got a revision meanwhile".into()));
+        }
     }
     if !left.is_empty() {
         write_segments(&mut *tx, &writing, of, by, &left).await?;
@@ -180,13 +186,14 @@ async fn must_be_settled(conn: &mut Conn, ids: &[i64]) -> Result<(), LedgerError
     let mut query = QueryBuilder::new(
         "select c.counter_id from counter c where (exists (select 1 from unsettled u \
          where u.counter_id = c.counter_id) or exists (select 1 from chronology_search h \
-         where h.series_id = c.series_id)) and c.counter_id",
+         where h.series_id = c.series_id) or exists (select 1 from partition p \
+         where p.partition_id = c.partition_id and p.state = 'held')) and c.counter_id",
     );
     query.push_among(ids.to_vec()).push(" limit 1");
     match query.build().scalar::<i64>().fetch_optional(conn).await? {
         None => Ok(()),
         Some(counter_id) => Err(LedgerError::Conflict(format!(
-            "counter_id {counter_id}: is being settled; archive again in a moment"
+            "counter_id {counter_id}: is being settled, or is held; archive again in a moment"
         ))),
     }
 }

@@ -215,9 +215,11 @@ async fn look(
         let value = if key == search.key { search.value } else { -1 };
         let row = query(
             "select count(*) as rows, max(document_date) as last_date, \
-             max(first_value) as last from (\
-             select document_date, first_value from journal_row \
-             where counter_id = $1 and first_value > $2 order by first_value limit $3) as slice",
+             max(last_value) as last from (\
+             select document_date, last_value from journal_row \
+             where counter_id = $1 and last_value > $2 and first_value >= coalesce((\
+             select first_value from journal where counter_id = $1 and first_value <= $2 \
+             order by first_value desc limit 1), $2) order by first_value limit $3) as slice",
         )
         .bind(counter_id)
         .bind(value)

@@ -90,7 +90,13 @@ impl Ledger {
             if count >= REVISIONS_MAX as usize {
                 return Ok(Revised::TooMany);
             }
-            // Its text kept others away while it was in the journal.
+            let Some((revision_id, revision)) = insert(&mut *tx, new, &scope).await? else {
+                return Ok(Revised::Collided);
+            };
+            if !keep_text(store, &mut *tx, revision_id, new).await? {
+                return Ok(Revised::Collided);
+            }
+            // Only now: whoever was just moving it was waited for by the unique key.
             let archived: Option<i64> = query_scalar(
                 "select counter_id from archived_number where number_hash = $1 limit 1",
             )
@@ -98,12 +104,6 @@ impl Ledger {
             .fetch_optional(&mut *tx)
             .await?;
             if archived.is_some() {
-                return Ok(Revised::Collided);
-            }
-            let Some((revision_id, revision)) = insert(&mut *tx, new, &scope).await? else {
-                return Ok(Revised::Collided);
-            };
-            if !keep_text(store, &mut *tx, revision_id, new).await? {
                 return Ok(Revised::Collided);
             }
             commit_alone(store, tx).await?;

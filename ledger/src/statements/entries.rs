@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Conn, QueryBuilder, gaps, query_scalar};
+use super::{Conn, QueryBuilder, archive, gaps, query_scalar};
 use crate::batch::Table;
 use crate::line::{Extent, Line};
 use crate::seal::Writing;
@@ -71,6 +71,7 @@ pub(super) async fn write<'a>(
     judge_within(&lines, &mut verdicts);
     judge_rejected(conn, &lines, &mut verdicts).await?;
     judge_neighbours(conn, &lines, &mut verdicts).await?;
+    judge_archived(conn, &lines, &mut verdicts).await?;
     // The first serial's row carries the number: the further ones follow only where it could be
     // written.
     let heads: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_some()).collect();
@@ -184,6 +185,24 @@ async fn judge_neighbours(
     for (line, neighbour) in probed.into_iter().zip(neighbours) {
         if let Some(neighbour) = neighbour.filter(|n| n.last >= line.extent.first) {
             verdicts[line.entry] = verdict_against(line, neighbour.first, neighbour.allocation_id);
+        }
+    }
+    Ok(())
+}
+
+/// An entry whose own row moved to an archive is known: its values meet a segment.
+async fn judge_archived(
+    conn: &mut Conn,
+    lines: &[Line<'_>],
+    verdicts: &mut [Verdict],
+) -> Result<(), LedgerError> {
+    for line in lines {
+        let (Verdict::Collided { .. }, Some(head)) = (&verdicts[line.entry], &line.head) else {
+            continue;
+        };
+        let Extent { counter_id, first, .. } = line.extent;
+        if archive::is_archived(conn, head.number, counter_id, first).await? {
+            verdicts[line.entry] = Verdict::Known;
         }
     }
     Ok(())

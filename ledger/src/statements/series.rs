@@ -7,7 +7,9 @@ use serde_json::json;
 
 use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
-use super::{Conn, SEARCH, Store, Transaction, chronology, commit_alone, query, query_scalar};
+use super::{
+    Conn, SEARCH, Store, Transaction, archive, chronology, commit_alone, query, query_scalar,
+};
 use crate::Ledger;
 use crate::columns::{partition_of, small, to_json, unsigned_small};
 use crate::{
@@ -206,6 +208,9 @@ async fn save_one(
         }
     }
     change.must_close_plausibly(before.as_ref())?;
+    if definition.ambiguity_accepted.is_some() {
+        archive::must_keep_texts_apart(conn).await?;
+    }
     let mut after = SeriesVersion {
         series_id: 0,
         version: 1,

@@ -60,7 +60,7 @@ impl Archiver {
         let settings =
             LedgerSettings { connections_max: 2, proof_key, ..LedgerSettings::default() };
         let ledger = open(&self.database_url, settings, clock.clone()).await?;
-        let folder = Folder::open_to_write(&self.folder)?;
+        let folder = Folder::open_to_write(&self.folder, uuid::Uuid::nil())?;
         let moving = Moving {
             before_us: SystemClock.now_us() - AGE_US,
             by: "drill",
