@@ -34,7 +34,7 @@ pub struct Found {
 }
 
 /// The archived numbers that match, in the order of the filter, as many as its `limit`; whether
-/// there are more. Reads every file of the folder whose manifest fits the period.
+/// there are more. Reads every file of the folder.
 ///
 /// # Errors
 /// A file that is missing or is not what its manifest says.
@@ -106,7 +106,7 @@ fn open(
 }
 
 /// Opens a file that must have a SHA-256.
-fn open_as(path: &Path, sha256: &str) -> anyhow::Result<RowReader> {
+pub(super) fn open_as(path: &Path, sha256: &str) -> anyhow::Result<RowReader> {
     let shown = path.display();
     if !path.is_file() {
         bail!("{shown} is not there, and its manifest is: put it back");

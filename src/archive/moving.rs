@@ -2,15 +2,13 @@
 //! rows, some at a time. Goes on where one that was ended stopped.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use super::columns::RowReader;
-use super::folder::{Folder, sha256_of};
-use super::looking::files;
+use super::folder::Folder;
+use super::looking::{files, open_as};
 use super::writing::{Place, write};
 use crate::audit::AuditKey;
 use crate::backoff::Backoff;
@@ -103,13 +101,9 @@ async fn make_room(
     }
     (moving.progress)(0, Some(of.file.rows));
     folder.publish(name, &of.file.manifest)?;
-    let hashed = path.clone();
-    let sha256 = tokio::task::spawn_blocking(move || sha256_of(&hashed)).await??;
-    if sha256[..] != of.file.sha256 {
-        bail!("{shown} is not what was written: its SHA-256 is another; put back what was there");
-    }
-    let reader = RowReader::open(File::open(&path).with_context(|| format!("{shown}"))?);
-    let reader = Arc::new(reader.with_context(|| format!("{shown}"))?);
+    let (opened, sha256) = (path.clone(), numbering::hexadecimal(&of.file.sha256));
+    let opening = tokio::task::spawn_blocking(move || open_as(&opened, &sha256));
+    let reader = Arc::new(opening.await??);
     let (mut gone, mut done) = (0, 0);
     let mut rest: Vec<ArchivedRow> = Vec::new();
     for group in 0..reader.groups() {
@@ -163,20 +157,15 @@ async fn with_patience(
         match ledger.make_room(of, node, by, runs).await {
             // Safe to repeat after an unknown outcome, too.
             Err(
-                error @ (LedgerError::LockTimeout { .. }
-                | LedgerError::Conflict(_)
-                | LedgerError::Unreachable { .. }),
-            ) if backoff.attempts() >= ATTEMPTS => {
-                return Err(error).context(
-                    "nothing is lost; what is begun is gone on with when it is archived again",
-                );
-            }
-            Err(
                 LedgerError::LockTimeout { .. }
                 | LedgerError::Conflict(_)
                 | LedgerError::Unreachable { .. },
-            ) => backoff.wait().await,
-            outcome => return Ok(outcome?),
+            ) if backoff.attempts() < ATTEMPTS => backoff.wait().await,
+            outcome => {
+                return outcome.context(
+                    "nothing is lost; what is begun is gone on with when it is archived again",
+                );
+            }
         }
     }
 }

@@ -179,21 +179,17 @@ pub(crate) async fn look_up(
     Ok(rows)
 }
 
-/// The archive files that have what a filter looks for by number or document. One that was deleted
-/// has nothing any more.
+/// The archive files that have what a filter looks for by number or document.
 pub(crate) async fn archived_in(
     ledger: &SharedLedger,
     catalog: Option<&Arc<Catalog>>,
     filter: &JournalFilter,
 ) -> Result<Vec<String>, LedgerError> {
-    let mut found = Vec::new();
-    if let Some(number) = &filter.number {
-        found.extend(ledger.archived_number(number).await?);
-    } else if let Some(document) = &filter.document_id {
-        found.extend(ledger.archived_document(document).await?);
-    }
-    let mut files: Vec<String> =
-        found.into_iter().filter(|one| !one.is_deleted).map(|one| one.file).collect();
+    let mut files = match (&filter.number, &filter.document_id) {
+        (Some(number), _) => ledger.archived_number(number).await?,
+        (None, Some(document)) => ledger.archived_document(document).await?,
+        (None, None) => Vec::new(),
+    };
     if let (Some(number), Some(catalog), true) = (&filter.number, catalog, files.is_empty()) {
         // Within a range, which is found by its first number alone.
         files.extend(catalog.find_archived(ledger, number).await?);

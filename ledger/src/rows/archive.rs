@@ -350,14 +350,3 @@ pub struct ArchiveFile {
     /// When it was said to be deleted.
     pub deleted_at_us: Option<i64>,
 }
-
-/// Where a number is that moved to a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Archived {
-    /// The file's name.
-    pub file: String,
-    /// The series.
-    pub series_id: i64,
-    /// Whether the file was said to be deleted.
-    pub is_deleted: bool,
-}

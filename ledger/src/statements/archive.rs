@@ -9,9 +9,10 @@ use super::{
     records, series,
 };
 use crate::columns::{signed, unsigned};
+use crate::line::Extent;
 use crate::rows::{document_hash, number_hash};
 use crate::seal::ARCHIVED;
-use crate::{ArchiveFile, Archived, Event, Ledger, LedgerError, NewArchiveFile, SegmentNote};
+use crate::{ArchiveFile, Event, Ledger, LedgerError, NewArchiveFile, SegmentNote};
 
 /// Numbers of a statement.
 const HASHES_MAX: usize = 500;
@@ -162,12 +163,12 @@ impl Ledger {
 
     /// The files that may hold a number; with a chance of one in 10¹⁹ for each archived number
     /// that it is another one's.
-    pub async fn archived_number(&self, number: &str) -> Result<Vec<Archived>, LedgerError> {
+    pub async fn archived_number(&self, number: &str) -> Result<Vec<String>, LedgerError> {
         self.archived("number_hash", number_hash(number)).await
     }
 
     /// The files that may hold numbers of a document; likewise.
-    pub async fn archived_document(&self, document: &str) -> Result<Vec<Archived>, LedgerError> {
+    pub async fn archived_document(&self, document: &str) -> Result<Vec<String>, LedgerError> {
         self.archived("document_hash", document_hash(document)).await
     }
 
@@ -195,27 +196,15 @@ impl Ledger {
         .await
     }
 
-    async fn archived(
-        &self,
-        column: &'static str,
-        hash: i64,
-    ) -> Result<Vec<Archived>, LedgerError> {
+    /// A file that is deleted has no entries any more.
+    async fn archived(&self, column: &'static str, hash: i64) -> Result<Vec<String>, LedgerError> {
         self.call(CALL, async |store| {
             let mut query = QueryBuilder::new(
-                "select distinct f.name, f.deleted_at_us, c.series_id from archived_number a \
-                 join archive_file f on f.archive_file_id = a.archive_file_id \
-                 join counter c on c.counter_id = a.counter_id where a.",
+                "select distinct f.name from archived_number a \
+                 join archive_file f on f.archive_file_id = a.archive_file_id where a.",
             );
             query.push(column).push(" = ").push_bind(hash).push(" order by f.name limit 100");
-            let rows = query.build().fetch_all(&store.reader).await?;
-            let archived = |row: &Row| {
-                Ok(Archived {
-                    file: row.try_get("name")?,
-                    series_id: row.try_get("series_id")?,
-                    is_deleted: row.try_get::<Option<i64>>("deleted_at_us")?.is_some(),
-                })
-            };
-            rows.iter().map(archived).collect()
+            Ok(query.build().scalar().fetch_all(&store.reader).await?)
         })
         .await
     }
@@ -302,21 +291,23 @@ pub(super) async fn must_keep_texts_apart(conn: &mut Conn) -> Result<(), LedgerE
     Err(LedgerError::Refused(format!("ambiguity_accepted: {why}")))
 }
 
-/// Whether a value of a counter moved to a file, and a number of the counter with this text did.
+/// Whether the first of these values moved to a file, and the number of a document of their counter
+/// with this text did.
 pub(super) async fn is_archived(
     conn: &mut Conn,
-    number: &str,
-    counter_id: i64,
-    value: i64,
+    (number, document_id): (&str, &str),
+    Extent { counter_id, first, .. }: Extent,
 ) -> Result<bool, LedgerError> {
     let found = query(
         "select 1 from archived_number where number_hash = $1 and counter_id = $2 \
+         and document_hash = $4 \
          and (select path = 'archived' and last_value >= $3 from journal_row \
          where counter_id = $2 and first_value <= $3 order by first_value desc limit 1) limit 1",
     )
     .bind(number_hash(number))
     .bind(counter_id)
-    .bind(value)
+    .bind(first)
+    .bind(document_hash(document_id))
     .fetch_optional(conn)
     .await?;
     Ok(found.is_some())

@@ -190,7 +190,9 @@ async fn judge_neighbours(
     Ok(())
 }
 
-/// An entry whose own row moved to an archive is known: its values meet a segment.
+/// An entry whose own row moved to an archive is known: its values meet a segment. Its document
+/// tells it from another allocation of the value, which has the same number; without one it is
+/// told as a collision.
 async fn judge_archived(
     conn: &mut Conn,
     lines: &[Line<'_>],
@@ -200,8 +202,8 @@ async fn judge_archived(
         let (Verdict::Collided { .. }, Some(head)) = (&verdicts[line.entry], &line.head) else {
             continue;
         };
-        let Extent { counter_id, first, .. } = line.extent;
-        if archive::is_archived(conn, head.number, counter_id, first).await? {
+        let Some(document_id) = head.document_id else { continue };
+        if archive::is_archived(conn, (head.number, document_id), line.extent).await? {
             verdicts[line.entry] = Verdict::Known;
         }
     }

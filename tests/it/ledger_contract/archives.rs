@@ -63,8 +63,17 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     assert_eq!(shelf.archive().await.rows, 1);
     assert_eq!(shelf.archive().await, Moved::default());
     // Whoever brings a row again that moved hears that it is written.
-    let known = world.ledger.append(world.node, &[late]).await.unwrap();
+    let known = world.ledger.append(world.node, std::slice::from_ref(&late)).await.unwrap();
     assert_eq!((known.known, known.collisions.len()), (1, 0));
+    // Not who was given the same value for another document, or for none: that is a duplicate.
+    for document_id in [Some("another".to_owned()), None] {
+        let twice = with(late.clone(), |record| {
+            record.allocation_id = uuid::Uuid::new_v4();
+            record.document_id = document_id;
+        });
+        let appended = world.ledger.append(world.node, &[twice]).await.unwrap();
+        assert_eq!((appended.known, appended.collisions.len()), (0, 1));
+    }
     assert_eq!(
         shelf.look(JournalFilter { number: Some("k-4".into()), ..Default::default() }),
         ["k-4"]
@@ -127,12 +136,9 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once_all_the
     let order = numerator::ledger::TakeOrder { question: asked(&taken), ..order };
     let outcome = world.take_again(at, &[order]).await.outcomes.remove(0);
     assert_eq!(outcome, TakeOutcome::Found(found(&file)));
-    let names = |archived: Vec<numerator::ledger::Archived>| -> Vec<String> {
-        archived.into_iter().map(|one| one.file).collect()
-    };
-    assert_eq!(names(world.ledger.archived_number(&taken.number).await.unwrap()), moved.files);
-    assert_eq!(names(world.ledger.archived_document("once").await.unwrap()), moved.files);
-    assert!(names(world.ledger.archived_document("another").await.unwrap()).is_empty());
+    assert_eq!(world.ledger.archived_number(&taken.number).await.unwrap(), moved.files);
+    assert_eq!(world.ledger.archived_document("once").await.unwrap(), moved.files);
+    assert!(world.ledger.archived_document("another").await.unwrap().is_empty());
     // Once the file is deleted, nobody knows the document; the value stays taken.
     let file = world.ledger.archive_files(0, 1).await.unwrap().remove(0);
     assert!(world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
