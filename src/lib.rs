@@ -20,6 +20,7 @@ pub use numerator_base::{backoff, clock, metrics, node, task};
 pub use numerator_counter as counter;
 pub use numerator_ledger as ledger;
 
+pub mod access;
 pub mod allocator;
 pub mod archive;
 pub mod audit;

@@ -11,10 +11,11 @@ use numbering::{Inputs, Original, RevisionError, Series, first_values};
 use thiserror::Error;
 use tokio::time::Instant;
 
+use crate::access::Identity;
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::ledger::{
-    JournalFilter, JournalRow, LedgerError, NewRevision, REVISIONS_MAX, Revised, Revision,
+    JournalFilter, JournalRow, LedgerError, NewRevision, REVISIONS_MAX, Record, Revised, Revision,
     SharedLedger, ValueOf,
 };
 
@@ -46,7 +47,9 @@ pub struct RevisionRequest {
     pub series: Option<String>,
     /// Why.
     pub reason: Option<String>,
-    /// Who asks.
+    /// Who asks: of numbers that it does not see the document has none.
+    pub identity: Arc<Identity>,
+    /// Whose request it is, as the ledger keeps it.
     pub user_id: String,
     /// From where.
     pub ip_address: Option<String>,
@@ -194,7 +197,11 @@ async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<Journa
     let mut wait = Backoff::new(LOOK_DELAYS.0, LOOK_DELAYS.1);
     loop {
         let mut rows = look(ledger, request).await?;
-        rows.retain(|row| series_id.is_none_or(|id| row.entry.record.series_id == id));
+        rows.retain(|row| {
+            let Record { series_id: of, user_id, project, .. } = &*row.entry.record;
+            series_id.is_none_or(|id| *of == id)
+                && request.identity.sees_number(user_id, &row.series, project.as_deref())
+        });
         if rows.len() > 1 {
             let named = rows.iter().take(NAMED_MAX).map(|row| row.entry.number.as_str());
             return Err(ReviseError::Several { numbers: named.collect::<Vec<_>>().join(", ") });

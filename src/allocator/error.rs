@@ -83,6 +83,19 @@ pub(super) fn unavailable(why: Unavailable, taken: NumberTaken) -> AllocError {
     AllocError::Unavailable { why, retry_after_ms: 1_000, taken }
 }
 
+/// What is told of the number that a document has.
+fn earlier(number: &Option<String>) -> String {
+    match number {
+        Some(number) => format!(
+            "document has number {number} already, for another payload: send the first one \
+             unchanged to get it again"
+        ),
+        None => "document has a number already, which was issued to somebody else: who may read \
+                 their numbers looks it up"
+            .to_owned(),
+    }
+}
+
 /// Why a request got no number.
 #[derive(Clone, Debug, Error)]
 pub enum AllocError {
@@ -102,12 +115,12 @@ pub enum AllocError {
     },
     /// The document has a number for another payload (R1.8).
     #[error(
-        "document has number {number} already, for another payload: send the first one unchanged \
-         to get it again; only for a second number, send \"again\": true (`next --again`)"
+        "{}; only for a second number, send \"again\": true (`next --again`)",
+        earlier(.number)
     )]
     DocumentNumbered {
-        /// That number.
-        number: String,
+        /// That number; nothing where it was issued to somebody else, and is not shown (R7.1).
+        number: Option<String>,
     },
     /// The document has a number that moved to an archive.
     #[error(

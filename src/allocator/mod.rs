@@ -17,6 +17,7 @@ mod joining;
 mod order;
 mod pending_request;
 mod preview;
+mod reach;
 mod readings;
 mod redis_path;
 mod replay;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use numbering::{Inputs, Lines, check_printable};
 
+use crate::access::Identity;
 use crate::ledger::{Entry, Record};
 
 /// Most numbers in one range (R1.9).
@@ -42,7 +43,9 @@ pub struct Request {
     pub again: bool,
     /// The caller's key for safe retries, at most [`KEY_CHARS_MAX`] characters (R1.8).
     pub idempotency_key: Option<String>,
-    /// Who asks.
+    /// Who asks: what they may see, and how far they reach.
+    pub identity: Arc<Identity>,
+    /// Whose request it is, as the journal keeps it.
     pub user_id: String,
     /// From where.
     pub ip_address: Option<String>,

@@ -15,7 +15,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::catalog::{Catalog, ServedSeries};
-use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
+use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key, reach};
+use crate::access::Identity;
 use crate::clock::Clock;
 use crate::counter::{IssueRequest, PayloadMark, Take};
 use crate::ledger::{CounterSpec, Entry, Question, Record, SeriesVersion};
@@ -39,6 +40,8 @@ pub(super) struct Order {
     pub snowflake: Option<SnowflakePlace>,
     /// Why it gets no new number, where its date lies in a closed period.
     pub closed: Option<InputError>,
+    /// Who asks.
+    pub identity: Arc<Identity>,
 }
 
 impl Order {
@@ -61,8 +64,9 @@ impl Order {
             let reason = format!("must be 1 to {COUNT_MAX}");
             return Err(AllocError::Field { field: "count", reason });
         }
-        let served = catalog.choose(&request.inputs)?;
-        let draft = served.series.draft(&request.inputs, clock.now())?;
+        let served = reach::choose(catalog, &request)?;
+        let draft = served.series.draft(&request.inputs, clock.now());
+        let draft = draft.map_err(|error| reach::refused(&request, error))?;
         if request.count > 1 && draft.snowflake.is_some() {
             let reason = "must be 1: the numbers of the series show an id each; ask for a list of \
                           documents";
@@ -73,6 +77,8 @@ impl Order {
         let payload_digest = digest(&request);
         // The journal is read by people and programs that do not know ids.
         let inputs = draft.resolved.unwrap_or(request.inputs);
+        let reach = &request.identity.reach;
+        reach::must_have(reach, inputs.project.as_deref(), &inputs.type_code)?;
         let record = Record {
             allocation_id: Uuid::now_v7(),
             series_id,
@@ -106,6 +112,7 @@ impl Order {
             family: draft.family,
             snowflake: draft.snowflake,
             closed: draft.closed,
+            identity: request.identity,
         })
     }
 
@@ -369,6 +376,7 @@ mod tests {
             count: 1,
             again: false,
             idempotency_key: None,
+            identity: Arc::new(Identity::local("u", COUNT_MAX)),
             user_id: "u".into(),
             ip_address: None,
         }

@@ -11,12 +11,10 @@ use crate::ledger::Found;
 pub(super) fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocError>> {
     let same = |digest: &str| digest == order.record.payload_digest;
     match (found.by_key, found.by_document) {
-        (Some(entry), _) if same(&entry.record.payload_digest) => Some(order.issued(entry, true)),
+        (Some(entry), _) if same(&entry.record.payload_digest) => Some(order.repeated(entry)),
         (Some(_), _) => Some(Err(AllocError::KeyReused)),
-        (None, Some(entry)) if same(&entry.record.payload_digest) => {
-            Some(order.issued(entry, true))
-        }
-        (None, Some(entry)) => Some(Err(AllocError::DocumentNumbered { number: entry.number })),
+        (None, Some(entry)) if same(&entry.record.payload_digest) => Some(order.repeated(entry)),
+        (None, Some(entry)) => Some(Err(order.numbered(entry))),
         (None, None) => found.archived.map(|file| Err(AllocError::DocumentArchived { file })),
     }
 }

@@ -1,14 +1,16 @@
 //! The inputs of a number, as `next` and `preview` take them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
 use numbering::Inputs;
 
 use super::session::refusal;
-use crate::allocator::Request;
-use crate::http::{LOCAL_USER, check_document_id};
+use crate::access::{Identity, LOCAL_USER};
+use crate::allocator::{COUNT_MAX, Request};
+use crate::http::check_document_id;
 
 /// What is to be numbered.
 #[derive(Clone, Debug, Args)]
@@ -63,6 +65,7 @@ impl InputArgs {
             count,
             again: false,
             idempotency_key: None,
+            identity: Arc::new(Identity::local(LOCAL_USER, COUNT_MAX)),
             user_id: LOCAL_USER.into(),
             ip_address: None,
         })

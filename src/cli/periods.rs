@@ -6,8 +6,9 @@ use numbering::Series;
 
 use super::series::print_saved;
 use super::session::{clock, open_ledger, refusal};
+use crate::access::LOCAL_USER;
 use crate::config::Settings;
-use crate::http::{LOCAL_USER, check_reason};
+use crate::http::check_reason;
 use crate::ledger::{Expected, SeriesChange};
 
 /// What to close.

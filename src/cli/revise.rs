@@ -1,13 +1,17 @@
 //! `numerator revise`: gives a number of a document another label (R2.10). Takes nothing and joins
 //! nothing: a revision is work of the ledger alone.
 
+use std::sync::Arc;
+
 use clap::Args;
 use unicode_normalization::UnicodeNormalization;
 
 use super::output::{print, print_json};
 use super::session::{clock, open_ledger, refusal};
+use crate::access::{Identity, LOCAL_USER};
+use crate::allocator::COUNT_MAX;
 use crate::config::Settings;
-use crate::http::{LOCAL_USER, RevisionAnswer, check_document_id, check_revision_texts};
+use crate::http::{RevisionAnswer, check_document_id, check_revision_texts};
 use crate::revision::{RevisionRequest, revise};
 
 /// What to revise.
@@ -46,6 +50,7 @@ pub async fn run(settings: &Settings, args: ReviseArgs) -> anyhow::Result<()> {
         number: args.number.map(|number| number.nfc().collect()),
         series: args.series,
         reason: args.reason,
+        identity: Arc::new(Identity::local(LOCAL_USER, COUNT_MAX)),
         user_id: LOCAL_USER.into(),
         ip_address: None,
     };

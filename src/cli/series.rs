@@ -17,8 +17,9 @@ use super::series_check::{self, CheckArgs, has_no_ledger};
 use super::series_history::{self, ActivityArgs, VersionsArgs};
 use super::session::{clock, open_catalog, open_ledger, refusal};
 use super::words::table;
+use crate::access::LOCAL_USER;
 use crate::config::Settings;
-use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
+use crate::http::{ConfigAnswer, check_reason};
 use crate::ledger::{
     Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, warnings,
 };

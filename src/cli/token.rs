@@ -8,7 +8,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::output::{print, print_json, say};
-use crate::config::is_token_name;
+use crate::access::is_identity_name;
 
 /// What to do with tokens.
 #[derive(Clone, Debug, Subcommand)]
@@ -52,7 +52,7 @@ impl NewToken {
 /// A name that the settings would refuse, a closed stdout.
 pub fn run(command: TokenCommand) -> anyhow::Result<()> {
     let TokenCommand::Create(CreateArgs { name, json }) = command;
-    if !is_token_name(&name) {
+    if !is_identity_name(&name) {
         bail!("{name:?} is not a name for a token; write 1 to 64 of A-Z a-z 0-9 . _ -");
     }
     let new = NewToken::create(name);

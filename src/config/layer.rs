@@ -244,6 +244,18 @@ section! {
 pub(super) struct WrittenToken {
     pub(super) name: String,
     pub(super) sha256: String,
+    /// What it is there for.
+    #[serde(default)]
+    pub(super) roles: Option<Vec<String>>,
+    /// Codes of the series to which it is narrowed.
+    #[serde(default)]
+    pub(super) series: Vec<String>,
+    /// Codes of the projects to which it is narrowed.
+    #[serde(default)]
+    pub(super) projects: Vec<String>,
+    /// The last day on which it is let in, in UTC.
+    #[serde(default)]
+    pub(super) expires: Option<String>,
     /// Most numbers that one call may ask for.
     #[serde(default)]
     pub(super) count_max: Option<u64>,

@@ -16,15 +16,16 @@ mod tokens;
 pub use audit::AuditSettings;
 pub use duration::DurationText;
 pub use sources::{SettingsError, Sources};
-pub(crate) use tokens::is_token_name;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::access::Identity;
 use crate::counter::RedisSettings;
 use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
@@ -134,12 +135,12 @@ pub struct TlsSettings {
 /// A bearer token that may ask for numbers. The token itself is kept nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its name, the `user_id` of its calls: `[A-Za-z0-9._-]{1,64}`.
-    pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// Most numbers that one of its calls may ask for.
-    pub count_max: u64,
+    /// Who has it.
+    pub identity: Arc<Identity>,
+    /// From then on it is let in no more, in microseconds since 1970; nothing: never.
+    pub expires_at_us: Option<i64>,
 }
 
 /// What stands for the series that ship with the program.

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::*;
+use crate::access::Role;
 
 fn sources(flags: &[(&str, &str)]) -> Sources {
     Sources {
@@ -240,10 +241,12 @@ fn another_address_than_loopback_needs_a_token() {
     assert!(refusal.contains("http.listen") && refusal.contains("token create"), "{refusal}");
     let tokens = format!("[{{name = \"ci\", sha256 = \"{}\"}}]", "0f".repeat(32));
     let settings = Settings::load(&sources(&[open, ("auth.tokens", &tokens)])).expect("settings");
-    assert_eq!(
-        settings.auth_tokens,
-        [Token { name: "ci".into(), sha256: [0x0f; 32], count_max: 1_000_000 }]
-    );
+    let [Token { sha256, identity, expires_at_us: None }] = &settings.auth_tokens[..] else {
+        panic!("{:?}", settings.auth_tokens)
+    };
+    assert_eq!((*sha256, &*identity.name, identity.count_max), ([0x0f; 32], "ci", 1_000_000));
+    // Who says nothing of roles takes numbers, and changes nothing.
+    assert!(identity.roles.iter().eq([Role::Caller]) && identity.reach.is_everything());
     Settings::load(&sources(&[("http.listen", "[::1]:8080")])).expect("loopback");
 }
 

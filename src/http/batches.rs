@@ -148,8 +148,8 @@ impl Caller {
     /// Refuses more numbers in one call than the caller's token may ask for. What nobody may ask
     /// for is refused by who knows that bound.
     fn check_count(&self, field: &str, count: u64) -> Result<(), Problem> {
-        let Caller { count_max, user_id, .. } = self;
-        if count <= *count_max || count > COUNT_MAX {
+        let (count_max, user_id) = (self.identity.count_max, &self.user_id);
+        if count <= count_max || count > COUNT_MAX {
             return Ok(());
         }
         let reason = format!(

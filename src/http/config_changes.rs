@@ -21,6 +21,7 @@ use super::answer::instant;
 use super::body::{Json, QueryOf};
 use super::config_order::{ConfigOrder, ReasonOrder, check_reason, if_match, needed_if_match};
 use super::configs::{ConfigAnswer, etag, read_id};
+use super::counters::known;
 use super::effort::compute;
 use super::gate::Caller;
 use super::problem::{Problem, ProblemBody};
@@ -231,8 +232,10 @@ pub(super) async fn remove_config(
     QueryOf(query): QueryOf<RemovalQuery>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
+    let series_id = read_id(config_id)?;
+    must_hold(&app, &caller, series_id)?;
     let removal = SeriesRemoval {
-        series_id: read_id(config_id)?,
+        series_id,
         expected: Some(needed_if_match(&headers)?),
         removed_by: caller.user_id.to_string(),
         reason: check_reason(&query.reason)?,
@@ -255,6 +258,7 @@ async fn set_activity(
     headers: &HeaderMap,
     order: ReasonOrder,
 ) -> Result<Response, Problem> {
+    must_hold(app, caller, series_id)?;
     let change = ActivityChange {
         series_id,
         active,
@@ -280,14 +284,26 @@ async fn save(
     expected: Expected,
     dry_run: bool,
 ) -> Result<SavedConfig, Problem> {
+    if let Expected::Version { series_id, .. } = expected {
+        must_hold(app, caller, series_id)?;
+    }
     let reason = check_reason(&order.reason)?;
-    let (own, saved_by) = (app.clone(), caller.user_id.to_string());
+    let (own, by, saved_by) = (app.clone(), caller.clone(), caller.user_id.to_string());
     // Boxed: what a check keeps meanwhile is no part of its callers.
     let checking = Box::pin(async move {
-        let saving = Saving { saved_by, reason, expected, dry_run };
+        let saving = Saving { saved_by, reason, expected, dry_run, by };
         check_and_save(&own, order, saving).await
     });
     app.effort.check(checking).await
+}
+
+/// Refuses a change of a series that is not wholly within the caller's reach; one that is not
+/// there is the ledger's to refuse.
+fn must_hold(app: &App, caller: &Caller, series_id: i64) -> Result<(), Problem> {
+    let catalog = app.service.allocator.catalog();
+    let version = known(&catalog).map(|(version, _)| version);
+    let mut of_id = version.filter(|version| version.series_id == series_id);
+    of_id.next().map_or(Ok(()), |version| caller.must_hold(version))
 }
 
 /// Who saves a definition, and how.
@@ -296,6 +312,7 @@ struct Saving {
     reason: String,
     expected: Expected,
     dry_run: bool,
+    by: Caller,
 }
 
 async fn check_and_save(
@@ -313,7 +330,8 @@ async fn check_and_save(
         Ok::<_, Problem>((definition, series, asked.ok_or(sample)))
     });
     let (definition, series, asked) = compiling.await??;
-    let Saving { saved_by, reason, expected, dry_run } = saving;
+    let Saving { saved_by, reason, expected, dry_run, by } = saving;
+    by.must_hold_definition(&definition)?;
     let series_id = match expected {
         Expected::Version { series_id, .. } => Some(series_id),
         Expected::Nothing | Expected::Anything => None,

@@ -1,5 +1,6 @@
 //! `GET /api/v1/document-numbering/configs` and below: series as they are, and as they were.
 
+use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderValue;
@@ -13,6 +14,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::answer::instant;
 use super::body::QueryOf;
+use super::gate::Caller;
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::SeriesVersion;
 
@@ -115,11 +117,13 @@ impl ConfigAnswer {
 )]
 pub(super) async fn list_configs(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<ConfigQuery>,
 ) -> axum::Json<ConfigList> {
     let catalog = app.service.allocator.catalog();
     let listed = if query.active { catalog.active() } else { catalog.inactive() };
-    let configs = listed.iter().map(|served| ConfigAnswer::of(&served.version)).collect();
+    let seen = listed.iter().filter(|served| caller.sees_series(&served.version));
+    let configs = seen.map(|served| ConfigAnswer::of(&served.version)).collect();
     axum::Json(ConfigList { configs })
 }
 
@@ -136,9 +140,10 @@ pub(super) async fn list_configs(
 )]
 pub(super) async fn show_config(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Problem> {
-    let config_id = named(&app, name)?;
+    let config_id = named(&app, &caller, name)?;
     let catalog = app.service.allocator.catalog();
     let found = catalog.all().find(|served| served.version.series_id == config_id);
     let version = &found.ok_or_else(|| not_found(config_id))?.version;
@@ -161,10 +166,11 @@ pub(super) async fn show_config(
 )]
 pub(super) async fn list_versions(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
     QueryOf(query): QueryOf<VersionQuery>,
 ) -> Result<axum::Json<VersionList>, Problem> {
-    let config_id = named(&app, name)?;
+    let config_id = named(&app, &caller, name)?;
     let ledger = app.service.ledger.clone();
     let found =
         super::finish(
@@ -193,11 +199,12 @@ pub(super) async fn list_versions(
 )]
 pub(super) async fn show_version(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     names: Result<Path<(String, u32)>, PathRejection>,
 ) -> Result<axum::Json<ConfigAnswer>, Problem> {
     let Path((name, wanted)) =
         names.map_err(|_| Problem::field("version", "must be a whole number"))?;
-    let config_id = named(&app, Ok(Path(name)))?;
+    let config_id = named(&app, &caller, Ok(Path(name)))?;
     let ledger = app.service.ledger.clone();
     let found = super::finish(async move { ledger.series_version(config_id, wanted).await });
     found.await?.map(|version| axum::Json(ConfigAnswer::of(&version))).ok_or_else(|| {
@@ -206,19 +213,27 @@ pub(super) async fn show_version(
     })
 }
 
-/// The id of the configuration that a path names: digits alone are an id, anything else is a code.
-fn named(app: &App, name: Result<Path<String>, PathRejection>) -> Result<i64, Problem> {
+/// The id of the configuration that a path names, where the caller sees it: digits alone are an id,
+/// anything else is a code.
+fn named(
+    app: &App,
+    caller: &Caller,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<i64, Problem> {
     let Path(name) = name.map_err(|refusal| Problem::field("configId", refusal.body_text()))?;
     let unknown = |what| {
         let detail = format!("no numbering configuration has the {what} {name}");
         Problem::new(Slug::ConfigNotFound, detail)
     };
-    if name.bytes().all(|byte| byte.is_ascii_digit()) {
-        return name.parse().map_err(|_| unknown("id"));
-    }
-    let code: String = name.nfc().collect();
     let catalog = app.service.allocator.catalog();
     let mut all = catalog.all().map(|served| &served.version);
+    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        let id = name.parse().map_err(|_| unknown("id"))?;
+        let is_hidden = all.any(|version| version.series_id == id && !caller.sees_series(version));
+        return if is_hidden { Err(not_found(id)) } else { Ok(id) };
+    }
+    let code: String = name.nfc().collect();
+    let mut all = all.filter(|version| caller.sees_series(version));
     let found = all.find(|version| version.definition.code == code);
     found.map(|version| version.series_id).ok_or_else(|| unknown("code"))
 }
@@ -235,7 +250,7 @@ pub(super) fn etag(version: u32) -> [(axum::http::HeaderName, HeaderValue); 1] {
     [(ETAG, tag)]
 }
 
-fn not_found(config_id: i64) -> Problem {
+pub(super) fn not_found(config_id: i64) -> Problem {
     let detail = format!("no numbering configuration has the id {config_id}");
     Problem::new(Slug::ConfigNotFound, detail)
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use axum::Extension;
 use axum::extract::State;
 use numbering::{Series, SeriesDefinition, hexadecimal};
 use serde::{Deserialize, Serialize, Serializer};
@@ -13,6 +14,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::answer::{CounterKeyAnswer, instant};
 use super::body::QueryOf;
+use super::gate::Caller;
 use super::numbers::{limit, must_be_storable, rows_of_page};
 use super::problem::{Problem, ProblemBody};
 use crate::allocator::Catalog;
@@ -115,8 +117,12 @@ fn parts<S: Serializer>(key: &str, serializer: S) -> Result<S::Ok, S::Error> {
 )]
 pub(super) async fn list_counters(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<CounterQuery>,
 ) -> Result<axum::Json<CounterList>, Problem> {
+    if !caller.must_reach(query.series.as_deref(), query.project.as_deref())? {
+        return Ok(axum::Json(CounterList { counters: Vec::new(), next: None }));
+    }
     let limit = rows_of_page(query.limit)?;
     let (catalog, ledger) = (app.service.allocator.catalog(), app.service.ledger.clone());
     find_counters(ledger, &catalog, query, limit).await.map(axum::Json)

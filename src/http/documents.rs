@@ -1,6 +1,7 @@
 //! `GET /api/v1/documents/{documentId}/numbers`: all numbers of a document, oldest first, each
 //! with its revisions (R9.4).
 
+use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -9,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::body::QueryOf;
+use super::gate::Caller;
 use super::lookups::archived_in;
 use super::numbers::NumberRow;
 use super::order;
@@ -94,13 +96,14 @@ pub(super) struct DocumentNumbers<'a> {
 )]
 pub(super) async fn list_document_numbers(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     document_id: Result<Path<String>, PathRejection>,
     QueryOf(PageQuery { after, limit }): QueryOf<PageQuery>,
 ) -> Result<Response, Problem> {
     let document_id = order::document_of(document_id)?;
     let page = limit.unwrap_or(PAGE_MAX);
     let (ledger, document) = (app.service.ledger.clone(), document_id.clone());
-    let (rows, next) = super::finish(async move {
+    let (mut rows, next) = super::finish(async move {
         // One more than asked for tells whether there is another page.
         let mut rows = ledger.numbers_of(&document, after, page + 1).await?;
         let mut next = None;
@@ -111,7 +114,8 @@ pub(super) async fn list_document_numbers(
         Ok::<_, LedgerError>((with_revisions(&ledger, rows).await?, next))
     })
     .await?;
-    let archived_in = if rows.is_empty() && after.is_none() {
+    rows.retain(|found| caller.sees(&found.row));
+    let archived_in = if rows.is_empty() && after.is_none() && caller.sees_everything() {
         let ledger = app.service.ledger.clone();
         let asked = JournalFilter { document_id: Some(document_id.clone()), ..Default::default() };
         super::finish(async move { archived_in(&ledger, None, &asked).await }).await?

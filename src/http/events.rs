@@ -1,5 +1,6 @@
 //! `GET /api/v1/document-numbering/events`: what the ledger noted beside the numbers (R5.2).
 
+use axum::Extension;
 use axum::extract::State;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
@@ -7,6 +8,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::answer::instant;
 use super::body::QueryOf;
+use super::gate::Caller;
 use super::numbers::{limit, must_be_storable, read_time, rows_of_page};
 use super::problem::{Problem, ProblemBody};
 use crate::ledger::{EVENT_KINDS, Event, EventFilter, EventPlace};
@@ -106,8 +108,10 @@ pub(crate) fn check_period(from_us: Option<i64>, until_us: Option<i64>) -> Resul
 )]
 pub(super) async fn list_events(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<EventQuery>,
 ) -> Result<axum::Json<EventList>, Problem> {
+    caller.must_reach_events(query.series.as_deref())?;
     let EventQuery { kind, series, from, until, after, limit } = query;
     must_be_storable(&[("series", &series)])?;
     if kind.as_deref().is_some_and(|kind| !EVENT_KINDS.contains(&kind)) {

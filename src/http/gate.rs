@@ -4,6 +4,7 @@
 //! which took nothing, as many as a second may have lines, and a line that says how many more.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -14,7 +15,6 @@ use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -22,14 +22,13 @@ use super::hosts::Hosts;
 use super::language::{Language, spoken};
 use super::problem::{Problem, Slug};
 use super::refusals::Refusals;
+use super::rights;
+use crate::access::{Identity, LOCAL_USER};
 use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
 use crate::config::Token;
 use crate::ledger::IssuePath;
 use crate::metrics::{Counter, Family, Metrics};
-
-/// `user_id` of calls where no tokens are configured.
-pub const LOCAL_USER: &str = "local";
 
 /// Status of a call whose client left before it was answered; only ever logged and counted.
 const CLIENT_LEFT: u16 = 499;
@@ -59,7 +58,9 @@ impl Peer {
 /// Who calls. Handlers get it as an extension.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
-    /// Name of the token, or [`LOCAL_USER`].
+    /// What it may do.
+    pub(super) identity: Arc<Identity>,
+    /// Name of the identity.
     pub(super) user_id: Arc<str>,
     /// The other end of the connection. Headers that claim another address are not believed.
     pub(super) ip_address: Option<Arc<str>>,
@@ -67,8 +68,6 @@ pub(super) struct Caller {
     pub(super) request_id: Arc<str>,
     /// In which language problems speak to the user.
     pub(super) language: Language,
-    /// Most numbers that the call may ask for.
-    pub(super) count_max: u64,
     /// What took the call's numbers.
     pub(super) served_by: ServedBy,
 }
@@ -112,21 +111,14 @@ pub(super) struct Told {
     pub(super) refusals: Refusals,
 }
 
-/// Who was let in.
-#[derive(Clone, Debug)]
-struct Admitted {
-    user_id: Arc<str>,
-    /// Most numbers that one call may ask for.
-    count_max: u64,
-}
-
 /// Keeps the gate.
 pub(super) struct Gate {
     hosts: Hosts,
-    /// The hash of each token, and whose it is.
-    tokens: Vec<([u8; 32], Admitted)>,
+    /// Each token by its hash. How long a look-up takes says something of hashes alone, which
+    /// nobody can choose.
+    tokens: HashMap<[u8; 32], Token>,
     /// [`LOCAL_USER`].
-    local: Admitted,
+    local: Arc<Identity>,
     metrics: Metrics,
     problems: Family<Counter>,
     clock: SharedClock,
@@ -143,20 +135,16 @@ impl Gate {
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
         let Admission { tokens, hosts } = admission;
-        let admitted = |token: Token| {
-            let Token { name, sha256, count_max } = token;
-            (sha256, Admitted { user_id: name.into(), count_max })
-        };
-        let tokens = tokens.into_iter().map(admitted).collect();
-        let local = Admitted { user_id: LOCAL_USER.into(), count_max: COUNT_MAX };
+        let tokens = tokens.into_iter().map(|token| (token.sha256, token)).collect();
+        let local = Arc::new(Identity::local(LOCAL_USER, COUNT_MAX));
         Gate { hosts, tokens, local, metrics, problems, clock, told }
     }
 
-    /// Whoever calls. Compares hashes in constant time, so that the time of a refusal
-    /// tells nothing about a token.
-    fn authenticate(&self, headers: &HeaderMap) -> Result<Admitted, Problem> {
+    /// Whoever calls. A token is looked for by its hash, so that the time of a refusal tells
+    /// nothing about any.
+    fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
         if self.tokens.is_empty() {
-            return Ok(self.local.clone());
+            return Ok(Arc::clone(&self.local));
         }
         let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
         let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -166,9 +154,12 @@ impl Gate {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(refused("the scheme of the header Authorization must be Bearer"));
         }
-        let hash = Sha256::digest(token.trim().as_bytes());
-        let known = self.tokens.iter().find(|(known, _)| bool::from(known.ct_eq(&hash)));
-        known.map(|(_, admitted)| admitted.clone()).ok_or_else(|| refused("the token is not known"))
+        let hash: [u8; 32] = Sha256::digest(token.trim().as_bytes()).into();
+        let token = self.tokens.get(&hash).ok_or_else(|| refused("the token is not known"))?;
+        if token.expires_at_us.is_some_and(|at| at <= self.clock.now_us()) {
+            return Err(refused("the token has expired; ask an administrator for a new one"));
+        }
+        Ok(Arc::clone(&token.identity))
     }
 
     /// The caller's request id where it is sane, else a new one.
@@ -224,19 +215,26 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         began: Instant::now(),
     };
     let admitted = gate.hosts.admit(&request).and_then(|()| {
-        let is_open = OPEN.contains(&call.route());
-        if is_open { Ok(gate.local.clone()) } else { gate.authenticate(request.headers()) }
+        if OPEN.contains(&call.route()) {
+            return Ok(Arc::clone(&gate.local));
+        }
+        let identity = gate.authenticate(request.headers())?;
+        // Known from here on, to the log, too: what it may do is another question.
+        call.user_id = Some(Arc::clone(&identity.name));
+        let route = call.route.as_ref().map(MatchedPath::as_str);
+        route.map_or(Ok(()), |route| rights::check(&identity, &call.method, route))?;
+        Ok(identity)
     });
     let mut response = match admitted {
-        Ok(Admitted { user_id, count_max }) => {
-            call.user_id = Some(Arc::clone(&user_id));
+        Ok(identity) => {
+            call.user_id = Some(Arc::clone(&identity.name));
             let request_id = request_id.clone();
             request.extensions_mut().insert(Caller {
-                user_id,
+                user_id: Arc::clone(&identity.name),
+                identity,
                 ip_address: ip,
                 request_id,
                 language,
-                count_max,
                 served_by: call.served_by.clone(),
             });
             next.run(request).await

@@ -122,6 +122,12 @@ fn of_one_slug(slug: Slug) -> Sentence {
         Slug::Unauthenticated => {
             ["กรุณาเข้าสู่ระบบใหม่อีกครั้ง", "请重新登录", "請重新登入", "Please sign in again."]
         }
+        Slug::NotPermitted => [
+            "คุณไม่มีสิทธิ์ดำเนินการนี้ กรุณาติดต่อผู้ดูแลระบบ",
+            "您没有执行此操作的权限，请联系系统管理员",
+            "您沒有執行此操作的權限，請聯絡系統管理員",
+            "You may not do this. Please contact the administrator.",
+        ],
         Slug::ConfigNotFound => [
             "ไม่พบการตั้งค่าเลขที่เอกสารนี้",
             "未找到该单据编号设置",

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -15,6 +16,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::answer::ExpectedSerial;
 use super::effort::compute;
+use super::gate::Caller;
 use super::numbers::{FoundAs, FoundRow, NumberRow};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
@@ -222,6 +224,7 @@ fn is_wanted(filter: &JournalFilter, found_as: FoundAs, row: &JournalRow) -> boo
 )]
 pub(super) async fn look_up_number(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     number: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Problem> {
     let Path(number) = number.map_err(|refusal| Problem::field("number", refusal.body_text()))?;
@@ -231,13 +234,17 @@ pub(super) async fn look_up_number(
     let number: String = number.nfc().collect();
     let filter =
         JournalFilter { number: Some(number.clone()), limit: ROWS_MAX, ..JournalFilter::default() };
-    let (rows, read) = look_up_and_read(&app, &number, filter).await?;
+    let (mut rows, read) = look_up_and_read(&app, &number, filter).await?;
+    rows.retain(|found| caller.sees(&found.row));
     let candidates = match read {
         Err(unread) if rows.is_empty() => {
             let detail = format!("{number:?}: the journal does not have it, and {unread}");
             return Err(Problem::new(Slug::NumberNotFound, detail));
         }
-        candidates => candidates.unwrap_or_default(),
+        candidates => {
+            let catalog = app.service.allocator.catalog();
+            caller.seen_readings(&catalog, candidates.unwrap_or_default())
+        }
     };
     let (issued, numbers) = (!rows.is_empty(), NumberRow::all_of(&rows));
     Ok(axum::Json(LookUp { number: &number, issued, numbers, candidates }).into_response())

@@ -1,5 +1,6 @@
 //! `GET /api/v1/document-numbering/numbers`: looks issued numbers up in the journal (R5.1, R5.3).
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 use super::App;
 use super::answer::{SourceAnswer, ValuesAnswer, instant};
 use super::body::QueryOf;
+use super::gate::Caller;
 use super::lookups::{ReadingAnswer, archived_in, look_up_and_read};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::register::{self, NumberQuery};
@@ -47,6 +49,14 @@ pub(super) struct NumberList<'a> {
     /// Archive files that have numbers of the document, where the journal has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     archived_in: Vec<String>,
+}
+
+impl NumberList<'_> {
+    fn empty() -> Response {
+        let (numbers, archived_in) = (Vec::new(), Vec::new());
+        let empty = NumberList { numbers, candidates: None, next: None, archived_in };
+        axum::Json(empty).into_response()
+    }
 }
 
 /// As what a number stands in the journal.
@@ -169,8 +179,13 @@ impl<'a> NumberRow<'a> {
 )]
 pub(super) async fn list_numbers(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<NumberQuery>,
 ) -> Result<Response, Problem> {
+    let number = query.number.clone();
+    let Some(query) = caller.narrowed(query)? else {
+        return number.map_or_else(|| Ok(NumberList::empty()), |number| Err(unknown(&number)));
+    };
     let asked = query.check()?;
     asked.must_be_bounded()?;
     let ledger = app.service.ledger.clone();
@@ -179,15 +194,17 @@ pub(super) async fn list_numbers(
     let asked = filter.clone();
     let (rows, candidates, next) = match wanted.clone() {
         Some(number) => {
-            let (rows, read) = look_up_and_read(&app, &number, filter).await?;
-            (rows, Some(read.unwrap_or_default()), None)
+            let (mut rows, read) = look_up_and_read(&app, &number, filter).await?;
+            rows.retain(|found| caller.sees(&found.row));
+            let catalog = app.service.allocator.catalog();
+            (rows, Some(caller.seen_readings(&catalog, read.unwrap_or_default())), None)
         }
         None => {
             let (rows, next) = find_page(&app, filter).await?;
             (rows, None, next)
         }
     };
-    let archived_in = if rows.is_empty() && asked.after.is_none() {
+    let archived_in = if rows.is_empty() && asked.after.is_none() && caller.sees_everything() {
         let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
         super::finish(async move { archived_in(&ledger, Some(&catalog), &asked).await }).await?
     } else {
@@ -200,15 +217,18 @@ pub(super) async fn list_numbers(
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
     if let (Some(number), true) = (wanted, rows.is_empty()) {
-        let detail = format!(
-            "no journal row that matches begins with {number:?}, no revision has that text, and no \
-             range is known to hold it; a number inside a range stands under the range's first \
-             number"
-        );
-        return Err(Problem::new(Slug::NumberNotFound, detail));
+        return Err(unknown(&number));
     }
     let numbers = NumberRow::all_of(&rows);
     Ok(axum::Json(NumberList { numbers, candidates, next, archived_in }).into_response())
+}
+
+fn unknown(number: &str) -> Problem {
+    let detail = format!(
+        "no journal row that matches begins with {number:?}, no revision has that text, and no \
+         range is known to hold it; a number inside a range stands under the range's first number"
+    );
+    Problem::new(Slug::NumberNotFound, detail)
 }
 
 /// A page of what matches, and where the next one begins.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -157,6 +158,7 @@ impl Caller {
             count: 1,
             again: false,
             idempotency_key,
+            identity: Arc::clone(&self.identity),
             user_id: self.user_id.to_string(),
             ip_address: self.address(),
         }

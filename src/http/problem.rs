@@ -260,10 +260,9 @@ impl From<&AllocError> for Problem {
             }
             AllocError::Input(input) => Problem::of_input(input),
             AllocError::Field { field, reason } => Problem::field(*field, reason.clone()),
-            AllocError::DocumentNumbered { number } => Problem {
-                document_number: Some(number.clone()),
-                ..told(Slug::DocumentAlreadyNumbered)
-            },
+            AllocError::DocumentNumbered { number } => {
+                Problem { document_number: number.clone(), ..told(Slug::DocumentAlreadyNumbered) }
+            }
             AllocError::DocumentArchived { .. } => told(Slug::DocumentArchived),
             AllocError::KeyReused => Problem {
                 field: Some("Idempotency-Key".into()),

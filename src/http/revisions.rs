@@ -1,6 +1,7 @@
 //! `POST /api/v1/documents/{documentId}/revisions`: an issued number with another label (R2.10).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -52,6 +53,7 @@ impl RevisionOrder {
             number: number.map(|number| number.nfc().collect()),
             series,
             reason,
+            identity: Arc::clone(&caller.identity),
             user_id: caller.user_id.to_string(),
             ip_address: caller.address(),
         })

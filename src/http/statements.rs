@@ -69,6 +69,9 @@ pub(super) async fn draw_up_statement(
     if !FORMATS.contains(&&*format) {
         return Err(Problem::field("format", format!("must be one of {}", FORMATS.join(", "))));
     }
+    if !caller.must_reach(query.series.as_deref(), query.project.as_deref())? {
+        return Err(unknown_series(query.series.as_deref().unwrap_or_default()));
+    }
     let spoken = caller.language;
     let (service, catalog) = (app.service.clone(), app.service.allocator.catalog());
     // Few at a time: each holds a connection as long as it reads.
@@ -110,10 +113,8 @@ pub(crate) async fn find_statement(
     })?;
     let version = known(catalog).map(|(version, _)| version);
     let version = version.into_iter().find(|version| version.definition.code == series);
-    let series_id = version.map(|version| version.series_id).ok_or_else(|| {
-        let reason = format!("no series has the code {series:?}; `series list` shows them");
-        Problem::field("series", reason)
-    })?;
+    let series_id = version.map(|version| version.series_id);
+    let series_id = series_id.ok_or_else(|| unknown_series(&series))?;
     let period = period.ok_or_else(not_a_period)?;
     let of_period = of_period(&period, series_id)?;
     let mut filter = CounterFilter { series_id: Some(series_id), ..CounterFilter::default() };
@@ -136,6 +137,11 @@ pub(crate) async fn find_statement(
         }
         Undrawn::Ledger(error) => of_ledger(error),
     })
+}
+
+fn unknown_series(code: &str) -> Problem {
+    let reason = format!("no series has the code {code:?}; `series list` shows them");
+    Problem::field("series", reason)
 }
 
 /// A search that the database ended is too much of a period.

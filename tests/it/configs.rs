@@ -230,7 +230,9 @@ async fn configs_where_there_are_tokens_nobody_changes_a_series_without_one() {
     let token = deployment.ok(&["token", "create", "admin", "--json"]);
     let token: Value = serde_json::from_str(&token).unwrap();
     let sha256 = token["sha256"].as_str().unwrap();
-    deployment.extra = format!("[[auth.tokens]]\nname = \"admin\"\nsha256 = \"{sha256}\"\n");
+    deployment.extra = format!(
+        "[[auth.tokens]]\nname = \"admin\"\nsha256 = \"{sha256}\"\nroles = [\"super-admin\"]\n"
+    );
     let service = deployment.serve();
     let (url, body) = (configs(&service, ""), series("AUTH", "A-{SEQ:3}"));
     let (status, _) = told(send(Method::POST, &url, None, &body).await).await;

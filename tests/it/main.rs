@@ -46,6 +46,7 @@ mod register;
 mod remembered;
 mod restored;
 mod retries;
+mod roles;
 mod runbook;
 mod serials;
 mod series_files;

@@ -4,7 +4,8 @@ use crate::source::{Source, code, is_word, line_of, words};
 
 /// Rooms of the service by floor; a room may name those on lower floors. Those of one floor do not
 /// know each other.
-const FLOORS: [&[&str]; 9] = [
+const FLOORS: [&[&str]; 10] = [
+    &["access"],
     &["journal", "language", "revision"],
     &["process"],
     &["audit", "reconciler"],

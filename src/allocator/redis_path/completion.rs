@@ -320,9 +320,9 @@ impl EpochLease {
         sorted.texts.push(record.into());
         let answer = if same_payload {
             pending.order.served.meter(&self.context.metrics).replayed.increment(1);
-            pending.order.issued(entry, true)
+            pending.order.repeated(entry)
         } else {
-            Err(AllocError::DocumentNumbered { number: entry.number })
+            Err(pending.order.numbered(entry))
         };
         sorted.told.push((pending, answer));
     }

@@ -15,11 +15,11 @@ impl Caller {
     /// A caller for tests of others.
     pub(in crate::http) fn anybody() -> Self {
         Caller {
+            identity: Arc::new(Identity::local("u", COUNT_MAX)),
             user_id: "u".into(),
             ip_address: None,
             request_id: "r".into(),
             language: Language::English,
-            count_max: COUNT_MAX,
             served_by: ServedBy::default(),
         }
     }
@@ -48,7 +48,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
             }),
         )
         .route("/api/v1/documents/{documentId}/numbers", get(who))
-        .route("/panic", get(async || -> String { panic!("secret cause") }));
+        .route(PANIC, get(async || -> String { panic!("secret cause") }));
     super::super::behind(gate, routes)
 }
 
@@ -71,8 +71,12 @@ async fn ask(tokens: Vec<Token>, request: axum::http::request::Builder) -> (Resp
 }
 
 fn token(name: &str, token: &str) -> Token {
-    Token { name: name.into(), sha256: Sha256::digest(token.as_bytes()).into(), count_max: 9 }
+    let (sha256, expires_at_us) = (Sha256::digest(token.as_bytes()).into(), None);
+    Token { sha256, identity: Arc::new(Identity::local(name, 9)), expires_at_us }
 }
+
+/// A route of the service, whose handler here panics.
+const PANIC: &str = "/api/v1/document-numbering/counters";
 
 const CONFIGS: &str = "/api/v1/document-numbering/configs";
 
@@ -147,7 +151,7 @@ async fn an_unknown_route_and_a_wrong_method_are_problems() {
 
 #[tokio::test]
 async fn a_panic_is_a_problem_that_hides_its_cause() {
-    let request = get_request("/panic").header("accept-language", "th");
+    let request = get_request(PANIC).header("accept-language", "th");
     let (response, body) = ask(Vec::new(), request).await;
     assert_eq!(response.status(), 500);
     assert_eq!(response.headers()["content-type"], "application/problem+json");
@@ -253,7 +257,7 @@ async fn a_call_is_labelled_by_the_pattern_of_its_route_and_never_by_its_path() 
 #[tokio::test]
 async fn a_warning_carries_the_request_id_whatever_the_filter() {
     let (lines, _log) = Lines::capture("warn");
-    ask(Vec::new(), get_request("/panic").header(REQUEST_ID, "seven")).await;
+    ask(Vec::new(), get_request(PANIC).header(REQUEST_ID, "seven")).await;
     let text = lines.text();
     let cause = text.lines().find(|line| line.contains("secret cause")).expect("logged");
     assert!(cause.contains("request_id=seven"), "{cause}");

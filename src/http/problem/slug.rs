@@ -79,6 +79,10 @@ slugs! {
         "A page of another site may change nothing"
         "a browser says that a page of another site asks for a change (Hosts): let the program \
          behind the page ask",
+    NotPermitted "not-permitted" FORBIDDEN "no" "no"
+        "No role of the caller allows it"
+        "the caller is known, and none of its roles allows the call; `detail` names those that do: \
+         `roles` of the token",
     RouteNotFound "route-not-found" NOT_FOUND "no" "no"
         "There is no such route"
         "no such path",

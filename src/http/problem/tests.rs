@@ -39,7 +39,11 @@ fn each_refusal_has_its_slug_and_status() {
         (AllocError::Field { field: "count", reason: "0".into() }, "invalid-field", 422),
         (AllocError::KeyReused, "idempotency-key-reused", 422),
         (AllocError::Collided { number: "A-1".into() }, "template-ambiguous", 422),
-        (AllocError::DocumentNumbered { number: "A-1".into() }, "document-already-numbered", 409),
+        (
+            AllocError::DocumentNumbered { number: Some("A-1".into()) },
+            "document-already-numbered",
+            409,
+        ),
         (AllocError::DocumentArchived { file: "f".into() }, "document-archived", 409),
         (AllocError::Exhausted { serial: "SEQ".into(), max: 999 }, "sequence-exhausted", 409),
         (unavailable_error(Unavailable::CeilingReached, no), "ceiling-reached", 503),
@@ -107,7 +111,7 @@ async fn a_wrong_field_is_named_and_has_no_retry() {
 
 #[tokio::test]
 async fn a_document_that_has_a_number_is_told_which() {
-    let error = AllocError::DocumentNumbered { number: "SPO-20240122-001".into() };
+    let error = AllocError::DocumentNumbered { number: Some("SPO-20240122-001".into()) };
     let (response, body) = rendered(&error.into(), Language::Chinese).await;
     assert_eq!(response.status(), 409);
     assert_eq!(body["document_number"], "SPO-20240122-001");

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use numbering::ExchangeKind;
@@ -12,6 +13,7 @@ use utoipa::ToSchema;
 use super::read;
 use crate::http::answer::instant;
 use crate::http::body::QueryOf;
+use crate::http::gate::Caller;
 use crate::http::numbers::{limit, rows_of_page};
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
@@ -81,6 +83,7 @@ struct LinkAnswer {
 )]
 pub(in crate::http) async fn show_chain(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     serial: Result<Path<String>, PathRejection>,
     QueryOf(page): QueryOf<ChainPage>,
 ) -> Result<axum::Json<ChainAnswer>, Problem> {
@@ -93,14 +96,18 @@ pub(in crate::http) async fn show_chain(
     let query = ChainQuery { unified_serial: serial.clone(), after, limit: rows + 1 };
     let ledger = Arc::clone(&app.service.ledger);
     let mut links = finish(async move { ledger.chain(&query).await }).await?;
+    let has_more = links.len() > rows as usize;
+    links.truncate(rows as usize);
+    let last = links.last().map(|link| write_place(&link.place));
+    // Whose links are the caller's own business: unified serials are of no project.
+    let series = ExchangeKind::Unified.type_code();
+    links.retain(|link| caller.identity.sees_number(&link.user_id, series, None));
     if links.is_empty() && is_first {
         let detail = "nothing carries this unified serial; what was just issued appears once the \
                       journal has it";
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
-    let has_more = links.len() > rows as usize;
-    links.truncate(rows as usize);
-    let next = links.last().filter(|_| has_more).map(|link| write_place(&link.place));
+    let next = last.filter(|_| has_more);
     let links = links.into_iter().map(|link| LinkAnswer::of(link, &serial)).collect();
     Ok(axum::Json(ChainAnswer { unified_serial: serial, links, next }))
 }

@@ -24,7 +24,7 @@ use crate::http::generate::status_of;
 use crate::http::order::idempotency_key;
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
-use crate::ledger::JournalFilter;
+use crate::ledger::{JournalFilter, JournalRow};
 
 /// Longest name of a step, in characters: with what stands before it, it fits a document id.
 const STEP_CHARS_MAX: usize = 200;
@@ -161,8 +161,11 @@ pub(in crate::http) async fn generate_system_serial(
     exchange.carry(ExchangeKind::Unified, order.unified_serial)?;
     let document_id = exchange.step_id(&step);
     // The allocator knows a document for one window; a step keeps its serial for ever.
-    if let Some(serial) = first_serial(&app, &document_id).await? {
-        return answer(exchange.kind, serial, true);
+    if let Some(first) = first_serial(&app, &document_id).await? {
+        // Another one would let the step run twice.
+        let number = caller.sees(&first).then_some(first.entry.number);
+        let number = number.ok_or(AllocError::DocumentNumbered { number: None })?;
+        return answer(exchange.kind, number, true);
     }
     exchange.document_id = Some(document_id);
     exchange.issue(&app, &caller, None).await
@@ -273,7 +276,9 @@ impl Exchange {
         match app.issue(caller, caller.request(inputs, document_id, key)).await {
             Ok(issued) => answer(kind, issued.entry.number, issued.replayed),
             // The same step from another instance, or with another date: it has its serial.
-            Err(AllocError::DocumentNumbered { number }) => answer(kind, number, true),
+            Err(AllocError::DocumentNumbered { number: Some(number) }) => {
+                answer(kind, number, true)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -316,14 +321,12 @@ fn answer(kind: ExchangeKind, serial: String, replayed: bool) -> Result<Response
     Ok((status_of(replayed), axum::Json(answer)).into_response())
 }
 
-/// The first serial that the journal has for a step.
-async fn first_serial(app: &App, document_id: &str) -> Result<Option<String>, Problem> {
+/// The row of the first serial that the journal has for a step.
+async fn first_serial(app: &App, document_id: &str) -> Result<Option<JournalRow>, Problem> {
     let ledger = Arc::clone(&app.service.ledger);
     let filter =
         JournalFilter { document_id: Some(document_id.into()), ..JournalFilter::default() };
     let rows = finish(async move { ledger.find(&filter).await }).await?;
-    let mut entries = rows.into_iter().rev().map(|row| row.entry);
     let is_serial = |type_code: &str| type_code == ExchangeKind::System.type_code();
-    let first = entries.find(|entry| is_serial(&entry.record.type_code));
-    Ok(first.map(|entry| entry.number))
+    Ok(rows.into_iter().rev().find(|row| is_serial(&row.entry.record.type_code)))
 }

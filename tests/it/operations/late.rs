@@ -9,6 +9,7 @@ use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service as Process;
 use numbering::Inputs;
+use numerator::access::Identity;
 use numerator::allocator::Request;
 use numerator::clock::SystemClock;
 use numerator::config::{Settings, Sources};
@@ -175,8 +176,18 @@ async fn fallback_a_question_that_a_late_number_overtakes_is_asked_again() {
         let inputs = Inputs { type_code: "LOAD".into(), ..Inputs::default() };
         let document_id = document_id.map(str::to_owned);
         let (user_id, count) = ("local".to_owned(), 1);
+        let identity = Arc::new(Identity::local(&user_id, 1));
         let (again, idempotency_key, ip_address) = (false, None, None);
-        Request { inputs, document_id, count, again, idempotency_key, user_id, ip_address }
+        Request {
+            inputs,
+            document_id,
+            count,
+            again,
+            idempotency_key,
+            identity,
+            user_id,
+            ip_address,
+        }
     };
     let both = tokio::spawn({
         let allocator = other.allocator.clone();

@@ -1,0 +1,89 @@
+//! Who asks.
+
+use std::sync::Arc;
+
+use super::{Act, Reach, Role, Roles, Whose};
+
+/// Who asks where nobody has to say who they are.
+pub const LOCAL_USER: &str = "local";
+
+/// The journal keeps the name with every number.
+pub const IDENTITY_NAME_CHARS_MAX: usize = 64;
+
+/// One that may ask: a service or a person, by the name of its token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its name, the `user_id` of the journal.
+    pub name: Arc<str>,
+    /// What it is there for.
+    pub roles: Roles,
+    /// To what it is narrowed.
+    pub reach: Reach,
+    /// Most numbers that one call may ask for.
+    pub count_max: u64,
+}
+
+impl Identity {
+    /// Whoever reaches a loopback address where nobody has to say who they are, or whoever has the
+    /// settings of the ledger and runs a command: may do everything.
+    #[must_use]
+    pub fn local(name: &str, count_max: u64) -> Self {
+        let (roles, reach) = (Roles::all(), Reach::EVERYTHING);
+        Identity { name: name.into(), roles, reach, count_max }
+    }
+
+    /// Of whom it may do that; nothing where it may not.
+    #[must_use]
+    pub fn may(&self, act: Act) -> Option<Whose> {
+        self.roles.may(act)
+    }
+
+    /// Whether it may see a number of that series and project which was issued to that user.
+    #[must_use]
+    pub fn sees_number(&self, user: &str, series: &str, project: Option<&str>) -> bool {
+        match self.may(Act::ReadNumbers) {
+            None => false,
+            Some(Whose::Own) => user == &*self.name,
+            // What it took itself it may see again, wherever it may take numbers now.
+            Some(Whose::Any) => {
+                self.reach.has(series, project)
+                    || (self.roles.has(Role::Caller) && user == &*self.name)
+            }
+        }
+    }
+}
+
+/// Whether a text can name an identity: it becomes the `user_id` of the journal.
+#[must_use]
+pub fn is_identity_name(name: &str) -> bool {
+    (1..=IDENTITY_NAME_CHARS_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(roles: &[Role], projects: &[&str]) -> Identity {
+        Identity {
+            name: "ci".into(),
+            roles: roles.iter().copied().collect(),
+            reach: Reach::of(Vec::new(), projects.iter().map(|&p| p.to_owned()).collect()),
+            count_max: 1,
+        }
+    }
+
+    #[test]
+    fn a_caller_sees_its_own_numbers_an_admin_those_of_its_projects_an_operator_none() {
+        let caller = identity(&[Role::Caller], &[]);
+        assert!(caller.sees_number("ci", "S", None));
+        assert!(!caller.sees_number("other", "S", None));
+        let admin = identity(&[Role::ProjectAdmin], &["C1"]);
+        assert!(admin.sees_number("other", "S", Some("C1")));
+        assert!(!admin.sees_number("other", "S", Some("C2")));
+        assert!(!admin.sees_number("ci", "S", Some("C2")));
+        let both = identity(&[Role::ProjectAdmin, Role::Caller], &["C1"]);
+        assert!(both.sees_number("ci", "S", Some("C2")));
+        assert!(!identity(&[Role::Operator], &[]).sees_number("ci", "S", None));
+    }
+}

@@ -1,0 +1,13 @@
+//! Who asks, and what they may do: identities, their roles, and the series and projects to which
+//! they are narrowed (R7.1).
+//!
+//! Decides from what it is told; knows no request, no ledger and no settings. What nobody may do
+//! here, no route does: `http` asks before a handler runs, the allocator before a number is taken.
+
+mod identity;
+mod reach;
+mod role;
+
+pub use identity::{IDENTITY_NAME_CHARS_MAX, Identity, LOCAL_USER, is_identity_name};
+pub use reach::Reach;
+pub use role::{Act, Role, Roles, Whose};

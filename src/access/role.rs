@@ -1,0 +1,214 @@
+//! The table of rights: which role may do what (R7.1). `docs/security.md` shows the same table, and
+//! a test compares them.
+
+use std::fmt;
+
+/// What somebody is there for. An identity may have several roles, and may do what any of them may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Takes and previews numbers, and reads its own.
+    Caller,
+    /// Changes the series of its projects, and reads what was issued in them.
+    ProjectAdmin,
+    /// Changes every series, and reads everything.
+    SuperAdmin,
+    /// Reads everything, changes nothing.
+    Auditor,
+    /// Reads what the service noted of itself; no numbers.
+    Operator,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Role; 5] =
+        [Role::Caller, Role::ProjectAdmin, Role::SuperAdmin, Role::Auditor, Role::Operator];
+
+    /// The word for it in settings, commands and answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Caller => "caller",
+            Role::ProjectAdmin => "project-admin",
+            Role::SuperAdmin => "super-admin",
+            Role::Auditor => "auditor",
+            Role::Operator => "operator",
+        }
+    }
+
+    /// The role of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+
+    /// Of whom the role may do it; nothing where it may not.
+    #[must_use]
+    pub const fn may(self, act: Act) -> Option<Whose> {
+        use Act::{
+            ChangeSeries, ManageTokens, Preview, ReadEvents, ReadNumbers, ReadRegisters,
+            ReadSeries, TakeNumbers,
+        };
+        match (self, act) {
+            (Role::Caller, TakeNumbers | ReadNumbers) => Some(Whose::Own),
+            (Role::Caller, Preview | ReadSeries) => Some(Whose::Any),
+            (
+                Role::ProjectAdmin,
+                Preview | ReadNumbers | ReadSeries | ReadRegisters | ChangeSeries,
+            ) => Some(Whose::Any),
+            (
+                Role::SuperAdmin,
+                Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadEvents | ChangeSeries
+                | ManageTokens,
+            ) => Some(Whose::Any),
+            (Role::Auditor, Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadEvents) => {
+                Some(Whose::Any)
+            }
+            (Role::Operator, ReadEvents) => Some(Whose::Any),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a request does, as far as rights go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Takes numbers and serials, and labels them.
+    TakeNumbers,
+    /// Shows what a number would look like.
+    Preview,
+    /// Reads numbers, and what they were issued for.
+    ReadNumbers,
+    /// Reads series and their versions.
+    ReadSeries,
+    /// Reads counters and statements, which are of all callers.
+    ReadRegisters,
+    /// Reads what the ledger noted beside the numbers.
+    ReadEvents,
+    /// Creates, changes, activates and removes series.
+    ChangeSeries,
+    /// Makes and revokes tokens.
+    ManageTokens,
+}
+
+impl Act {
+    /// Every act.
+    pub const ALL: [Act; 8] = [
+        Act::TakeNumbers,
+        Act::Preview,
+        Act::ReadNumbers,
+        Act::ReadSeries,
+        Act::ReadRegisters,
+        Act::ReadEvents,
+        Act::ChangeSeries,
+        Act::ManageTokens,
+    ];
+
+    /// What it is, for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Act::TakeNumbers => "take numbers",
+            Act::Preview => "preview numbers",
+            Act::ReadNumbers => "read numbers",
+            Act::ReadSeries => "read series",
+            Act::ReadRegisters => "read counters and statements",
+            Act::ReadEvents => "read events",
+            Act::ChangeSeries => "change series",
+            Act::ManageTokens => "manage tokens",
+        }
+    }
+}
+
+/// Whose numbers a right is for. Of an identity that is narrowed to series or projects, never more
+/// than those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Whose {
+    /// Those that it took itself.
+    Own,
+    /// Those of everybody.
+    Any,
+}
+
+/// A set of roles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles(u8);
+
+impl Roles {
+    /// Every role: of whom reaches a loopback address where nobody has to say who they are.
+    #[must_use]
+    pub fn all() -> Self {
+        Role::ALL.into_iter().collect()
+    }
+
+    /// Whether the role is among them.
+    #[must_use]
+    pub const fn has(self, role: Role) -> bool {
+        self.0 & (1 << role as u8) != 0
+    }
+
+    /// The roles, in the order of [`Role::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Role> {
+        Role::ALL.into_iter().filter(move |role| self.has(*role))
+    }
+
+    /// Of whom one with these roles may do it; nothing where none of them may.
+    #[must_use]
+    pub fn may(self, act: Act) -> Option<Whose> {
+        self.iter().filter_map(|role| role.may(act)).max()
+    }
+}
+
+impl FromIterator<Role> for Roles {
+    fn from_iter<T: IntoIterator<Item = Role>>(roles: T) -> Self {
+        Roles(roles.into_iter().fold(0, |set, role| set | 1 << role as u8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_is_found_by_its_name_and_no_other_text_is_one() {
+        for role in Role::ALL {
+            assert_eq!(Role::named(role.name()), Some(role));
+        }
+        for wrong in ["", "admin", "Caller", "super_admin"] {
+            assert_eq!(Role::named(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn several_roles_may_what_any_of_them_may_and_the_wider_right_counts() {
+        let both: Roles = [Role::Caller, Role::Auditor].into_iter().collect();
+        assert_eq!(both.may(Act::ReadNumbers), Some(Whose::Any));
+        assert_eq!(both.may(Act::TakeNumbers), Some(Whose::Own));
+        assert_eq!(both.may(Act::ChangeSeries), None);
+        assert_eq!(Roles::default().may(Act::Preview), None);
+        assert!(Act::ALL.into_iter().all(|act| Roles::all().may(act).is_some()));
+    }
+
+    /// The reviewed table: a right that is added or lost here is seen.
+    #[test]
+    fn the_table_of_rights_is_as_the_page_on_security_shows_it() {
+        let page = include_str!("../../docs/security.md");
+        let heads: Vec<&str> = Role::ALL.map(Role::name).to_vec();
+        let head = format!("| | {} |", heads.join(" | "));
+        assert!(page.contains(&head), "the page has no line {head}");
+        for act in Act::ALL {
+            let cell = |role: Role| match role.may(act) {
+                None => "–",
+                Some(Whose::Own) => "own",
+                Some(Whose::Any) => "yes",
+            };
+            let line = format!("| {} | {} |", act.name(), Role::ALL.map(cell).join(" | "));
+            assert!(page.contains(&line), "the page has no line {line}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What each route does, as far as rights go: the one list that the gate asks before any handler
+//! runs. Whose rights reach how far is in `access`.
+
+use axum::http::Method;
+
+use super::problem::{Problem, Slug};
+use crate::access::{Act, Identity};
+
+/// Every route that is not open, with what its methods do; those that take numbers first.
+const ROUTES: [(&str, &[(Method, Act)]); 24] = [
+    ("/api/v1/documents/{documentId}/generate-number", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/document-numbering/batches", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/document-numbering/preview", &[(Method::POST, Act::Preview)]),
+    ("/api/v1/documents/{documentId}/numbers", &[(Method::GET, Act::ReadNumbers)]),
+    ("/api/v1/documents/{documentId}/revisions", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/document-numbering/numbers", &[(Method::GET, Act::ReadNumbers)]),
+    ("/api/v1/document-numbering/numbers/{number}", &[(Method::GET, Act::ReadNumbers)]),
+    ("/api/v1/document-numbering/counters", &[(Method::GET, Act::ReadRegisters)]),
+    ("/api/v1/document-numbering/statements", &[(Method::GET, Act::ReadRegisters)]),
+    ("/api/v1/document-numbering/events", &[(Method::GET, Act::ReadEvents)]),
+    (
+        "/api/v1/document-numbering/configs",
+        &[(Method::GET, Act::ReadSeries), (Method::POST, Act::ChangeSeries)],
+    ),
+    (
+        "/api/v1/document-numbering/configs/{configId}",
+        &[
+            (Method::GET, Act::ReadSeries),
+            (Method::PUT, Act::ChangeSeries),
+            (Method::DELETE, Act::ChangeSeries),
+        ],
+    ),
+    (
+        "/api/v1/document-numbering/configs/{configId}/activate",
+        &[(Method::POST, Act::ChangeSeries)],
+    ),
+    (
+        "/api/v1/document-numbering/configs/{configId}/deactivate",
+        &[(Method::POST, Act::ChangeSeries)],
+    ),
+    ("/api/v1/document-numbering/configs/{configId}/versions", &[(Method::GET, Act::ReadSeries)]),
+    (
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}",
+        &[(Method::GET, Act::ReadSeries)],
+    ),
+    ("/api/v1/serials/unified", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/serials/unified/{serial}", &[(Method::GET, Act::ReadNumbers)]),
+    ("/api/v1/serials/system", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/serials/system/begin", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/serials/system/succeed", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/serials/system/fail", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/serials/interface", &[(Method::POST, Act::TakeNumbers)]),
+    ("/api/v1/serials/interface/check", &[(Method::POST, Act::TakeNumbers)]),
+];
+
+/// Refuses what the identity may not do at that route. A method that the route does not have is
+/// refused behind the gate.
+pub(super) fn check(identity: &Identity, method: &Method, route: &str) -> Result<(), Problem> {
+    let Some((_, methods)) = ROUTES.iter().find(|(known, _)| *known == route) else {
+        return Err(Problem::internal_taking_nothing(&format_args!("no right names {route}")));
+    };
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    match methods.iter().find(|(known, _)| known == method) {
+        Some((_, act)) if identity.may(*act).is_none() => Err(not_permitted(identity, *act)),
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of what none of the identity's roles may do.
+fn not_permitted(identity: &Identity, act: Act) -> Problem {
+    let roles: Vec<&str> = identity.roles.iter().map(crate::access::Role::name).collect();
+    let may = crate::access::Role::ALL.into_iter().filter(|role| role.may(act).is_some());
+    let detail = format!(
+        "{} is {} and may not {}; that takes the role {}",
+        identity.name,
+        roles.join(" and "),
+        act.name(),
+        may.map(crate::access::Role::name).collect::<Vec<_>>().join(" or ")
+    );
+    Problem::new(Slug::NotPermitted, detail)
+}

@@ -1,0 +1,130 @@
+//! What of the record a caller is shown (R7.1). What it does not see looks like what does not
+//! exist: a row is left out, a series is unknown, a document has no number.
+
+use numbering::SeriesDefinition;
+
+use super::configs::not_found;
+use super::gate::Caller;
+use super::lookups::ReadingAnswer;
+use super::problem::{Problem, Slug};
+use super::register::NumberQuery;
+use crate::access::{Act, Reach, Whose};
+use crate::allocator::Catalog;
+use crate::ledger::{JournalRow, SeriesVersion};
+
+impl Caller {
+    /// Whether it is shown a row of the journal.
+    pub(super) fn sees(&self, row: &JournalRow) -> bool {
+        let record = &row.entry.record;
+        self.identity.sees_number(&record.user_id, &row.series, record.project.as_deref())
+    }
+
+    /// Whether it is shown every number: then it may be told of what is elsewhere, too.
+    pub(super) fn sees_everything(&self) -> bool {
+        self.reach().is_everything() && self.identity.may(Act::ReadNumbers) == Some(Whose::Any)
+    }
+
+    /// Whether it is shown a series.
+    pub(super) fn sees_series(&self, version: &SeriesVersion) -> bool {
+        let definition = &version.definition;
+        self.reach().shows(&definition.code, &definition.serves.projects)
+    }
+
+    /// Leaves the readings by series that it is shown.
+    pub(super) fn seen_readings(
+        &self,
+        catalog: &Catalog,
+        mut readings: Vec<ReadingAnswer>,
+    ) -> Vec<ReadingAnswer> {
+        readings.retain(|reading| {
+            let series = catalog.all().map(|served| &served.version);
+            series.into_iter().any(|it| it.series_id == reading.config_id && self.sees_series(it))
+        });
+        readings
+    }
+
+    /// The query as far as it may be asked; `None`: nothing of it is seen.
+    ///
+    /// # Errors
+    /// Who is narrowed names what it asks about.
+    pub(super) fn narrowed(&self, query: NumberQuery) -> Result<Option<NumberQuery>, Problem> {
+        if self.identity.may(Act::ReadNumbers) == Some(Whose::Own) {
+            let own = self.user_id.to_string();
+            let is_of_others = query.user_id.as_ref().is_some_and(|user| *user != own);
+            let user_id = Some(own);
+            return Ok((!is_of_others).then_some(NumberQuery { user_id, ..query }));
+        }
+        // The rows of one number are few: those that are seen are picked out.
+        if query.number.is_some() {
+            return Ok(Some(query));
+        }
+        let is_seen = self.must_reach(query.series.as_deref(), query.project.as_deref())?;
+        Ok(is_seen.then_some(query))
+    }
+
+    /// Whether a question about that series and project is within reach.
+    ///
+    /// # Errors
+    /// Who is narrowed names what it asks about.
+    pub(super) fn must_reach(
+        &self,
+        series: Option<&str>,
+        project: Option<&str>,
+    ) -> Result<bool, Problem> {
+        let reach = self.reach();
+        for (field, list, named) in
+            [("project", reach.projects(), project), ("series", reach.series(), series)]
+        {
+            if !list.is_empty() && named.is_none() {
+                let listed = list.join(", ");
+                let why = format!("is missing: the token is narrowed; name one of {listed}");
+                return Err(Problem::field(field, why));
+            }
+        }
+        Ok(reach.has_project(project) && series.is_none_or(|code| reach.has_series(code)))
+    }
+
+    /// Refuses events beyond its reach: of a narrowed caller, those of a series that it names.
+    /// What is noted of a project is noted of its series.
+    pub(super) fn must_reach_events(&self, series: Option<&str>) -> Result<(), Problem> {
+        let (reach, is_named) =
+            (self.reach(), series.is_some_and(|code| self.reach().has_series(code)));
+        if reach.is_everything() || (reach.projects().is_empty() && is_named) {
+            return Ok(());
+        }
+        let why = "is not one within reach of the token; one that is narrowed to projects sees no \
+                   events";
+        Err(Problem::field("series", why))
+    }
+
+    /// Refuses a change of a series that is not wholly within reach: one that it does not see as if
+    /// there were none.
+    pub(super) fn must_hold(&self, version: &SeriesVersion) -> Result<(), Problem> {
+        if !self.sees_series(version) {
+            return Err(not_found(version.series_id));
+        }
+        self.must_hold_definition(&version.definition)
+    }
+
+    /// Refuses to save what would not be wholly within reach.
+    pub(super) fn must_hold_definition(
+        &self,
+        definition: &SeriesDefinition,
+    ) -> Result<(), Problem> {
+        if self.reach().holds(&definition.code, &definition.serves.projects) {
+            return Ok(());
+        }
+        let detail = format!(
+            "{} changes series that serve its own projects alone ({}), each of them named in \
+             `serves.projects`",
+            self.user_id,
+            self.reach().projects().join(", ")
+        );
+        Err(Problem::new(Slug::NotPermitted, detail))
+    }
+
+    /// To what its identity is narrowed.
+    pub(super) fn reach(&self) -> &Reach {
+        &self.identity.reach
+    }
+}
