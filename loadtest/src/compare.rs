@@ -41,7 +41,7 @@ pub(crate) struct CompareArgs {
     /// Each scenario once, for a moment: checks the numbers, and no figure means anything
     #[arg(long, conflicts_with_all = ["seconds", "runs", "connections", "rows", "write"])]
     smoke: bool,
-    /// Rows of the journal in which numbers are looked up
+    /// Rows of the journal in which numbers are looked up, and of the one that is archived
     #[arg(long, default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
     rows: u64,

@@ -43,7 +43,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let service = stage.service(Path::Redis, "", &[]);
     send(section, &service, &shared(Numbers::hot(Ask::One)), 1, 1);
     section.breaches.extend(service.await_journal(&stage, 1).err());
-    let one = Verified::run(&service, section);
+    let one = Verified::run(&service.deployment, section);
     let schema = service.schema().to_owned();
     let deployment = service.end();
     fill(&stage, &schema, bench.rows);
@@ -69,7 +69,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         Row::new(format!("look-up in {parted} rows, p{percent}"), latency_ms, "ms").note(note)
     }));
     section.rows.extend(growth(&stage, &schema, rows));
-    let all = Verified::run(&service, section);
+    let all = Verified::run(&service.deployment, section);
     let rows = [one.row("1 row"), all.row(&format!("{parted} rows"))];
     section.breaches.extend(rows.iter().filter_map(Row::miss));
     section.rows.extend(rows);

@@ -1,11 +1,13 @@
 //! What is measured: each scenario on a stage of its own.
 
 mod calm;
+mod command;
 mod contest;
 mod curve;
 mod history;
 mod ladder;
 mod rates;
+mod record;
 mod verified;
 
 use std::net::SocketAddr;
@@ -25,7 +27,7 @@ pub(crate) struct Scenario {
 }
 
 /// All of them, in the order in which they run.
-pub(crate) const SCENARIOS: [Scenario; 9] = [
+pub(crate) const SCENARIOS: [Scenario; 10] = [
     Scenario { name: "hot", run: rates::hot },
     Scenario { name: "rivals", run: rates::rivals },
     Scenario { name: "ladder", run: ladder::run },
@@ -35,6 +37,7 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
     Scenario { name: "batches", run: rates::batches },
     Scenario { name: "database", run: rates::database },
     Scenario { name: "history", run: history::run },
+    Scenario { name: "record", run: record::run },
 ];
 
 /// Counters of a smoke test.

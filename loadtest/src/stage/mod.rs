@@ -7,6 +7,7 @@
 pub(crate) mod filling;
 mod process;
 mod served;
+mod sizes;
 
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -23,6 +24,7 @@ use crate::work::{LINE_DIGITS, SERIES_MAX};
 use crate::{program, series};
 pub(crate) use process::{Usage, redis_bytes, resident_mb, resident_peak_mb};
 pub(crate) use served::{Served, metric};
+pub(crate) use sizes::{Growth, Sizes};
 
 /// Options of Redis: what the service asks for.
 const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--maxmemory-policy", "noeviction"];

@@ -3,6 +3,8 @@
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 
+use uuid::{Builder, Uuid};
+
 use super::{Counters, Place, text_of};
 use crate::client::Answer;
 use crate::load::Work;
@@ -26,6 +28,8 @@ pub(crate) enum Ask {
     Unchecked,
     /// Numbers for so many documents; their counters follow one another.
     List(usize),
+    /// The same under an `Idempotency-Key`, a UUID: each item has that and its place for a key.
+    KeyedList(usize),
     /// So many numbers of one counter, told by their ends, under an `Idempotency-Key`.
     Range(u64),
 }
@@ -61,6 +65,22 @@ impl Numbers {
         let value = place.value_of(number).ok_or_else(|| format!("{number} for {place:?}"))?;
         self.tally.take(place.counter, value, value);
         Ok(())
+    }
+
+    /// The body that asks for numbers for so many documents, the first of them of this counter. A
+    /// document's id has 20 characters.
+    fn list(&mut self, size: usize, asked: u64, first: Place) -> String {
+        let mut body = String::from(r#"{"documents":["#);
+        let mut place = first;
+        for index in 0..size {
+            if index > 0 {
+                body.push(',');
+                place = self.counters.pick();
+            }
+            let item = format_args!(r#"{{"document_id":"list-{asked:010}-{index:04}",{place}}}"#);
+            body.write_fmt(item).expect("memory takes everything");
+        }
+        body + "]}"
     }
 
     fn note_list(&mut self, size: usize, first: usize, body: &[u8]) -> Result<Option<u64>, String> {
@@ -108,14 +128,13 @@ impl Work for Numbers {
                 post(request, BATCHES, &key, &format!(r#"{{"count":{size},{place}}}"#));
             }
             Ask::List(size) => {
-                let mut body =
-                    format!(r#"{{"documents":[{{"document_id":"list-{asked}-0",{place}}}"#);
-                for index in 1..size {
-                    let place = self.counters.pick();
-                    let item = format_args!(r#",{{"document_id":"list-{asked}-{index}",{place}}}"#);
-                    body.write_fmt(item).expect("memory takes everything");
-                }
-                post(request, BATCHES, "", &(body + "]}"));
+                let body = self.list(size, asked, place);
+                post(request, BATCHES, "", &body);
+            }
+            Ask::KeyedList(size) => {
+                let key = format!("idempotency-key: {}\r\n", key_of(asked));
+                let body = self.list(size, asked, place);
+                post(request, BATCHES, &key, &body);
             }
         }
         place.counter
@@ -129,7 +148,7 @@ impl Work for Numbers {
                 Ok(Some(1))
             }
             Ask::Unchecked => text_of(&answer, "document_number").map(|_| Some(1)),
-            Ask::List(size) => self.note_list(size, counter, answer.body),
+            Ask::List(size) | Ask::KeyedList(size) => self.note_list(size, counter, answer.body),
             Ask::Range(size) => self.note_range(size, counter, &answer).map(|()| Some(size)),
         }
     }
@@ -137,6 +156,12 @@ impl Work for Numbers {
     fn tally(&self) -> Option<&Tally> {
         Some(&self.tally)
     }
+}
+
+/// The key of a list, as a caller draws it, but the same in each run.
+fn key_of(asked: u64) -> Uuid {
+    let random: u128 = fastrand::Rng::with_seed(asked).u128(..);
+    Builder::from_random_bytes(random.to_be_bytes()).into_uuid()
 }
 
 /// Writes a POST request in the place of the last one, with more header lines.
@@ -205,9 +230,12 @@ mod tests {
     fn a_list_is_checked_item_by_item() {
         let mut work = Numbers::new(Ask::List(2), Counters::in_turn(2));
         let (_, body) = next(&mut work);
-        let wanted = r#"{"documents":[{"document_id":"list-0-0","type":"LOAD0","context":{"LINE":"#;
-        assert!(body.starts_with(wanted), "{body}");
-        assert!(body.contains(r#"{"document_id":"list-0-1","type":"LOAD1","context""#), "{body}");
+        let wanted = concat!(
+            r#"{"documents":[{"document_id":"list-0000000000-0000","type":"LOAD0","#,
+            r#""context":{"LINE":"0000000"}},{"document_id":"list-0000000000-0001","#,
+            r#""type":"LOAD1","context":{"LINE":"0000000"}}]}"#
+        );
+        assert_eq!(body, wanted);
         let both = r#"[{"document_number":"L0-0000000-1"},{"document_number":"L1-0000000-1"}]"#;
         assert_eq!(answer(&mut work, both), Ok(Some(2)));
         let one = r#"[{"document_number":"L0-0000000-2"},{"status":503}]"#;
@@ -215,5 +243,22 @@ mod tests {
         assert!(answer(&mut work, r#"[{"document_number":"L0-0000000-2"}]"#).is_err());
         let swapped = r#"[{"document_number":"L1-0000000-2"},{"document_number":"L0-0000000-3"}]"#;
         assert!(answer(&mut work, swapped).is_err());
+    }
+
+    #[test]
+    fn each_list_that_has_a_key_has_one_of_its_own() {
+        let mut work = Numbers::hot(Ask::KeyedList(2));
+        let mut key = || {
+            let (head, body) = next(&mut work);
+            assert_eq!(body.matches("document_id").count(), 2, "{body}");
+            let key = head.split("\r\nidempotency-key: ").nth(1).expect("a key").to_owned();
+            key.lines().next().unwrap_or_default().to_owned()
+        };
+        let (one, other) = (key(), key());
+        assert!(one.len() == 36 && other.len() == 36 && one != other, "{one} {other}");
+        let both = r#"[{"document_number":"L0-0000000-1"},{"document_number":"L0-0000000-2"}]"#;
+        assert_eq!(answer(&mut work, both), Ok(Some(2)));
+        let (head, _) = next(&mut Numbers::hot(Ask::List(2)));
+        assert!(!head.contains("idempotency-key"), "{head}");
     }
 }
