@@ -9,8 +9,7 @@ use super::{
     records, series,
 };
 use crate::columns::{signed, unsigned};
-use crate::line::Extent;
-use crate::rows::{document_hash, number_hash};
+use crate::rows::{ArchivedName, document_hash, number_hash};
 use crate::seal::ARCHIVED;
 use crate::{ArchiveFile, Event, Ledger, LedgerError, NewArchiveFile, SegmentNote};
 
@@ -291,23 +290,19 @@ pub(super) async fn must_keep_texts_apart(conn: &mut Conn) -> Result<(), LedgerE
     Err(LedgerError::Refused(format!("ambiguity_accepted: {why}")))
 }
 
-/// Whether the first of these values moved to a file, and the number of a document of their counter
-/// with this text did.
-pub(super) async fn is_archived(
-    conn: &mut Conn,
-    (number, document_id): (&str, &str),
-    Extent { counter_id, first, .. }: Extent,
-) -> Result<bool, LedgerError> {
+/// Whether a value moved to a file, and a number of its counter with this text and this document,
+/// or none, did.
+pub(super) async fn is_archived(conn: &mut Conn, name: ArchivedName) -> Result<bool, LedgerError> {
     let found = query(
         "select 1 from archived_number where number_hash = $1 and counter_id = $2 \
-         and document_hash = $4 \
+         and document_hash is not distinct from $4 \
          and (select path = 'archived' and last_value >= $3 from journal_row \
          where counter_id = $2 and first_value <= $3 order by first_value desc limit 1) limit 1",
     )
-    .bind(number_hash(number))
-    .bind(counter_id)
-    .bind(first)
-    .bind(document_hash(document_id))
+    .bind(name.number_hash)
+    .bind(name.counter_id)
+    .bind(name.first)
+    .bind(name.document_hash)
     .fetch_optional(conn)
     .await?;
     Ok(found.is_some())

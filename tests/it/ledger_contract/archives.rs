@@ -2,7 +2,7 @@
 
 use numerator::archive::{Folder, Moved, check, look};
 use numerator::ledger::{
-    ArchivedRun, Closing, Entry, Found, JournalFilter, LedgerError, NewRevision, Question,
+    ArchivedRun, Closing, Entry, Found, JournalFilter, LedgerError, NewRevision, Question, Record,
     SegmentNote, TakeOutcome,
 };
 use numerator::node::NodeId;
@@ -145,6 +145,31 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once_all_the
     assert!(!world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
     assert_eq!(world.ledger.replays(&[asked(&taken)]).await.unwrap(), [Found::default()]);
     world.verify().await;
+}
+
+/// A process that slept since it took them, and another one, for whose value the ledger has another
+/// document's number by now: both were archived meanwhile (F34).
+pub(super) async fn what_was_confirmed_may_be_archived_and_must_not_be_forgotten(world: World) {
+    let shelf = Shelf::of(world).await;
+    let world = &shelf.kit.world;
+    let at = world.database_epoch().await;
+    let numbered = |document_id: Option<&str>| {
+        let document_id = document_id.map(str::to_owned);
+        order_of(Record { document_id, mask: "n-{0:3}".into(), ..super::world::record("n") })
+    };
+    for document_id in [Some("slept"), None] {
+        world.take(at, numbered(document_id)).await;
+    }
+    let other = World::open(&world.url).await;
+    let lost = other.take(at, numbered(Some("lost"))).await;
+    world.sql("delete from journal where document_id = 'lost'").await;
+    let back = "taken = taken - 1, ceiling = ceiling - 1, journaled = journaled - 1";
+    world.sql(&format!("update counter set {back}")).await;
+    assert_eq!(world.take(at, numbered(Some("other"))).await.number, lost.number);
+    assert_eq!(shelf.archive().await.rows, 8);
+    world.ledger.heartbeat(world.node, None).await.unwrap();
+    let beaten = other.ledger.heartbeat(other.node, None).await;
+    assert!(matches!(beaten, Err(LedgerError::WentBack(_))), "{beaten:?}");
 }
 
 pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_journal(world: World) {
