@@ -119,7 +119,8 @@ impl Ledger {
 
     /// Notes that a file is deleted: its numbers are no longer found, and their documents may be
     /// numbered again; the segments stay, so that no value comes again. False where it was deleted
-    /// before.
+    /// before: then what is left of its entries goes. They go part by part, and whoever was ended
+    /// there deletes the file again.
     ///
     /// # Errors
     /// `Refused` while its rows make room.
@@ -129,35 +130,20 @@ impl Ledger {
         by: &str,
         reason: &str,
     ) -> Result<bool, LedgerError> {
-        self.call(SEARCH, async |store| {
-            let now_us = store.clock.now_us();
-            let mut tx = store.begin().await?;
-            tx.allow_long_search().await?;
-            let done = query(
-                "update archive_file set deleted_at_us = $2, deleted_by = $3, deleted_reason = $4 \
-                 where archive_file_id = $1 and ended_at_us is not null and deleted_at_us is null",
-            )
-            .bind(of.archive_file_id)
-            .bind(now_us)
-            .bind(by)
-            .bind(reason)
-            .execute(&mut *tx)
+        let noted = self.call(CALL, async |store| note_deleted(store, of, by, reason).await);
+        let noted = noted.await?;
+        let parts = self
+            .call(CALL, async |store| store.reader.acquire().await?.archived_number_parts().await);
+        for part in 0..parts.await? {
+            self.call(SEARCH, async |store| {
+                let mut tx = store.begin().await?;
+                tx.allow_long_search().await?;
+                tx.forget_numbers(of.archive_file_id, part).await?;
+                commit(tx).await
+            })
             .await?;
-            if done.rows_affected() == 0 {
-                return Ok(false);
-            }
-            query("delete from archived_number where archive_file_id = $1")
-                .bind(of.archive_file_id)
-                .execute(&mut *tx)
-                .await?;
-            let detail = serde_json::json!({
-                "file": of.file.name, "rows": of.file.rows, "by": by, "reason": reason,
-            });
-            records::insert_event(&mut *tx, &event_of(now_us, "archive-deleted", detail)).await?;
-            commit_alone(store, tx).await?;
-            Ok(true)
-        })
-        .await
+        }
+        Ok(noted)
     }
 
     /// The files that may hold a number; with a chance of one in 10¹⁹ for each archived number
@@ -195,18 +181,58 @@ impl Ledger {
         .await
     }
 
-    /// A file that is deleted has no entries any more.
+    /// A file that is deleted may have entries while they go.
     async fn archived(&self, column: &'static str, hash: i64) -> Result<Vec<String>, LedgerError> {
         self.call(CALL, async |store| {
             let mut query = QueryBuilder::new(
                 "select distinct f.name from archived_number a \
-                 join archive_file f on f.archive_file_id = a.archive_file_id where a.",
+                 join archive_file f on f.archive_file_id = a.archive_file_id \
+                 where f.deleted_at_us is null and a.",
             );
             query.push(column).push(" = ").push_bind(hash).push(" order by f.name limit 100");
             Ok(query.build().scalar().fetch_all(&store.reader).await?)
         })
         .await
     }
+}
+
+/// Whether the file was not deleted before.
+async fn note_deleted(
+    store: &Store,
+    of: &ArchiveFile,
+    by: &str,
+    reason: &str,
+) -> Result<bool, LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    let standing =
+        query("select ended_at_us, deleted_at_us from archive_file where archive_file_id = $1")
+            .for_update()
+            .bind(of.archive_file_id)
+            .fetch_one(&mut *tx)
+            .await?;
+    if standing.try_get::<Option<i64>>("deleted_at_us")?.is_some() {
+        return Ok(false);
+    }
+    if standing.try_get::<Option<i64>>("ended_at_us")?.is_none() {
+        return Err(LedgerError::Refused(format!("{}: its rows are making room", of.file.name)));
+    }
+    query(
+        "update archive_file set deleted_at_us = $2, deleted_by = $3, deleted_reason = $4 \
+         where archive_file_id = $1",
+    )
+    .bind(of.archive_file_id)
+    .bind(now_us)
+    .bind(by)
+    .bind(reason)
+    .execute(&mut *tx)
+    .await?;
+    let detail = serde_json::json!({
+        "file": of.file.name, "rows": of.file.rows, "by": by, "reason": reason,
+    });
+    records::insert_event(&mut *tx, &event_of(now_us, "archive-deleted", detail)).await?;
+    commit_alone(store, tx).await?;
+    Ok(true)
 }
 
 /// The beginning of a query for files.

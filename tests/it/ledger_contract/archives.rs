@@ -119,6 +119,14 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once_all_the
     let world = &shelf.kit.world;
     let at = world.database_epoch().await;
     let taken = world.take(at, order_of(super::world::record("once"))).await;
+    // Entries of other files lie before its own.
+    world
+        .sql(
+            "with recursive n (i) as (select 1 union all select i + 1 from n where i < 20000) \
+             insert into archived_number (number_hash, counter_id, archive_file_id) \
+             select i, 1, 99 from n",
+        )
+        .await;
     let moved = shelf.archive().await;
     let file = Some(moved.files[0].clone());
     let found =
@@ -142,9 +150,21 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once_all_the
     // Once the file is deleted, nobody knows the document; the value stays taken.
     let file = world.ledger.archive_files(0, 1).await.unwrap().remove(0);
     assert!(world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
-    assert!(!world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
     assert_eq!(world.ledger.replays(&[asked(&taken)]).await.unwrap(), [Found::default()]);
     world.verify().await;
+    // Whoever was ended before all of its entries had gone deletes it again.
+    let second = world.take(at, order_of(super::world::record("twice"))).await;
+    shelf.archive().await;
+    let file = world.ledger.archive_files(1, 1).await.unwrap().remove(0);
+    world
+        .sql(
+            "update archive_file set deleted_at_us = 1, deleted_by = 'k', deleted_reason = 'r' \
+             where archive_file_id = 2",
+        )
+        .await;
+    assert!(world.ledger.archived_document("twice").await.unwrap().is_empty());
+    assert!(!world.ledger.delete_archive(&file, "keeper", "again").await.unwrap());
+    assert_eq!(world.ledger.replays(&[asked(&second)]).await.unwrap(), [Found::default()]);
 }
 
 /// A process that slept since it took them, and another one, for whose value the ledger has another
