@@ -222,6 +222,7 @@ ledger_contract! {
         what_is_young_unsealed_revised_or_unsettled_stays_in_the_journal
         whatever_ends_an_archiver_loses_nothing
         a_file_that_is_not_as_it_was_makes_no_room
+        a_file_that_was_lost_is_given_up_while_the_journal_has_its_rows
         no_row_makes_room_that_the_file_does_not_have
     }
     lookups {

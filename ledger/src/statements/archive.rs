@@ -3,12 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::archiving::note_of;
 use super::{
     CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, query, query_scalar,
     records, series,
 };
-use crate::columns::{signed, unsigned};
+use crate::columns::{from_json, signed, unsigned};
 use crate::rows::{ArchivedName, document_hash, number_hash};
 use crate::seal::ARCHIVED;
 use crate::{ArchiveFile, Event, Ledger, LedgerError, NewArchiveFile, SegmentNote};
@@ -120,17 +119,17 @@ impl Ledger {
     /// Notes that a file is deleted: its numbers are no longer found, and their documents may be
     /// numbered again; the segments stay, so that no value comes again. False where it was deleted
     /// before: then what is left of its entries goes. They go part by part, and whoever was ended
-    /// there deletes the file again.
+    /// there deletes the file again. One that is under way is given up: the journal has its rows.
     ///
     /// # Errors
-    /// `Refused` while its rows make room.
+    /// `Refused` where it is under way, and a segment stands for rows of it.
     pub async fn delete_archive(
         &self,
         of: &ArchiveFile,
         by: &str,
         reason: &str,
     ) -> Result<bool, LedgerError> {
-        let noted = self.call(CALL, async |store| note_deleted(store, of, by, reason).await);
+        let noted = self.call(SEARCH, async |store| note_deleted(store, of, by, reason).await);
         let noted = noted.await?;
         let parts = self
             .call(CALL, async |store| store.reader.acquire().await?.archived_number_parts().await);
@@ -205,21 +204,14 @@ async fn note_deleted(
 ) -> Result<bool, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
-    let standing =
-        query("select ended_at_us, deleted_at_us from archive_file where archive_file_id = $1")
-            .for_update()
-            .bind(of.archive_file_id)
-            .fetch_one(&mut *tx)
-            .await?;
-    if standing.try_get::<Option<i64>>("deleted_at_us")?.is_some() {
-        return Ok(false);
+    let is_under_way = lock_under_way(&mut *tx, of).await?;
+    if is_under_way {
+        must_stand_for_nothing(&mut *tx, of).await?;
     }
-    if standing.try_get::<Option<i64>>("ended_at_us")?.is_none() {
-        return Err(LedgerError::Refused(format!("{}: its rows are making room", of.file.name)));
-    }
-    query(
-        "update archive_file set deleted_at_us = $2, deleted_by = $3, deleted_reason = $4 \
-         where archive_file_id = $1",
+    let done = query(
+        "update archive_file set deleted_at_us = $2, deleted_by = $3, deleted_reason = $4, \
+         ended_at_us = coalesce(ended_at_us, $2) \
+         where archive_file_id = $1 and deleted_at_us is null",
     )
     .bind(of.archive_file_id)
     .bind(now_us)
@@ -227,12 +219,61 @@ async fn note_deleted(
     .bind(reason)
     .execute(&mut *tx)
     .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
     let detail = serde_json::json!({
         "file": of.file.name, "rows": of.file.rows, "by": by, "reason": reason,
+        "given_up": is_under_way,
     });
     records::insert_event(&mut *tx, &event_of(now_us, "archive-deleted", detail)).await?;
     commit_alone(store, tx).await?;
     Ok(true)
+}
+
+/// Whether a file is under way, and it stays so until the transaction ends.
+pub(super) async fn lock_under_way(conn: &mut Conn, of: &ArchiveFile) -> Result<bool, LedgerError> {
+    let id: Option<i32> = query_scalar(
+        "select archive_file_id from archive_file \
+         where archive_file_id = $1 and ended_at_us is null",
+    )
+    .for_update()
+    .bind(of.archive_file_id)
+    .fetch_optional(conn)
+    .await?;
+    Ok(id.is_some())
+}
+
+/// Refuses to give a file up that has the only copy of a row. Looks through the journal: no index
+/// leads to segments.
+async fn must_stand_for_nothing(conn: &mut Conn, of: &ArchiveFile) -> Result<(), LedgerError> {
+    conn.allow_long_search().await?;
+    let segment = query(
+        "select 1 from journal where number is null and context is not null \
+         and allocation_id = $1 limit 1",
+    )
+    .bind(segment_id(of))
+    .fetch_optional(conn)
+    .await?;
+    if segment.is_none() {
+        return Ok(());
+    }
+    Err(LedgerError::Refused(format!(
+        "{}: rows of it made room already, and it has them alone; put it back, and archive again \
+         to its folder",
+        of.file.name
+    )))
+}
+
+/// What a segment says of its rows.
+pub(super) fn note_of(row: &Row) -> Result<SegmentNote, LedgerError> {
+    let context: String = row.try_get("context")?;
+    from_json(&context, "journal.context")
+}
+
+/// What segments of a file have for an allocation.
+pub(super) fn segment_id(of: &ArchiveFile) -> &[u8] {
+    of.file.sha256.get(..16).unwrap_or_default()
 }
 
 /// The beginning of a query for files.

@@ -8,8 +8,8 @@
 use numerator_base::node::NodeId;
 
 use super::counters::lock_all;
-use super::{Conn, QueryBuilder, Row, SEARCH, Store, commit, query, query_scalar};
-use crate::columns::{digest_bytes, from_json, read_uuid, to_json};
+use super::{Conn, QueryBuilder, Row, SEARCH, Store, archive, commit, query, query_scalar};
+use crate::columns::{digest_bytes, read_uuid, to_json};
 use crate::line::{Extent, Line};
 use crate::rows::RunEnd;
 use crate::seal::{ARCHIVED, Writing};
@@ -136,6 +136,9 @@ async fn make_room(
 ) -> Result<u64, LedgerError> {
     let writing = store.writing(node, store.clock.now_us());
     let mut tx = store.begin().await?;
+    if !archive::lock_under_way(&mut *tx, of).await? {
+        return Err(LedgerError::Refused(format!("{} was given up", of.file.name)));
+    }
     let mut ids: Vec<i64> = runs.iter().map(|run| run.counter_id).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -218,7 +221,7 @@ async fn has_segment(
         return Ok(false);
     };
     let is_same = row.try_get::<i64>("last_value")? == run.last;
-    Ok(is_same && note_of(&row)? == note(of, run))
+    Ok(is_same && archive::note_of(&row)? == note(of, run))
 }
 
 async fn has_revision(conn: &mut Conn, run: &ArchivedRun) -> Result<bool, LedgerError> {
@@ -231,11 +234,6 @@ async fn has_revision(conn: &mut Conn, run: &ArchivedRun) -> Result<bool, Ledger
     .fetch_optional(conn)
     .await?;
     Ok(found.is_some())
-}
-
-pub(super) fn note_of(row: &Row) -> Result<SegmentNote, LedgerError> {
-    let context: String = row.try_get("context")?;
-    from_json(&context, "journal.context")
 }
 
 fn note(of: &ArchiveFile, run: &ArchivedRun) -> SegmentNote {
@@ -315,7 +313,7 @@ fn segment_of<'a>(
         step: run.step,
         count: (run.last - run.first) / run.step + 1,
         // Which file it is, once more.
-        allocation_id: &of.file.sha256[..16],
+        allocation_id: archive::segment_id(of),
         head: None,
         segment: Some(note),
         series_id: *series_id,

@@ -198,7 +198,7 @@ pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_jou
     assert_eq!(shelf.try_archive(NOW_US).await.unwrap(), Moved::default());
     let revised = NewRevision {
         of: numerator::ledger::ValueOf { counter_id: 1, value: 2 },
-        allocation_id: allocation_of(world, 2).await,
+        allocation_id: shelf.allocation_of(2).await,
         rev: "B".into(),
         number: "k-2-B".into(),
         user_id: "u".into(),
@@ -236,7 +236,7 @@ pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_jou
              insert into series_version (series_id, version, definition, saved_by, reason, \
              saved_at_us) values (7, 1, '{\"code\":\"S\",\"ambiguity_accepted\":\"so\"}', 'u', \
              'r', 1)"
-                .replace("OWN", own_ids(world)),
+                .replace("OWN", shelf.own_ids()),
         )
         .await;
     let refused = shelf.try_archive(BEFORE_US).await.unwrap_err();
@@ -252,15 +252,6 @@ pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_jou
     assert!(refused.contains("a partition is held"), "{refused}");
     world.sql("update partition set state = 'open' where partition_id = 0").await;
     assert_eq!(shelf.archive().await.rows, 1);
-}
-
-async fn allocation_of(world: &World, value: u64) -> uuid::Uuid {
-    let row = world.ledger.row_of(1, value).await.unwrap().unwrap();
-    row.entry.record.allocation_id
-}
-
-fn own_ids(world: &World) -> &'static str {
-    if world.ledger.engine() == "sqlite" { "" } else { "overriding system value" }
 }
 
 /// Each step of an archiver is the last of one, which is begun again.
@@ -338,6 +329,28 @@ pub(super) async fn a_file_that_is_not_as_it_was_makes_no_room(world: World) {
     let (other, ..) = world.seed(shelf.kit.at, &spec("other")).await;
     world.append(&[Entry { number: "k-3".into(), ..entry(shelf.kit.at, other, 1) }]).await;
     assert!(findings(&[key]).await.contains("stands in the journal again"));
+}
+
+pub(super) async fn a_file_that_was_lost_is_given_up_while_the_journal_has_its_rows(world: World) {
+    let shelf = Shelf::of(world).await;
+    let ledger = &shelf.kit.world.ledger;
+    let rows = shelf.rows().await;
+    assert!(shelf.archive_until(1).await);
+    let lost = ledger.archive_under_way().await.unwrap().unwrap();
+    let run = ArchivedRun::of(&ledger.archivable(1, -1, BEFORE_US, 1).await.unwrap().0).unwrap();
+    assert!(ledger.delete_archive(&lost, "keeper", "lost").await.unwrap());
+    assert!(!ledger.delete_archive(&lost, "keeper", "lost").await.unwrap());
+    // Its archiver may still be there.
+    let late = ledger.make_room(&lost, NodeId::random(), "keeper", &[run]).await;
+    assert!(matches!(late, Err(LedgerError::Refused(_))), "{late:?}");
+    assert_eq!((ledger.archive_under_way().await.unwrap(), shelf.rows().await), (None, rows));
+    // One of whose rows some made room has them alone.
+    assert!(shelf.archive_until(2).await);
+    let begun = ledger.archive_under_way().await.unwrap().unwrap();
+    let refused = ledger.delete_archive(&begun, "keeper", "lost").await;
+    assert!(matches!(&refused, Err(LedgerError::Refused(why)) if why.contains("put it back")));
+    assert!(!shelf.archive_until(100).await);
+    shelf.kit.world.verify().await;
 }
 
 /// The rows of a run are removed only where a segment stands for them, and only as the file has
