@@ -39,6 +39,9 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     }
     assert_eq!(world.ledger.archived_value(other, 2).await.unwrap(), None);
     assert_eq!(world.holes(other, 0, 3).await, [(2, 2)]);
+    // As an import asks.
+    let texts = ["k-4", "k-5"].map(|number| (number.to_owned(), String::new()));
+    assert_eq!(world.ledger.issued(&texts).await.unwrap(), [true, false]);
     // None of them comes again, as what it was or as another's; what is missing may still come.
     let again = range(at, id, 8, 10);
     for entry in [entry(at, id, 2), again, entry(at, other, 3)] {
