@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, query, query_scalar,
-    records, series,
+    CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, partitions, query,
+    query_scalar, records, series,
 };
 use crate::columns::{from_json, signed, unsigned};
 use crate::rows::{ArchivedName, document_hash, number_hash};
@@ -231,8 +231,20 @@ async fn note_deleted(
     Ok(true)
 }
 
+/// Keeps a file from being given up until the transaction ends, and refuses one that was, and all
+/// while a partition is held.
+pub(super) async fn must_go_on(conn: &mut Conn, of: &ArchiveFile) -> Result<(), LedgerError> {
+    if partitions::is_any_held(&mut *conn).await? {
+        return Err(LedgerError::Conflict("a partition is held; archive again later".into()));
+    }
+    if lock_under_way(conn, of).await? {
+        return Ok(());
+    }
+    Err(LedgerError::Refused(format!("{} was given up", of.file.name)))
+}
+
 /// Whether a file is under way, and it stays so until the transaction ends.
-pub(super) async fn lock_under_way(conn: &mut Conn, of: &ArchiveFile) -> Result<bool, LedgerError> {
+async fn lock_under_way(conn: &mut Conn, of: &ArchiveFile) -> Result<bool, LedgerError> {
     let id: Option<i32> = query_scalar(
         "select archive_file_id from archive_file \
          where archive_file_id = $1 and ended_at_us is null",
@@ -319,11 +331,7 @@ pub(super) async fn archived(
 }
 
 /// What keeps a ledger from archiving, and what to do about it.
-const UNFIT: [(&str, &str); 3] = [
-    (
-        "select partition_id from partition where state = 'held' limit 1",
-        "a partition is held; see `numerator reconcile --ledger-restored`",
-    ),
+const UNFIT: [(&str, &str); 2] = [
     (
         "select 1 from node where left_at_us is null and adopted_at_us is null and not is_dated \
          limit 1",
@@ -338,6 +346,10 @@ const UNFIT: [(&str, &str); 3] = [
 ];
 
 async fn must_be_fit(conn: &mut Conn) -> Result<(), LedgerError> {
+    if partitions::is_any_held(&mut *conn).await? {
+        let why = "archive: a partition is held; see `numerator reconcile --ledger-restored`";
+        return Err(LedgerError::Refused(why.into()));
+    }
     for (statement, why) in UNFIT {
         if query(statement).fetch_optional(&mut *conn).await?.is_some() {
             return Err(LedgerError::Refused(format!("archive: {why}")));

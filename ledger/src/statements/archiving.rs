@@ -113,8 +113,9 @@ impl Ledger {
     /// whose segments stand there already are passed over: safe to repeat.
     ///
     /// # Errors
-    /// `Conflict` where the journal's rows are not those of the file, or a counter is being
-    /// settled: nothing was changed. `LockTimeout` where a counter is held: worth a retry.
+    /// `Conflict` where the journal's rows are not those of the file, a counter is being settled
+    /// or a partition held, `Refused` where the file was given up: nothing was changed.
+    /// `LockTimeout` where a counter is held: worth a retry.
     pub async fn make_room(
         &self,
         of: &ArchiveFile,
@@ -136,9 +137,7 @@ async fn make_room(
 ) -> Result<u64, LedgerError> {
     let writing = store.writing(node, store.clock.now_us());
     let mut tx = store.begin().await?;
-    if !archive::lock_under_way(&mut *tx, of).await? {
-        return Err(LedgerError::Refused(format!("{} was given up", of.file.name)));
-    }
+    archive::must_go_on(&mut *tx, of).await?;
     let mut ids: Vec<i64> = runs.iter().map(|run| run.counter_id).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -189,14 +188,13 @@ async fn must_be_settled(conn: &mut Conn, ids: &[i64]) -> Result<(), LedgerError
     let mut query = QueryBuilder::new(
         "select c.counter_id from counter c where (exists (select 1 from unsettled u \
          where u.counter_id = c.counter_id) or exists (select 1 from chronology_search h \
-         where h.series_id = c.series_id) or exists (select 1 from partition p \
-         where p.partition_id = c.partition_id and p.state = 'held')) and c.counter_id",
+         where h.series_id = c.series_id)) and c.counter_id",
     );
     query.push_among(ids.to_vec()).push(" limit 1");
     match query.build().scalar::<i64>().fetch_optional(conn).await? {
         None => Ok(()),
         Some(counter_id) => Err(LedgerError::Conflict(format!(
-            "counter_id {counter_id}: is being settled, or is held; archive again in a moment"
+            "counter_id {counter_id}: is being settled; archive again in a moment"
         ))),
     }
 }

@@ -39,7 +39,6 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     }
     assert_eq!(world.ledger.archived_value(other, 2).await.unwrap(), None);
     assert_eq!(world.holes(other, 0, 3).await, [(2, 2)]);
-    // As an import asks.
     let texts = ["k-4", "k-5"].map(|number| (number.to_owned(), String::new()));
     assert_eq!(world.ledger.issued(&texts).await.unwrap(), [true, false]);
     // None of them comes again, as what it was or as another's; what is missing may still come.
@@ -366,9 +365,12 @@ pub(super) async fn no_row_makes_room_that_the_file_does_not_have(world: World) 
     let (mut rows, _) = ledger.archivable(1, -1, BEFORE_US, 100).await.unwrap();
     let node = NodeId::random();
     rows[2].user_id = "somebody".into();
-    let run = ArchivedRun::of(&rows).unwrap();
-    let refused = ledger.make_room(&of, node, "keeper", &[run]).await;
-    assert!(matches!(refused, Err(LedgerError::Conflict(_))), "{refused:?}");
+    let run = [ArchivedRun::of(&rows).unwrap()];
+    for (state, why) in [("held", "a partition is held"), ("open", "are not those of")] {
+        shelf.kit.world.sql(&format!("update partition set state = '{state}'")).await;
+        let refused = ledger.make_room(&of, node, "keeper", &run).await.unwrap_err();
+        assert!(matches!(&refused, LedgerError::Conflict(told) if told.contains(why)), "{refused}");
+    }
     let another = ledger.begin_archive(&of.file).await;
     assert!(matches!(another, Err(LedgerError::Refused(_))), "{another:?}");
     let before = shelf.rows().await;
