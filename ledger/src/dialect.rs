@@ -185,6 +185,12 @@ pub(crate) trait Bulk: Send {
         texts: &JournalTexts,
     ) -> Result<Vec<SealedRow>, LedgerError>;
 
+    /// In how many parts the entries of archived numbers lie.
+    async fn archived_number_parts(&mut self) -> Result<i64, LedgerError>;
+
+    /// Removes the entries of a file's numbers that lie in a part.
+    async fn forget_numbers(&mut self, archive_file_id: i32, part: i64) -> Result<(), LedgerError>;
+
     /// About how many rows a table has.
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError>;
 

@@ -4,7 +4,7 @@
 //!
 //! Only rises. A node that was forgotten once stays forgotten: its process takes a new identity.
 
-mod takes;
+pub(super) mod takes;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -198,12 +198,13 @@ pub(super) fn sha256_of(path: &Path) -> anyhow::Result<[u8; 32]> {
     }
 }
 
-/// Removes a file and its manifest, once the ledger has noted that. Safe to repeat.
+/// Removes a file and its manifest, whether it got its name or not, once the ledger has noted that.
+/// Safe to repeat.
 ///
 /// # Errors
 /// What the file system says.
 pub fn remove(folder: &Folder, name: &str) -> anyhow::Result<()> {
-    for path in [folder.file(name), folder.manifest(name)] {
+    for path in [folder.partial(name), folder.file(name), folder.manifest(name)] {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 let shown = path.display();

@@ -14,7 +14,6 @@ use super::manifest::Manifest;
 use crate::audit::PublicKey;
 use crate::ledger::{
     ArchiveFile, ArchivedRow, JournalFilter, JournalRow, NumberStatus, SealedRow, SharedLedger,
-    Sort,
 };
 
 /// Files that the ledger is asked for at once.
@@ -61,7 +60,7 @@ pub fn look(
                 }
             }
             // Only the first are kept: what is read does not grow with what matches.
-            found.sort_by(|one, other| order(filter.sort, &one.row, &other.row));
+            found.sort_by(|one, other| filter.sort.order(&one.row, &other.row));
             is_more |= found.len() > limit;
             found.truncate(limit);
         }
@@ -77,17 +76,6 @@ fn matches(filter: &JournalFilter, row: &JournalRow) -> bool {
         && filter.number_part.as_ref().is_none_or(|part| number.contains(part))
         // A number that has revisions stays in the journal.
         && filter.status.is_none_or(|status| status == NumberStatus::Issued)
-}
-
-fn order(sort: Sort, one: &JournalRow, other: &JournalRow) -> std::cmp::Ordering {
-    let place = |row: &JournalRow| {
-        let first = row.entry.taken.first().map(|taken| (taken.counter_id, taken.range.first));
-        (row.entry.record.issued_at_us, first)
-    };
-    match sort {
-        Sort::Time => place(other).cmp(&place(one)),
-        Sort::Number => one.entry.number.cmp(&other.entry.number),
-    }
 }
 
 /// Opens a file after its manifest and its SHA-256 were looked at.

@@ -96,7 +96,8 @@ async fn make_room(
     if !path.exists() && !folder.partial(name).exists() {
         bail!(
             "{shown} is not there, and its rows are making room: archive to the folder that holds \
-             it"
+             it; where it is lost, `numerator archive delete {name}` gives it up as long as no row \
+             of it made room"
         );
     }
     (moving.progress)(0, Some(of.file.rows));

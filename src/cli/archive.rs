@@ -52,7 +52,8 @@ pub struct ArchiveArgs {
 pub enum ArchiveCommand {
     /// List the files that the ledger knows
     List(ArchiveListArgs),
-    /// Note that a file is deleted, once it may be, and delete it
+    /// Note that a file is deleted, once it may be, and delete it; or give up one that was lost
+    /// while it was written
     Delete(DeleteArgs),
 }
 
@@ -69,7 +70,7 @@ pub struct ArchiveListArgs {
 pub struct DeleteArgs {
     /// The file's name, as `archive list` shows it
     pub file: String,
-    /// Its folder
+    /// Its folder; of one that was lost with its folder, any
     #[arg(long, value_name = "DIR")]
     pub from: PathBuf,
     /// Why, for the record
@@ -230,9 +231,29 @@ async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
     let Some(file) = known.iter().find(|file| file.file.name == *name) else {
         bail!("{name}: the ledger knows no such file; `numerator archive list` lists them");
     };
-    if !file.is_ended {
-        bail!("{name}: its rows are making room; archive again first, to the folder that holds it");
+    // The journal has all rows of one that can be given up.
+    if file.is_ended {
+        must_be_old(settings, file)?;
+        if file.deleted_at_us.is_none() && !folder.has(name) {
+            bail!("{name} is not in {}: name the folder that holds it", args.from.display());
+        }
     }
+    let noted = ledger.delete_archive(file, &operator(), &reason).await?;
+    remove(&folder, name)?;
+    say(format_args!(
+        "{name}: {}",
+        match (file.is_ended, noted) {
+            (true, true) => "deleted; its values never come again",
+            (false, true) => "given up; its rows are in the journal",
+            (_, false) => "was deleted before",
+        }
+    ));
+    Ok(())
+}
+
+/// Refuses a file with a number that must be kept yet.
+fn must_be_old(settings: &Settings, file: &ArchiveFile) -> anyhow::Result<()> {
+    let name = &file.file.name;
     let years = settings.archive_retention_years;
     let last = Timestamp::from_microsecond(file.file.last_issued_us)?;
     let last = last.to_zoned(jiff::tz::TimeZone::UTC);
@@ -244,12 +265,5 @@ async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
             last.timestamp()
         );
     }
-    if file.deleted_at_us.is_none() && !folder.has(name) {
-        bail!("{name} is not in {}: name the folder that holds it", args.from.display());
-    }
-    let noted = ledger.delete_archive(file, &operator(), &reason).await?;
-    remove(&folder, name)?;
-    let what = if noted { "deleted" } else { "was deleted before" };
-    say(format_args!("{name}: {what}; its values never come again"));
     Ok(())
 }

@@ -80,9 +80,16 @@ pub async fn run(settings: &Settings, args: ExportArgs) -> anyhow::Result<()> {
             break;
         }
     }
+    let archive_files = register.archive_files().await?;
     writer.finish()?.keep()?;
     bar.finish_and_clear();
     say(format_args!("{count} rows"));
+    if archive_files > 0 {
+        say(format_args!(
+            "numbers that moved to the archive are not among them; {archive_files} of its files \
+             may have some: numerator archive list, numerator find --archive DIR"
+        ));
+    }
     Ok(())
 }
 

@@ -7,9 +7,10 @@ use clap::builder::PossibleValuesParser;
 
 use super::session::{open_ledger, open_ledger_and_catalog, refusal};
 use crate::allocator::Catalog;
+use crate::archive;
 use crate::config::Settings;
 use crate::http::{FoundRow, NumberQuery, Problem, Slug, archived_in, look_up, next_of};
-use crate::ledger::{JournalFilter, Position, SharedLedger};
+use crate::ledger::{ArchiveFile, JournalFilter, Position, SharedLedger};
 
 /// What to look for; all that is given must match.
 #[derive(Clone, Debug, Args)]
@@ -129,6 +130,19 @@ impl Register {
     /// The filter alone, for so many rows.
     pub(super) fn filter(self, limit: u32) -> JournalFilter {
         JournalFilter { limit, ..self.filter }
+    }
+
+    /// How many archive files may hold more of what is looked for: all that have numbers of its
+    /// time.
+    ///
+    /// # Errors
+    /// A ledger that cannot be reached.
+    pub(super) async fn archive_files(&self) -> anyhow::Result<usize> {
+        let files = archive::files(&self.ledger).await?;
+        let from_us = self.filter.from_us.unwrap_or(i64::MIN);
+        let may_have =
+            |of: &&ArchiveFile| of.deleted_at_us.is_none() && of.file.last_issued_us >= from_us;
+        Ok(files.iter().filter(may_have).count())
     }
 
     /// The next page, of so many rows unless the list ends with it.

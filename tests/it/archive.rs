@@ -29,6 +29,14 @@ pub(crate) fn now_text() -> String {
     now.to_string()
 }
 
+/// How many numbers an export writes, and what it says beside.
+fn exported(deployment: &Deployment, args: &[&str]) -> (u64, String) {
+    let output = deployment.run(&[&["export", "--format", "jsonl"], args].concat());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    assert!(output.status.success());
+    (text(output.stdout).lines().count() as u64, text(output.stderr))
+}
+
 fn refusal(deployment: &Deployment, args: &[&str]) -> String {
     let output = deployment.run(args);
     assert!(!output.status.success(), "{args:?} is not refused");
@@ -38,7 +46,8 @@ fn refusal(deployment: &Deployment, args: &[&str]) -> String {
 /// A deployment on both stores whose ledger is signed, and the same for whoever lives later: rows
 /// of today are old for them.
 struct Ages {
-    _servers: (Postgres, Redis),
+    postgres: Postgres,
+    _redis: Redis,
     folder: tempfile::TempDir,
     now: Deployment,
     later: Deployment,
@@ -60,7 +69,7 @@ impl Ages {
             deployment.extra.push_str(&audit);
         }
         now.apply_load_series();
-        Ages { _servers: (postgres, redis), folder, now, later }
+        Ages { postgres, _redis: redis, folder, now, later }
     }
 
     /// Has the others live so much later.
@@ -108,7 +117,10 @@ async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
     now.ok(&["audit", "verify", "--archive", &to]);
     now.ok(&["audit", "verify"]);
     // Each number that somebody has is in the journal or in the archive, and in one of them alone.
-    let kept = now.ok(&["export", "--format", "jsonl"]).lines().count() as u64;
+    let (kept, told) = exported(now, &[]);
+    assert!(told.contains("may have some: numerator archive list"), "{told}");
+    let (_, told) = exported(now, &["--from", &before]);
+    assert!(!told.contains("archive"), "{told}");
     let files: Vec<Value> =
         serde_json::from_str(&now.ok(&["archive", "list", "--json"])).expect("JSON");
     let moved: u64 = files.iter().map(|file| file["rows"].as_u64().expect("rows")).sum();
@@ -117,6 +129,7 @@ async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
     assert_eq!((kept + moved, all), (OLD + YOUNG + 1, OLD + YOUNG + 1), "{files:?}");
     assert!(moved > OLD / 2, "{moved} of {OLD}");
     looked_up(&ages, first["document_number"].as_str().unwrap());
+    given_up(&ages);
     deleted(&ages, files[0]["file"].as_str().unwrap());
 }
 
@@ -130,6 +143,22 @@ fn looked_up(ages: &Ages, number: &str) {
     assert!(told.contains("in the archive, file journal-"), "{told}");
     let found = now.ok(&["find", "--archive", &to, "--document", "first"]);
     assert!(found.contains(number), "{found}");
+}
+
+/// A file that was lost before its rows made room keeps archivers out until it is given up.
+fn given_up(ages: &Ages) {
+    let (now, to) = (&ages.now, ages.archive());
+    ages.postgres.sql(
+        "insert into archived.archive_file (name, sha256, row_count, manifest, before_us, \
+         last_issued_us, written_by, written_at_us) \
+         values ('journal-0.parquet', decode(repeat('ab', 32), 'hex'), 1, '', 0, 0, 'u', 0)",
+    );
+    let archive = ["archive", "--before", "2020-01-01", "--to", &to];
+    let lost = refusal(now, &archive);
+    let remedy = "numerator archive delete journal-0.parquet";
+    assert!(lost.contains(remedy), "{lost}");
+    now.ok(&["archive", "delete", "journal-0.parquet", "--from", &to, "--reason", "lost"]);
+    now.ok(&archive);
 }
 
 /// What must be kept is kept; what need not be is deleted when somebody says so.

@@ -1,9 +1,11 @@
-//! The journal's rows where they lie in their table, slice by slice, as seals cover them: by COPY
-//! in its binary form, which a million rows leave in about a second.
+//! Rows where they lie in their table, slice by slice: the journal's as seals cover them, by COPY
+//! in its binary form, which a million rows leave in about a second; and the entries of archived
+//! numbers, which go with their file.
 
 use std::str::from_utf8;
 
 use futures_util::TryStreamExt as _;
+use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnection;
 
 use crate::columns::unreadable;
@@ -19,14 +21,31 @@ const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 /// Days are counted from here by the database.
 const EPOCH: jiff::civil::Date = jiff::civil::date(2000, 1, 1);
 
-/// In how many slices the rows lie.
-pub(super) async fn count(conn: &mut PgConnection) -> Result<i64, LedgerError> {
+/// In how many slices the rows of a table lie.
+pub(super) async fn count(conn: &mut PgConnection, table: &str) -> Result<i64, LedgerError> {
     let pages: i64 = sqlx::query_scalar(
-        "select pg_relation_size('journal') / current_setting('block_size')::bigint",
+        "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint",
     )
+    .bind(table)
     .fetch_one(conn)
     .await?;
     Ok((pages + SLICE_PAGES - 1) / SLICE_PAGES)
+}
+
+/// Removes the entries of a file's numbers from a slice.
+pub(super) async fn forget(
+    conn: &mut PgConnection,
+    archive_file_id: i32,
+    slice: i64,
+) -> Result<(), LedgerError> {
+    let (from, until) = (slice * SLICE_PAGES, (slice + 1) * SLICE_PAGES);
+    let statement = format!(
+        "delete from archived_number where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid \
+         and archive_file_id = $1"
+    );
+    let statement = sqlx::query(AssertSqlSafe(statement)).persistent(false);
+    statement.bind(archive_file_id).execute(conn).await?;
+    Ok(())
 }
 
 /// The rows of a slice.

@@ -304,6 +304,31 @@ pub(crate) fn document_hash(document_id: &str) -> i64 {
     i64::from_be_bytes(hash64(&format!("document {document_id}")).to_be_bytes())
 }
 
+/// As what a number of a value is looked for among the archived ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArchivedName {
+    pub(crate) number_hash: i64,
+    pub(crate) document_hash: Option<i64>,
+    pub(crate) counter_id: i64,
+    pub(crate) first: i64,
+}
+
+impl ArchivedName {
+    /// Of a number, its document, and its counter and first value.
+    pub(crate) fn of(
+        number: &str,
+        document_id: Option<&str>,
+        (counter_id, first): (i64, i64),
+    ) -> Self {
+        ArchivedName {
+            number_hash: number_hash(number),
+            document_hash: document_id.map(document_hash),
+            counter_id,
+            first,
+        }
+    }
+}
+
 /// What a segment says of the rows that it stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentNote {

@@ -1,5 +1,7 @@
 //! What people look for in the register of numbers.
 
+use std::cmp::Ordering;
+
 use numbering::ORIGINATORS;
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
@@ -74,6 +76,25 @@ pub enum Sort {
     Time,
     /// By number, byte for byte.
     Number,
+}
+
+impl Sort {
+    /// Which of two rows comes first.
+    #[must_use]
+    pub fn order(self, one: &JournalRow, other: &JournalRow) -> Ordering {
+        let place = |row: &JournalRow| {
+            let first = row.entry.taken.first().map(|taken| (taken.counter_id, taken.range.first));
+            (row.entry.record.issued_at_us, first)
+        };
+        match self {
+            Sort::Time => place(other).cmp(&place(one)),
+            Sort::Number => {
+                let (one, other) = (&one.entry, &other.entry);
+                let by_scope = || one.record.scope.cmp(&other.record.scope);
+                one.number.cmp(&other.number).then_with(by_scope)
+            }
+        }
+    }
 }
 
 impl JournalFilter {

@@ -236,7 +236,7 @@ impl Bulk for SqliteConnection {
     }
 
     async fn journal_slices(&mut self) -> Result<i64, LedgerError> {
-        slices::count(self).await
+        slices::count(self, "journal").await
     }
 
     async fn journal_slice(
@@ -245,6 +245,14 @@ impl Bulk for SqliteConnection {
         texts: &JournalTexts,
     ) -> Result<Vec<SealedRow>, LedgerError> {
         slices::read(self, slice, texts).await
+    }
+
+    async fn archived_number_parts(&mut self) -> Result<i64, LedgerError> {
+        slices::count(self, "archived_number").await
+    }
+
+    async fn forget_numbers(&mut self, archive_file_id: i32, part: i64) -> Result<(), LedgerError> {
+        slices::forget(self, archive_file_id, part).await
     }
 
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {

@@ -1,7 +1,8 @@
-//! The journal's rows where they lie in their table, slice by slice, as seals cover them.
+//! Rows where they lie in their table, slice by slice: the journal's as seals cover them, and the
+//! entries of archived numbers, which go with their file.
 
-use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::seal::{RowText, path_of};
 use crate::{JournalTexts, LedgerError, SealedRow, StandsFor};
@@ -9,11 +10,31 @@ use crate::{JournalTexts, LedgerError, SealedRow, StandsFor};
 /// Rows of a slice, at most: as they were inserted.
 const SLICE_ROWS: i64 = 20_000;
 
-/// In how many slices the rows lie.
-pub(super) async fn count(conn: &mut SqliteConnection) -> Result<i64, LedgerError> {
-    let last: i64 =
-        sqlx::query_scalar("select coalesce(max(rowid), 0) from journal").fetch_one(conn).await?;
+/// In how many slices the rows of a table lie.
+pub(super) async fn count(
+    conn: &mut SqliteConnection,
+    table: &'static str,
+) -> Result<i64, LedgerError> {
+    let last = AssertSqlSafe(format!("select coalesce(max(rowid), 0) from {table}"));
+    let last: i64 = sqlx::query_scalar(last).fetch_one(conn).await?;
     Ok((last + SLICE_ROWS) / SLICE_ROWS)
+}
+
+/// Removes the entries of a file's numbers from a slice.
+pub(super) async fn forget(
+    conn: &mut SqliteConnection,
+    archive_file_id: i32,
+    slice: i64,
+) -> Result<(), LedgerError> {
+    sqlx::query(
+        "delete from archived_number where rowid >= $1 and rowid < $2 and archive_file_id = $3",
+    )
+    .bind(slice * SLICE_ROWS)
+    .bind((slice + 1) * SLICE_ROWS)
+    .bind(archive_file_id)
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// The rows of a slice.

@@ -3,14 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::archiving::note_of;
 use super::{
-    CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, query, query_scalar,
-    records, series,
+    CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, partitions, query,
+    query_scalar, records, series,
 };
-use crate::columns::{signed, unsigned};
-use crate::line::Extent;
-use crate::rows::{document_hash, number_hash};
+use crate::columns::{from_json, signed, unsigned};
+use crate::rows::{ArchivedName, document_hash, number_hash};
 use crate::seal::ARCHIVED;
 use crate::{ArchiveFile, Event, Ledger, LedgerError, NewArchiveFile, SegmentNote};
 
@@ -120,45 +118,31 @@ impl Ledger {
 
     /// Notes that a file is deleted: its numbers are no longer found, and their documents may be
     /// numbered again; the segments stay, so that no value comes again. False where it was deleted
-    /// before.
+    /// before: then what is left of its entries goes. They go part by part, and whoever was ended
+    /// there deletes the file again. One that is under way is given up: the journal has its rows.
     ///
     /// # Errors
-    /// `Refused` while its rows make room.
+    /// `Refused` where it is under way, and a segment stands for rows of it.
     pub async fn delete_archive(
         &self,
         of: &ArchiveFile,
         by: &str,
         reason: &str,
     ) -> Result<bool, LedgerError> {
-        self.call(SEARCH, async |store| {
-            let now_us = store.clock.now_us();
-            let mut tx = store.begin().await?;
-            tx.allow_long_search().await?;
-            let done = query(
-                "update archive_file set deleted_at_us = $2, deleted_by = $3, deleted_reason = $4 \
-                 where archive_file_id = $1 and ended_at_us is not null and deleted_at_us is null",
-            )
-            .bind(of.archive_file_id)
-            .bind(now_us)
-            .bind(by)
-            .bind(reason)
-            .execute(&mut *tx)
+        let noted = self.call(SEARCH, async |store| note_deleted(store, of, by, reason).await);
+        let noted = noted.await?;
+        let parts = self
+            .call(CALL, async |store| store.reader.acquire().await?.archived_number_parts().await);
+        for part in 0..parts.await? {
+            self.call(SEARCH, async |store| {
+                let mut tx = store.begin().await?;
+                tx.allow_long_search().await?;
+                tx.forget_numbers(of.archive_file_id, part).await?;
+                commit(tx).await
+            })
             .await?;
-            if done.rows_affected() == 0 {
-                return Ok(false);
-            }
-            query("delete from archived_number where archive_file_id = $1")
-                .bind(of.archive_file_id)
-                .execute(&mut *tx)
-                .await?;
-            let detail = serde_json::json!({
-                "file": of.file.name, "rows": of.file.rows, "by": by, "reason": reason,
-            });
-            records::insert_event(&mut *tx, &event_of(now_us, "archive-deleted", detail)).await?;
-            commit_alone(store, tx).await?;
-            Ok(true)
-        })
-        .await
+        }
+        Ok(noted)
     }
 
     /// The files that may hold a number; with a chance of one in 10¹⁹ for each archived number
@@ -196,18 +180,112 @@ impl Ledger {
         .await
     }
 
-    /// A file that is deleted has no entries any more.
+    /// A file that is deleted may have entries while they go.
     async fn archived(&self, column: &'static str, hash: i64) -> Result<Vec<String>, LedgerError> {
         self.call(CALL, async |store| {
             let mut query = QueryBuilder::new(
                 "select distinct f.name from archived_number a \
-                 join archive_file f on f.archive_file_id = a.archive_file_id where a.",
+                 join archive_file f on f.archive_file_id = a.archive_file_id \
+                 where f.deleted_at_us is null and a.",
             );
             query.push(column).push(" = ").push_bind(hash).push(" order by f.name limit 100");
             Ok(query.build().scalar().fetch_all(&store.reader).await?)
         })
         .await
     }
+}
+
+/// Whether the file was not deleted before.
+async fn note_deleted(
+    store: &Store,
+    of: &ArchiveFile,
+    by: &str,
+    reason: &str,
+) -> Result<bool, LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    let is_under_way = lock_under_way(&mut *tx, of).await?;
+    if is_under_way {
+        must_stand_for_nothing(&mut *tx, of).await?;
+    }
+    let done = query(
+        "update archive_file set deleted_at_us = $2, deleted_by = $3, deleted_reason = $4, \
+         ended_at_us = coalesce(ended_at_us, $2) \
+         where archive_file_id = $1 and deleted_at_us is null",
+    )
+    .bind(of.archive_file_id)
+    .bind(now_us)
+    .bind(by)
+    .bind(reason)
+    .execute(&mut *tx)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let detail = serde_json::json!({
+        "file": of.file.name, "rows": of.file.rows, "by": by, "reason": reason,
+        "given_up": is_under_way,
+    });
+    records::insert_event(&mut *tx, &event_of(now_us, "archive-deleted", detail)).await?;
+    commit_alone(store, tx).await?;
+    Ok(true)
+}
+
+/// Keeps a file from being given up until the transaction ends, and refuses one that was, and all
+/// while a partition is held.
+pub(super) async fn must_go_on(conn: &mut Conn, of: &ArchiveFile) -> Result<(), LedgerError> {
+    if partitions::is_any_held(&mut *conn).await? {
+        return Err(LedgerError::Conflict("a partition is held; archive again later".into()));
+    }
+    if lock_under_way(conn, of).await? {
+        return Ok(());
+    }
+    Err(LedgerError::Refused(format!("{} was given up", of.file.name)))
+}
+
+/// Whether a file is under way, and it stays so until the transaction ends.
+async fn lock_under_way(conn: &mut Conn, of: &ArchiveFile) -> Result<bool, LedgerError> {
+    let id: Option<i32> = query_scalar(
+        "select archive_file_id from archive_file \
+         where archive_file_id = $1 and ended_at_us is null",
+    )
+    .for_update()
+    .bind(of.archive_file_id)
+    .fetch_optional(conn)
+    .await?;
+    Ok(id.is_some())
+}
+
+/// Refuses to give a file up that has the only copy of a row. Looks through the journal: no index
+/// leads to segments.
+async fn must_stand_for_nothing(conn: &mut Conn, of: &ArchiveFile) -> Result<(), LedgerError> {
+    conn.allow_long_search().await?;
+    let segment = query(
+        "select 1 from journal where number is null and context is not null \
+         and allocation_id = $1 limit 1",
+    )
+    .bind(segment_id(of))
+    .fetch_optional(conn)
+    .await?;
+    if segment.is_none() {
+        return Ok(());
+    }
+    Err(LedgerError::Refused(format!(
+        "{}: rows of it made room already, and it has them alone; put it back, and archive again \
+         to its folder",
+        of.file.name
+    )))
+}
+
+/// What a segment says of its rows.
+pub(super) fn note_of(row: &Row) -> Result<SegmentNote, LedgerError> {
+    let context: String = row.try_get("context")?;
+    from_json(&context, "journal.context")
+}
+
+/// What segments of a file have for an allocation.
+pub(super) fn segment_id(of: &ArchiveFile) -> &[u8] {
+    of.file.sha256.get(..16).unwrap_or_default()
 }
 
 /// The beginning of a query for files.
@@ -253,11 +331,7 @@ pub(super) async fn archived(
 }
 
 /// What keeps a ledger from archiving, and what to do about it.
-const UNFIT: [(&str, &str); 3] = [
-    (
-        "select partition_id from partition where state = 'held' limit 1",
-        "a partition is held; see `numerator reconcile --ledger-restored`",
-    ),
+const UNFIT: [(&str, &str); 2] = [
     (
         "select 1 from node where left_at_us is null and adopted_at_us is null and not is_dated \
          limit 1",
@@ -272,6 +346,10 @@ const UNFIT: [(&str, &str); 3] = [
 ];
 
 async fn must_be_fit(conn: &mut Conn) -> Result<(), LedgerError> {
+    if partitions::is_any_held(&mut *conn).await? {
+        let why = "archive: a partition is held; see `numerator reconcile --ledger-restored`";
+        return Err(LedgerError::Refused(why.into()));
+    }
     for (statement, why) in UNFIT {
         if query(statement).fetch_optional(&mut *conn).await?.is_some() {
             return Err(LedgerError::Refused(format!("archive: {why}")));
@@ -291,23 +369,19 @@ pub(super) async fn must_keep_texts_apart(conn: &mut Conn) -> Result<(), LedgerE
     Err(LedgerError::Refused(format!("ambiguity_accepted: {why}")))
 }
 
-/// Whether the first of these values moved to a file, and the number of a document of their counter
-/// with this text did.
-pub(super) async fn is_archived(
-    conn: &mut Conn,
-    (number, document_id): (&str, &str),
-    Extent { counter_id, first, .. }: Extent,
-) -> Result<bool, LedgerError> {
+/// Whether a value moved to a file, and a number of its counter with this text and this document,
+/// or none, did.
+pub(super) async fn is_archived(conn: &mut Conn, name: ArchivedName) -> Result<bool, LedgerError> {
     let found = query(
         "select 1 from archived_number where number_hash = $1 and counter_id = $2 \
-         and document_hash = $4 \
+         and document_hash is not distinct from $4 \
          and (select path = 'archived' and last_value >= $3 from journal_row \
          where counter_id = $2 and first_value <= $3 order by first_value desc limit 1) limit 1",
     )
-    .bind(number_hash(number))
-    .bind(counter_id)
-    .bind(first)
-    .bind(document_hash(document_id))
+    .bind(name.number_hash)
+    .bind(name.counter_id)
+    .bind(name.first)
+    .bind(name.document_hash)
     .fetch_optional(conn)
     .await?;
     Ok(found.is_some())

@@ -8,8 +8,8 @@
 use numerator_base::node::NodeId;
 
 use super::counters::lock_all;
-use super::{Conn, QueryBuilder, Row, SEARCH, Store, commit, query, query_scalar};
-use crate::columns::{digest_bytes, from_json, read_uuid, to_json};
+use super::{Conn, QueryBuilder, Row, SEARCH, Store, archive, commit, query, query_scalar};
+use crate::columns::{digest_bytes, read_uuid, to_json};
 use crate::line::{Extent, Line};
 use crate::rows::RunEnd;
 use crate::seal::{ARCHIVED, Writing};
@@ -113,8 +113,9 @@ impl Ledger {
     /// whose segments stand there already are passed over: safe to repeat.
     ///
     /// # Errors
-    /// `Conflict` where the journal's rows are not those of the file, or a counter is being
-    /// settled: nothing was changed. `LockTimeout` where a counter is held: worth a retry.
+    /// `Conflict` where the journal's rows are not those of the file, a counter is being settled
+    /// or a partition held, `Refused` where the file was given up: nothing was changed.
+    /// `LockTimeout` where a counter is held: worth a retry.
     pub async fn make_room(
         &self,
         of: &ArchiveFile,
@@ -136,6 +137,7 @@ async fn make_room(
 ) -> Result<u64, LedgerError> {
     let writing = store.writing(node, store.clock.now_us());
     let mut tx = store.begin().await?;
+    archive::must_go_on(&mut *tx, of).await?;
     let mut ids: Vec<i64> = runs.iter().map(|run| run.counter_id).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -186,14 +188,13 @@ async fn must_be_settled(conn: &mut Conn, ids: &[i64]) -> Result<(), LedgerError
     let mut query = QueryBuilder::new(
         "select c.counter_id from counter c where (exists (select 1 from unsettled u \
          where u.counter_id = c.counter_id) or exists (select 1 from chronology_search h \
-         where h.series_id = c.series_id) or exists (select 1 from partition p \
-         where p.partition_id = c.partition_id and p.state = 'held')) and c.counter_id",
+         where h.series_id = c.series_id)) and c.counter_id",
     );
     query.push_among(ids.to_vec()).push(" limit 1");
     match query.build().scalar::<i64>().fetch_optional(conn).await? {
         None => Ok(()),
         Some(counter_id) => Err(LedgerError::Conflict(format!(
-            "counter_id {counter_id}: is being settled, or is held; archive again in a moment"
+            "counter_id {counter_id}: is being settled; archive again in a moment"
         ))),
     }
 }
@@ -218,7 +219,7 @@ async fn has_segment(
         return Ok(false);
     };
     let is_same = row.try_get::<i64>("last_value")? == run.last;
-    Ok(is_same && note_of(&row)? == note(of, run))
+    Ok(is_same && archive::note_of(&row)? == note(of, run))
 }
 
 async fn has_revision(conn: &mut Conn, run: &ArchivedRun) -> Result<bool, LedgerError> {
@@ -231,11 +232,6 @@ async fn has_revision(conn: &mut Conn, run: &ArchivedRun) -> Result<bool, Ledger
     .fetch_optional(conn)
     .await?;
     Ok(found.is_some())
-}
-
-pub(super) fn note_of(row: &Row) -> Result<SegmentNote, LedgerError> {
-    let context: String = row.try_get("context")?;
-    from_json(&context, "journal.context")
 }
 
 fn note(of: &ArchiveFile, run: &ArchivedRun) -> SegmentNote {
@@ -315,7 +311,7 @@ fn segment_of<'a>(
         step: run.step,
         count: (run.last - run.first) / run.step + 1,
         // Which file it is, once more.
-        allocation_id: &of.file.sha256[..16],
+        allocation_id: archive::segment_id(of),
         head: None,
         segment: Some(note),
         series_id: *series_id,

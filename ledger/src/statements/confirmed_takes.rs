@@ -1,9 +1,10 @@
 //! Whether the ledger still has what the database path confirmed to this process since its last
 //! heartbeat (F34). Looks and refuses; changes nothing.
 
-use uuid::Uuid;
+use std::collections::HashSet;
 
-use super::{Conn, QueryBuilder, Store};
+use super::{Conn, QueryBuilder, Store, archive};
+use crate::witness::takes::ConfirmedNumber;
 use crate::{Counter, CounterSpec, LedgerError};
 
 /// Refuses counters that are below what was confirmed: their next values have been issued.
@@ -23,22 +24,29 @@ pub(super) fn must_be_reached(
 }
 
 /// Refuses where a number is missing that the database path took and committed for this process
-/// (F34). It looks for the allocation: a counter may have been taken past its value again.
+/// (F34). It looks for the allocation: a counter may have been taken past its value again. Of a
+/// process that slept for long, some may have moved to an archive.
 pub(super) async fn must_be_journaled(
     conn: &mut Conn,
-    allocations: &[Uuid],
+    numbers: &[ConfirmedNumber],
 ) -> Result<(), LedgerError> {
-    if allocations.is_empty() {
+    if numbers.is_empty() {
         return Ok(());
     }
     let mut query = QueryBuilder::new(
-        "select count(distinct allocation_id) from journal \
-         where path = 'database' and allocation_id",
+        "select allocation_id from journal where path = 'database' and allocation_id",
     );
-    query.push_among(allocations.iter().map(|id| id.as_bytes().to_vec()).collect::<Vec<_>>());
-    let present: i64 = query.build().scalar().fetch_one(conn).await?;
-    if usize::try_from(present) == Ok(allocations.len()) {
-        return Ok(());
+    let ids = numbers.iter().map(|number| number.allocation.as_bytes().to_vec());
+    query.push_among(ids.collect::<Vec<_>>());
+    let present: Vec<Vec<u8>> = query.build().scalar().fetch_all(&mut *conn).await?;
+    let present: HashSet<Vec<u8>> = present.into_iter().collect();
+    for number in numbers {
+        if !present.contains(number.allocation.as_bytes().as_slice())
+            && !archive::is_archived(conn, number.archived_as).await?
+        {
+            let why = "it has forgotten numbers that it confirmed";
+            return Err(LedgerError::WentBack(why.into()));
+        }
     }
-    Err(LedgerError::WentBack("it has forgotten numbers that it confirmed".into()))
+    Ok(())
 }

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::{Conn, QueryBuilder, archive, gaps, query_scalar};
 use crate::batch::Table;
 use crate::line::{Extent, Line};
+use crate::rows::ArchivedName;
 use crate::seal::Writing;
 use crate::{Entry, LedgerError};
 
@@ -202,8 +203,9 @@ async fn judge_archived(
         let (Verdict::Collided { .. }, Some(head)) = (&verdicts[line.entry], &line.head) else {
             continue;
         };
-        let Some(document_id) = head.document_id else { continue };
-        if archive::is_archived(conn, (head.number, document_id), line.extent).await? {
+        let Extent { counter_id, first, .. } = line.extent;
+        let name = ArchivedName::of(head.number, head.document_id, (counter_id, first));
+        if name.document_hash.is_some() && archive::is_archived(conn, name).await? {
             verdicts[line.entry] = Verdict::Known;
         }
     }

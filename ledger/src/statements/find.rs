@@ -1,7 +1,6 @@
 //! Look-ups of people: journal rows by what they know of a number. Reads only, never the whole
 //! journal where an index has less of it, and never more than a page at once.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -145,22 +144,9 @@ async fn select(
     for id in &ids {
         rows.extend(select_of(&mut *conn, filter, User::Id(*id), limit).await?);
     }
-    rows.sort_by(|one, other| order_of(filter.sort, one, other));
+    rows.sort_by(|one, other| filter.sort.order(one, other));
     rows.truncate(limit);
     Ok(rows)
-}
-
-/// Which of two rows comes first.
-fn order_of(sort: Sort, one: &JournalRow, other: &JournalRow) -> Ordering {
-    let place = |row: &JournalRow| {
-        let first = row.entry.taken.first().map(|taken| (taken.counter_id, taken.range.first));
-        (row.entry.record.issued_at_us, first)
-    };
-    let text = |row: &JournalRow| (row.entry.number.clone(), row.entry.record.scope.clone());
-    match sort {
-        Sort::Time => place(other).cmp(&place(one)),
-        Sort::Number => text(one).cmp(&text(other)),
-    }
 }
 
 async fn select_of(

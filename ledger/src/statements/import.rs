@@ -62,7 +62,9 @@ impl Ledger {
     }
 
     /// Whether each number stands in the journal within its scope, or moved to an archive from
-    /// whichever.
+    /// whichever. May be asked before the transaction of an import: what is issued in between meets
+    /// its values there, as rows or as the segment that stands for them; and it is too young to
+    /// move, so that its text meets the unique key too.
     pub async fn issued(&self, numbers: &[(String, String)]) -> Result<Vec<bool>, LedgerError> {
         self.call(CALL, async |store| {
             let mut there = BTreeSet::new();
@@ -79,6 +81,7 @@ impl Ledger {
                     there.insert((row.try_get("number")?, row.try_get("scope")?));
                 }
             }
+            // Last: a row that moves meanwhile is found in one of the two.
             let archived = archive::archived(store, numbers).await?;
             let is_there = |number: &(String, String)| {
                 there.contains(number) || archived.contains(&number_hash(&number.0))

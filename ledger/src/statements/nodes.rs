@@ -77,7 +77,7 @@ impl Ledger {
             // What a statement returns by itself may not be committed yet: SQLite gives the row
             // first, and a full disk then takes it back. Only what was committed is confirmed.
             let mut tx = store.begin_as(node).await?;
-            confirmed_takes::must_be_journaled(&mut *tx, &unbeaten.allocations).await?;
+            confirmed_takes::must_be_journaled(&mut *tx, &unbeaten.numbers).await?;
             // A ledger that went back must not catch up beat by beat with what it has forgotten.
             let beaten: Option<i64> = query_scalar(
                 "update node set beat = beat + 1, sight = $2 \
@@ -189,7 +189,7 @@ pub(super) async fn must_be_remembered(
     let unbeaten = store.witness.takes().unbeaten();
     match marks(conn, node).await? {
         Some(marks) if marks.reach(confirmed) => {
-            confirmed_takes::must_be_journaled(conn, &unbeaten.allocations).await
+            confirmed_takes::must_be_journaled(conn, &unbeaten.numbers).await
         }
         None if may_be_swept(conn, store.witness.at_us(node)).await? => Ok(()),
         _ => {

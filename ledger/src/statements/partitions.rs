@@ -123,6 +123,15 @@ fn no_such(partition: u32) -> LedgerError {
     LedgerError::Refused(format!("partition {partition}: {why}"))
 }
 
+/// Whether a partition is held: then everything is evidence.
+pub(super) async fn is_any_held(conn: &mut Conn) -> Result<bool, LedgerError> {
+    let held: Option<i32> =
+        query_scalar("select partition_id from partition where state = 'held' limit 1")
+            .fetch_optional(conn)
+            .await?;
+    Ok(held.is_some())
+}
+
 /// How an epoch was closed; `None` while it is not.
 pub(super) async fn closing(
     conn: &mut Conn,

@@ -15,10 +15,7 @@ impl Ledger {
     pub async fn sweep(&self, sweep: &Sweep) -> Result<Swept, LedgerError> {
         self.call(CALL, async |store| {
             let mut tx = store.begin().await?;
-            let held: i64 = query_scalar("select count(*) from partition where state = 'held'")
-                .fetch_one(&mut *tx)
-                .await?;
-            if held > 0 {
+            if partitions::is_any_held(&mut *tx).await? {
                 return Ok(Swept::default());
             }
             let swept = Swept {

@@ -31,6 +31,7 @@ use crate::batch::{Move, Moves};
 use crate::columns::{self, signed, unsigned};
 use crate::line::Line;
 use crate::seal::Writing;
+use crate::witness::takes::ConfirmedNumber;
 use crate::{
     At, Counter, CounterSpec, Entry, Found, GapReason, IssuePath, LedgerError, Owner, TakeOrder,
     TakeOutcome, Taken, progression,
@@ -384,6 +385,6 @@ impl Plan {
         let mut written = self.entries.iter().zip(verdicts).rev();
         let Some((last, _)) = written.find(|(_, v)| **v == Verdict::Written) else { return };
         let values = self.counters.iter().map(|(name, working)| (name.clone(), working.value));
-        store.witness.takes().note(values, last.record.allocation_id);
+        store.witness.takes().note(values, ConfirmedNumber::of(last));
     }
 }

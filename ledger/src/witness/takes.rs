@@ -5,16 +5,40 @@ use std::collections::{HashMap, VecDeque};
 
 use uuid::Uuid;
 
+use crate::Entry;
+use crate::rows::ArchivedName;
+
 /// Counters whose confirmed value is kept, at most; more than are used between two heartbeats.
 /// Beyond, the older half is let go.
 const COUNTERS_KEPT: usize = 65_536;
 
-/// Allocations that a heartbeat looks for, at most: more than are confirmed at one time, so that
-/// the last one that the ledger wrote is among them.
-const ALLOCATIONS_KEPT: usize = 64;
+/// Numbers that a heartbeat looks for, at most: more than are confirmed at one time, so that the
+/// last one that the ledger wrote is among them.
+const NUMBERS_KEPT: usize = 64;
 
 /// Series, serial and key of a counter: a ledger that went back gives its id to another.
 pub(crate) type NamedCounter = (i64, String, String);
+
+/// A number that was confirmed, as it is looked for: in the journal, and among what moved to an
+/// archive since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConfirmedNumber {
+    pub(crate) allocation: Uuid,
+    pub(crate) archived_as: ArchivedName,
+}
+
+impl ConfirmedNumber {
+    /// Of a number that was committed.
+    pub(crate) fn of(entry: &Entry) -> Self {
+        // One of no counter is found nowhere.
+        let value = entry.taken.first().map(|taken| (taken.counter_id, taken.range.first));
+        let (counter_id, first) = value.unwrap_or_default();
+        let first = i64::try_from(first).unwrap_or(i64::MAX);
+        let document_id = entry.record.document_id.as_deref();
+        let archived_as = ArchivedName::of(&entry.number, document_id, (counter_id, first));
+        ConfirmedNumber { allocation: entry.record.allocation_id, archived_as }
+    }
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -22,23 +46,23 @@ pub(crate) struct ConfirmedTakes {
     /// Batches noted so far: their order.
     noted: u64,
     values: HashMap<NamedCounter, (i64, u64)>,
-    allocations: VecDeque<(u64, Uuid)>,
+    numbers: VecDeque<(u64, ConfirmedNumber)>,
 }
 
 /// What a heartbeat looks for.
 #[derive(Debug)]
 pub(crate) struct Unbeaten {
     upto: u64,
-    /// Allocations that must be in the journal.
-    pub(crate) allocations: Vec<Uuid>,
+    /// Numbers that must be there.
+    pub(crate) numbers: Vec<ConfirmedNumber>,
 }
 
 impl ConfirmedTakes {
-    /// Notes a committed batch: how far it took each counter, and its last allocation.
+    /// Notes a committed batch: how far it took each counter, and its last number.
     pub(crate) fn note(
         &mut self,
         values: impl IntoIterator<Item = (NamedCounter, i64)>,
-        allocation: Uuid,
+        last: ConfirmedNumber,
     ) {
         self.noted += 1;
         for (name, value) in values {
@@ -48,10 +72,10 @@ impl ConfirmedTakes {
         if self.values.len() > COUNTERS_KEPT {
             self.let_half_go();
         }
-        if self.allocations.len() == ALLOCATIONS_KEPT {
-            self.allocations.pop_front();
+        if self.numbers.len() == NUMBERS_KEPT {
+            self.numbers.pop_front();
         }
-        self.allocations.push_back((self.noted, allocation));
+        self.numbers.push_back((self.noted, last));
     }
 
     /// The value below which a counter cannot be, unless the ledger went back.
@@ -61,8 +85,8 @@ impl ConfirmedTakes {
 
     /// What no heartbeat has followed so far.
     pub(crate) fn unbeaten(&self) -> Unbeaten {
-        let allocations = self.allocations.iter().map(|(_, allocation)| *allocation).collect();
-        Unbeaten { upto: self.noted, allocations }
+        let numbers = self.numbers.iter().map(|(_, number)| *number).collect();
+        Unbeaten { upto: self.noted, numbers }
     }
 
     /// Lets go what a heartbeat followed.
@@ -77,7 +101,7 @@ impl ConfirmedTakes {
 
     fn let_go_upto(&mut self, upto: u64) {
         self.values.retain(|_, (_, noted)| *noted > upto);
-        self.allocations.retain(|(noted, _)| *noted > upto);
+        self.numbers.retain(|(noted, _)| *noted > upto);
     }
 
     fn let_half_go(&mut self) {
@@ -96,26 +120,30 @@ mod tests {
         (1, "SEQ".into(), key.to_string())
     }
 
+    fn number(allocation: usize) -> ConfirmedNumber {
+        let allocation = Uuid::from_u128(allocation as u128);
+        ConfirmedNumber { allocation, archived_as: ArchivedName::of("n", None, (1, 1)) }
+    }
+
     #[test]
     fn a_heartbeat_lets_go_only_what_it_followed() {
         let mut takes = ConfirmedTakes::default();
-        let (first, second) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        takes.note([(name(1), 5), (name(2), 7)], first);
+        takes.note([(name(1), 5), (name(2), 7)], number(1));
         let unbeaten = takes.unbeaten();
-        assert_eq!(unbeaten.allocations, [first]);
-        takes.note([(name(1), 6)], second);
+        assert_eq!(unbeaten.numbers, [number(1)]);
+        takes.note([(name(1), 6)], number(2));
         takes.let_go(&unbeaten);
         assert_eq!((takes.value_of(&name(1)), takes.value_of(&name(2))), (Some(6), None));
-        assert_eq!(takes.unbeaten().allocations, [second]);
+        assert_eq!(takes.unbeaten().numbers, [number(2)]);
         takes.clear();
-        assert_eq!((takes.value_of(&name(1)), takes.unbeaten().allocations.len()), (None, 0));
+        assert_eq!((takes.value_of(&name(1)), takes.unbeaten().numbers.len()), (None, 0));
     }
 
     #[test]
     fn a_batch_that_is_confirmed_late_lowers_nothing() {
         let mut takes = ConfirmedTakes::default();
-        takes.note([(name(1), 6)], Uuid::nil());
-        takes.note([(name(1), 5)], Uuid::nil());
+        takes.note([(name(1), 6)], number(1));
+        takes.note([(name(1), 5)], number(2));
         assert_eq!(takes.value_of(&name(1)), Some(6));
     }
 
@@ -123,12 +151,12 @@ mod tests {
     fn beyond_their_bounds_the_newest_are_kept() {
         let mut takes = ConfirmedTakes::default();
         for key in 0..=COUNTERS_KEPT {
-            takes.note([(name(key), 1)], Uuid::from_u128(key as u128));
+            takes.note([(name(key), 1)], number(key));
         }
         assert!(takes.values.len() <= COUNTERS_KEPT / 2 + 1, "{}", takes.values.len());
         assert_eq!(takes.value_of(&name(COUNTERS_KEPT)), Some(1));
-        let allocations = takes.unbeaten().allocations;
-        assert_eq!(allocations.len(), ALLOCATIONS_KEPT);
-        assert_eq!(allocations.last(), Some(&Uuid::from_u128(COUNTERS_KEPT as u128)));
+        let numbers = takes.unbeaten().numbers;
+        assert_eq!(numbers.len(), NUMBERS_KEPT);
+        assert_eq!(numbers.last(), Some(&number(COUNTERS_KEPT)));
     }
 }

@@ -2,7 +2,7 @@
 
 use numerator::archive::{Folder, Moved, check, look};
 use numerator::ledger::{
-    ArchivedRun, Closing, Entry, Found, JournalFilter, LedgerError, NewRevision, Question,
+    ArchivedRun, Closing, Entry, Found, JournalFilter, LedgerError, NewRevision, Question, Record,
     SegmentNote, TakeOutcome,
 };
 use numerator::node::NodeId;
@@ -39,6 +39,8 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     }
     assert_eq!(world.ledger.archived_value(other, 2).await.unwrap(), None);
     assert_eq!(world.holes(other, 0, 3).await, [(2, 2)]);
+    let texts = ["k-4", "k-5"].map(|number| (number.to_owned(), String::new()));
+    assert_eq!(world.ledger.issued(&texts).await.unwrap(), [true, false]);
     // None of them comes again, as what it was or as another's; what is missing may still come.
     let again = range(at, id, 8, 10);
     for entry in [entry(at, id, 2), again, entry(at, other, 3)] {
@@ -119,6 +121,14 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once_all_the
     let world = &shelf.kit.world;
     let at = world.database_epoch().await;
     let taken = world.take(at, order_of(super::world::record("once"))).await;
+    // Entries of other files lie before its own.
+    world
+        .sql(
+            "with recursive n (i) as (select 1 union all select i + 1 from n where i < 20000) \
+             insert into archived_number (number_hash, counter_id, archive_file_id) \
+             select i, 1, 99 from n",
+        )
+        .await;
     let moved = shelf.archive().await;
     let file = Some(moved.files[0].clone());
     let found =
@@ -142,9 +152,46 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once_all_the
     // Once the file is deleted, nobody knows the document; the value stays taken.
     let file = world.ledger.archive_files(0, 1).await.unwrap().remove(0);
     assert!(world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
-    assert!(!world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
     assert_eq!(world.ledger.replays(&[asked(&taken)]).await.unwrap(), [Found::default()]);
     world.verify().await;
+    // Whoever was ended before all of its entries had gone deletes it again.
+    let second = world.take(at, order_of(super::world::record("twice"))).await;
+    shelf.archive().await;
+    let file = world.ledger.archive_files(1, 1).await.unwrap().remove(0);
+    world
+        .sql(
+            "update archive_file set deleted_at_us = 1, deleted_by = 'k', deleted_reason = 'r' \
+             where archive_file_id = 2",
+        )
+        .await;
+    assert!(world.ledger.archived_document("twice").await.unwrap().is_empty());
+    assert!(!world.ledger.delete_archive(&file, "keeper", "again").await.unwrap());
+    assert_eq!(world.ledger.replays(&[asked(&second)]).await.unwrap(), [Found::default()]);
+}
+
+/// A process that slept since it took them, and another one, for whose value the ledger has another
+/// document's number by now: both were archived meanwhile (F34).
+pub(super) async fn what_was_confirmed_may_be_archived_and_must_not_be_forgotten(world: World) {
+    let shelf = Shelf::of(world).await;
+    let world = &shelf.kit.world;
+    let at = world.database_epoch().await;
+    let numbered = |document_id: Option<&str>| {
+        let document_id = document_id.map(str::to_owned);
+        order_of(Record { document_id, mask: "n-{0:3}".into(), ..super::world::record("n") })
+    };
+    for document_id in [Some("slept"), None] {
+        world.take(at, numbered(document_id)).await;
+    }
+    let other = World::open(&world.url).await;
+    let lost = other.take(at, numbered(Some("lost"))).await;
+    world.sql("delete from journal where document_id = 'lost'").await;
+    let back = "taken = taken - 1, ceiling = ceiling - 1, journaled = journaled - 1";
+    world.sql(&format!("update counter set {back}")).await;
+    assert_eq!(world.take(at, numbered(Some("other"))).await.number, lost.number);
+    assert_eq!(shelf.archive().await.rows, 8);
+    world.ledger.heartbeat(world.node, None).await.unwrap();
+    let beaten = other.ledger.heartbeat(other.node, None).await;
+    assert!(matches!(beaten, Err(LedgerError::WentBack(_))), "{beaten:?}");
 }
 
 pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_journal(world: World) {
@@ -153,7 +200,7 @@ pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_jou
     assert_eq!(shelf.try_archive(NOW_US).await.unwrap(), Moved::default());
     let revised = NewRevision {
         of: numerator::ledger::ValueOf { counter_id: 1, value: 2 },
-        allocation_id: allocation_of(world, 2).await,
+        allocation_id: shelf.allocation_of(2).await,
         rev: "B".into(),
         number: "k-2-B".into(),
         user_id: "u".into(),
@@ -191,7 +238,7 @@ pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_jou
              insert into series_version (series_id, version, definition, saved_by, reason, \
              saved_at_us) values (7, 1, '{\"code\":\"S\",\"ambiguity_accepted\":\"so\"}', 'u', \
              'r', 1)"
-                .replace("OWN", own_ids(world)),
+                .replace("OWN", shelf.own_ids()),
         )
         .await;
     let refused = shelf.try_archive(BEFORE_US).await.unwrap_err();
@@ -207,15 +254,6 @@ pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_jou
     assert!(refused.contains("a partition is held"), "{refused}");
     world.sql("update partition set state = 'open' where partition_id = 0").await;
     assert_eq!(shelf.archive().await.rows, 1);
-}
-
-async fn allocation_of(world: &World, value: u64) -> uuid::Uuid {
-    let row = world.ledger.row_of(1, value).await.unwrap().unwrap();
-    row.entry.record.allocation_id
-}
-
-fn own_ids(world: &World) -> &'static str {
-    if world.ledger.engine() == "sqlite" { "" } else { "overriding system value" }
 }
 
 /// Each step of an archiver is the last of one, which is begun again.
@@ -295,6 +333,28 @@ pub(super) async fn a_file_that_is_not_as_it_was_makes_no_room(world: World) {
     assert!(findings(&[key]).await.contains("stands in the journal again"));
 }
 
+pub(super) async fn a_file_that_was_lost_is_given_up_while_the_journal_has_its_rows(world: World) {
+    let shelf = Shelf::of(world).await;
+    let ledger = &shelf.kit.world.ledger;
+    let rows = shelf.rows().await;
+    assert!(shelf.archive_until(1).await);
+    let lost = ledger.archive_under_way().await.unwrap().unwrap();
+    let run = ArchivedRun::of(&ledger.archivable(1, -1, BEFORE_US, 1).await.unwrap().0).unwrap();
+    assert!(ledger.delete_archive(&lost, "keeper", "lost").await.unwrap());
+    assert!(!ledger.delete_archive(&lost, "keeper", "lost").await.unwrap());
+    // Its archiver may still be there.
+    let late = ledger.make_room(&lost, NodeId::random(), "keeper", &[run]).await;
+    assert!(matches!(late, Err(LedgerError::Refused(_))), "{late:?}");
+    assert_eq!((ledger.archive_under_way().await.unwrap(), shelf.rows().await), (None, rows));
+    // One of whose rows some made room has them alone.
+    assert!(shelf.archive_until(2).await);
+    let begun = ledger.archive_under_way().await.unwrap().unwrap();
+    let refused = ledger.delete_archive(&begun, "keeper", "lost").await;
+    assert!(matches!(&refused, Err(LedgerError::Refused(why)) if why.contains("put it back")));
+    assert!(!shelf.archive_until(100).await);
+    shelf.kit.world.verify().await;
+}
+
 /// The rows of a run are removed only where a segment stands for them, and only as the file has
 /// them.
 pub(super) async fn no_row_makes_room_that_the_file_does_not_have(world: World) {
@@ -305,9 +365,12 @@ pub(super) async fn no_row_makes_room_that_the_file_does_not_have(world: World) 
     let (mut rows, _) = ledger.archivable(1, -1, BEFORE_US, 100).await.unwrap();
     let node = NodeId::random();
     rows[2].user_id = "somebody".into();
-    let run = ArchivedRun::of(&rows).unwrap();
-    let refused = ledger.make_room(&of, node, "keeper", &[run]).await;
-    assert!(matches!(refused, Err(LedgerError::Conflict(_))), "{refused:?}");
+    let run = [ArchivedRun::of(&rows).unwrap()];
+    for (state, why) in [("held", "a partition is held"), ("open", "are not those of")] {
+        shelf.kit.world.sql(&format!("update partition set state = '{state}'")).await;
+        let refused = ledger.make_room(&of, node, "keeper", &run).await.unwrap_err();
+        assert!(matches!(&refused, LedgerError::Conflict(told) if told.contains(why)), "{refused}");
+    }
     let another = ledger.begin_archive(&of.file).await;
     assert!(matches!(another, Err(LedgerError::Refused(_))), "{another:?}");
     let before = shelf.rows().await;

@@ -92,6 +92,17 @@ impl Shelf {
         verify(ledger, &trust, none, &mut rows, |_, _| ()).await.unwrap()
     }
 
+    /// The allocation of a value of the first counter.
+    pub(super) async fn allocation_of(&self, value: u64) -> uuid::Uuid {
+        let row = self.kit.world.ledger.row_of(1, value).await.unwrap().unwrap();
+        row.entry.record.allocation_id
+    }
+
+    /// What an insert with ids of its own says before its values.
+    pub(super) fn own_ids(&self) -> &'static str {
+        if self.kit.world.ledger.engine() == "sqlite" { "" } else { "overriding system value" }
+    }
+
     /// How many rows the journal has.
     pub(super) async fn rows(&self) -> u64 {
         self.kit.world.ledger.totals().await.unwrap().journal
