@@ -16,7 +16,7 @@ use super::App;
 use super::answer::{NumberAnswer, RangeAnswer};
 use super::body::{self, Json};
 use super::gate::Caller;
-use super::generate::status_of;
+use super::generate::{outcome_of, status_of};
 use super::language;
 use super::order::{self, BatchOrder, DocumentOrder};
 use super::problem::{Problem, ProblemBody};
@@ -169,15 +169,15 @@ async fn take_range(
 ) -> Result<Response, Problem> {
     let expand = order.expand;
     let issued = app.issue(caller, order.range(key, caller)?).await?;
-    let status = status_of(issued.replayed);
+    let (status, headers) = outcome_of(issued.replayed);
     let answer = RangeAnswer::of(&issued);
     if !expand {
-        return Ok((status, axum::Json(answer)).into_response());
+        return Ok((status, headers, axum::Json(answer)).into_response());
     }
     let texts = Texts::of(&issued).map_err(|error| Problem::internal(&error))?;
     let object = serde_json::to_vec(&answer).map_err(|error| Problem::internal(&error))?;
     let body = Body::new(StreamedTexts::new(object, texts));
-    Ok((status, [(CONTENT_TYPE, "application/json")], body).into_response())
+    Ok((status, headers, [(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// Numbers all documents at once, first asked for in the order in which they stand there; each has

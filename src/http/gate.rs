@@ -10,7 +10,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -40,6 +43,12 @@ const OTHER: &str = "other";
 /// Routes that need no token.
 pub(super) const OPEN: [&str; 6] =
     ["/healthz", "/readyz", "/metrics", "/openapi.json", "/problems", "/problems/{code}"];
+
+/// How the type of a page begins.
+const HTML: &[u8] = b"text/html";
+/// Pages are whole by themselves: only their own styles apply.
+const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; frame-ancestors 'none'; \
+     base-uri 'none'";
 
 /// Longest request id that is taken over from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;
@@ -249,11 +258,25 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         rendered.headers_mut().extend(kept.map(|(name, value)| (name.clone(), value.clone())));
         response = rendered;
     }
+    let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&request_id) {
-        response.headers_mut().insert(REQUEST_ID, id);
+        headers.insert(REQUEST_ID, id);
     }
+    guard(headers);
     call.outcome = Some((response.status().as_u16(), problem.map(|problem| problem.slug())));
     response
+}
+
+/// Tells browsers and caches what an answer is not: another type than it says, anybody else's to
+/// keep, and, as a page, one that loads or is framed by another.
+fn guard(headers: &mut HeaderMap) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(HTML));
+    if is_page {
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    }
 }
 
 /// One call, logged and counted when it ends, however it ends.

@@ -3,7 +3,7 @@
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::App;
@@ -42,7 +42,20 @@ pub(super) async fn generate_number(
     let request = order.request(Some(document_id), key, &caller)?;
     let issued = app.issue(&caller, request).await?;
     let answer = axum::Json(NumberAnswer::of(&issued));
-    Ok((status_of(issued.replayed), answer).into_response())
+    let (status, headers) = outcome_of(issued.replayed);
+    Ok((status, headers, answer).into_response())
+}
+
+/// The header that says that an earlier call took what is answered.
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// What an answer begins with: its status, and a header where an earlier call took what it shows.
+pub(super) fn outcome_of(replayed: bool) -> (StatusCode, HeaderMap) {
+    let mut headers = HeaderMap::new();
+    if replayed {
+        headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+    }
+    (status_of(replayed), headers)
 }
 
 /// A new number is created; an earlier one is only shown again.

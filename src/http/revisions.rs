@@ -16,7 +16,7 @@ use super::App;
 use super::answer::{RecordAnswer, instant};
 use super::body::Json;
 use super::gate::Caller;
-use super::generate::status_of;
+use super::generate::outcome_of;
 use super::numbers::FoundRow;
 use super::order;
 use super::problem::{Problem, ProblemBody, Slug};
@@ -184,7 +184,8 @@ pub(super) async fn create_revision(
     let work = async move { revise(&ledger, &clock, request).await };
     let revised = super::finish(work).await?;
     let answer = axum::Json(RevisionAnswer::of(&revised));
-    Ok((status_of(revised.replayed), answer).into_response())
+    let (status, headers) = outcome_of(revised.replayed);
+    Ok((status, headers, answer).into_response())
 }
 
 impl From<ReviseError> for Problem {

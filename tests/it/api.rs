@@ -40,8 +40,11 @@ async fn with_key(url: &str, key: &str, body: &Value) -> (u16, Value) {
 #[tokio::test]
 async fn an_answer_carries_all_that_a_caller_needs() {
     for (_deployment, service, redis) in services() {
-        let (status, body) = post(&Client::new(), &generate(&service, "d1"), &spo()).await;
-        assert_eq!(status, 201);
+        let order = Client::new().post(generate(&service, "d1")).json(&spo());
+        let answer = order.send().await.unwrap();
+        assert!(answer.headers().get("idempotent-replayed").is_none());
+        assert_eq!(answer.status(), 201);
+        let body: Value = answer.json().await.unwrap();
         assert_eq!(body["document_number"], "SPO-20240122-001");
         assert_eq!(body["type"], "SPO");
         assert_eq!(body["config_version"], 1);
@@ -62,7 +65,13 @@ async fn a_repeated_request_gets_its_number_again_and_another_payload_a_conflict
         let url = generate(&service, "d1");
         let client = Client::new();
         let (_, first) = post(&client, &url, &spo()).await;
-        let (status, again) = post(&client, &url, &spo()).await;
+        let answer = client.post(&url).json(&spo()).send().await.unwrap();
+        let told = |name| answer.headers().get(name).map(|value| value.to_str().unwrap());
+        assert_eq!(told("idempotent-replayed"), Some("true"));
+        assert_eq!(told("x-content-type-options"), Some("nosniff"));
+        assert_eq!(told("cache-control"), Some("no-store"));
+        assert_eq!(told("content-security-policy"), None, "of pages alone");
+        let (status, again): (_, Value) = (answer.status().as_u16(), answer.json().await.unwrap());
         assert_eq!((status, &again["replayed"]), (200, &json!(true)));
         assert_eq!(again["document_number"], first["document_number"]);
         assert_eq!(again["issued_at"], first["issued_at"]);

@@ -10,8 +10,9 @@ use harness::load;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 
-/// Requests of the large load, and the connections that make them.
-const REQUESTS: u64 = 20_000;
+/// Requests of the large load, in the long form of the tests too, and the connections that make
+/// them.
+const REQUESTS: [u64; 2] = [5_000, 20_000];
 const CONNECTIONS: usize = 64;
 
 /// How soon after the last answer the journal must hold every row.
@@ -23,7 +24,13 @@ pub(crate) async fn open(deployment: &Deployment) -> SharedLedger {
     ledger::open(deployment.database_url(), settings, clock).await.unwrap()
 }
 
+/// Whether the long forms of tests are wanted: `scripts/test long` says so.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("LONG_TESTS").is_some_and(|set| !set.is_empty())
+}
+
 async fn one_counter_under_load(deployment: &Deployment, path: &str) {
+    let requests = REQUESTS[usize::from(is_long())];
     deployment.apply_load_series();
     let service = deployment.serve();
     let client = reqwest::Client::new();
@@ -34,18 +41,18 @@ async fn one_counter_under_load(deployment: &Deployment, path: &str) {
     first.assert_contiguous(100);
     let ledger = open(deployment).await;
     // The first hundred documents are asked for again: replays take nothing.
-    let all = load::documents(&service.url, CONNECTIONS, REQUESTS).await;
+    let all = load::documents(&service.url, CONNECTIONS, requests).await;
     let answered = Instant::now();
     assert_eq!(all.failures.len(), 0, "{:?}", all.failures);
-    all.assert_contiguous(usize::try_from(REQUESTS).unwrap());
+    all.assert_contiguous(usize::try_from(requests).unwrap());
     loop {
         let journal = ledger.totals().await.unwrap().journal;
-        if journal == REQUESTS {
-            println!("{path}: all {REQUESTS} rows {:?} after the last answer", answered.elapsed());
+        if journal == requests {
+            println!("{path}: all {requests} rows {:?} after the last answer", answered.elapsed());
             break;
         }
         let waited = answered.elapsed();
-        assert!(waited < JOURNAL_LIMIT, "{journal} of {REQUESTS} rows after {waited:?}");
+        assert!(waited < JOURNAL_LIMIT, "{journal} of {requests} rows after {waited:?}");
     }
     let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 0, "{report}");

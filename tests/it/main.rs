@@ -60,8 +60,6 @@ mod standby;
 mod statements;
 mod stopping;
 mod sweeps;
-#[cfg(feature = "otlp")]
-mod traces;
 mod vanished;
 mod vectors;
 mod versions;

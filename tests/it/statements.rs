@@ -92,6 +92,10 @@ async fn the_paper_tells_what_became_of_every_number_in_every_language_and_form(
         assert!(named[1].starts_with(kind), "{named:?}");
         assert!(body.contains("SPO-20240122-010") && body.contains("ครบถ้วน"), "{body}");
     }
+    let page = "/api/v1/document-numbering/statements?series=SPO&period=2024&format=html";
+    let page = reqwest::get(format!("{}{page}", service.url)).await.unwrap();
+    let policy = page.headers()["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none';"), "{policy}");
     refusals(&service.url).await;
     assert!(service.terminate());
     bend(&deployment).await;

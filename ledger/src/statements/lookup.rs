@@ -201,8 +201,8 @@ pub(super) fn select_bare_rows(journal: &str) -> QueryBuilder<'_> {
 fn select_of_versions<'q>(further: &str, journal: &str) -> QueryBuilder<'q> {
     let mut query = QueryBuilder::new("select ");
     query.push(entry_columns!()).push(", j.node_id, j.journaled_at_us").push(further);
-    // Every row has its counter. An inner join would let a planner without statistics begin with the
-    // counter, and read all of its rows for each row that is wanted.
+    // Every row has its counter. An inner join would let a planner without statistics begin with
+    // the counter, and read all of its rows for each row that is wanted.
     query.push(" from ").push(journal);
     query.push(" j left join counter c on c.counter_id = j.counter_id");
     query

@@ -20,7 +20,7 @@ use super::read;
 use crate::allocator::{AllocError, KEY_CHARS_MAX, check_key};
 use crate::http::body::Json;
 use crate::http::gate::Caller;
-use crate::http::generate::status_of;
+use crate::http::generate::outcome_of;
 use crate::http::order::idempotency_key;
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
@@ -318,7 +318,8 @@ fn answer(kind: ExchangeKind, serial: String, replayed: bool) -> Result<Response
         sequence: read.sequence.to_string(),
         replayed,
     };
-    Ok((status_of(replayed), axum::Json(answer)).into_response())
+    let (status, headers) = outcome_of(replayed);
+    Ok((status, headers, axum::Json(answer)).into_response())
 }
 
 /// The row of the first serial that the journal has for a step.

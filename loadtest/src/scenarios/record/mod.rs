@@ -41,6 +41,10 @@ const EXPORT_MAX_S: f64 = 30.0;
 /// Fewest rows that are compared with their seals in a second.
 const COMPARED_MIN: f64 = 1_000_000.0;
 
+/// Most rows of the journal that the database reads for each that is exported. Where it has no
+/// statistics it reads a short journal whole for each page; a plan that is wrong reads thousands.
+const READ_MAX: u64 = 20;
+
 /// Numbers that a workbook holds.
 const WORKBOOK_MAX: u64 = 1_048_575;
 
@@ -174,6 +178,16 @@ impl Record<'_> {
         Ended::run(&self.deployment, &[], arguments, section)
     }
 
+    /// Rows of the journal that the database has read for commands that ended.
+    fn rows_read(&self) -> u64 {
+        let read = self.stage.postgres.sql(&format!(
+            "select idx_tup_fetch + seq_tup_read from pg_stat_user_tables \
+             where schemaname = '{}' and relname = 'journal'",
+            self.schema
+        ));
+        read.parse().expect("a count")
+    }
+
     /// Writes all numbers to a file and counts them; no row of more than it holds.
     fn export(&self, format: &str, name: &str, section: &mut Section) -> Option<Row> {
         if format == "xlsx" && self.numbers > WORKBOOK_MAX {
@@ -182,7 +196,12 @@ impl Record<'_> {
         let what = format!("export of {} numbers as {name}", figure(self.count()));
         let file = self.deployment.path("register");
         let to = file.to_str().expect("a path of text");
+        let before = self.rows_read();
         let ended = self.command(&["export", "--format", format, "--to", to], section);
+        let read = self.rows_read() - before;
+        if read > READ_MAX * self.numbers {
+            section.breaches.push(format!("{what}: the database read {read} rows"));
+        }
         if !ended.has_told(&format!("{} rows", self.numbers)) {
             section.breaches.push(format!("{what}: it told of other rows"));
         }

@@ -1,12 +1,13 @@
-//! Spans that leave the process: they reach a collector, in the trace of the caller.
+//! Spans that leave the process: they reach a collector, in the trace of the caller. A binary of its
+//! own, for the feature that it needs makes another build of everything.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::routing::post;
+use harness::service::{Deployment, Program};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-
-use crate::deployment::Deployment;
 
 /// A collector that passes on what it is sent.
 async fn collector() -> (String, mpsc::UnboundedReceiver<(HeaderMap, Bytes)>) {
@@ -24,7 +25,8 @@ async fn collector() -> (String, mpsc::UnboundedReceiver<(HeaderMap, Bytes)>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_a_span_in_the_trace_that_its_caller_names() {
     let (url, mut told) = collector().await;
-    let mut deployment = Deployment::embedded();
+    let path = env!("CARGO_BIN_EXE_numerator").into();
+    let mut deployment = Deployment::sqlite(Program { path, arguments: Vec::new() }, None);
     deployment.extra = format!("[trace]\notlp_url = \"{url}\"\n");
     deployment.apply_load_series();
     let mut service = deployment.serve();
