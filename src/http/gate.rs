@@ -47,8 +47,8 @@ pub(super) const OPEN: [&str; 6] =
 /// How the type of a page begins.
 const HTML: &[u8] = b"text/html";
 /// Pages are whole by themselves: only their own styles apply.
-const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; frame-ancestors 'none'; \
-     base-uri 'none'";
+const PAGE_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Longest request id that is taken over from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;

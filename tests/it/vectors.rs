@@ -1,6 +1,6 @@
 //! The vectors of `tests/vectors` through HTTP, on both paths: each request gets its number, or the
-//! refusal that it must get, with the field at fault; each range is found by numbers within it; and,
-//! in the long form, the embedded ledger is clean afterwards.
+//! refusal that it must get, with the field at fault; each range is found by numbers within it. In
+//! the long form the embedded ledger is verified afterwards.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
