@@ -29,7 +29,7 @@ const LIST: usize = 1_000;
 const CALLERS: usize = 8;
 
 /// Numbers of a smoke test.
-const SMOKE_NUMBERS: u64 = 10_000;
+const SMOKE_NUMBERS: u64 = 4_000;
 
 /// Most bytes of a number without a caller's key, and of one with a key.
 const BYTES_MAX: f64 = 250.0;
