@@ -61,6 +61,7 @@ mod statements;
 mod stopping;
 mod sweeps;
 #[cfg(feature = "otlp")]
+mod tokens;
 mod traces;
 mod vanished;
 mod vectors;
