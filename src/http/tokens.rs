@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, HeaderValue};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
@@ -51,8 +51,8 @@ pub(super) struct TokenOrder {
 pub(super) struct RotationOrder {
     /// How long the present secret is still let in, such as `15m`; at most `1d`, an hour without
     /// it.
-    #[serde(default = "an_hour", deserialize_with = "grace")]
-    #[schema(value_type = Option<String>)]
+    #[serde(default = "an_hour")]
+    #[schema(value_type = String)]
     grace: DurationText,
     /// Its last day from now on; without it the one that it has.
     expires: Option<String>,
@@ -60,10 +60,6 @@ pub(super) struct RotationOrder {
 
 fn an_hour() -> DurationText {
     DurationText(std::time::Duration::from_secs(3_600))
-}
-
-fn grace<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DurationText, D::Error> {
-    DurationText::deserialize(deserializer)
 }
 
 /// Which tokens to list.

@@ -93,62 +93,68 @@ async fn nothing_that_remains_shows_a_secret(
 
 #[tokio::test]
 async fn a_token_made_at_one_node_is_known_to_the_other_until_it_is_revoked_or_replaced() {
-    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
     let mut deployment = Deployment::new(&postgres.url("tokens"), Some(&redis.url()));
     deployment.extra = "[auth]\nmode = \"on\"\n".into();
     deployment.apply_examples();
     let boss = deployment.ok(&["token", "create", "boss", "--role", "super-admin"]);
     let boss = boss.trim();
-    let (one, other) = (deployment.serve(), deployment.serve());
+    let nodes = [deployment.serve(), deployment.serve()];
+    let [one, other] = &nodes;
 
     // Made at one, known to both, with its roles.
     let order = json!({ "name": "orders", "roles": ["caller"] });
-    let orders = secret(post(&one, boss, "", order.clone()).await, 201);
-    assert_eq!(ask(&one, &orders, Method::GET, CONFIGS, None).await.0, 200, "here at once");
-    becomes(&other, &orders, CONFIGS, 200).await;
-    assert_eq!(ask(&other, &orders, Method::GET, TOKENS, None).await.0, 403);
+    let orders = secret(post(one, boss, "", order.clone()).await, 201);
+    assert_eq!(ask(one, &orders, Method::GET, CONFIGS, None).await.0, 200, "here at once");
+    becomes(other, &orders, CONFIGS, 200).await;
+    assert_eq!(ask(other, &orders, Method::GET, TOKENS, None).await.0, 403);
     let number = "/api/v1/documents/d1/generate-number";
     let spo = Some(json!({ "type": "SPO", "date": "2024-01-22" }));
-    assert_eq!(ask(&other, &orders, Method::POST, number, spo.clone()).await.0, 201);
-    assert_eq!(ask(&other, boss, Method::POST, number, spo).await.0, 403);
-    let (status, again, _) = post(&one, boss, "", order).await;
+    assert_eq!(ask(other, &orders, Method::POST, number, spo.clone()).await.0, 201);
+    assert_eq!(ask(other, boss, Method::POST, number, spo).await.0, 403);
+    let (status, again, _) = post(one, boss, "", order).await;
     assert_eq!((status, &again["code"]), (409, &json!("token-name-taken")));
-    what_is_wrong_is_told_by_its_field(&one, boss).await;
+    what_is_wrong_is_told_by_its_field(one, boss).await;
 
     // Who is narrowed could make one that reaches further.
     let narrow = json!({ "name": "narrow", "roles": ["super-admin"], "series": ["SPO"] });
-    let narrow = secret(post(&one, boss, "", narrow).await, 201);
-    let (status, told, _) = post(&one, &narrow, "", json!({ "name": "wide" })).await;
+    let narrow = secret(post(one, boss, "", narrow).await, 201);
+    let (status, told, _) = post(one, &narrow, "", json!({ "name": "wide" })).await;
     assert!(status == 403 && told["detail"].as_str().unwrap().contains("narrowed"), "{told}");
     let old = json!({ "name": "old", "expires": "2024-12-31" });
-    let old = secret(post(&one, boss, "", old).await, 201);
-    let (status, told, _) = ask(&one, &old, Method::GET, CONFIGS, None).await;
+    let old = secret(post(one, boss, "", old).await, 201);
+    let (status, told, _) = ask(one, &old, Method::GET, CONFIGS, None).await;
     assert!(status == 401 && told["detail"].as_str().unwrap().contains("expired"), "{told}");
 
     // Rotated with and without a grace.
-    let next = secret(post(&one, boss, "/orders/rotate", json!({})).await, 200);
-    becomes(&other, &next, CONFIGS, 200).await;
-    assert_eq!(ask(&other, &orders, Method::GET, CONFIGS, None).await.0, 200, "for an hour");
-    let last = secret(post(&one, boss, "/orders/rotate", json!({ "grace": "0s" })).await, 200);
-    becomes(&other, &last, CONFIGS, 200).await;
+    let next = secret(post(one, boss, "/orders/rotate", json!({})).await, 200);
+    becomes(other, &next, CONFIGS, 200).await;
+    assert_eq!(ask(other, &orders, Method::GET, CONFIGS, None).await.0, 200, "for an hour");
+    let last = secret(post(one, boss, "/orders/rotate", json!({ "grace": "0s" })).await, 200);
+    becomes(other, &last, CONFIGS, 200).await;
     for secret in [&orders, &next] {
-        assert_eq!(ask(&other, secret, Method::GET, CONFIGS, None).await.0, 401);
+        assert_eq!(ask(other, secret, Method::GET, CONFIGS, None).await.0, 401);
     }
-    let (status, told, _) = post(&one, boss, "/orders/rotate", json!({ "grace": "2d" })).await;
+    let (status, told, _) = post(one, boss, "/orders/rotate", json!({ "grace": "2d" })).await;
     assert_eq!((status, &told["field"]), (422, &json!("grace")), "{told}");
 
     // Revoked at one, refused by both; by a command, too.
     let reason = json!({ "reason": "the order desk is closed" });
-    let (status, revoked, _) = post(&other, boss, "/orders/revoke", reason.clone()).await;
+    let (status, revoked, _) = post(other, boss, "/orders/revoke", reason.clone()).await;
     assert_eq!((status, &revoked["state"]), (200, &json!("revoked")), "{revoked}");
-    assert_eq!(ask(&other, &last, Method::GET, CONFIGS, None).await.0, 401, "here at once");
-    becomes(&one, &last, CONFIGS, 401).await;
-    assert_eq!(post(&one, boss, "/nobody/revoke", reason).await.0, 404);
+    assert_eq!(ask(other, &last, Method::GET, CONFIGS, None).await.0, 401, "here at once");
+    becomes(one, &last, CONFIGS, 401).await;
+    assert_eq!(post(one, boss, "/nobody/revoke", reason).await.0, 404);
     deployment.ok(&["token", "revoke", "narrow", "--reason", "no longer needed"]);
-    becomes(&one, &narrow, CONFIGS, 401).await;
-    becomes(&other, &narrow, CONFIGS, 401).await;
+    becomes(one, &narrow, CONFIGS, 401).await;
+    becomes(other, &narrow, CONFIGS, 401).await;
 
-    nothing_that_remains_shows_a_secret(&deployment, &[one, other], boss).await;
+    nothing_that_remains_shows_a_secret(&deployment, &nodes, boss).await;
+
+    // An outage of the ledger stops no caller, and lets nobody else in.
+    postgres.kill();
+    assert_eq!(ask(one, boss, Method::GET, CONFIGS, None).await.0, 200);
+    assert_eq!(ask(one, &last, Method::GET, CONFIGS, None).await.0, 401);
 }
 
 /// Goal: a secret that was used shows when. Method: the last uses are written when a process ends.
