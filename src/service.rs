@@ -1,9 +1,12 @@
 //! Builds the whole from its settings: ledger, Redis, node, journal, partition workers, reconciler;
 //! and takes it down again in the opposite order. Decides nothing about numbers.
 
+mod changes;
 mod first_series;
+mod tokens;
 
 pub(crate) use first_series::read_series_file;
+pub use tokens::{NotAdmitted, Tokens};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +31,8 @@ use crate::process::{
     ProcessSettings, RedisHealth, Testimony, UnjournaledPartitions, hear_redis,
 };
 use crate::reconciler::{Reconciler, settle_behind, sweep, turn_over, watch_hazards};
-use crate::task::{Task, Ticks};
+use crate::task::Task;
+use changes::watch_changes;
 
 /// What a process that serves does in the ledger beside its numbers.
 fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Result<Vec<Task>> {
@@ -49,6 +53,8 @@ pub struct Service {
     pub allocator: Allocator,
     /// The ledger.
     pub ledger: SharedLedger,
+    /// The tokens by which callers are let in; nothing where nobody has to name themselves.
+    pub tokens: Option<Arc<Tokens>>,
     /// The clock.
     pub clock: SharedClock,
     /// What is counted.
@@ -158,16 +164,14 @@ impl Service {
         mode: Mode,
     ) -> anyhow::Result<Arc<Self>> {
         let (ledger, deployment, catalog) = open_catalog(settings, &clock).await?;
+        let tokens = Tokens::of(settings, &ledger, &clock, mode).await?;
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
-        let metrics = Metrics::new();
-        let bounds = &settings.allocator;
-        let partitions = deployment.partitions_total();
-        let in_use = CountersInUse::default();
+        let (metrics, in_use) = (Metrics::new(), CountersInUse::default());
+        let (bounds, partitions) = (&settings.allocator, deployment.partitions_total());
         let (queue, journal) = journal(bounds, &ledger, &clock, partitions, &metrics, &in_use);
         let membership = join(settings, &ledger, &clock, &deployment, redis.as_ref()).await?;
         let (node, window_ms) = (membership.node(), bounds.idempotency_window_ms());
-        let may_change = mode == Mode::Serve;
-        if let Err(differs) = ledger.agree_window(node, window_ms, may_change).await {
+        if let Err(differs) = ledger.agree_window(node, window_ms, mode == Mode::Serve).await {
             // It has done nothing yet that anybody would have to adopt.
             ledger.leave(node).await.context("leaving the ledger")?;
             return Err(differs.into());
@@ -193,25 +197,27 @@ impl Service {
             planned_ends: PlannedEnds::none(partitions),
         });
         let mut loops = Loops::default();
-        loops.aides.push(Membership::start(Arc::clone(&context)));
-        loops.aides.push(Inquest::start(Arc::clone(&context)));
-        loops.aides.push(Reconciler::start(Arc::clone(&context)));
+        let own = || Arc::clone(&context);
+        loops.aides.extend([Membership::start(own()), Inquest::start(own())]);
+        loops.aides.push(Reconciler::start(own()));
         if let Some(redis) = &redis {
-            loops.aides.push(RedisHealth::start(Arc::clone(&context), redis.clone()));
+            loops.aides.push(RedisHealth::start(own(), redis.clone()));
             if mode == Mode::Serve {
-                loops.onlookers.push(watch_hazards(Arc::clone(&context), redis.clone()));
+                loops.onlookers.push(watch_hazards(own(), redis.clone()));
             }
         }
-        let allocator = Allocator::start(Arc::clone(&context), catalog);
+        let allocator = Allocator::start(own(), catalog);
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
-            loops.onlookers.push(watch_series(allocator.clone(), bounds));
+            loops.onlookers.push(watch_changes(&ledger, &allocator, tokens.as_ref(), bounds));
+            loops.onlookers.extend(tokens.clone().map(Tokens::keep_uses));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
         }
         Ok(Arc::new(Service {
             allocator,
             ledger,
+            tokens,
             clock,
             metrics,
             context,
@@ -364,17 +370,4 @@ pub async fn open_catalog(
     first_series::load(&settings.series_load, &ledger, clock).await?;
     let catalog = Catalog::load(&ledger).await.context("loading the series")?;
     Ok((ledger, deployment, catalog))
-}
-
-/// Sees changes of series and reference data, within a second.
-fn watch_series(allocator: Allocator, bounds: &ProcessSettings) -> Task {
-    let period = bounds.node_heartbeat.min(Duration::from_millis(500));
-    Task::start("series", move |stop| async move {
-        let mut ticks = Ticks::every(period, stop);
-        while ticks.next().await {
-            if let Err(error) = allocator.refresh_catalog().await {
-                tracing::debug!(%error, "cannot look for changed series or reference data");
-            }
-        }
-    })
 }

@@ -31,9 +31,18 @@ impl NodeId {
 /// Where the system has no random bytes.
 #[must_use]
 pub fn system_random() -> Uuid {
-    let mut bytes = [0; 16];
+    uuid::Builder::from_random_bytes(random_bytes()).into_uuid()
+}
+
+/// So many random bytes, from there too.
+///
+/// # Panics
+/// Where the system has no random bytes.
+#[must_use]
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
-    uuid::Builder::from_random_bytes(bytes).into_uuid()
+    bytes
 }
 
 impl fmt::Display for NodeId {

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::SeriesRefusal;
+use super::{SeriesRefusal, TokenRefusal};
 
 /// Why a ledger call failed.
 #[derive(Debug, Error)]
@@ -33,6 +33,9 @@ pub enum LedgerError {
     /// A change of series is refused for good. Nothing written.
     #[error(transparent)]
     Series(#[from] SeriesRefusal),
+    /// A change of tokens is refused for good. Nothing written.
+    #[error(transparent)]
+    Token(#[from] TokenRefusal),
     /// Nobody waits for a change of series any more, and its proof was not made. Nothing written.
     #[error("the proof of a change of series was given up: nobody waited for it any longer")]
     GivenUp,

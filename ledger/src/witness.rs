@@ -55,8 +55,8 @@ pub(super) struct Witness {
     agreed: Mutex<Option<Incarnation>>,
     /// When something was last committed that nobody reports again.
     changed_at: Mutex<Option<Instant>>,
-    /// The highest stamps of series and of reference data that were shown.
-    catalog: [AtomicI64; 2],
+    /// The highest stamps of series, of reference data and of tokens that were shown.
+    shown: [AtomicI64; 3],
 }
 
 impl Witness {
@@ -147,14 +147,14 @@ impl Witness {
         *self.changed_at.lock().expect("no holder of this lock panics")
     }
 
-    /// Notes a stamp of the series (0) or of the reference data (1).
-    pub(super) fn show_catalog(&self, place: usize, stamp: i64) {
-        self.catalog[place].fetch_max(stamp, Ordering::Relaxed);
+    /// Notes a stamp of the series (0), of the reference data (1) or of the tokens (2).
+    pub(super) fn show(&self, place: usize, stamp: i64) {
+        self.shown[place].fetch_max(stamp, Ordering::Relaxed);
     }
 
-    /// The highest of both.
-    pub(super) fn catalog(&self) -> [i64; 2] {
-        [0, 1].map(|place| self.catalog[place].load(Ordering::Relaxed))
+    /// The highest of each.
+    pub(super) fn shown(&self) -> [i64; 3] {
+        [0, 1, 2].map(|place| self.shown[place].load(Ordering::Relaxed))
     }
 
     fn nodes(&self) -> MutexGuard<'_, HashMap<NodeId, Confirmation>> {

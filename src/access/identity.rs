@@ -32,10 +32,11 @@ impl Identity {
         Identity { name: name.into(), roles, reach, count_max }
     }
 
-    /// Of whom it may do that; nothing where it may not.
+    /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens: one
+    /// that it made could reach further than itself.
     #[must_use]
     pub fn may(&self, act: Act) -> Option<Whose> {
-        self.roles.may(act)
+        self.roles.may(act).filter(|_| act != Act::ManageTokens || self.reach.is_everything())
     }
 
     /// Whether it may see a number of that series and project which was issued to that user.
@@ -71,6 +72,14 @@ mod tests {
             reach: Reach::of(Vec::new(), projects.iter().map(|&p| p.to_owned()).collect()),
             count_max: 1,
         }
+    }
+
+    #[test]
+    fn who_is_narrowed_manages_no_tokens() {
+        assert!(identity(&[Role::SuperAdmin], &[]).may(Act::ManageTokens).is_some());
+        let narrowed = identity(&[Role::SuperAdmin], &["C1"]);
+        assert!(narrowed.may(Act::ManageTokens).is_none());
+        assert!(narrowed.may(Act::ChangeSeries).is_some());
     }
 
     #[test]

@@ -4,10 +4,14 @@
 //! Decides from what it is told; knows no request, no ledger and no settings. What nobody may do
 //! here, no route does: `http` asks before a handler runs, the allocator before a number is taken.
 
+mod grant;
 mod identity;
 mod reach;
 mod role;
+mod secret;
 
+pub use grant::{Grant, GrantMistake, WrittenGrant, end_of};
 pub use identity::{IDENTITY_NAME_CHARS_MAX, Identity, LOCAL_USER, is_identity_name};
 pub use reach::Reach;
 pub use role::{Act, Role, Roles, Whose};
+pub use secret::{Secret, hash_of};

@@ -7,7 +7,9 @@ use numbering::{
     TemplateError, choose, comes_before, explain,
 };
 
-use crate::ledger::{Entry, JournalRow, LedgerError, RestingSeries, SeriesVersion, SharedLedger};
+use crate::ledger::{
+    Entry, JournalRow, LedgerError, RestingSeries, SeriesVersion, SharedLedger, Stamps,
+};
 use crate::metrics::{Metrics, SeriesMeter};
 
 /// Most counters asked for in the search for one number.
@@ -42,8 +44,13 @@ impl CatalogStamp {
     /// # Errors
     /// When the ledger does not answer.
     pub async fn read(ledger: &SharedLedger) -> Result<Self, LedgerError> {
-        let (series, reference) = (ledger.series_stamp().await?, ledger.reference_stamp().await?);
-        Ok(CatalogStamp { series, reference })
+        Ok(Self::of(ledger.stamps().await?))
+    }
+
+    /// What of the ledger's stamps concerns a catalog.
+    #[must_use]
+    pub fn of(Stamps { series, reference, .. }: Stamps) -> Self {
+        CatalogStamp { series, reference }
     }
 }
 

@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use crate::ledger::LedgerError;
+use crate::ledger::{LedgerError, Stamps};
 use crate::process::Context;
 use crate::task::Task;
 use error::unavailable;
@@ -186,10 +186,19 @@ impl Allocator {
     /// # Errors
     /// A ledger that does not answer; what was there before stays.
     pub async fn refresh_catalog(&self) -> Result<(), LedgerError> {
+        let stamps = self.shared.context.ledger.stamps().await?;
+        self.refresh_catalog_to(stamps).await
+    }
+
+    /// The same, where the ledger has just said how it stands.
+    ///
+    /// # Errors
+    /// A ledger that does not answer; what was there before stays.
+    pub async fn refresh_catalog_to(&self, stamps: Stamps) -> Result<(), LedgerError> {
         // One after the other: what was read earlier never replaces what was read later.
         let _turn = self.shared.refreshing.lock().await;
         let ledger = &self.shared.context.ledger;
-        if CatalogStamp::read(ledger).await? == self.catalog().stamp() {
+        if CatalogStamp::of(stamps) == self.catalog().stamp() {
             return Ok(());
         }
         let catalog = Arc::new(Catalog::load(ledger).await?);

@@ -130,7 +130,7 @@ pub enum Command {
     Events(events::EventsArgs),
     /// Move in from another system: report on its numbers or tables, and import them
     Import(import::ImportArgs),
-    /// Make bearer tokens
+    /// Make, list, revoke and rotate bearer tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
     /// Print a script that completes commands and options in a shell
@@ -217,7 +217,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Archive(args) => archive::run(&settings.prepare("warn")?, args).await,
         Command::Events(args) => events::run(&settings.prepare("warn")?, args).await,
         Command::Import(args) => import::run(&settings.prepare("warn")?, args).await,
-        Command::Token(command) => token::run(command),
+        Command::Token(command) => token::run(|| Ok(settings.prepare("warn")?), command).await,
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
     }

@@ -141,6 +141,8 @@ fn wrong_usage_ends_with_2() {
         "numerator series close-period SPO --before 2025-01-01".to_owned(),
         "numerator parse SPO-20240122-001 --project P".to_owned(),
         "numerator token create".to_owned(),
+        "numerator token revoke orders".to_owned(),
+        "numerator token rotate orders --grace 3".to_owned(),
         "numerator reference import rows.csv".to_owned(),
         "numerator series explain".to_owned(),
         "numerator next RFA --project P --project-id 1".to_owned(),

@@ -14,13 +14,6 @@ pub(super) struct Wrong {
     pub(super) reason: String,
 }
 
-impl Wrong {
-    /// The same, said of one part of the setting.
-    pub(super) fn of(self, part: &str) -> Self {
-        Wrong { reason: format!("{part}: {}", self.reason), ..self }
-    }
-}
-
 /// A value within its bounds, or the setting to blame.
 pub(super) type Checked<T> = Result<T, Wrong>;
 

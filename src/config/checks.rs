@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::layer::{self, Layer};
 use super::listening::http;
-use super::tokens::tokens;
+use super::tokens::{asks_for_tokens, tokens};
 use super::{
     AuditSettings, BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings,
 };
@@ -33,16 +33,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
     let (data_dir, database_url) = database(layer, environment)?;
     let auth_tokens = tokens(&layer.auth.tokens)?;
     let http_listen = layer.http.listen;
-    if !http_listen.ip().is_loopback() && auth_tokens.is_empty() {
-        return wrong(
-            "http.listen",
-            format!(
-                "{http_listen} is reachable from other machines, and no one would have to \
-                 authenticate; make a token with `numerator token create` and list it in \
-                 auth.tokens, or listen on 127.0.0.1"
-            ),
-        );
-    }
+    let asks_for_tokens = asks_for_tokens(layer, &auth_tokens)?;
     Ok(Settings {
         http_listen,
         health_listen: layer.http.health_listen,
@@ -62,6 +53,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         redis: redis(&layer.redis)?,
         redis_prefix: prefix(&layer.redis.prefix)?,
         partitions: within("partitions", layer.partitions, 1..=1_024)?,
+        asks_for_tokens,
         auth_tokens,
         series_load: series_load(&layer.series.load)?,
         log: log(&layer.log)?,

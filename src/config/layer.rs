@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::tokens::AuthMode;
 use super::{DurationText, LogFormat};
 use crate::gauges::GaugeSettings;
 use crate::ledger::{LedgerSettings, Migrate};
@@ -127,7 +128,7 @@ fn issuing() -> ProcessSettings {
 section! {
     /// `http.*`
     Http {
-        /// Address and port; another address than loopback needs `auth.tokens`.
+        /// Address and port; another address than loopback needs tokens.
         #[serde(deserialize_with = "address")]
         listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
         /// Where only `/healthz`, `/readyz` and `/metrics` are answered too.
@@ -232,7 +233,9 @@ section! {
 section! {
     /// `auth.*`
     Auth {
-        /// Who may call; empty: whoever reaches the address.
+        /// Whether callers have to name themselves.
+        mode: AuthMode = AuthMode::Auto,
+        /// Who may call, beside those whose tokens are in the ledger.
         tokens: Vec<WrittenToken> = Vec::new(),
     }
 }

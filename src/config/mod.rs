@@ -20,12 +20,11 @@ pub use sources::{SettingsError, Sources};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::access::Identity;
+use crate::access::Grant;
 use crate::counter::RedisSettings;
 use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
@@ -56,7 +55,10 @@ pub struct Settings {
     pub audit: AuditSettings,
     /// `archive.retention_years`: for so long after its last number an archive file is kept.
     pub archive_retention_years: u32,
-    /// `auth.tokens`; empty: whoever reaches the (loopback) address may ask.
+    /// `auth.mode` as it comes out: whether callers have to name themselves. Where not, whoever
+    /// reaches the (loopback) address may ask.
+    pub asks_for_tokens: bool,
+    /// `auth.tokens`.
     pub auth_tokens: Vec<Token>,
     /// `series.load`: what a ledger without series gets.
     pub series_load: Vec<SeriesSource>,
@@ -137,10 +139,8 @@ pub struct TlsSettings {
 pub struct Token {
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// Who has it.
-    pub identity: Arc<Identity>,
-    /// From then on it is let in no more, in microseconds since 1970; nothing: never.
-    pub expires_at_us: Option<i64>,
+    /// What it gives, and to whom.
+    pub granted: Grant,
 }
 
 /// What stands for the series that ship with the program.

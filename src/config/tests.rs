@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::access::Role;
+use crate::access::{Grant, Role};
 
 fn sources(flags: &[(&str, &str)]) -> Sources {
     Sources {
@@ -189,6 +189,7 @@ fn each_wrong_setting_is_refused_by_its_name() {
         ("auth.tokens", "[{name = \"a b\", sha256 = \"\"}]", "1 to 64"),
         ("auth.tokens", "[{name = \"ci\", sha256 = \"zz\"}]", "64 hexadecimal"),
         ("auth.tokens", "[{name = \"ci\"}]", "sha256"),
+        ("auth.mode", "maybe", "unknown variant"),
         ("http.hosts", "[\"https://numbers.example.com\"]", "without scheme"),
         ("http.hosts", "[\"localhost:8080\"]", "and port"),
         ("http.hosts", "[\"\"]", "and port"),
@@ -241,13 +242,39 @@ fn another_address_than_loopback_needs_a_token() {
     assert!(refusal.contains("http.listen") && refusal.contains("token create"), "{refusal}");
     let tokens = format!("[{{name = \"ci\", sha256 = \"{}\"}}]", "0f".repeat(32));
     let settings = Settings::load(&sources(&[open, ("auth.tokens", &tokens)])).expect("settings");
-    let [Token { sha256, identity, expires_at_us: None }] = &settings.auth_tokens[..] else {
+    let [Token { sha256, granted }] = &settings.auth_tokens[..] else {
         panic!("{:?}", settings.auth_tokens)
     };
+    let Grant { identity, expires_at_us: None } = granted else { panic!("{granted:?}") };
+    assert!(settings.asks_for_tokens);
     assert_eq!((*sha256, &*identity.name, identity.count_max), ([0x0f; 32], "ci", 1_000_000));
     // Who says nothing of roles takes numbers, and changes nothing.
     assert!(identity.roles.iter().eq([Role::Caller]) && identity.reach.is_everything());
     Settings::load(&sources(&[("http.listen", "[::1]:8080")])).expect("loopback");
+}
+
+#[test]
+fn callers_have_to_name_themselves_wherever_others_can_reach_the_service() {
+    let tokens = format!("[{{name = \"ci\", sha256 = \"{}\"}}]", "0f".repeat(32));
+    let tokens = ("auth.tokens", &*tokens);
+    let (local, open) = (("http.listen", "[::1]:80"), ("http.listen", "0.0.0.0:80"));
+    let asks = |flags: &[_]| Settings::load(&sources(flags)).expect("settings").asks_for_tokens;
+    for (mode, of_local, with_tokens) in
+        [("auto", false, true), ("on", true, true), ("off", false, false)]
+    {
+        assert_eq!(asks(&[("auth.mode", mode), local]), of_local, "{mode}");
+        assert_eq!(asks(&[("auth.mode", mode), local, tokens]), with_tokens, "{mode}");
+    }
+    // Those of the ledger are enough.
+    assert!(asks(&[("auth.mode", "on"), open]));
+    assert!(asks(&[("auth.mode", "auto"), open, tokens]));
+    for flags in [vec![open], vec![open, tokens]] {
+        let refused = refusal(&[&[("auth.mode", "off")], &flags[..]].concat());
+        assert!(
+            refused.contains("setting auth.mode") && refused.contains("127.0.0.1"),
+            "{refused}"
+        );
+    }
 }
 
 #[test]

@@ -154,7 +154,7 @@ impl Caller {
         }
         let reason = format!(
             "asks for {count} numbers, and the token {user_id} may ask for {count_max} in one \
-             call; ask several times, or have its count_max raised in auth.tokens"
+             call; ask several times, or have the count_max of the token raised"
         );
         Err(Problem::field(field, reason))
     }

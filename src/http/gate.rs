@@ -4,7 +4,6 @@
 //! which took nothing, as many as a second may have lines, and a line that says how many more.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -17,7 +16,6 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use sha2::{Digest, Sha256};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -29,9 +27,9 @@ use super::rights;
 use crate::access::{Identity, LOCAL_USER};
 use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
-use crate::config::Token;
 use crate::ledger::IssuePath;
 use crate::metrics::{Counter, Family, Metrics};
+use crate::service::{NotAdmitted, Tokens};
 
 /// Status of a call whose client left before it was answered; only ever logged and counted.
 const CLIENT_LEFT: u16 = 499;
@@ -106,8 +104,8 @@ impl ServedBy {
 
 /// Who is let in.
 pub(super) struct Admission {
-    /// Whose tokens are known; none means that everybody is [`LOCAL_USER`].
-    pub(super) tokens: Vec<Token>,
+    /// By which tokens; nothing means that everybody is [`LOCAL_USER`].
+    pub(super) tokens: Option<Arc<Tokens>>,
     /// Under which names.
     pub(super) hosts: Hosts,
 }
@@ -123,9 +121,7 @@ pub(super) struct Told {
 /// Keeps the gate.
 pub(super) struct Gate {
     hosts: Hosts,
-    /// Each token by its hash. How long a look-up takes says something of hashes alone, which
-    /// nobody can choose.
-    tokens: HashMap<[u8; 32], Token>,
+    tokens: Option<Arc<Tokens>>,
     /// [`LOCAL_USER`].
     local: Arc<Identity>,
     metrics: Metrics,
@@ -144,7 +140,6 @@ impl Gate {
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
         let Admission { tokens, hosts } = admission;
-        let tokens = tokens.into_iter().map(|token| (token.sha256, token)).collect();
         let local = Arc::new(Identity::local(LOCAL_USER, COUNT_MAX));
         Gate { hosts, tokens, local, metrics, problems, clock, told }
     }
@@ -152,9 +147,7 @@ impl Gate {
     /// Whoever calls. A token is looked for by its hash, so that the time of a refusal tells
     /// nothing about any.
     fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
-        if self.tokens.is_empty() {
-            return Ok(Arc::clone(&self.local));
-        }
+        let Some(tokens) = &self.tokens else { return Ok(Arc::clone(&self.local)) };
         let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
         let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let (scheme, token) = header
@@ -163,12 +156,13 @@ impl Gate {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(refused("the scheme of the header Authorization must be Bearer"));
         }
-        let hash: [u8; 32] = Sha256::digest(token.trim().as_bytes()).into();
-        let token = self.tokens.get(&hash).ok_or_else(|| refused("the token is not known"))?;
-        if token.expires_at_us.is_some_and(|at| at <= self.clock.now_us()) {
-            return Err(refused("the token has expired; ask an administrator for a new one"));
-        }
-        Ok(Arc::clone(&token.identity))
+        tokens.admit(token.trim()).map_err(|why| {
+            refused(match why {
+                NotAdmitted::Unknown => "the token is not known",
+                NotAdmitted::Expired => "the token has expired; ask an administrator for a new one",
+                NotAdmitted::Replaced => "another token has replaced this one; send that one",
+            })
+        })
     }
 
     /// The caller's request id where it is sane, else a new one.

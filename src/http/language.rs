@@ -93,6 +93,9 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::HostNotAllowed
         | Slug::CrossSite
         | Slug::RouteNotFound
+        | Slug::TokenNotFound
+        | Slug::TokenNameTaken
+        | Slug::TokenRevoked
         | Slug::MethodNotAllowed
         | Slug::UnsupportedMediaType
         | Slug::PreconditionRequired
@@ -308,6 +311,7 @@ mod tests {
                 (Slug::AlreadyProcessed | Slug::AttemptNotCurrent, _) => continue,
                 (Slug::RevisionsExhausted | Slug::DocumentArchived, _) => continue,
                 (Slug::CodeTaken | Slug::SeriesInUse, _) => continue,
+                (Slug::TokenNameTaken | Slug::TokenRevoked, _) => continue,
                 (_, 503) => "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
                 (_, 409) => "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
                 (_, 500) => "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",

@@ -37,6 +37,7 @@ mod sight;
 mod statements;
 mod texts;
 mod tls;
+mod tokens;
 #[cfg(feature = "otlp")]
 mod traces;
 
@@ -61,6 +62,8 @@ pub use server::{ConnectionBounds, HEALTH_CONNECTIONS_MAX, serve};
 pub(crate) use statements::{StatementQuery, find_statement};
 pub use texts::Texts;
 pub use tls::{Tls, TlsError};
+pub use tokens::{NewTokenAnswer, TokenAnswer};
+pub(crate) use tokens::{check_grace, new_token};
 #[cfg(feature = "otlp")]
 pub(crate) use traces::send_spans;
 
@@ -135,12 +138,11 @@ pub fn router(
     prometheus: PrometheusHandle,
 ) -> Router {
     // Without tokens the listener is on loopback: see `config`.
-    let is_checked = settings.auth_tokens.is_empty() || !settings.http.hosts.is_empty();
+    let is_checked = !settings.asks_for_tokens || !settings.http.hosts.is_empty();
     let gate = gate_of(&service, settings, metrics, is_checked);
     let (routes, document) = api(settings).split_for_parts();
-    let has_tokens = !settings.auth_tokens.is_empty();
     // Shared by all answers: clients that read slowly hold it once.
-    let document = Bytes::from(document::complete(&document, has_tokens).to_string());
+    let document = Bytes::from(document::complete(&document, settings.asks_for_tokens).to_string());
     let describe = move || {
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
@@ -165,7 +167,7 @@ pub fn health_router(
 
 fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
     let hosts = if is_checked { Hosts::Named(settings.http.hosts.clone()) } else { Hosts::Any };
-    let admission = Admission { tokens: settings.auth_tokens.clone(), hosts };
+    let admission = Admission { tokens: service.tokens.clone(), hosts };
     let told = Told {
         slow_after: settings.http.slow_after,
         refusals: Refusals::new(settings.log.refused_per_second_max),
@@ -212,6 +214,10 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(counters::list_counters))
         .routes(routes!(statements::draw_up_statement))
         .routes(routes!(events::list_events))
+        .routes(routes!(tokens::list_tokens))
+        .routes(routes!(tokens::create_token).layer(Extension(single)))
+        .routes(routes!(tokens::revoke_token).layer(Extension(single)))
+        .routes(routes!(tokens::rotate_token).layer(Extension(single)))
         .routes(routes!(lookups::look_up_number))
         .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))
         .routes(routes!(serials::generate_system_serial).layer(Extension(single)))

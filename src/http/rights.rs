@@ -7,7 +7,7 @@ use super::problem::{Problem, Slug};
 use crate::access::{Act, Identity};
 
 /// Every route that is not open, with what its methods do; those that take numbers first.
-const ROUTES: [(&str, &[(Method, Act)]); 24] = [
+const ROUTES: [(&str, &[(Method, Act)]); 27] = [
     ("/api/v1/documents/{documentId}/generate-number", &[(Method::POST, Act::TakeNumbers)]),
     ("/api/v1/document-numbering/batches", &[(Method::POST, Act::TakeNumbers)]),
     ("/api/v1/document-numbering/preview", &[(Method::POST, Act::Preview)]),
@@ -43,6 +43,12 @@ const ROUTES: [(&str, &[(Method, Act)]); 24] = [
         "/api/v1/document-numbering/configs/{configId}/versions/{version}",
         &[(Method::GET, Act::ReadSeries)],
     ),
+    (
+        "/api/v1/document-numbering/tokens",
+        &[(Method::GET, Act::ManageTokens), (Method::POST, Act::ManageTokens)],
+    ),
+    ("/api/v1/document-numbering/tokens/{name}/revoke", &[(Method::POST, Act::ManageTokens)]),
+    ("/api/v1/document-numbering/tokens/{name}/rotate", &[(Method::POST, Act::ManageTokens)]),
     ("/api/v1/serials/unified", &[(Method::POST, Act::TakeNumbers)]),
     ("/api/v1/serials/unified/{serial}", &[(Method::GET, Act::ReadNumbers)]),
     ("/api/v1/serials/system", &[(Method::POST, Act::TakeNumbers)]),
@@ -66,8 +72,16 @@ pub(super) fn check(identity: &Identity, method: &Method, route: &str) -> Result
     }
 }
 
-/// The refusal of what none of the identity's roles may do.
+/// The refusal of what none of the identity's roles may do, or not as far as it is narrowed.
 fn not_permitted(identity: &Identity, act: Act) -> Problem {
+    if identity.roles.may(act).is_some() {
+        let detail = format!(
+            "{} is narrowed to series or projects and may not {}; that takes one that is not",
+            identity.name,
+            act.name()
+        );
+        return Problem::new(Slug::NotPermitted, detail);
+    }
     let roles: Vec<&str> = identity.roles.iter().map(crate::access::Role::name).collect();
     let may = crate::access::Role::ALL.into_iter().filter(|role| role.may(act).is_some());
     let detail = format!(

@@ -309,7 +309,7 @@ fn an_address_beyond_loopback_needs_tokens_and_a_token_opens_the_door() {
     let output = deployment.run(&["serve", "--listen", "0.0.0.0:0"]);
     assert!(!output.status.success());
     assert!(text(&output.stderr).contains("http.listen"), "{}", text(&output.stderr));
-    let made = deployment.ok(&["token", "create", "orders", "--json"]);
+    let made = deployment.ok(&["token", "create", "orders", "--for-settings", "--json"]);
     let made: serde_json::Value = serde_json::from_str(&made).unwrap();
     assert!(made["token"].is_string() && made["sha256"].is_string(), "{made}");
 }

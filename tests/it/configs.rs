@@ -227,7 +227,7 @@ async fn configs_a_series_that_reads_like_numbers_of_another_scope_is_saved_with
 #[tokio::test]
 async fn configs_where_there_are_tokens_nobody_changes_a_series_without_one() {
     let mut deployment = Deployment::embedded();
-    let token = deployment.ok(&["token", "create", "admin", "--json"]);
+    let token = deployment.ok(&["token", "create", "admin", "--for-settings", "--json"]);
     let token: Value = serde_json::from_str(&token).unwrap();
     let sha256 = token["sha256"].as_str().unwrap();
     deployment.extra = format!(

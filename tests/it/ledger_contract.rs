@@ -39,6 +39,7 @@ mod snowflakes;
 mod succession;
 mod sweeping;
 mod takes;
+mod tokens;
 mod verified;
 mod world;
 
@@ -302,6 +303,13 @@ ledger_contract! {
         a_take_is_fenced_once_its_epoch_is_over_whoever_touched_its_counter
         a_first_touch_needs_an_open_epoch_of_the_database
         a_database_epoch_closes_without_a_gap
+    }
+    tokens {
+        a_name_has_one_token_for_ever_and_a_revoked_one_stays_listed
+        the_secret_of_before_a_rotation_is_kept_for_its_grace
+        each_change_of_tokens_raises_the_stamp_and_is_an_event
+        of_many_creators_of_one_name_one_gets_it
+        the_last_use_of_a_token_only_rises
     }
     audits {
         the_tightest_counters_of_redis_come_first

@@ -16,10 +16,11 @@ const ROLES: [&str; 5] = ["caller", "project-admin", "super-admin", "auditor", "
 const TAKERS: &[&str] = &["caller"];
 const READERS: &[&str] = &["caller", "project-admin", "super-admin", "auditor"];
 const AUDITED: &[&str] = &["project-admin", "super-admin", "auditor"];
+const MANAGERS: &[&str] = &["super-admin"];
 const CHANGERS: &[&str] = &["project-admin", "super-admin"];
 
 /// Who may call what, as it was reviewed: no list of the service's is asked.
-const TABLE: [(&str, &str, &[&str]); 27] = [
+const TABLE: [(&str, &str, &[&str]); 31] = [
     ("post", "/api/v1/documents/{documentId}/generate-number", TAKERS),
     ("get", "/api/v1/documents/{documentId}/numbers", READERS),
     ("post", "/api/v1/documents/{documentId}/revisions", TAKERS),
@@ -39,6 +40,10 @@ const TABLE: [(&str, &str, &[&str]); 27] = [
     ("post", "/api/v1/document-numbering/configs/{configId}/deactivate", CHANGERS),
     ("get", "/api/v1/document-numbering/configs/{configId}/versions", READERS),
     ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}", READERS),
+    ("get", "/api/v1/document-numbering/tokens", MANAGERS),
+    ("post", "/api/v1/document-numbering/tokens", MANAGERS),
+    ("post", "/api/v1/document-numbering/tokens/{name}/revoke", MANAGERS),
+    ("post", "/api/v1/document-numbering/tokens/{name}/rotate", MANAGERS),
     ("post", "/api/v1/serials/unified", TAKERS),
     ("get", "/api/v1/serials/unified/{serial}", READERS),
     ("post", "/api/v1/serials/system", TAKERS),
@@ -92,7 +97,7 @@ impl Scene {
         deployment.apply(&[file]);
         let mut secrets = BTreeMap::new();
         for (name, lines) in tokens {
-            let made = deployment.ok(&["token", "create", name, "--json"]);
+            let made = deployment.ok(&["token", "create", name, "--for-settings", "--json"]);
             let made: Value = serde_json::from_str(&made).unwrap();
             let hash = &made["sha256"];
             deployment.extra +=

@@ -68,7 +68,7 @@ impl Scene {
             deployment
         };
         let (mut deployment, next) = (of(SCHEMA), of("next"));
-        let new = deployment.ok(&["token", "create", "operator", "--json"]);
+        let new = deployment.ok(&["token", "create", "operator", "--for-settings", "--json"]);
         let new: Value = serde_json::from_str(&new).expect("a token");
         let tokens = format!("[[auth.tokens]]\nname = \"operator\"\nsha256 = {}\n", new["sha256"]);
         deployment.extra += &tokens;
@@ -367,7 +367,7 @@ walks! { PROCEDURES {
     the_number_of_partitions_changes: "Change of the number of partitions";
     a_counter_is_nearly_exhausted: "Counter near exhaustion";
     a_duplicate_is_suspected: "Suspected duplicate";
-    the_year_ends: "Year end";
+    the_year_ends_and_tokens_are_lost: "Year end", "A leaked token", "A lost super admin";
 } }
 
 walks! { ALERTS {

@@ -92,7 +92,7 @@ fn tokens(deployment: &mut Deployment, names: &[(&str, &str)]) -> Vec<Client> {
     let mut clients = Vec::new();
     let mut sections = String::new();
     for (name, further) in names {
-        let made = deployment.ok(&["token", "create", name, "--json"]);
+        let made = deployment.ok(&["token", "create", name, "--for-settings", "--json"]);
         let made: Value = serde_json::from_str(&made).unwrap();
         sections += &format!(
             "[[auth.tokens]]\nname = \"{name}\"\nsha256 = {}\n{further}\n",

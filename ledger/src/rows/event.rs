@@ -23,7 +23,7 @@ pub struct Event {
 }
 
 /// Every kind of event that is written.
-pub const EVENT_KINDS: [&str; 24] = [
+pub const EVENT_KINDS: [&str; 27] = [
     "acknowledged",
     "adoption",
     "ambiguity-accepted",
@@ -47,6 +47,9 @@ pub const EVENT_KINDS: [&str; 24] = [
     "return",
     "series-changed",
     "series-removed",
+    "token-created",
+    "token-revoked",
+    "token-rotated",
     "version-conflict",
 ];
 

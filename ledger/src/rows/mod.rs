@@ -16,6 +16,7 @@ mod partition;
 mod reference;
 mod seal;
 mod series;
+mod token;
 
 pub use account::*;
 pub use archive::*;
@@ -32,3 +33,4 @@ pub use partition::*;
 pub use reference::*;
 pub use seal::*;
 pub use series::*;
+pub use token::*;

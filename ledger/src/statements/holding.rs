@@ -5,14 +5,12 @@
 use numerator_base::node::NodeId;
 use tokio::time::Instant;
 
-use super::{
-    CALL, Conn, Store, commit, incarnation, inquest, query, reference, snowflakes, versions,
-};
+use super::{CALL, Conn, Store, commit, incarnation, inquest, query, snowflakes, stamps};
 use crate::Ledger;
 use crate::columns::{Word as _, signed, small, unsigned, unsigned_small};
 use crate::connections::Share;
 use crate::incarnation::Incarnation;
-use crate::{At, Confirmed, LedgerError, PartitionState};
+use crate::{At, Confirmed, LedgerError, PartitionState, Stamps};
 
 impl Ledger {
     /// Puts all partitions on `held` because one shows an epoch below the one that was `seen`: the
@@ -68,12 +66,13 @@ impl Ledger {
         self.0.store(Share::Common).witness.changed_at()
     }
 
-    /// Whether the ledger has all series and reference data that it ever showed to this handle.
+    /// Whether the ledger has all series, reference data and tokens that it ever showed to this
+    /// handle.
     pub async fn has_catalog(&self) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
-            let shown = store.witness.catalog();
-            let now = [versions::stamp(store).await?, reference::stamp(store).await?];
-            Ok(now.into_iter().zip(shown).all(|(now, shown)| now >= shown))
+            let shown = store.witness.shown();
+            let Stamps { series, reference, tokens } = stamps::stamps(store).await?;
+            Ok([series, reference, tokens].into_iter().zip(shown).all(|(now, shown)| now >= shown))
         })
         .await
     }

@@ -39,9 +39,11 @@ mod seed;
 mod series;
 mod setup;
 mod snowflakes;
+mod stamps;
 mod succession;
 mod sweeping;
 mod take;
+mod tokens;
 mod unsettled;
 mod versions;
 

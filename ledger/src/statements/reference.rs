@@ -3,7 +3,7 @@
 use numbering::{Membership, ReferenceData, ReferenceRow};
 use serde_json::json;
 
-use super::{CALL, Conn, Row, SEARCH, Store, commit_alone, query, query_scalar};
+use super::{CALL, Conn, Row, SEARCH, commit_alone, query, query_scalar};
 use crate::Ledger;
 use crate::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
 
@@ -82,20 +82,6 @@ impl Ledger {
         })
         .await
     }
-
-    /// Rises whenever any reference data change.
-    pub async fn reference_stamp(&self) -> Result<i64, LedgerError> {
-        self.call(CALL.uncounted(), async |store| stamp(store).await).await
-    }
-}
-
-/// The highest change.
-pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
-    let stamp: Option<i64> = query_scalar("select max(reference_change_id) from reference_change")
-        .fetch_one(&store.reader)
-        .await?;
-    store.witness.show_catalog(1, stamp.unwrap_or(0));
-    Ok(stamp.unwrap_or(0))
 }
 
 /// Writes a row, and its code into the list of those that were ever used.

@@ -79,11 +79,6 @@ impl Ledger {
         self.call(CALL, async |store| one(store, series_id, version).await).await
     }
 
-    /// The highest version id: changes whenever any series does, and with each activation.
-    pub async fn series_stamp(&self) -> Result<i64, LedgerError> {
-        self.call(CALL, async |store| stamp(store).await).await
-    }
-
     /// The series that are deactivated or removed and served requests before, by code.
     pub async fn resting_series(&self) -> Result<Vec<RestingSeries>, LedgerError> {
         self.call(CALL, async |store| {
@@ -92,15 +87,6 @@ impl Ledger {
         })
         .await
     }
-}
-
-/// The highest version id.
-pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
-    let stamp: Option<i64> = query_scalar("select max(series_version_id) from series_version")
-        .fetch_one(&store.reader)
-        .await?;
-    store.witness.show_catalog(0, stamp.unwrap_or(0));
-    Ok(stamp.unwrap_or(0))
 }
 
 /// See [`crate::Ledger::series_versions`].

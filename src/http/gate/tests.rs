@@ -9,7 +9,9 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use super::*;
+use crate::access::{Grant, hash_of};
 use crate::clock::ManualClock;
+use crate::config::Token;
 
 impl Caller {
     /// A caller for tests of others.
@@ -32,6 +34,8 @@ fn router(tokens: Vec<Token>) -> Router {
 /// The same, with what takes longer than `slow_after` warned of.
 fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let clock = Arc::new(ManualClock::at(1_700_000_000_123_456));
+    let asks = !tokens.is_empty();
+    let tokens = asks.then_some(Arc::new(Tokens::new(tokens, None, clock.clone())));
     let admission = Admission { tokens, hosts: Hosts::Named(Vec::new()) };
     let gate = Gate::new(admission, Metrics::new(), clock, told(slow_after));
     let who = async |Extension(caller): Extension<Caller>| {
@@ -71,8 +75,8 @@ async fn ask(tokens: Vec<Token>, request: axum::http::request::Builder) -> (Resp
 }
 
 fn token(name: &str, token: &str) -> Token {
-    let (sha256, expires_at_us) = (Sha256::digest(token.as_bytes()).into(), None);
-    Token { sha256, identity: Arc::new(Identity::local(name, 9)), expires_at_us }
+    let granted = Grant { identity: Arc::new(Identity::local(name, 9)), expires_at_us: None };
+    Token { sha256: hash_of(token), granted }
 }
 
 /// A route of the service, whose handler here panics.
@@ -288,7 +292,7 @@ fn a_client_that_leaves_early_is_counted() {
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
         let clock = Arc::new(ManualClock::at(0));
-        let admission = Admission { tokens: Vec::new(), hosts: Hosts::Any };
+        let admission = Admission { tokens: None, hosts: Hosts::Any };
         let gate = Gate::new(admission, Metrics::new(), clock, told(Duration::MAX));
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");

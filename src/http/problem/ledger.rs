@@ -4,7 +4,8 @@
 use numbering::{RuleError, TemplateError};
 
 use super::{Problem, Slug};
-use crate::ledger::{LedgerError, SeriesRefusal};
+use crate::access::GrantMistake;
+use crate::ledger::{LedgerError, SeriesRefusal, TokenRefusal};
 
 /// For calls that take no number.
 impl From<LedgerError> for Problem {
@@ -14,6 +15,7 @@ impl From<LedgerError> for Problem {
             LedgerError::LockTimeout { .. } => Slug::LockTimeout,
             LedgerError::Conflict(_) => Slug::VersionConflict,
             LedgerError::Series(refusal) => return Problem::from(refusal),
+            LedgerError::Token(refusal) => return Problem::from(refusal),
             LedgerError::GivenUp => return super::super::effort::overdue(),
             _ => return Problem::internal_taking_nothing(&error),
         };
@@ -52,7 +54,38 @@ impl From<&SeriesRefusal> for Problem {
     }
 }
 
+impl From<&TokenRefusal> for Problem {
+    fn from(refusal: &TokenRefusal) -> Self {
+        let slug = match refusal {
+            TokenRefusal::Unknown { .. } => Slug::TokenNotFound,
+            TokenRefusal::NameTaken { .. } => Slug::TokenNameTaken,
+            TokenRefusal::Revoked { .. } => Slug::TokenRevoked,
+            TokenRefusal::TooMany => return Problem::field("name", refusal.to_string()),
+        };
+        Problem { field: Some("name".into()), ..Problem::new(slug, refusal.to_string()) }
+    }
+}
+
+impl From<GrantMistake> for Problem {
+    fn from(mistake: GrantMistake) -> Self {
+        Problem::field(mistake.field, mistake.reason)
+    }
+}
+
 impl Problem {
+    /// The problem of a change of tokens that the ledger did not confirm.
+    pub(in crate::http) fn of_token_change(error: LedgerError) -> Self {
+        let maybe_written = error.maybe_written();
+        let problem = Problem::from(error);
+        if !maybe_written {
+            return problem;
+        }
+        let detail = "the ledger did not say whether the change is saved; list the tokens before \
+                      you send it again. One that was created without an answer gets a secret by \
+                      `rotate`";
+        Problem { detail: detail.into(), ..problem }
+    }
+
     /// The problem of a change that the ledger did not confirm.
     pub(in crate::http) fn of_change(error: LedgerError) -> Self {
         let maybe_written = error.maybe_written();

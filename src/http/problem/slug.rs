@@ -89,6 +89,9 @@ slugs! {
     ConfigNotFound "config-not-found" NOT_FOUND "no" "no"
         "There is no such numbering configuration"
         "no configuration has that id, or not that version",
+    TokenNotFound "token-not-found" NOT_FOUND "no" "no"
+        "There is no such token"
+        "no token of the ledger has that name; those of the settings are changed there",
     NumberNotFound "number-not-found" NOT_FOUND "no" "no"
         "The journal has no such number"
         "no journal row begins with the number, it is no revision, and no range is known to \
@@ -116,6 +119,13 @@ slugs! {
         "other transactions of the ledger changed the same rows each time it was tried: retry. \
          With `field` `If-Match` (not retryable): somebody changed the configuration since you \
          read it; read it again",
+    TokenNameTaken "token-name-taken" CONFLICT "no" "no"
+        "Another token has that name"
+        "a token of the ledger has that name, or had it and is revoked: a name is one caller's for \
+         ever. Use another, or give that one a new secret",
+    TokenRevoked "token-revoked" CONFLICT "no" "no"
+        "The token is revoked"
+        "the token is revoked and stays so; create one of another name",
     CodeTaken "code-taken" CONFLICT "no" "no"
         "Another numbering configuration has the code"
         "a configuration, active or not, has that code; change it, or use another code",

@@ -1,0 +1,162 @@
+//! Tokens as the ledger keeps them: who may call. A secret is in none of it, only its hash.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Tokens in force at once: each process keeps them in its memory.
+pub const TOKENS_MAX: usize = 10_000;
+
+/// Longest time for which the secret of before a rotation is let in.
+pub const TOKEN_GRACE_MAX: Duration = Duration::from_secs(86_400);
+
+/// Most uses of tokens that are noted at once.
+pub const TOKEN_USES_MAX: usize = 500;
+
+/// What somebody may do who has a token. Words and codes as they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRights {
+    /// What it is there for.
+    pub roles: Vec<String>,
+    /// Codes of the series to which it is narrowed; none: to none.
+    pub series: Vec<String>,
+    /// Codes of the projects to which it is narrowed; none: to none.
+    pub projects: Vec<String>,
+    /// Most numbers of one call, where it is bounded.
+    pub count_max: Option<u64>,
+    /// From then on it is let in no more.
+    pub expires_at_us: Option<i64>,
+}
+
+/// A token to create.
+#[derive(Clone, Debug)]
+pub struct NewToken {
+    /// Its name, which no token has or had.
+    pub name: String,
+    /// SHA-256 of its secret.
+    pub sha256: [u8; 32],
+    /// What it gives.
+    pub rights: TokenRights,
+    /// Who creates it.
+    pub created_by: String,
+}
+
+/// A token that is to be let in no more.
+#[derive(Clone, Debug)]
+pub struct TokenRevocation {
+    /// Its name.
+    pub name: String,
+    /// Who revokes it.
+    pub revoked_by: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A new secret for a token.
+#[derive(Clone, Debug)]
+pub struct TokenRotation {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of the new secret.
+    pub sha256: [u8; 32],
+    /// How long the present secret is still let in, at most [`TOKEN_GRACE_MAX`]. One of before it
+    /// is let in no more at once.
+    pub grace: Duration,
+    /// When the token expires from now on; as before, where nothing is said.
+    pub expires_at_us: Option<i64>,
+    /// Who rotates it.
+    pub rotated_by: String,
+}
+
+/// A token as it is listed: nothing of its secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredToken {
+    /// Its row.
+    pub token_id: i64,
+    /// Its name.
+    pub name: String,
+    /// What it gives.
+    pub rights: TokenRights,
+    /// Until when the secret of before the last rotation is let in, where there is one.
+    pub former_until_us: Option<i64>,
+    /// Who created it.
+    pub created_by: String,
+    /// When.
+    pub created_at_us: i64,
+    /// Who revoked it, where somebody did.
+    pub revoked_by: Option<String>,
+    /// When.
+    pub revoked_at_us: Option<i64>,
+    /// When it was used last, about.
+    pub last_used_at_us: Option<i64>,
+}
+
+/// A token that is not revoked, with the hashes by which it is known.
+#[derive(Clone, Debug)]
+pub struct TokenInForce {
+    /// The token.
+    pub token: StoredToken,
+    /// SHA-256 of its secret.
+    pub sha256: [u8; 32],
+    /// That of its former secret, which is let in until `former_until_us`.
+    pub former_sha256: Option<[u8; 32]>,
+}
+
+/// Every token that is not revoked, and where the ledger stood.
+#[derive(Clone, Debug)]
+pub struct TokensInForce {
+    /// Differs once any token has changed since.
+    pub stamp: i64,
+    /// The tokens.
+    pub tokens: Vec<TokenInForce>,
+}
+
+/// Where the ledger stands with what running nodes keep in memory. Each is higher once anything of
+/// its kind has changed, and lower where the ledger went back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps {
+    /// Series.
+    pub series: i64,
+    /// Reference data.
+    pub reference: i64,
+    /// Tokens.
+    pub tokens: i64,
+}
+
+/// When a token was used.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenUse {
+    /// Its row.
+    pub token_id: i64,
+    /// When.
+    pub at_us: i64,
+}
+
+/// Why a change of tokens is refused for good. Nothing written.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TokenRefusal {
+    /// No token has the name.
+    #[error("no token of the ledger has the name {name}; `numerator token list` lists them")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// Another token has the name, or had it.
+    #[error(
+        "a token has the name {name}, or had it and is revoked; use another name, or give that \
+         one a new secret (`token rotate {name}`)"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// It is revoked, and stays so.
+    #[error("the token {name} is revoked and stays so; create one of another name")]
+    Revoked {
+        /// The name.
+        name: String,
+    },
+    /// There are as many as processes keep in memory.
+    #[error("{TOKENS_MAX} tokens are in force; revoke some that nobody uses")]
+    TooMany,
+}

@@ -1,0 +1,253 @@
+//! Tokens: created, rotated, revoked, listed, and read by every node into its memory. Each change
+//! holds the one row of `token_stamp` until it is committed, raises the stamp, and is an event that
+//! tells nothing of the secret.
+
+use serde_json::{Value, json};
+
+use super::records::insert_event;
+use super::{CALL, Conn, QueryBuilder, Row, commit, commit_alone, query, query_scalar};
+use crate::columns::{from_json, signed, to_json, unreadable, unsigned};
+use crate::{
+    Event, Ledger, LedgerError, NewToken, StoredToken, TOKEN_GRACE_MAX, TOKEN_USES_MAX, TOKENS_MAX,
+    TokenInForce, TokenRefusal, TokenRevocation, TokenRights, TokenRotation, TokenUse,
+    TokensInForce,
+};
+
+impl Ledger {
+    /// Creates a token.
+    ///
+    /// # Errors
+    /// `Token` where the name is, or was, another's, and where there is no room.
+    pub async fn create_token(&self, new: &NewToken) -> Result<StoredToken, LedgerError> {
+        self.call(CALL, async |store| {
+            let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
+            raise(&mut *tx, at_us).await?;
+            let in_force: i64 =
+                query_scalar("select count(*) from token where revoked_at_us is null")
+                    .fetch_one(&mut *tx)
+                    .await?;
+            if unsigned(in_force, "token")? >= TOKENS_MAX as u64 {
+                return Err(TokenRefusal::TooMany.into());
+            }
+            if find(&mut *tx, &new.name).await?.is_some() {
+                return Err(TokenRefusal::NameTaken { name: new.name.clone() }.into());
+            }
+            let TokenRights { roles, series, projects, count_max, expires_at_us } = &new.rights;
+            query(
+                "insert into token (name, sha256, roles, series, projects, count_max, \
+                 expires_at_us, created_by, created_at_us) \
+                 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            )
+            .bind(&new.name)
+            .bind(new.sha256.as_slice())
+            .bind(to_json(roles, "roles")?)
+            .bind(to_json(series, "series")?)
+            .bind(to_json(projects, "projects")?)
+            .bind(count_max.map(|most| signed(most, "count_max")).transpose()?)
+            .bind(*expires_at_us)
+            .bind(&new.created_by)
+            .bind(at_us)
+            .execute(&mut *tx)
+            .await?;
+            let detail = json!({
+                "name": new.name, "roles": roles, "series": series, "projects": projects,
+                "count_max": count_max, "expires_at_us": expires_at_us, "user": new.created_by,
+            });
+            note(&mut *tx, at_us, "token-created", detail).await?;
+            let created = existing(&mut *tx, &new.name).await?;
+            commit_alone(store, tx).await?;
+            Ok(created)
+        })
+        .await
+    }
+
+    /// Has a token let in no more. One that is revoked already stays as it is.
+    ///
+    /// # Errors
+    /// `Token` where there is none of the name.
+    pub async fn revoke_token(&self, asked: &TokenRevocation) -> Result<StoredToken, LedgerError> {
+        self.call(CALL, async |store| {
+            let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
+            raise(&mut *tx, at_us).await?;
+            let token = existing(&mut *tx, &asked.name).await?;
+            if token.revoked_at_us.is_some() {
+                return Ok(token);
+            }
+            query(
+                "update token set revoked_by = $2, revoked_at_us = $3, former_sha256 = null, \
+                 former_until_us = null where token_id = $1",
+            )
+            .bind(token.token_id)
+            .bind(&asked.revoked_by)
+            .bind(at_us)
+            .execute(&mut *tx)
+            .await?;
+            let detail =
+                json!({ "name": asked.name, "user": asked.revoked_by, "reason": asked.reason });
+            note(&mut *tx, at_us, "token-revoked", detail).await?;
+            let revoked = existing(&mut *tx, &asked.name).await?;
+            commit_alone(store, tx).await?;
+            Ok(revoked)
+        })
+        .await
+    }
+
+    /// Gives a token another secret.
+    ///
+    /// # Errors
+    /// `Token` where there is none of the name, and where it is revoked.
+    pub async fn rotate_token(&self, asked: &TokenRotation) -> Result<StoredToken, LedgerError> {
+        self.call(CALL, async |store| {
+            let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
+            raise(&mut *tx, at_us).await?;
+            let token = existing(&mut *tx, &asked.name).await?;
+            if token.revoked_at_us.is_some() {
+                return Err(TokenRefusal::Revoked { name: asked.name.clone() }.into());
+            }
+            let grace = asked.grace.min(TOKEN_GRACE_MAX).as_micros();
+            let grace_us = i64::try_from(grace).expect("a day of microseconds is an i64");
+            let former_until_us = (grace_us > 0).then(|| at_us.saturating_add(grace_us));
+            query(
+                "update token set former_sha256 = case when $3 then sha256 end, \
+                 former_until_us = $4, sha256 = $2, \
+                 expires_at_us = coalesce($5, expires_at_us) where token_id = $1",
+            )
+            .bind(token.token_id)
+            .bind(asked.sha256.as_slice())
+            .bind(former_until_us.is_some())
+            .bind(former_until_us)
+            .bind(asked.expires_at_us)
+            .execute(&mut *tx)
+            .await?;
+            let detail = json!({
+                "name": asked.name, "former_until_us": former_until_us,
+                "expires_at_us": asked.expires_at_us.or(token.rights.expires_at_us),
+                "user": asked.rotated_by,
+            });
+            note(&mut *tx, at_us, "token-rotated", detail).await?;
+            let rotated = existing(&mut *tx, &asked.name).await?;
+            commit_alone(store, tx).await?;
+            Ok(rotated)
+        })
+        .await
+    }
+
+    /// Tokens behind a name, in the order of their names, at most `limit`; those that are revoked
+    /// among them.
+    pub async fn tokens(&self, after: &str, limit: u32) -> Result<Vec<StoredToken>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut query = select();
+            query.push("where name > ").push_bind(after);
+            query.push(" order by name limit ").push_bind(i64::from(limit));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            rows.iter().map(token_of).collect()
+        })
+        .await
+    }
+
+    /// Every token that is not revoked.
+    pub async fn tokens_in_force(&self) -> Result<TokensInForce, LedgerError> {
+        self.call(CALL.uncounted(), async |store| {
+            // Before the tokens: what changes in between is read again.
+            let stamp = query_scalar("select stamp from token_stamp").fetch_one(&store.reader);
+            let stamp = stamp.await?;
+            let mut query = select();
+            query.push("where revoked_at_us is null");
+            let rows = query.build().fetch_all(&store.reader).await?;
+            let tokens = rows.iter().map(in_force).collect::<Result<_, _>>()?;
+            Ok(TokensInForce { stamp, tokens })
+        })
+        .await
+    }
+
+    /// Notes when tokens were used last, at most [`TOKEN_USES_MAX`] of them: the rest is left out.
+    pub async fn note_token_uses(&self, uses: &[TokenUse]) -> Result<(), LedgerError> {
+        let uses = &uses[..uses.len().min(TOKEN_USES_MAX)];
+        if uses.is_empty() {
+            return Ok(());
+        }
+        self.call(CALL.uncounted(), async |store| {
+            let mut query = QueryBuilder::new("with used (token_id, at_us) as (");
+            query.push_values(uses, |mut row, TokenUse { token_id, at_us }| {
+                row.push_bind(token_id).push_bind(at_us);
+            });
+            query.push(
+                ") update token set last_used_at_us = used.at_us from used \
+                 where used.token_id = token.token_id \
+                 and coalesce(token.last_used_at_us, 0) < used.at_us",
+            );
+            let mut tx = store.begin().await?;
+            query.build().once().execute(&mut *tx).await?;
+            commit(tx).await
+        })
+        .await
+    }
+}
+
+/// Raises the stamp, and keeps others from changing tokens until the transaction ends. By the time:
+/// a ledger that went back gets a stamp that nobody has seen.
+async fn raise(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError> {
+    query("update token_stamp set stamp = case when stamp < $1 then $1 else stamp + 1 end")
+        .bind(now_us)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+async fn note(conn: &mut Conn, at_us: i64, kind: &str, detail: Value) -> Result<(), LedgerError> {
+    let (kind, partition, epoch, node_id) = (kind.to_owned(), None, None, None);
+    insert_event(conn, &Event { at_us, kind, partition, epoch, node_id, detail }).await
+}
+
+fn select<'q>() -> QueryBuilder<'q> {
+    QueryBuilder::new(
+        "select token_id, name, sha256, former_sha256, former_until_us, roles, series, projects, \
+         count_max, expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, \
+         last_used_at_us from token ",
+    )
+}
+
+async fn find(conn: &mut Conn, name: &str) -> Result<Option<StoredToken>, LedgerError> {
+    let mut query = select();
+    query.push("where name = ").push_bind(name);
+    query.build().fetch_optional(conn).await?.as_ref().map(token_of).transpose()
+}
+
+async fn existing(conn: &mut Conn, name: &str) -> Result<StoredToken, LedgerError> {
+    let unknown = || TokenRefusal::Unknown { name: name.to_owned() };
+    Ok(find(conn, name).await?.ok_or_else(unknown)?)
+}
+
+fn token_of(row: &Row) -> Result<StoredToken, LedgerError> {
+    let count_max: Option<i64> = row.try_get("count_max")?;
+    let rights = TokenRights {
+        roles: from_json(row.try_get("roles")?, "token.roles")?,
+        series: from_json(row.try_get("series")?, "token.series")?,
+        projects: from_json(row.try_get("projects")?, "token.projects")?,
+        count_max: count_max.map(|most| unsigned(most, "token.count_max")).transpose()?,
+        expires_at_us: row.try_get("expires_at_us")?,
+    };
+    Ok(StoredToken {
+        token_id: row.try_get("token_id")?,
+        name: row.try_get("name")?,
+        rights,
+        former_until_us: row.try_get("former_until_us")?,
+        created_by: row.try_get("created_by")?,
+        created_at_us: row.try_get("created_at_us")?,
+        revoked_by: row.try_get("revoked_by")?,
+        revoked_at_us: row.try_get("revoked_at_us")?,
+        last_used_at_us: row.try_get("last_used_at_us")?,
+    })
+}
+
+fn in_force(row: &Row) -> Result<TokenInForce, LedgerError> {
+    let hash = |bytes: Vec<u8>| {
+        <[u8; 32]>::try_from(bytes).map_err(|_| unreadable("token.sha256", "no SHA-256"))
+    };
+    let former: Option<Vec<u8>> = row.try_get("former_sha256")?;
+    Ok(TokenInForce {
+        token: token_of(row)?,
+        sha256: hash(row.try_get("sha256")?)?,
+        former_sha256: former.map(hash).transpose()?,
+    })
+}
