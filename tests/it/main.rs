@@ -60,8 +60,8 @@ mod standby;
 mod statements;
 mod stopping;
 mod sweeps;
-#[cfg(feature = "otlp")]
 mod tokens;
+#[cfg(feature = "otlp")]
 mod traces;
 mod vanished;
 mod vectors;
