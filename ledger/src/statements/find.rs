@@ -20,10 +20,10 @@ const FIND_DEFAULT: u32 = 100;
 /// How long a look-up may look through rows where statements have no limit of their own.
 const FIND_TIME: Duration = Duration::from_secs(5);
 /// How far back a look-up by time alone reaches step by step, in microseconds: the newest rows are
-/// found without sorting the whole journal, or the second in which tens of thousands were issued.
+/// found without sorting the whole journal.
 const MINUTE_US: i64 = 60_000_000;
-const LOOK_BACK_US: [i64; 7] =
-    [60_000, 250_000, 1_000_000, MINUTE_US, 3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
+const LOOK_BACK_US: [i64; 5] =
+    [1_000_000, MINUTE_US, 3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
 
 impl Ledger {
     /// A page of the journal rows that match, in the order of the filter's `sort`, at most 1,000.

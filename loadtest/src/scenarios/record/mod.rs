@@ -41,8 +41,8 @@ const EXPORT_MAX_S: f64 = 30.0;
 /// Fewest rows that are compared with their seals in a second.
 const COMPARED_MIN: f64 = 1_000_000.0;
 
-/// Most rows of the journal that the database reads for each that is exported. A page is picked from
-/// rows of the time before the last one, and where there are no statistics from all of a short
+/// Most rows of the journal that the database reads for each that is exported. A page is picked
+/// from the rows of the time before the last one, where there are no statistics from all of a short
 /// journal; a plan that is wrong reads thousands.
 const READ_MAX: u64 = 200;
 
