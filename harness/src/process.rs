@@ -101,6 +101,14 @@ fn first_outgoing_port() -> u16 {
     first.filter(|first| *first > 2 * PORTS_FROM).unwrap_or(32_768)
 }
 
+/// libfaketime, which moves one process's clock: Debian has it in a folder of the machine's
+/// architecture, where it is installed.
+pub fn faketime() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten();
+    let library = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
+    library.into_iter().find(|library| library.exists())
+}
+
 /// Finds a program on the PATH or in `folders`, newest folder name first.
 pub fn find_program(name: &str, folders: &[PathBuf]) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();

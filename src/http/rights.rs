@@ -4,7 +4,7 @@
 use axum::http::Method;
 
 use super::problem::{Problem, Slug};
-use crate::access::{Act, Identity};
+use crate::access::{Act, Identity, Role};
 
 /// Every route that is not open, with what its methods do; those that take numbers first.
 const ROUTES: [(&str, &[(Method, Act)]); 27] = [
@@ -82,14 +82,14 @@ fn not_permitted(identity: &Identity, act: Act) -> Problem {
         );
         return Problem::new(Slug::NotPermitted, detail);
     }
-    let roles: Vec<&str> = identity.roles.iter().map(crate::access::Role::name).collect();
-    let may = crate::access::Role::ALL.into_iter().filter(|role| role.may(act).is_some());
+    let roles: Vec<&str> = identity.roles.iter().map(Role::name).collect();
+    let may = Role::ALL.into_iter().filter(|role| role.may(act).is_some());
     let detail = format!(
         "{} is {} and may not {}; that takes the role {}",
         identity.name,
         roles.join(" and "),
         act.name(),
-        may.map(crate::access::Role::name).collect::<Vec<_>>().join(" or ")
+        may.map(Role::name).collect::<Vec<_>>().join(" or ")
     );
     Problem::new(Slug::NotPermitted, detail)
 }

@@ -4,8 +4,7 @@
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::header::{CACHE_CONTROL, HeaderValue};
-use axum::http::{HeaderName, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -187,12 +186,10 @@ pub(crate) fn check_grace(grace: DurationText) -> Result<std::time::Duration, Pr
     Ok(grace.0)
 }
 
-/// An answer with a secret: nothing on its way keeps it.
-fn secret_answer(app: &App, secret: &Secret, token: StoredToken) -> impl IntoResponse + use<> {
+/// An answer with a secret. Like every answer it says that nothing on its way may keep it.
+fn secret_answer(app: &App, secret: &Secret, token: StoredToken) -> axum::Json<NewTokenAnswer> {
     let about = TokenAnswer::of(token, app.service.clock.now_us());
-    let no_store: [(HeaderName, HeaderValue); 1] =
-        [(CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-    (no_store, axum::Json(NewTokenAnswer { token: secret.show().to_owned(), about }))
+    axum::Json(NewTokenAnswer { token: secret.show().to_owned(), about })
 }
 
 /// Writes a change to the end, and has this process go by it before the caller is answered. The

@@ -6,23 +6,18 @@ use std::time::Duration;
 
 use harness::load::{Running, take};
 use harness::postgres::Postgres;
+use harness::process::faketime;
 use harness::redis::Redis;
 
 use crate::deployment::{Deployment, program, program_with};
 use crate::load::open;
 use crate::stage::Stage;
 
-/// libfaketime, which Debian has in a folder of the machine's architecture.
-fn faketime() -> PathBuf {
-    let folders = std::fs::read_dir("/usr/lib").expect("libraries").map(|entry| entry.unwrap());
-    let library = folders.map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"));
-    library.into_iter().find(|path| path.exists()).expect("install the Debian package faketime")
-}
-
 /// Variables of a program whose clock is off by what a file says.
 pub(crate) fn off_by(offset: &Path) -> [String; 4] {
+    let library = faketime().expect("install the Debian package faketime");
     [
-        format!("LD_PRELOAD={}", faketime().display()),
+        format!("LD_PRELOAD={}", library.display()),
         format!("FAKETIME_TIMESTAMP_FILE={}", offset.display()),
         "FAKETIME_NO_CACHE=1".to_owned(),
         // A real clock jumps on the wall only.

@@ -1,8 +1,9 @@
 //! All numbers of a record in an archive: how long that takes, what is left in the ledger, and what
 //! it takes to check and to look into the archive.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use harness::process::faketime;
 use numerator::clock::{Clock as _, SystemClock};
 
 use super::{Record, bytes};
@@ -48,13 +49,6 @@ pub(super) fn measure(record: &Record<'_>, section: &mut Section) {
     }
     let row = Row::new("find --archive, one number", found.seconds * 1e3, "ms");
     section.rows.push(row.note(found.memory()));
-}
-
-/// libfaketime, which Debian has in a folder of the machine's architecture.
-fn faketime() -> Option<PathBuf> {
-    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten();
-    let library = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
-    library.into_iter().find(|library| library.exists())
 }
 
 /// Moves all numbers to files.
