@@ -36,6 +36,60 @@ fn slot<'f, T>(found: &'f mut [T], row: &SqliteRow) -> Result<&'f mut T, LedgerE
     Ok(slot.expect("a place of those that were asked for"))
 }
 
+/// The newest rows under keys. By inner joins: what stands to the right of an outer one is a view
+/// of joins, which SQLite would make whole, with all of the journal, before it looks for a row.
+fn newest_rows(wanted: WantedKey, keys: usize) -> String {
+    let asked = asked_keys(keys);
+    let key = match wanted {
+        WantedKey::CallerKey => "n.idempotency_key = q.value and n.user_id = q.user_id",
+        // A document is numbered once, whoever asks.
+        WantedKey::Document => "n.document_id = q.value",
+    };
+    format!(
+        "{asked} select q.place, null as archived, {} from asked q \
+         cross join journal_row j on j.row_id = (select n.row_id from journal_row n \
+         where {key} and n.series_id = q.series_id and n.issued_at_us >= q.since_us \
+         order by n.issued_at_us desc, n.first_value desc limit 1) \
+         cross join counter c on c.counter_id = j.counter_id",
+        entry_columns!()
+    )
+}
+
+/// Files that have numbers of documents.
+fn archived_names(keys: usize) -> String {
+    let (asked, file) = (asked_keys(keys), archived_file!());
+    format!(
+        "{asked}, named as (select q.place, {file} as archived from asked q) \
+         select place, archived, null as counter_id from named where archived is not null"
+    )
+}
+
+/// The keys that are asked for, as both read them.
+fn asked_keys(keys: usize) -> String {
+    let asked = values(6, keys);
+    format!("with asked (place, series_id, user_id, value, since_us, document_hash) as ({asked})")
+}
+
+/// Puts what a statement finds under keys into slots that are empty.
+async fn ask(
+    conn: &mut SqliteConnection,
+    found: &mut [Option<Row>],
+    keys: &[Earlier<'_>],
+    statement: String,
+) -> Result<(), LedgerError> {
+    let mut query = sqlx::query(AssertSqlSafe(statement));
+    for (place, key) in (0_i64..).zip(keys) {
+        let Earlier { series_id, user_id, value, since_us, document_hash } = *key;
+        query = query.bind(place).bind(series_id).bind(user_id).bind(value);
+        query = query.bind(since_us).bind(document_hash);
+    }
+    for row in query.fetch_all(conn).await? {
+        let slot = slot(found, &row)?;
+        slot.get_or_insert(Row::Sqlite(row));
+    }
+    Ok(())
+}
+
 #[async_trait]
 impl Bulk for SqliteConnection {
     async fn neighbours(
@@ -80,36 +134,13 @@ impl Bulk for SqliteConnection {
         wanted: WantedKey,
         keys: &[Earlier<'_>],
     ) -> Result<Vec<Option<Row>>, LedgerError> {
-        let (key, archived) = match wanted {
-            WantedKey::CallerKey => {
-                ("n.idempotency_key = q.value and n.user_id = q.user_id", "null")
-            }
-            // A document is numbered once, whoever asks.
-            WantedKey::Document => ("n.document_id = q.value", archived_file!()),
-        };
         let mut found: Vec<Option<Row>> = (0..keys.len()).map(|_| None).collect();
+        let of_documents = matches!(wanted, WantedKey::Document);
         for (found, part) in found.chunks_mut(ROWS_MAX).zip(keys.chunks(ROWS_MAX)) {
-            let asked = values(6, part.len());
-            let statement = format!(
-                "with asked (place, series_id, user_id, value, since_us, document_hash) \
-                 as ({asked}) \
-                 select q.place, {archived} as archived, {} from asked q \
-                 left join journal_row j on j.row_id = (select n.row_id from journal_row n \
-                 where {key} and n.series_id = q.series_id and n.issued_at_us >= q.since_us \
-                 order by n.issued_at_us desc, n.first_value desc limit 1) \
-                 left join counter c on c.counter_id = j.counter_id \
-                 where j.counter_id is not null or archived is not null",
-                entry_columns!()
-            );
-            let mut query = sqlx::query(AssertSqlSafe(statement));
-            for (place, key) in (0_i64..).zip(part) {
-                let Earlier { series_id, user_id, value, since_us, document_hash } = *key;
-                query = query.bind(place).bind(series_id).bind(user_id).bind(value);
-                query = query.bind(since_us).bind(document_hash);
-            }
-            for row in query.fetch_all(&mut *self).await? {
-                let slot = slot(found, &row)?;
-                *slot = Some(Row::Sqlite(row));
+            ask(self, found, part, newest_rows(wanted, part.len())).await?;
+            let may_be_archived = part.iter().any(|key| key.document_hash.is_some());
+            if of_documents && may_be_archived && found.iter().any(Option::is_none) {
+                ask(self, found, part, archived_names(part.len())).await?;
             }
         }
         Ok(found)
@@ -271,5 +302,39 @@ impl Bulk for SqliteConnection {
 
     fn own_ids(&self) -> &'static str {
         ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Connection as _;
+
+    use super::super::open::MIGRATIONS;
+    use super::*;
+
+    /// A take asks for its document and its key: were the journal read for it, each number would
+    /// cost more than the one before.
+    #[tokio::test]
+    async fn no_question_for_a_key_reads_the_journal() {
+        let mut conn = SqliteConnection::connect(":memory:").await.expect("a database");
+        MIGRATIONS.run(&mut conn).await.expect("a ledger");
+        for statement in [
+            newest_rows(WantedKey::CallerKey, 2),
+            newest_rows(WantedKey::Document, 2),
+            archived_names(2),
+        ] {
+            let explained = AssertSqlSafe(format!("explain query plan {statement}"));
+            let plan = sqlx::query(explained).fetch_all(&mut conn).await.expect("a plan");
+            let steps: Vec<String> = plan.iter().map(|step| step.get("detail")).collect();
+            let is_read = |step: &&String| {
+                let of_asked = ["SCAN q", "SCAN named", "SCAN asked"];
+                step.starts_with("MATERIALIZE")
+                    || (step.starts_with("SCAN ")
+                        && !step.ends_with("CONSTANT ROW")
+                        && !step.ends_with("CONSTANT ROWS")
+                        && !of_asked.contains(&step.as_str()))
+            };
+            assert_eq!(steps.iter().find(is_read), None, "{steps:#?}\n{statement}");
+        }
     }
 }

@@ -24,7 +24,7 @@ use crate::statements::agree;
 use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings, Migrate};
 
-static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
+pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
 
 /// How much longer a caller waits for the one writing connection than that one for other processes,
 /// so that the waits of callers behind it do not end first.
