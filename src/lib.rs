@@ -7,7 +7,8 @@
 //!   time, the identity of a process, the form of its loops and waits, and what it counts.
 //! - [`counter`] is Redis, [`ledger`] is SQL: crates that do not know each other.
 //! - [`journal`] writes numbers down behind the answers, [`revision`] gives issued ones another
-//!   label, [`language`] is what users and auditors are spoken to in.
+//!   label, [`language`] is what users and auditors are spoken to in, [`limits`] count how often
+//!   somebody asks.
 //! - [`process`] is this process as a node: its identity, stores, bounds, and what it knows.
 //! - [`reconciler`] puts things right after a fault.
 //! - [`allocator`] takes numbers.
@@ -31,6 +32,7 @@ pub mod http;
 pub mod import;
 pub mod journal;
 pub mod language;
+pub mod limits;
 pub mod process;
 pub mod reconciler;
 pub mod revision;

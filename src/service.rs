@@ -24,6 +24,7 @@ use crate::counter::{Keys, Redis};
 use crate::gauges::{CountersInUse, Gauges};
 use crate::journal::{self, JournalQueue};
 use crate::ledger::{self, Deployment, Entry, LedgerError, LedgerSettings, SharedLedger};
+use crate::limits::{self, Limits};
 use crate::metrics::Metrics;
 use crate::node::system_random;
 use crate::process::{
@@ -55,6 +56,8 @@ pub struct Service {
     pub ledger: SharedLedger,
     /// The tokens by which callers are let in; nothing where nobody has to name themselves.
     pub tokens: Option<Arc<Tokens>>,
+    /// How often callers may ask.
+    pub limits: Arc<Limits>,
     /// The clock.
     pub clock: SharedClock,
     /// What is counted.
@@ -207,17 +210,23 @@ impl Service {
             }
         }
         let allocator = Allocator::start(own(), catalog);
+        let limits = Arc::new(Limits::new(settings.limits, Arc::clone(&clock)));
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
             loops.onlookers.push(watch_changes(&ledger, &allocator, tokens.as_ref(), bounds));
             loops.onlookers.extend(tokens.clone().map(Tokens::keep_uses));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
+            if let Some(redis) = redis {
+                let (keys, partitions) = (context.keys.clone(), context.deployment.partitions);
+                loops.onlookers.push(limits::share(Arc::clone(&limits), redis, keys, partitions));
+            }
         }
         Ok(Arc::new(Service {
             allocator,
             ledger,
             tokens,
+            limits,
             clock,
             metrics,
             context,

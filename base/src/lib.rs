@@ -1,7 +1,9 @@
 //! What every part of `numerator` stands on: the [`clock`], the identity of a process ([`node`]),
-//! which [`hosts`] are this machine, the form of its loops and waits ([`task`], [`backoff`]), and
-//! what it counts ([`metrics`]). It knows no other part, and nothing of numbers.
+//! which [`hosts`] are this machine, who did something ([`actor`]), the form
+//! of its loops and waits ([`task`], [`backoff`]), and what it counts ([`metrics`]). It knows no
+//! other part, and nothing of numbers.
 
+pub mod actor;
 pub mod backoff;
 pub mod clock;
 pub mod hosts;

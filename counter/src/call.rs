@@ -73,6 +73,7 @@ static SCAN: LazyLock<Script> = script!("scan", "server");
 static REVEAL: LazyLock<Script> = script!("reveal", "decimal", "unpacked");
 static SEAL: LazyLock<Script> = script!("seal", "integer", "server");
 static SWEEP: LazyLock<Script> = script!("sweep", "integer", "decimal", "server", "owned");
+static LIMIT: LazyLock<Script> = script!("limit", "integer", "decimal");
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +95,7 @@ pub(super) enum Verb {
     Reveal,
     Seal,
     Sweep,
+    Limit,
 }
 
 impl Verb {
@@ -115,6 +117,7 @@ impl Verb {
             Verb::Reveal => "revealed",
             Verb::Seal => "sealed",
             Verb::Sweep => "swept",
+            Verb::Limit => "shared",
         }
     }
 
@@ -132,6 +135,7 @@ impl Verb {
             Verb::Settle => "settle",
             Verb::Probe => "probe",
             Verb::Sweep => "sweep",
+            Verb::Limit => "limit",
             Verb::Survey | Verb::Peek | Verb::Inspect | Verb::Scan | Verb::Reveal | Verb::Seal => {
                 "other"
             }
@@ -158,6 +162,7 @@ impl Verb {
             Verb::Reveal => &REVEAL,
             Verb::Seal => &SEAL,
             Verb::Sweep => &SWEEP,
+            Verb::Limit => &LIMIT,
         }
     }
 }

@@ -74,6 +74,12 @@ impl Keys {
         format!("{}:{{{partition}}}:records:{bucket}", self.prefix)
     }
 
+    /// String: the schedule of a limit; expires by itself.
+    #[must_use]
+    pub fn limit(&self, partition: u32, name: &str) -> String {
+        format!("{}:{{{partition}}}:limit:{name}", self.prefix)
+    }
+
     /// String: what a probe writes; expires by itself.
     #[must_use]
     pub fn probe(&self, partition: u32) -> String {

@@ -9,6 +9,7 @@ mod error;
 mod flight;
 mod hazards;
 mod keys;
+mod limits;
 mod link;
 mod masters;
 mod orders;
@@ -29,6 +30,7 @@ pub use flight::{
 };
 pub use hazards::{Checkup, Hazard};
 pub use keys::Keys;
+pub use limits::LIMITS_MAX;
 pub use record::PayloadMark;
 pub use redis::{Probe, Redis, RedisSettings};
 pub use rescue::{HeldKey, Remembered, Revealed, SCAN_KEYS, Scanned, Sealed};

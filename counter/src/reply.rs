@@ -90,6 +90,16 @@ pub(super) fn completion<T>(
     Ok(completion)
 }
 
+/// The parts of an answer that can only begin with the verb's own word.
+pub(super) fn expect(call: &Call, value: Value) -> Result<Parts, CounterError> {
+    let (word, parts) = answer(call, value)?;
+    if word == call.verb.word() {
+        Ok(parts)
+    } else {
+        Err(garbled(&format!("unexpected word {word:?}")))
+    }
+}
+
 /// Reads what became of one request of a flight.
 pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
     // Most requests take: what they took is all that is said of them.

@@ -8,7 +8,7 @@ use numbering::TakenRange;
 use numerator_base::node::NodeId;
 
 use super::call::{Call, Verb};
-use super::reply::{Parts, answer, garbled, parse_taken};
+use super::reply::{Parts, answer, expect, garbled, parse_taken};
 use super::{CounterError, Keys, Redis};
 
 /// Keys that one step of a scan looks at, about, where all of them are read: a bucket has up to a
@@ -185,16 +185,6 @@ impl Redis {
     }
 }
 
-/// The parts of an answer that can only begin with the verb's own word.
-fn expect(call: &Call, value: Value) -> Result<Parts, CounterError> {
-    let (word, parts) = answer(call, value)?;
-    if word == call.verb.word() {
-        Ok(parts)
-    } else {
-        Err(garbled(&format!("unexpected word {word:?}")))
-    }
-}
-
 /// What a key is; `None` for the owner record, probes and what is not ours.
 fn held_key(keys: &Keys, partition: u32, key: &str) -> Option<HeldKey> {
     let rest = key.strip_prefix(&keys.of_partition(partition))?;
@@ -249,6 +239,7 @@ mod tests {
         for other in [
             keys.owner(7),
             keys.probe(7),
+            keys.limit(7, "00"),
             keys.records(7),
             keys.counter(8, "3:SEQ:x"),
             "c:x".into(),

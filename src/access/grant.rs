@@ -7,10 +7,12 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::{IDENTITY_NAME_CHARS_MAX, Identity, Reach, Role, Roles, is_identity_name};
+use super::{IDENTITY_NAME_CHARS_MAX, Identity, Pace, Reach, Role, Roles, is_identity_name};
 
 /// Series, and projects, to which one token is narrowed.
 const REACH_MAX: usize = 1_000;
+/// The highest limit of a token, in requests a minute.
+const REQUESTS_MOST: u64 = 60_000_000;
 /// Longest code of a series or project.
 const CODE_CHARS_MAX: usize = 255;
 
@@ -29,6 +31,10 @@ pub struct WrittenGrant<'a> {
     pub expires: Option<&'a str>,
     /// Most numbers of one call.
     pub count_max: Option<u64>,
+    /// Most requests of a minute.
+    pub requests_per_minute: Option<u64>,
+    /// Whether it may ask on behalf of people.
+    pub speaks_for_people: bool,
 }
 
 /// What a token gives.
@@ -65,7 +71,7 @@ impl WrittenGrant<'_> {
     /// # Errors
     /// The first field that says nothing of use.
     pub fn read(self, count_most: u64) -> Result<Grant, GrantMistake> {
-        let WrittenGrant { name, roles, series, projects, expires, count_max } = self;
+        let WrittenGrant { name, roles, series, projects, expires, count_max, .. } = self;
         if !is_identity_name(name) {
             let wanted = format!("write 1 to {IDENTITY_NAME_CHARS_MAX} of A-Z a-z 0-9 . _ -");
             return mistake("name", format!("{name:?} is not a name; {wanted}"));
@@ -75,6 +81,14 @@ impl WrittenGrant<'_> {
             let reason = format!("{count_max} is out of bounds; write 1 to {count_most}");
             return mistake("count_max", reason);
         }
+        let pace = match self.requests_per_minute {
+            None => Pace::Free,
+            Some(quota) if (1..=REQUESTS_MOST).contains(&quota) => Pace::PerMinute(quota),
+            Some(quota) => {
+                let reason = format!("{quota} is out of bounds; write 1 to {REQUESTS_MOST}");
+                return mistake("requests_per_minute", reason);
+            }
+        };
         let roles = match roles {
             None => [Role::Caller].into_iter().collect(),
             Some(words) => read_roles(words)?,
@@ -95,7 +109,9 @@ impl WrittenGrant<'_> {
         }
         let expires_at_us = expires.map(end_of).transpose()?;
         let reach = Reach::of(series.to_vec(), projects.to_vec());
-        let identity = Arc::new(Identity { name: name.into(), roles, reach, count_max });
+        let (name, speaks_for_people) = (name.into(), self.speaks_for_people);
+        let identity = Identity { name, roles, reach, count_max, pace, speaks_for_people };
+        let identity = Arc::new(identity);
         Ok(Grant { identity, expires_at_us })
     }
 }
@@ -137,6 +153,8 @@ mod tests {
         projects: &[],
         expires: None,
         count_max: None,
+        requests_per_minute: None,
+        speaks_for_people: false,
     };
 
     #[test]
@@ -163,6 +181,7 @@ mod tests {
             (WrittenGrant { expires: Some("2027-1-1"), ..NOTHING }, "expires", "2027-12-31"),
             (WrittenGrant { count_max: Some(10), ..NOTHING }, "count_max", "1 to 9"),
             (WrittenGrant { count_max: Some(0), ..NOTHING }, "count_max", "1 to 9"),
+            (WrittenGrant { requests_per_minute: Some(0), ..NOTHING }, "requests_per_minute", "1"),
         ] {
             let mistake = written.read(9).expect_err(field);
             assert_eq!(mistake.field, field);

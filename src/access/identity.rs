@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Act, Reach, Role, Roles, Whose};
+use numerator_base::actor::identity_of;
+
+use super::{Act, Pace, Reach, Role, Roles, Whose};
 
 /// Who asks where nobody has to say who they are.
 pub const LOCAL_USER: &str = "local";
@@ -21,6 +23,10 @@ pub struct Identity {
     pub reach: Reach,
     /// Most numbers that one call may ask for.
     pub count_max: u64,
+    /// How often it may ask.
+    pub pace: Pace,
+    /// Whether it may ask on behalf of people.
+    pub speaks_for_people: bool,
 }
 
 impl Identity {
@@ -29,7 +35,8 @@ impl Identity {
     #[must_use]
     pub fn local(name: &str, count_max: u64) -> Self {
         let (roles, reach) = (Roles::all(), Reach::EVERYTHING);
-        Identity { name: name.into(), roles, reach, count_max }
+        let (pace, speaks_for_people) = (Pace::Free, true);
+        Identity { name: name.into(), roles, reach, count_max, pace, speaks_for_people }
     }
 
     /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens: one
@@ -39,9 +46,11 @@ impl Identity {
         self.roles.may(act).filter(|_| act != Act::ManageTokens || self.reach.is_everything())
     }
 
-    /// Whether it may see a number of that series and project which was issued to that user.
+    /// Whether it may see a number of that series and project which was issued to that actor.
     #[must_use]
-    pub fn sees_number(&self, user: &str, series: &str, project: Option<&str>) -> bool {
+    pub fn sees_number(&self, actor: &str, series: &str, project: Option<&str>) -> bool {
+        // For whomever it asked.
+        let user = identity_of(actor);
         match self.may(Act::ReadNumbers) {
             None => false,
             Some(Whose::Own) => user == &*self.name,
@@ -71,6 +80,8 @@ mod tests {
             roles: roles.iter().copied().collect(),
             reach: Reach::of(Vec::new(), projects.iter().map(|&p| p.to_owned()).collect()),
             count_max: 1,
+            pace: Pace::Free,
+            speaks_for_people: false,
         }
     }
 
@@ -87,6 +98,8 @@ mod tests {
         let caller = identity(&[Role::Caller], &[]);
         assert!(caller.sees_number("ci", "S", None));
         assert!(!caller.sees_number("other", "S", None));
+        assert!(caller.sees_number("ci/ann", "S", None));
+        assert!(!caller.sees_number("other/ci", "S", None));
         let admin = identity(&[Role::ProjectAdmin], &["C1"]);
         assert!(admin.sees_number("other", "S", Some("C1")));
         assert!(!admin.sees_number("other", "S", Some("C2")));

@@ -6,12 +6,14 @@
 
 mod grant;
 mod identity;
+mod pace;
 mod reach;
 mod role;
 mod secret;
 
 pub use grant::{Grant, GrantMistake, WrittenGrant, end_of};
 pub use identity::{IDENTITY_NAME_CHARS_MAX, Identity, LOCAL_USER, is_identity_name};
+pub use pace::Pace;
 pub use reach::Reach;
 pub use role::{Act, Role, Roles, Whose};
 pub use secret::{Secret, hash_of};

@@ -109,6 +109,12 @@ impl Act {
         Act::ManageTokens,
     ];
 
+    /// Whether it counts by how often somebody may ask (R7.2): what takes numbers, or tries to.
+    #[must_use]
+    pub const fn is_limited(self) -> bool {
+        matches!(self, Act::TakeNumbers | Act::Preview)
+    }
+
     /// What it is, for people.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -31,6 +31,9 @@ pub struct RegisterArgs {
     /// Only those that this user asked for
     #[arg(long = "user", value_name = "NAME")]
     pub user_id: Option<String>,
+    /// Only those that this service asked for, for itself or for whomever
+    #[arg(long, value_name = "NAME")]
+    pub service: Option<String>,
     /// Only of this series, active or not
     #[arg(long, value_name = "CODE")]
     pub series: Option<String>,
@@ -79,6 +82,7 @@ impl RegisterArgs {
             number_containing: self.number_containing,
             document_id: self.document_id,
             user_id: self.user_id,
+            service: self.service,
             series: self.series,
             type_code: self.type_code,
             project: self.project,

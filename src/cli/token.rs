@@ -52,6 +52,12 @@ pub struct CreateArgs {
     /// Most numbers that one call may ask for
     #[arg(long, value_name = "N")]
     pub count_max: Option<u64>,
+    /// Most requests of a minute that take or preview numbers
+    #[arg(long, value_name = "N")]
+    pub requests_per_minute: Option<u64>,
+    /// It may ask on behalf of people, whom it names in the header On-Behalf-Of
+    #[arg(long)]
+    pub speaks_for_people: bool,
     /// Keep it nowhere: stderr carries lines for the settings file. Asks no ledger
     #[arg(long)]
     pub for_settings: bool,
@@ -115,9 +121,16 @@ pub async fn run(
 impl CreateArgs {
     fn written(&self) -> WrittenGrant<'_> {
         let roles = (!self.roles.is_empty()).then_some(&*self.roles);
-        let CreateArgs { name, series, projects, count_max, .. } = self;
-        let (expires, count_max) = (self.expires.as_deref(), *count_max);
-        WrittenGrant { name, roles, series, projects, expires, count_max }
+        WrittenGrant {
+            name: &self.name,
+            roles,
+            series: &self.series,
+            projects: &self.projects,
+            expires: self.expires.as_deref(),
+            count_max: self.count_max,
+            requests_per_minute: self.requests_per_minute,
+            speaks_for_people: self.speaks_for_people,
+        }
     }
 
     /// Prints a token that is kept nowhere, and what the settings say of it.
@@ -137,7 +150,7 @@ impl CreateArgs {
 
     /// Its section of a settings file.
     fn lines(&self, sha256: &str) -> String {
-        let WrittenGrant { name, roles, series, projects, expires, count_max } = self.written();
+        let WrittenGrant { name, roles, series, projects, expires, .. } = self.written();
         let mut lines = format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = \"{sha256}\"\n");
         let caller = [Role::Caller.name().to_owned()];
         let lists =
@@ -145,10 +158,16 @@ impl CreateArgs {
         for (field, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
             lines += &format!("{field} = {}\n", serde_json::json!(list));
         }
+        if let Some(quota) = self.requests_per_minute {
+            lines += &format!("requests_per_minute = {quota}\n");
+        }
+        if self.speaks_for_people {
+            lines += "speaks_for_people = true\n";
+        }
         if let Some(day) = expires {
             lines += &format!("expires = \"{day}\"\n");
         }
-        if let Some(most) = count_max {
+        if let Some(most) = self.count_max {
             lines += &format!("count_max = {most}\n");
         }
         lines
@@ -280,6 +299,8 @@ mod tests {
             projects: vec!["โครงการ".into()],
             expires: Some("2999-12-31".into()),
             count_max: Some(7),
+            requests_per_minute: Some(600),
+            speaks_for_people: true,
             for_settings: true,
             json: false,
         };

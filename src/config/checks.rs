@@ -17,6 +17,7 @@ use crate::counter::{Flight, RedisSettings, unencrypted};
 use crate::gauges::GaugeSettings;
 use crate::journal::JournalSettings;
 use crate::ledger::{LedgerSettings, Migrate, SNOWFLAKE_LEASE_MAX};
+use crate::limits::LimitSettings;
 use crate::process::{DatabaseRetries, ProcessSettings, SnowflakeSettings, SweepSettings};
 
 /// For windows that are written in days.
@@ -55,12 +56,24 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         partitions: within("partitions", layer.partitions, 1..=1_024)?,
         asks_for_tokens,
         auth_tokens,
+        limits: LimitSettings {
+            user_per_minute: limit("limits.user_per_minute", layer.limits.user_per_minute)?,
+            address_per_minute: limit(
+                "limits.address_per_minute",
+                layer.limits.address_per_minute,
+            )?,
+        },
         series_load: series_load(&layer.series.load)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,
         allocator: issuing(layer)?,
         gauges: gauges(&layer.metrics)?,
     })
+}
+
+/// A limit in requests a minute; 0: none.
+fn limit(setting: &'static str, per_minute: u64) -> Checked<u64> {
+    within(setting, per_minute, 0..=1_000_000)
 }
 
 /// Where the first series come from.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::ForwardedHeader;
 use super::tokens::AuthMode;
 use super::{DurationText, LogFormat};
 use crate::gauges::GaugeSettings;
@@ -28,6 +29,7 @@ pub(super) struct Layer {
     /// Over how many partitions series are spread; fixed when a ledger is set up (F8).
     pub(super) partitions: u32,
     pub(super) auth: Auth,
+    pub(super) limits: Limits,
     pub(super) node: Node,
     pub(super) series: Series,
     pub(super) idempotency: Idempotency,
@@ -55,6 +57,7 @@ impl Default for Layer {
             redis: Redis::default(),
             partitions: 8,
             auth: Auth::default(),
+            limits: Limits::default(),
             node: Node::default(),
             series: Series::default(),
             idempotency: Idempotency::default(),
@@ -136,6 +139,10 @@ section! {
         health_listen: Option<SocketAddr> = None,
         /// Names under which the service may be asked, beside those of loopback.
         hosts: Vec<String> = Vec::new(),
+        /// Proxies whose word on the address of a client is taken.
+        trusted_proxies: Vec<String> = Vec::new(),
+        /// The header in which they say it.
+        forwarded_header: ForwardedHeader = ForwardedHeader::XForwardedFor,
         /// The certificate to show at `listen`; without one, requests come in plain HTTP.
         tls_certificate: Option<PathBuf> = None,
         /// Its private key.
@@ -262,6 +269,22 @@ pub(super) struct WrittenToken {
     /// Most numbers that one call may ask for.
     #[serde(default)]
     pub(super) count_max: Option<u64>,
+    /// Most requests of a minute.
+    #[serde(default)]
+    pub(super) requests_per_minute: Option<u64>,
+    /// Whether it may ask on behalf of people.
+    #[serde(default)]
+    pub(super) speaks_for_people: bool,
+}
+
+section! {
+    /// `limits.*`
+    Limits {
+        /// Requests of one person a minute; 0: any number.
+        user_per_minute: u64 = 10,
+        /// Requests of people from one address a minute; 0: any number.
+        address_per_minute: u64 = 50,
+    }
 }
 
 section! {

@@ -1,5 +1,9 @@
 //! Bounds of the HTTP server, the names under which it may be asked, and its certificate.
 
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::{HttpSettings, TlsSettings, layer};
 
@@ -7,6 +11,8 @@ const KIB: usize = 1_024;
 const MIB: usize = 1_024 * KIB;
 /// Each request may be compared with every name.
 const HOSTS_MAX: usize = 100;
+/// Each request may be compared with every network.
+const PROXIES_MAX: usize = 100;
 /// As long as a name of the DNS may be.
 const HOST_CHARS_MAX: usize = 253;
 
@@ -15,6 +21,8 @@ pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
     let body_max_bytes = within("http.body_max_bytes", http.body_max_bytes, KIB..=64 * MIB)?;
     Ok(HttpSettings {
         hosts: hosts(&http.hosts)?,
+        trusted_proxies: trusted_proxies(&http.trusted_proxies)?,
+        forwarded_header: http.forwarded_header,
         tls: tls(http)?,
         body_max_bytes,
         batch_body_max_bytes: within(
@@ -41,6 +49,31 @@ pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
         write_timeout: wait("http.write_timeout", http.write_timeout, millis(100)..=secs(300))?,
         slow_after: wait("http.slow_after", http.slow_after, millis(1)..=secs(3_600))?,
     })
+}
+
+/// The networks of proxies, or their single addresses.
+fn trusted_proxies(written: &[String]) -> Checked<Vec<IpNet>> {
+    if written.len() > PROXIES_MAX {
+        return wrong("http.trusted_proxies", format!("lists more than {PROXIES_MAX} networks"));
+    }
+    let network = |text: &String| {
+        let single = text.parse().map(|address: IpAddr| IpNet::from(address));
+        match single.or_else(|_| text.parse()) {
+            Ok(network) if network.prefix_len() > 0 => Ok(network.trunc()),
+            Ok(_) => wrong(
+                "http.trusted_proxies",
+                format!("{text:?} is every address: anybody could claim any; list the proxies"),
+            ),
+            Err(_) => wrong(
+                "http.trusted_proxies",
+                format!(
+                    "{text:?} is no address and no network; write \"192.0.2.7\" or \
+                         \"10.0.0.0/8\""
+                ),
+            ),
+        }
+    };
+    written.iter().map(network).collect()
 }
 
 /// The certificate and its key: both, or none.

@@ -22,12 +22,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::access::Grant;
 use crate::counter::RedisSettings;
 use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
+use crate::limits::LimitSettings;
 use crate::process::ProcessSettings;
 
 /// The settings of a process. Holds passwords (in URLs), which `Debug` leaves out.
@@ -60,6 +62,8 @@ pub struct Settings {
     pub asks_for_tokens: bool,
     /// `auth.tokens`.
     pub auth_tokens: Vec<Token>,
+    /// `limits.*`: how often people may ask.
+    pub limits: LimitSettings,
     /// `series.load`: what a ledger without series gets.
     pub series_load: Vec<SeriesSource>,
     /// `log.*`.
@@ -98,11 +102,26 @@ impl Settings {
     }
 }
 
+/// Where a proxy says for whom it asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
 /// Bounds of the HTTP server (`http.time_limit` is in [`ProcessSettings`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     /// `http.hosts`: names under which the service may be asked, beside those of loopback.
     pub hosts: Vec<String>,
+    /// `http.trusted_proxies`: networks of proxies whose word on the address of a client is taken.
+    pub trusted_proxies: Vec<IpNet>,
+    /// `http.forwarded_header`: where they say it.
+    pub forwarded_header: ForwardedHeader,
     /// `http.tls_*`; absent: requests come in plain HTTP.
     pub tls: Option<TlsSettings>,
     /// `http.body_max_bytes`: largest request body.

@@ -66,9 +66,17 @@ pub(super) fn asks_for_tokens(layer: &layer::Layer, tokens: &[Token]) -> Checked
 }
 
 fn token(written: &layer::WrittenToken) -> Checked<Token> {
-    let layer::WrittenToken { name, sha256, roles, series, projects, expires, count_max } = written;
-    let (roles, expires, count_max) = (roles.as_deref(), expires.as_deref(), *count_max);
-    let granted = WrittenGrant { name, roles, series, projects, expires, count_max };
+    let layer::WrittenToken { name, sha256, .. } = written;
+    let granted = WrittenGrant {
+        name,
+        roles: written.roles.as_deref(),
+        series: &written.series,
+        projects: &written.projects,
+        expires: written.expires.as_deref(),
+        count_max: written.count_max,
+        requests_per_minute: written.requests_per_minute,
+        speaks_for_people: written.speaks_for_people,
+    };
     let granted = match granted.read(COUNT_MAX) {
         Ok(granted) => granted,
         Err(mistake) if mistake.field == "name" => return wrong("auth.tokens", mistake.reason),

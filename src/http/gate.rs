@@ -19,15 +19,19 @@ use axum::response::{IntoResponse, Response};
 use tracing::Instrument;
 use uuid::Uuid;
 
+use super::asker::Asker;
+use super::forwarded::Proxies;
 use super::hosts::Hosts;
 use super::language::{Language, spoken};
+use super::limited::{limited_headers, must_be_within};
 use super::problem::{Problem, Slug};
 use super::refusals::Refusals;
 use super::rights;
-use crate::access::{Identity, LOCAL_USER};
+use crate::access::{Act, Identity, LOCAL_USER};
 use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
 use crate::ledger::IssuePath;
+use crate::limits::Limits;
 use crate::metrics::{Counter, Family, Metrics};
 use crate::service::{NotAdmitted, Tokens};
 
@@ -67,9 +71,10 @@ impl Peer {
 pub(super) struct Caller {
     /// What it may do.
     pub(super) identity: Arc<Identity>,
-    /// Name of the identity.
+    /// Name of the identity, or of the person for whom it asks, through it.
     pub(super) user_id: Arc<str>,
-    /// The other end of the connection. Headers that claim another address are not believed.
+    /// The person's address, where the identity says so; else the other end of the connection, or
+    /// what a trusted proxy says. Headers of anybody else that claim an address are not believed.
     pub(super) ip_address: Option<Arc<str>>,
     /// Name of this call in answers and log lines.
     pub(super) request_id: Arc<str>,
@@ -108,6 +113,10 @@ pub(super) struct Admission {
     pub(super) tokens: Option<Arc<Tokens>>,
     /// Under which names.
     pub(super) hosts: Hosts,
+    /// For whom proxies may ask.
+    pub(super) proxies: Proxies,
+    /// How often.
+    pub(super) limits: Arc<Limits>,
 }
 
 /// What is logged of calls.
@@ -120,8 +129,7 @@ pub(super) struct Told {
 
 /// Keeps the gate.
 pub(super) struct Gate {
-    hosts: Hosts,
-    tokens: Option<Arc<Tokens>>,
+    admission: Admission,
     /// [`LOCAL_USER`].
     local: Arc<Identity>,
     metrics: Metrics,
@@ -139,15 +147,14 @@ impl Gate {
         told: Told,
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
-        let Admission { tokens, hosts } = admission;
         let local = Arc::new(Identity::local(LOCAL_USER, COUNT_MAX));
-        Gate { hosts, tokens, local, metrics, problems, clock, told }
+        Gate { admission, local, metrics, problems, clock, told }
     }
 
     /// Whoever calls. A token is looked for by its hash, so that the time of a refusal tells
     /// nothing about any.
     fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
-        let Some(tokens) = &self.tokens else { return Ok(Arc::clone(&self.local)) };
+        let Some(tokens) = &self.admission.tokens else { return Ok(Arc::clone(&self.local)) };
         let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
         let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let (scheme, token) = header
@@ -206,7 +213,8 @@ pub(super) fn span(request_id: &str) -> tracing::Span {
 /// The call itself, inside its span.
 async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc<str>) -> Response {
     let language = spoken(request.headers());
-    let ip = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.0));
+    let peer = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.0));
+    let ip = peer.map(|peer| gate.admission.proxies.client(peer, request.headers()));
     let mut call = Call {
         gate: Arc::clone(&gate),
         method: request.method().clone(),
@@ -217,7 +225,8 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         outcome: None,
         began: Instant::now(),
     };
-    let admitted = gate.hosts.admit(&request).and_then(|()| {
+    let mut limited = HeaderMap::new();
+    let admitted = gate.admission.hosts.admit(&request).and_then(|()| {
         let is_open = OPEN.contains(&call.route());
         let identity = match is_open {
             true => Arc::clone(&gate.local),
@@ -225,18 +234,28 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         };
         // Known from here on, to the log, too: what it may do is another question.
         call.user_id = Some(Arc::clone(&identity.name));
+        let mut asker = Asker { user_id: Arc::clone(&identity.name), address: ip.clone() };
         if let Some(route) = call.route.as_ref().filter(|_| !is_open) {
-            rights::check(&identity, &call.method, route.as_str())?;
+            let act = rights::check(&identity, &call.method, route.as_str())?;
+            let person = asker.name_person(&identity, request.headers())?;
+            call.user_id = Some(Arc::clone(&asker.user_id));
+            call.ip_address.clone_from(&asker.address);
+            if act.is_some_and(Act::is_limited) {
+                let counted = asker.counted(&identity, person.as_deref());
+                let judged = gate.admission.limits.judge(&counted);
+                limited = limited_headers(&judged);
+                must_be_within(&judged)?;
+            }
         }
-        Ok(identity)
+        Ok((identity, asker))
     });
     let mut response = match admitted {
-        Ok(identity) => {
+        Ok((identity, Asker { user_id, address })) => {
             let request_id = request_id.clone();
             request.extensions_mut().insert(Caller {
-                user_id: Arc::clone(&identity.name),
+                user_id,
                 identity,
-                ip_address: ip,
+                ip_address: address,
                 request_id,
                 language,
                 served_by: call.served_by.clone(),
@@ -257,6 +276,7 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
     if let Ok(id) = HeaderValue::from_str(&request_id) {
         headers.insert(REQUEST_ID, id);
     }
+    headers.extend(limited);
     guard(headers);
     call.outcome = Some((response.status().as_u16(), problem.map(|problem| problem.slug())));
     response

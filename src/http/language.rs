@@ -131,6 +131,12 @@ fn of_one_slug(slug: Slug) -> Sentence {
             "您沒有執行此操作的權限，請聯絡系統管理員",
             "You may not do this. Please contact the administrator.",
         ],
+        Slug::TooManyRequests => [
+            "ส่งคำขอถี่เกินไป กรุณารอสักครู่แล้วลองใหม่",
+            "请求过于频繁，请稍后重试",
+            "請求過於頻繁，請稍後再試",
+            "You ask too often. Please wait a moment and try again.",
+        ],
         Slug::ConfigNotFound => [
             "ไม่พบการตั้งค่าเลขที่เอกสารนี้",
             "未找到该单据编号设置",

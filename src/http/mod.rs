@@ -5,6 +5,7 @@
 //! refusals are known to `problem` alone.
 
 mod answer;
+mod asker;
 mod batches;
 mod body;
 mod config_changes;
@@ -15,11 +16,13 @@ mod document;
 mod documents;
 mod effort;
 mod events;
+mod forwarded;
 mod gate;
 mod generate;
 mod health;
 mod hosts;
 mod language;
+mod limited;
 mod lookups;
 mod metrics_page;
 mod numbers;
@@ -87,6 +90,7 @@ use crate::metrics::Metrics;
 use crate::service::Service;
 use body::BodyBounds;
 use effort::Effort;
+use forwarded::Proxies;
 use gate::{Admission, Caller, Gate, Told};
 use hosts::Hosts;
 use metrics_page::MetricsPage;
@@ -167,7 +171,13 @@ pub fn health_router(
 
 fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
     let hosts = if is_checked { Hosts::Named(settings.http.hosts.clone()) } else { Hosts::Any };
-    let admission = Admission { tokens: service.tokens.clone(), hosts };
+    let http = &settings.http;
+    let admission = Admission {
+        tokens: service.tokens.clone(),
+        hosts,
+        proxies: Proxies::new(http.trusted_proxies.clone(), http.forwarded_header),
+        limits: Arc::clone(&service.limits),
+    };
     let told = Told {
         slow_after: settings.http.slow_after,
         refusals: Refusals::new(settings.log.refused_per_second_max),

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use numbering::read_moment;
+use numerator_base::actor::{person_of, service_of};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -109,8 +110,10 @@ pub(crate) struct NumberRow<'a> {
     pub(crate) template_used: &'a str,
     /// Civil date of the document.
     pub(crate) document_date: &'a str,
-    /// Who asked.
+    /// Who asked: the person, or the identity that asked for itself.
     pub(crate) user_id: &'a str,
+    /// The service through which the person asked.
+    pub(crate) service: Option<&'a str>,
     /// From where.
     pub(crate) ip_address: Option<&'a str>,
     /// When the request was accepted.
@@ -153,7 +156,8 @@ impl<'a> NumberRow<'a> {
             serials: entry.taken.iter().map(|taken| ValuesAnswer::of(taken.range)).collect(),
             template_used: &row.template,
             document_date: &record.document_date,
-            user_id: &record.user_id,
+            user_id: person_of(&record.user_id),
+            service: service_of(&record.user_id),
             ip_address: record.ip_address.as_deref(),
             timestamp: instant(record.issued_at_us),
             journaled_at: instant(row.journaled_at_us),

@@ -100,7 +100,7 @@ impl Problem {
     }
 
     /// The same problem, worth a retry after so long.
-    fn retry_in(self, ms: u64) -> Self {
+    pub(super) fn retry_in(self, ms: u64) -> Self {
         Problem { retry_after_ms: Some(ms), ..self }
     }
 

@@ -38,8 +38,10 @@ pub(crate) struct NumberQuery {
     pub(crate) number_containing: Option<String>,
     /// The document.
     pub(crate) document_id: Option<String>,
-    /// Who asked.
+    /// Who asked: the person, or the identity that asked for itself.
     pub(crate) user_id: Option<String>,
+    /// The identity that asked, for itself or for whomever.
+    pub(crate) service: Option<String>,
     /// Code of the series, active or not.
     pub(crate) series: Option<String>,
     /// Document type.
@@ -104,6 +106,7 @@ impl NumberQuery {
             number_part: normalised(self.number_containing),
             document_id: normalised(self.document_id),
             user_id: self.user_id,
+            service: self.service,
             series_id: None,
             type_code: normalised(self.type_code),
             project: normalised(self.project),
@@ -129,6 +132,7 @@ impl NumberQuery {
             ("number_containing", &self.number_containing),
             ("document_id", &self.document_id),
             ("user_id", &self.user_id),
+            ("service", &self.service),
             ("series", &self.series),
             ("type", &self.type_code),
             ("project", &self.project),
@@ -170,12 +174,12 @@ impl Asked {
         }
         if looks_at_rows {
             let why = "is missing: no index leads to what is looked for; give the period to look \
-                       through, or number_prefix, document_id or user_id";
+                       through, or number_prefix, document_id, user_id or service";
             return Err(Problem::field("from", why));
         }
         if from_us.is_none() && until_us.is_none() {
             let why = "is missing: name at least one of number, number_prefix, document_id, \
-                       user_id, from, until";
+                       user_id, service, from, until";
             return Err(Problem::field("number", why));
         }
         Ok(())
@@ -226,7 +230,7 @@ pub(super) fn failed(error: LedgerError, filter: &JournalFilter) -> Problem {
         LedgerError::LockTimeout { .. } if filter.number.is_none() => Problem::field(
             "from",
             "the look-up took longer than a request may: look through a shorter period, or name \
-             number_prefix, document_id or user_id; `numerator find` and `export` have more time",
+             number_prefix, document_id, user_id or service; `numerator find` and `export` have more time",
         ),
         LedgerError::Refused(why) if filter.after.is_some() && why.starts_with("after: ") => {
             Problem::field(

@@ -59,16 +59,20 @@ const ROUTES: [(&str, &[(Method, Act)]); 27] = [
     ("/api/v1/serials/interface/check", &[(Method::POST, Act::TakeNumbers)]),
 ];
 
-/// Refuses what the identity may not do at that route. A method that the route does not have is
-/// refused behind the gate.
-pub(super) fn check(identity: &Identity, method: &Method, route: &str) -> Result<(), Problem> {
+/// What a request does; refused where the identity may not. A method that the route does not have
+/// is refused behind the gate.
+pub(super) fn check(
+    identity: &Identity,
+    method: &Method,
+    route: &str,
+) -> Result<Option<Act>, Problem> {
     let Some((_, methods)) = ROUTES.iter().find(|(known, _)| *known == route) else {
         return Err(Problem::internal_taking_nothing(&format_args!("no right names {route}")));
     };
     let method = if method == Method::HEAD { &Method::GET } else { method };
     match methods.iter().find(|(known, _)| known == method) {
         Some((_, act)) if identity.may(*act).is_none() => Err(not_permitted(identity, *act)),
-        _ => Ok(()),
+        found => Ok(found.map(|(_, act)| *act)),
     }
 }
 

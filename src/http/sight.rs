@@ -49,10 +49,11 @@ impl Caller {
     /// Who is narrowed names what it asks about.
     pub(super) fn narrowed(&self, query: NumberQuery) -> Result<Option<NumberQuery>, Problem> {
         if self.identity.may(Act::ReadNumbers) == Some(Whose::Own) {
-            let own = self.user_id.to_string();
-            let is_of_others = query.user_id.as_ref().is_some_and(|user| *user != own);
-            let user_id = Some(own);
-            return Ok((!is_of_others).then_some(NumberQuery { user_id, ..query }));
+            // For whomever it asked.
+            let own = self.identity.name.to_string();
+            let is_of_others = query.service.as_ref().is_some_and(|service| *service != own);
+            let service = Some(own);
+            return Ok((!is_of_others).then_some(NumberQuery { service, ..query }));
         }
         // The rows of one number are few: those that are seen are picked out.
         if query.number.is_some() {

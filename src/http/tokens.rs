@@ -42,6 +42,11 @@ pub(super) struct TokenOrder {
     expires: Option<String>,
     /// Most numbers of one call.
     count_max: Option<u64>,
+    /// Most requests of a minute.
+    requests_per_minute: Option<u64>,
+    /// Whether it may ask on behalf of people.
+    #[serde(default)]
+    speaks_for_people: bool,
 }
 
 /// How to give a token a new secret.
@@ -97,6 +102,10 @@ pub struct TokenAnswer {
     pub projects: Vec<String>,
     /// Most numbers of one call, where it is bounded.
     pub count_max: Option<u64>,
+    /// Most requests of a minute, where they are bounded.
+    pub requests_per_minute: Option<u64>,
+    /// Whether it may ask on behalf of people.
+    pub speaks_for_people: bool,
     /// From then on it is let in no more.
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
@@ -132,7 +141,8 @@ impl TokenAnswer {
     /// The answer for a token as it stands at a moment.
     #[must_use]
     pub fn of(token: StoredToken, now_us: i64) -> Self {
-        let TokenRights { roles, series, projects, count_max, expires_at_us } = token.rights;
+        let TokenRights { roles, series, projects, count_max, expires_at_us, .. } = token.rights;
+        let TokenRights { requests_per_minute, speaks_for_people, .. } = token.rights;
         let is_over = |at: Option<i64>| at.is_some_and(|at| at <= now_us);
         TokenAnswer {
             name: token.name,
@@ -145,6 +155,8 @@ impl TokenAnswer {
             series,
             projects,
             count_max,
+            requests_per_minute,
+            speaks_for_people,
             expires_at: expires_at_us.map(instant),
             former_until: token.former_until_us.filter(|at| *at > now_us).map(instant),
             created_by: token.created_by,
@@ -171,6 +183,8 @@ pub(crate) fn new_token(
         series: written.series.to_vec(),
         projects: written.projects.to_vec(),
         count_max: written.count_max,
+        requests_per_minute: written.requests_per_minute,
+        speaks_for_people: written.speaks_for_people,
         expires_at_us: granted.expires_at_us,
     };
     let (name, sha256) = (written.name.to_owned(), secret.sha256());
@@ -260,10 +274,16 @@ pub(super) async fn create_token(
     Extension(caller): Extension<Caller>,
     Json(order): Json<TokenOrder>,
 ) -> Result<Response, Problem> {
-    let TokenOrder { name, roles, series, projects, expires, count_max } = order;
-    let (name, series, projects) = (&*name, &*series, &*projects);
-    let (roles, expires) = (roles.as_deref(), expires.as_deref());
-    let written = WrittenGrant { name, roles, series, projects, expires, count_max };
+    let written = WrittenGrant {
+        name: &order.name,
+        roles: order.roles.as_deref(),
+        series: &order.series,
+        projects: &order.projects,
+        expires: order.expires.as_deref(),
+        count_max: order.count_max,
+        requests_per_minute: order.requests_per_minute,
+        speaks_for_people: order.speaks_for_people,
+    };
     let secret = Secret::draw();
     let new = new_token(written, &secret, &caller.user_id)?;
     let ledger = app.service.ledger.clone();

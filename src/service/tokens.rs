@@ -233,6 +233,8 @@ fn grant(token: &StoredToken) -> Option<Grant> {
         projects: &rights.projects,
         expires: None,
         count_max: rights.count_max,
+        requests_per_minute: rights.requests_per_minute,
+        speaks_for_people: rights.speaks_for_people,
     };
     match written.read(COUNT_MAX) {
         Ok(granted) => Some(Grant { expires_at_us: rights.expires_at_us, ..granted }),
@@ -258,6 +260,8 @@ mod tests {
             series: Vec::new(),
             projects: Vec::new(),
             count_max: None,
+            requests_per_minute: None,
+            speaks_for_people: false,
             expires_at_us: None,
         };
         let token = StoredToken {

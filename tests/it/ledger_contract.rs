@@ -227,6 +227,7 @@ ledger_contract! {
         no_row_makes_room_that_the_file_does_not_have
     }
     lookups {
+        people_and_services_are_found_apart
         the_newest_number_under_a_key_or_document_is_found
         a_question_looks_no_further_back_than_it_says
         keys_are_compared_byte_for_byte

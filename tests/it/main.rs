@@ -32,6 +32,7 @@ mod nodes;
 mod once;
 mod operations;
 mod pages;
+mod people;
 mod policies;
 mod previews;
 mod private_files;

@@ -21,7 +21,7 @@ const LEDGER_REASONS: [&str; 5] = ["lock", "conflict", "connection", "fenced", "
 /// Why values will not be issued any more.
 const GAP_REASONS: [&str; 4] = ["discarded", "unaccounted", "collided", "before-import"];
 /// Verbs of scripts; those that only commands call share the last.
-const REDIS_VERBS: [&str; 12] = [
+const REDIS_VERBS: [&str; 13] = [
     "issue",
     "seed",
     "raise",
@@ -30,6 +30,7 @@ const REDIS_VERBS: [&str; 12] = [
     "bar",
     "read_outbox",
     "sweep",
+    "limit",
     "drop_outbox",
     "settle",
     "probe",

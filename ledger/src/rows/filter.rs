@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use numbering::ORIGINATORS;
+use numerator_base::actor::{identity_of, person_of};
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -25,8 +26,10 @@ pub struct JournalFilter {
     pub number_part: Option<String>,
     /// The document.
     pub document_id: Option<String>,
-    /// The user.
+    /// The person who asked, or the identity that asked for itself.
     pub user_id: Option<String>,
+    /// The identity that asked, for itself or for whomever.
+    pub service: Option<String>,
     /// The series, active or not.
     pub series_id: Option<i64>,
     /// Document type asked for.
@@ -105,6 +108,7 @@ impl JournalFilter {
             || self.number_prefix.is_some()
             || self.document_id.is_some()
             || self.user_id.is_some()
+            || self.service.is_some()
     }
 
     /// Whether rows that are found must be looked at themselves before it is known that they match.
@@ -115,6 +119,14 @@ impl JournalFilter {
             || self.series_id.is_some()
             || self.status.is_some()
             || self.path.is_some()
+    }
+
+    /// Whether an actor of the journal is one that is asked for.
+    #[must_use]
+    pub fn is_of_actor(&self, actor: &str) -> bool {
+        let is =
+            |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|it| it == name);
+        is(&self.user_id, person_of(actor)) && is(&self.service, identity_of(actor))
     }
 
     /// Whether a row that was found by the text of its range or of a revision matches all but the
@@ -131,7 +143,7 @@ impl JournalFilter {
             wanted.as_deref().is_none_or(is_same)
         };
         is(&self.document_id, record.document_id.as_deref())
-            && is(&self.user_id, Some(&record.user_id))
+            && self.is_of_actor(&record.user_id)
             && is_spelling(&self.type_code, Some(&record.type_code))
             && is_spelling(&self.project, record.project.as_ref())
             && self.series_id.is_none_or(|series_id| record.series_id == series_id)

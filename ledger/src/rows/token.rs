@@ -24,6 +24,10 @@ pub struct TokenRights {
     pub projects: Vec<String>,
     /// Most numbers of one call, where it is bounded.
     pub count_max: Option<u64>,
+    /// Most requests of a minute, where they are bounded.
+    pub requests_per_minute: Option<u64>,
+    /// Whether it may ask on behalf of people.
+    pub speaks_for_people: bool,
     /// From then on it is let in no more.
     pub expires_at_us: Option<i64>,
 }

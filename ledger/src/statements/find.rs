@@ -5,8 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use numbering::ORIGINATORS;
+use numerator_base::actor::through;
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::actors::{self, User};
 use super::lookup::{Origin, bare_row_of, select_bare_rows};
 use super::{CALL, Conn, QueryBuilder, Row, SEARCH, query, query_scalar};
 use crate::Ledger;
@@ -104,45 +106,15 @@ async fn find(
     Ok(rows)
 }
 
-/// Whether rows are left that name their user themselves.
-async fn has_wide_rows(conn: &mut Conn) -> Result<bool, LedgerError> {
-    let wide: Option<i64> =
-        query_scalar("select counter_id from journal where batch_id is null limit 1")
-            .fetch_optional(conn)
-            .await?;
-    Ok(wide.is_some())
-}
-
-/// Whose rows are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum User<'f> {
-    /// Everybody's.
-    Any,
-    /// By the id of a name.
-    Id(i32),
-    /// By the name: rows that are not turned over yet have no id of it.
-    Name(&'f str),
-}
-
 async fn select(
     conn: &mut Conn,
     filter: &JournalFilter,
     limit: usize,
 ) -> Result<Vec<JournalRow>, LedgerError> {
-    let Some(name) = &filter.user_id else {
-        return select_of(conn, filter, User::Any, limit).await;
-    };
-    if has_wide_rows(&mut *conn).await? {
-        return select_of(conn, filter, User::Name(name), limit).await;
-    }
-    let ids: Vec<i32> = query_scalar("select name_id from journal_name where name = $1")
-        .bind(name)
-        .fetch_all(&mut *conn)
-        .await?;
     let mut rows = Vec::new();
     // Mostly one. Each has an order of its own.
-    for id in &ids {
-        rows.extend(select_of(&mut *conn, filter, User::Id(*id), limit).await?);
+    for user in actors::of(&mut *conn, filter).await? {
+        rows.extend(select_of(&mut *conn, filter, &user, limit).await?);
     }
     rows.sort_by(|one, other| filter.sort.order(one, other));
     rows.truncate(limit);
@@ -152,7 +124,7 @@ async fn select(
 async fn select_of(
     conn: &mut Conn,
     filter: &JournalFilter,
-    user: User<'_>,
+    user: &User,
     limit: usize,
 ) -> Result<Vec<JournalRow>, LedgerError> {
     // Which rows, and only of those what they share.
@@ -167,11 +139,23 @@ async fn select_of(
     let mut minutes = "";
     match user {
         User::Any => {}
-        User::Name(name) => {
-            query.push(" and i.user_id = ").push_bind(name.to_owned());
+        User::Named(names) => {
+            let mut before = " and i.user_id in (";
+            for name in names {
+                query.push(before).push_bind(name.clone());
+                before = ", ";
+            }
+            query.push(")");
+        }
+        User::Service(service) => {
+            let begin = through(service, "");
+            let chars = i64::try_from(begin.chars().count()).unwrap_or(i64::MAX);
+            query.push(" and (i.user_id = ").push_bind(service.clone());
+            query.push(" or substr(i.user_id, 1, ").push_bind(chars).push(") = ");
+            query.push_bind(begin).push(")");
         }
         User::Id(name_id) => {
-            query.push(" and i.user_name_id = ").push_bind(name_id);
+            query.push(" and i.user_name_id = ").push_bind(*name_id);
             // A user's rows are indexed by the minute.
             if let Some(from_us) = filter.from_us {
                 query.push(" and i.issued_at_us / 60000000 >= ").push_bind(from_us / MINUTE_US);
@@ -227,9 +211,9 @@ async fn with_origins(conn: &mut Conn, rows: &[Row]) -> Result<Vec<JournalRow>, 
 }
 
 /// Whether rows are chosen by what they share with others.
-fn needs_shared(filter: &JournalFilter, user: User<'_>) -> bool {
+fn needs_shared(filter: &JournalFilter, user: &User) -> bool {
     let texts = [&filter.type_code, &filter.project, &filter.dated_from, &filter.dated_until];
-    matches!(user, User::Name(_))
+    matches!(user, User::Named(_) | User::Service(_))
         || filter.series_id.is_some()
         || texts.into_iter().any(Option::is_some)
 }

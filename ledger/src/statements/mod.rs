@@ -3,6 +3,7 @@
 
 mod accounts;
 mod activity;
+mod actors;
 mod adopt;
 mod append;
 mod archive;

@@ -32,11 +32,12 @@ impl Ledger {
             if find(&mut *tx, &new.name).await?.is_some() {
                 return Err(TokenRefusal::NameTaken { name: new.name.clone() }.into());
             }
-            let TokenRights { roles, series, projects, count_max, expires_at_us } = &new.rights;
+            let TokenRights { roles, series, projects, count_max, expires_at_us, .. } = &new.rights;
+            let TokenRights { requests_per_minute, speaks_for_people, .. } = new.rights;
             query(
                 "insert into token (name, sha256, roles, series, projects, count_max, \
-                 expires_at_us, created_by, created_at_us) \
-                 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                 expires_at_us, created_by, created_at_us, requests_per_minute, \
+                 speaks_for_people) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             )
             .bind(&new.name)
             .bind(new.sha256.as_slice())
@@ -47,11 +48,15 @@ impl Ledger {
             .bind(*expires_at_us)
             .bind(&new.created_by)
             .bind(at_us)
+            .bind(requests_per_minute.map(|most| signed(most, "requests_per_minute")).transpose()?)
+            .bind(speaks_for_people)
             .execute(&mut *tx)
             .await?;
             let detail = json!({
                 "name": new.name, "roles": roles, "series": series, "projects": projects,
-                "count_max": count_max, "expires_at_us": expires_at_us, "user": new.created_by,
+                "count_max": count_max, "requests_per_minute": requests_per_minute,
+                "speaks_for_people": speaks_for_people, "expires_at_us": expires_at_us,
+                "user": new.created_by,
             });
             note(&mut *tx, at_us, "token-created", detail).await?;
             let created = existing(&mut *tx, &new.name).await?;
@@ -203,7 +208,7 @@ fn select<'q>() -> QueryBuilder<'q> {
     QueryBuilder::new(
         "select token_id, name, sha256, former_sha256, former_until_us, roles, series, projects, \
          count_max, expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, \
-         last_used_at_us from token ",
+         last_used_at_us, requests_per_minute, speaks_for_people from token ",
     )
 }
 
@@ -219,12 +224,17 @@ async fn existing(conn: &mut Conn, name: &str) -> Result<StoredToken, LedgerErro
 }
 
 fn token_of(row: &Row) -> Result<StoredToken, LedgerError> {
-    let count_max: Option<i64> = row.try_get("count_max")?;
+    let most = |column: &'static str| -> Result<Option<u64>, LedgerError> {
+        let most: Option<i64> = row.try_get(column)?;
+        most.map(|most| unsigned(most, column)).transpose()
+    };
     let rights = TokenRights {
         roles: from_json(row.try_get("roles")?, "token.roles")?,
         series: from_json(row.try_get("series")?, "token.series")?,
         projects: from_json(row.try_get("projects")?, "token.projects")?,
-        count_max: count_max.map(|most| unsigned(most, "token.count_max")).transpose()?,
+        count_max: most("count_max")?,
+        requests_per_minute: most("requests_per_minute")?,
+        speaks_for_people: row.try_get("speaks_for_people")?,
         expires_at_us: row.try_get("expires_at_us")?,
     };
     Ok(StoredToken {

@@ -13,7 +13,7 @@ use crate::http::{FoundRow, NumberRow};
 use crate::statement::inert;
 
 /// The columns: those of the audit trail under their names there (R5.1), then the rest.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 21] = [
     "document_id",
     "generated_number",
     "counter_key",
@@ -34,6 +34,7 @@ const COLUMNS: [&str; 20] = [
     "idempotency_key",
     "allocation_id",
     "journaled_at",
+    "service",
 ];
 
 /// Most rows of a sheet, its head among them.
@@ -189,6 +190,7 @@ fn cells<'r>(row: &'r NumberRow<'_>) -> anyhow::Result<[Cow<'r, str>; COLUMNS.le
         text(row.idempotency_key),
         row.allocation_id.to_string().into(),
         row.journaled_at.as_str().into(),
+        text(row.service),
     ])
 }
 

@@ -11,7 +11,8 @@ use tower::ServiceExt;
 use super::*;
 use crate::access::{Grant, hash_of};
 use crate::clock::ManualClock;
-use crate::config::Token;
+use crate::config::{ForwardedHeader, Token};
+use crate::limits::LimitSettings;
 
 impl Caller {
     /// A caller for tests of others.
@@ -36,7 +37,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let clock = Arc::new(ManualClock::at(1_700_000_000_123_456));
     let asks = !tokens.is_empty();
     let tokens = asks.then_some(Arc::new(Tokens::new(tokens, None, clock.clone())));
-    let admission = Admission { tokens, hosts: Hosts::Named(Vec::new()) };
+    let admission = Admission { tokens, ..admission(Hosts::Named(Vec::new())) };
     let gate = Gate::new(admission, Metrics::new(), clock, told(slow_after));
     let who = async |Extension(caller): Extension<Caller>| {
         format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
@@ -54,6 +55,14 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
         .route("/api/v1/documents/{documentId}/numbers", get(who))
         .route(PANIC, get(async || -> String { panic!("secret cause") }));
     super::super::behind(gate, routes)
+}
+
+/// Everybody, as often as they like.
+fn admission(hosts: Hosts) -> Admission {
+    let proxies = Proxies::new(Vec::new(), ForwardedHeader::XForwardedFor);
+    let none = LimitSettings { user_per_minute: 0, address_per_minute: 0 };
+    let limits = Arc::new(Limits::new(none, Arc::new(ManualClock::at(0))));
+    Admission { tokens: None, hosts, proxies, limits }
 }
 
 fn told(slow_after: Duration) -> Told {
@@ -292,8 +301,7 @@ fn a_client_that_leaves_early_is_counted() {
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
         let clock = Arc::new(ManualClock::at(0));
-        let admission = Admission { tokens: None, hosts: Hosts::Any };
-        let gate = Gate::new(admission, Metrics::new(), clock, told(Duration::MAX));
+        let gate = Gate::new(admission(Hosts::Any), Metrics::new(), clock, told(Duration::MAX));
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
         let mut call = Box::pin(super::super::behind(gate, routes).oneshot(request));

@@ -83,6 +83,10 @@ slugs! {
         "No role of the caller allows it"
         "the caller is known, and none of its roles allows the call; `detail` names those that do: \
          `roles` of the token",
+    TooManyRequests "too-many-requests" TOO_MANY_REQUESTS "yes" "no"
+        "More was asked for than one may ask for in a minute"
+        "the person, the address or the token asks more often than it may: wait as long as the \
+         header `Retry-After` says; `RateLimit` says with each answer what is left",
     RouteNotFound "route-not-found" NOT_FOUND "no" "no"
         "There is no such route"
         "no such path",

@@ -296,3 +296,46 @@ pub(super) async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
     let overlaps = world.ledger.overlaps(id, 10).await.unwrap();
     assert_eq!(overlaps.iter().map(|s| (s.first, s.last)).collect::<Vec<_>>(), [(4, 5)]);
 }
+
+/// People are found by their names through whichever service they asked, services with all for
+/// whom they asked, however many; and a sign of a pattern means itself.
+pub(super) async fn people_and_services_are_found_apart(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let mut actors: Vec<String> =
+        ["erp", "erp/ann", "crm/ann", "ann", "ERP/ann", "erp/a_n", "erp2/bob", "erp/x/ann"]
+            .map(str::to_owned)
+            .into();
+    // More than are looked for one by one.
+    actors.extend((0..40).map(|person| format!("bff/person {person:02}")));
+    let mut age_us = 0;
+    // As far as the ceiling of a counter.
+    for (key, part) in actors.chunks(8).enumerate() {
+        let (counter_id, ..) = world.seed(open, &spec(&format!("k{key}"))).await;
+        let entries = (1..).zip(part).map(|(value, actor)| {
+            age_us += 1;
+            with(entry(open, counter_id, value), |r| {
+                r.user_id.clone_from(actor);
+                r.issued_at_us = NOW_US - age_us;
+                r.counter_keys = vec![format!("k{key}")];
+                r.scope = format!("k{key}");
+            })
+        });
+        world.append(&entries.collect::<Vec<_>>()).await;
+    }
+    let find = async |user: Option<&str>, service: Option<&str>, limit| {
+        let (user_id, service) = (user.map(str::to_owned), service.map(str::to_owned));
+        let filter = JournalFilter { user_id, service, limit, ..JournalFilter::default() };
+        let rows = world.ledger.find(&filter).await.unwrap();
+        rows.into_iter().map(|row| row.entry.record.user_id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(find(Some("ann"), None, 9).await, ["erp/ann", "crm/ann", "ann", "ERP/ann"]);
+    assert_eq!(find(Some("a_n"), None, 9).await, ["erp/a_n"]);
+    assert_eq!(find(Some("x/ann"), None, 9).await, ["erp/x/ann"]);
+    assert_eq!(find(Some("erp"), None, 9).await, ["erp"]);
+    assert_eq!(find(None, Some("erp"), 9).await, ["erp", "erp/ann", "erp/a_n", "erp/x/ann"]);
+    assert_eq!(find(Some("ann"), Some("crm"), 9).await, ["crm/ann"]);
+    assert_eq!(find(Some("ann"), Some("ann"), 9).await, ["ann"]);
+    assert_eq!(find(Some("bob"), Some("erp"), 9).await, [""; 0]);
+    assert_eq!(find(None, Some("bff"), 50).await, actors[8..]);
+    assert_eq!(find(None, Some("bff"), 2).await, actors[8..10], "page by page");
+}

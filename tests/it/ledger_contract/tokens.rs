@@ -14,7 +14,15 @@ use super::world::{NOW_US, World};
 fn rights() -> TokenRights {
     let list = |text: &str| vec![text.to_owned()];
     let (roles, series, projects) = (list("caller"), list("S"), list("โครงการ"));
-    TokenRights { roles, series, projects, count_max: Some(9), expires_at_us: Some(NOW_US + 5) }
+    TokenRights {
+        roles,
+        series,
+        projects,
+        count_max: Some(9),
+        requests_per_minute: Some(60),
+        speaks_for_people: true,
+        expires_at_us: Some(NOW_US + 5),
+    }
 }
 
 fn new(name: &str, secret: u8) -> NewToken {

@@ -1,0 +1,12 @@
+//! How often somebody may ask.
+
+/// How often an identity may ask for numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As often as it likes: a service without a limit of its own.
+    Free,
+    /// So many requests a minute: a service with one.
+    PerMinute(u64),
+    /// As often as any person may.
+    Person,
+}

@@ -1,0 +1,114 @@
+//! From where a client asks that comes through proxies. Only proxies of the settings are believed,
+//! and of what they pass on only what they added themselves: read from its end.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use ipnet::IpNet;
+
+use crate::config::ForwardedHeader;
+
+/// Proxies whose word is taken.
+pub(super) struct Proxies {
+    networks: Vec<IpNet>,
+    header: ForwardedHeader,
+}
+
+impl Proxies {
+    /// Those of the settings.
+    pub(super) fn new(networks: Vec<IpNet>, header: ForwardedHeader) -> Self {
+        Proxies { networks, header }
+    }
+
+    /// The address of the client behind a peer: the last one in the header that is no proxy of
+    /// ours. What stands before it anybody may have written. Where an entry is no address, the one
+    /// behind it is all that is known.
+    pub(super) fn client(&self, peer: Arc<str>, headers: &HeaderMap) -> Arc<str> {
+        let Some(mut known) = peer.parse().ok().filter(|address| self.trusts(*address)) else {
+            return peer;
+        };
+        let name = match self.header {
+            ForwardedHeader::XForwardedFor => "x-forwarded-for",
+            ForwardedHeader::Forwarded => "forwarded",
+        };
+        let lines: Vec<_> = headers.get_all(name).iter().collect();
+        let entries = lines.iter().rev().flat_map(|line| {
+            line.to_str().unwrap_or_default().rsplit(',').map(|entry| self.address(entry))
+        });
+        for entry in entries {
+            let Some(address) = entry else { break };
+            known = address;
+            if !self.trusts(address) {
+                break;
+            }
+        }
+        known.to_string().into()
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.contains(&address))
+    }
+
+    /// The address of an entry; a port behind it is left out.
+    fn address(&self, entry: &str) -> Option<IpAddr> {
+        let node = match self.header {
+            ForwardedHeader::XForwardedFor => entry.trim(),
+            ForwardedHeader::Forwarded => {
+                let named = entry.split(';').filter_map(|pair| pair.trim().split_once('='));
+                let mut named = named.filter(|(name, _)| name.eq_ignore_ascii_case("for"));
+                named.next()?.1.trim_matches('"')
+            }
+        };
+        let bare = match node.strip_prefix('[') {
+            Some(rest) => rest.split_once(']')?.0,
+            None if node.matches(':').count() == 1 => node.split_once(':')?.0,
+            None => node,
+        };
+        bare.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn client(header: ForwardedHeader, peer: &str, lines: &[&str]) -> String {
+        let networks = ["10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().expect("network"));
+        let mut headers = HeaderMap::new();
+        let name = match header {
+            ForwardedHeader::XForwardedFor => "x-forwarded-for",
+            ForwardedHeader::Forwarded => "forwarded",
+        };
+        for line in lines {
+            headers.append(name, HeaderValue::from_str(line).expect("a value"));
+        }
+        Proxies::new(networks.into(), header).client(peer.into(), &headers).to_string()
+    }
+
+    #[test]
+    fn only_what_a_trusted_proxy_added_is_believed() {
+        let of = |peer, lines: &[&str]| client(ForwardedHeader::XForwardedFor, peer, lines);
+        assert_eq!(of("198.51.100.1", &["203.0.113.9"]), "198.51.100.1", "no proxy of ours");
+        assert_eq!(of("10.0.0.1", &["203.0.113.9"]), "203.0.113.9");
+        assert_eq!(of("10.0.0.1", &["1.1.1.1, 203.0.113.9, 10.0.0.2"]), "203.0.113.9");
+        assert_eq!(of("10.0.0.1", &["1.1.1.1", "203.0.113.9"]), "203.0.113.9", "lines are one");
+        assert_eq!(of("10.0.0.1", &["203.0.113.9:443"]), "203.0.113.9");
+        assert_eq!(of("10.0.0.1", &["203.0.113.9, nobody"]), "10.0.0.1", "no address");
+        assert_eq!(of("10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(of("10.0.0.1", &["10.0.0.9, 10.0.0.8"]), "10.0.0.9", "all are ours");
+    }
+
+    #[test]
+    fn the_standard_header_is_read_where_the_settings_say_so_and_the_other_then_is_not() {
+        let of = |lines: &[&str]| client(ForwardedHeader::Forwarded, "10.0.0.1", lines);
+        assert_eq!(of(&["for=1.1.1.1, for=203.0.113.9;proto=https"]), "203.0.113.9");
+        assert_eq!(of(&["for=\"[2001:db9::7]:99\""]), "2001:db9::7");
+        assert_eq!(of(&["For=\"[2001:db8::7]\", by=10.0.0.3"]), "10.0.0.1");
+        assert_eq!(of(&["for=_hidden"]), "10.0.0.1");
+        let other = client(ForwardedHeader::XForwardedFor, "10.0.0.1", &["for=203.0.113.9"]);
+        assert_eq!(other, "10.0.0.1");
+    }
+}
