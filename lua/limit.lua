@@ -1,13 +1,14 @@
 -- limit: adds to shared limits what a node admitted, and tells how far ahead of now each is.
--- KEYS schedules
--- ARGV[1] echo                  ARGV[1 + i] microseconds admitted under KEYS[i]
+-- KEYS[1..] schedules
+-- ARGV[1] echo                  ARGV[2..] microseconds admitted under each key
 -- Returns {"shared", echo, microseconds ahead of now under each key ...}
 local now = redis.call('TIME')
 local now_us = 1000000 * tonumber(now[1]) + tonumber(now[2])
 local ahead_max_us = 120000000
 local answer = {'shared', ARGV[1]}
-for i, key in ipairs(KEYS) do
-  local kept = redis.pcall('GET', key)
+for i = 1, #KEYS do
+  local key = KEYS[i]
+  local kept = redis.pcall('GETRANGE', key, '0', '-1')
   -- Of another type it is nobody's schedule, and is written over.
   local at_us = type(kept) == 'string' and integer(kept) or 0
   local ahead_us = math.max(at_us - now_us, 0) + (integer(ARGV[1 + i]) or 0)

@@ -26,7 +26,7 @@ use crate::journal::{self, JournalQueue};
 use crate::ledger::{self, Deployment, Entry, LedgerError, LedgerSettings, SharedLedger};
 use crate::limits::{self, Limits};
 use crate::metrics::Metrics;
-use crate::node::system_random;
+use crate::node::{NodeId, system_random};
 use crate::process::{
     ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places, PlannedEnds,
     ProcessSettings, RedisHealth, Testimony, UnjournaledPartitions, hear_redis,
@@ -80,6 +80,28 @@ struct Loops {
     aides: Vec<Task>,
     /// Nothing needs them.
     onlookers: Vec<Task>,
+}
+
+/// Agrees on the window of retries, or leaves again.
+async fn agree_window(
+    ledger: &SharedLedger,
+    node: NodeId,
+    bounds: &ProcessSettings,
+    mode: Mode,
+) -> anyhow::Result<()> {
+    let window_ms = bounds.idempotency_window_ms();
+    if let Err(differs) = ledger.agree_window(node, window_ms, mode == Mode::Serve).await {
+        // It has done nothing yet that anybody would have to adopt.
+        ledger.leave(node).await.context("leaving the ledger")?;
+        return Err(differs.into());
+    }
+    Ok(())
+}
+
+/// Tells other nodes how often callers asked here.
+fn share_limits(limits: &Arc<Limits>, redis: Redis, context: &Context) -> Task {
+    let (keys, partitions) = (context.keys.clone(), context.deployment.partitions);
+    limits::share(Arc::clone(limits), redis, keys, partitions)
 }
 
 /// Joins as a node, once the ledger has all that the witnesses of earlier processes say.
@@ -173,12 +195,7 @@ impl Service {
         let (bounds, partitions) = (&settings.allocator, deployment.partitions_total());
         let (queue, journal) = journal(bounds, &ledger, &clock, partitions, &metrics, &in_use);
         let membership = join(settings, &ledger, &clock, &deployment, redis.as_ref()).await?;
-        let (node, window_ms) = (membership.node(), bounds.idempotency_window_ms());
-        if let Err(differs) = ledger.agree_window(node, window_ms, mode == Mode::Serve).await {
-            // It has done nothing yet that anybody would have to adopt.
-            ledger.leave(node).await.context("leaving the ledger")?;
-            return Err(differs.into());
-        }
+        agree_window(&ledger, membership.node(), bounds, mode).await?;
         let context = Arc::new(Context {
             keys: Keys::new(&deployment.prefix),
             redis_health: RedisHealth::new(deployment.partitions),
@@ -217,10 +234,7 @@ impl Service {
             loops.onlookers.extend(tokens.clone().map(Tokens::keep_uses));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
-            if let Some(redis) = redis {
-                let (keys, partitions) = (context.keys.clone(), context.deployment.partitions);
-                loops.onlookers.push(limits::share(Arc::clone(&limits), redis, keys, partitions));
-            }
+            loops.onlookers.extend(redis.map(|redis| share_limits(&limits, redis, &context)));
         }
         Ok(Arc::new(Service {
             allocator,

@@ -11,7 +11,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::ForwardedHeader;
-use super::tokens::AuthMode;
+use super::tokens::{AuthMode, WrittenToken};
 use super::{DurationText, LogFormat};
 use crate::gauges::GaugeSettings;
 use crate::ledger::{LedgerSettings, Migrate};
@@ -245,36 +245,6 @@ section! {
         /// Who may call, beside those whose tokens are in the ledger.
         tokens: Vec<WrittenToken> = Vec::new(),
     }
-}
-
-/// One of `auth.tokens`.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(deny_unknown_fields)]
-pub(super) struct WrittenToken {
-    pub(super) name: String,
-    pub(super) sha256: String,
-    /// What it is there for.
-    #[serde(default)]
-    pub(super) roles: Option<Vec<String>>,
-    /// Codes of the series to which it is narrowed.
-    #[serde(default)]
-    pub(super) series: Vec<String>,
-    /// Codes of the projects to which it is narrowed.
-    #[serde(default)]
-    pub(super) projects: Vec<String>,
-    /// The last day on which it is let in, in UTC.
-    #[serde(default)]
-    pub(super) expires: Option<String>,
-    /// Most numbers that one call may ask for.
-    #[serde(default)]
-    pub(super) count_max: Option<u64>,
-    /// Most requests of a minute.
-    #[serde(default)]
-    pub(super) requests_per_minute: Option<u64>,
-    /// Whether it may ask on behalf of people.
-    #[serde(default)]
-    pub(super) speaks_for_people: bool,
 }
 
 section! {

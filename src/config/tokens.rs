@@ -23,8 +23,38 @@ pub(super) enum AuthMode {
     Off,
 }
 
+/// One of `auth.tokens`.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenToken {
+    pub(super) name: String,
+    pub(super) sha256: String,
+    /// What it is there for.
+    #[serde(default)]
+    pub(super) roles: Option<Vec<String>>,
+    /// Codes of the series to which it is narrowed.
+    #[serde(default)]
+    pub(super) series: Vec<String>,
+    /// Codes of the projects to which it is narrowed.
+    #[serde(default)]
+    pub(super) projects: Vec<String>,
+    /// The last day on which it is let in, in UTC.
+    #[serde(default)]
+    pub(super) expires: Option<String>,
+    /// Most numbers that one call may ask for.
+    #[serde(default)]
+    pub(super) count_max: Option<u64>,
+    /// Most requests of a minute.
+    #[serde(default)]
+    pub(super) requests_per_minute: Option<u64>,
+    /// Whether it may ask on behalf of people.
+    #[serde(default)]
+    pub(super) speaks_for_people: bool,
+}
+
 /// The tokens, each name once. Names what is wrong by the token's name, never by its hash.
-pub(super) fn tokens(written: &[layer::WrittenToken]) -> Checked<Vec<Token>> {
+pub(super) fn tokens(written: &[WrittenToken]) -> Checked<Vec<Token>> {
     if written.len() > TOKENS_MAX {
         return wrong("auth.tokens", format!("lists more than {TOKENS_MAX} tokens"));
     }
@@ -65,8 +95,8 @@ pub(super) fn asks_for_tokens(layer: &layer::Layer, tokens: &[Token]) -> Checked
     }
 }
 
-fn token(written: &layer::WrittenToken) -> Checked<Token> {
-    let layer::WrittenToken { name, sha256, .. } = written;
+fn token(written: &WrittenToken) -> Checked<Token> {
+    let WrittenToken { name, sha256, .. } = written;
     let granted = WrittenGrant {
         name,
         roles: written.roles.as_deref(),

@@ -71,6 +71,14 @@ const UNFIT_SERIES: Sentence = [
     "The numbering is not set up correctly. Please contact the administrator.",
 ];
 
+/// More was asked for than one may ask for.
+const HASTY: Sentence = [
+    "ส่งคำขอถี่เกินไป กรุณารอสักครู่แล้วลองใหม่",
+    "请求过于频繁，请稍后重试",
+    "請求過於頻繁，請稍後再試",
+    "You ask too often. Please wait a moment and try again.",
+];
+
 /// The sentence of a problem. Whoever adds a slug decides what users read.
 fn sentence(slug: Slug) -> Sentence {
     match slug {
@@ -87,6 +95,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::NotReady
         | Slug::Stopping => BUSY,
         Slug::VersionConflict => CHANGED,
+        Slug::TooManyRequests => HASTY,
         Slug::Internal | Slug::DatabaseConnection => BROKEN,
         Slug::MalformedJson
         | Slug::InvalidHost
@@ -130,12 +139,6 @@ fn of_one_slug(slug: Slug) -> Sentence {
             "您没有执行此操作的权限，请联系系统管理员",
             "您沒有執行此操作的權限，請聯絡系統管理員",
             "You may not do this. Please contact the administrator.",
-        ],
-        Slug::TooManyRequests => [
-            "ส่งคำขอถี่เกินไป กรุณารอสักครู่แล้วลองใหม่",
-            "请求过于频繁，请稍后重试",
-            "請求過於頻繁，請稍後再試",
-            "You ask too often. Please wait a moment and try again.",
         ],
         Slug::ConfigNotFound => [
             "ไม่พบการตั้งค่าเลขที่เอกสารนี้",
@@ -343,7 +346,7 @@ mod tests {
         let told = |slug| user_message(slug, Language::English);
         assert_eq!(told(Slug::LockTimeout), "The system is busy. Please try again later.");
         for slug in Slug::ALL.iter().copied() {
-            let mends = matches!(slug.status().as_u16(), 408 | 503)
+            let mends = matches!(slug.status().as_u16(), 408 | 429 | 503)
                 || matches!(slug, Slug::VersionConflict | Slug::DocumentNotNumbered);
             assert_eq!(told(slug).contains("try again"), mends, "{}: {}", slug.name(), told(slug));
         }

@@ -230,7 +230,8 @@ pub(super) fn failed(error: LedgerError, filter: &JournalFilter) -> Problem {
         LedgerError::LockTimeout { .. } if filter.number.is_none() => Problem::field(
             "from",
             "the look-up took longer than a request may: look through a shorter period, or name \
-             number_prefix, document_id, user_id or service; `numerator find` and `export` have more time",
+             number_prefix, document_id, user_id or service; `numerator find` and `export` have \
+             more time",
         ),
         LedgerError::Refused(why) if filter.after.is_some() && why.starts_with("after: ") => {
             Problem::field(

@@ -20,6 +20,9 @@ const SHARED_MAX: Duration = Duration::from_secs(10);
 /// Requests a minute of one person here.
 const QUOTA: usize = 50;
 
+/// A person, from where.
+const ANN: [(&str, &str); 2] = [("on-behalf-of", "ann"), ("on-behalf-of-ip", "203.0.113.9")];
+
 fn spo() -> Value {
     json!({ "type": "SPO", "date": "2024-01-22" })
 }
@@ -75,59 +78,38 @@ async fn journaled(desk: &Desk<'_>, query: &str, rows: usize) -> Value {
     }
 }
 
-#[tokio::test]
-async fn a_person_is_journaled_with_the_service_and_limited_at_every_node() {
-    let (postgres, redis) = (Postgres::start(), Redis::start());
-    let mut deployment = Deployment::new(&postgres.url("people"), Some(&redis.url()));
-    deployment.extra = format!(
-        "[auth]\nmode = \"on\"\n[limits]\nuser_per_minute = {QUOTA}\naddress_per_minute = 0\n"
-    );
-    deployment.apply_examples();
-    let create = |name: &str, rest: &[&str]| {
-        deployment.ok(&[&["token", "create", name][..], rest].concat()).trim().to_owned()
-    };
-    let erp = create("erp", &["--speaks-for-people", "--requests-per-minute", "1000000"]);
-    let crm = create("crm", &[]);
-    let auditor = create("audit", &["--role", "auditor"]);
-    let slow = create("slow", &["--requests-per-minute", "1"]);
-    let nodes = [deployment.serve(), deployment.serve()];
-    let desk = |node: usize, token| Desk { service: &nodes[node], token };
-    let (erp, other) = (desk(0, &*erp), desk(1, &*erp));
-
-    // Both stand in the journal; the service sees what it took, for whomever.
-    let ann = [("on-behalf-of", "ann"), ("on-behalf-of-ip", "203.0.113.9")];
-    let (status, number) = erp.number("d1", &ann).await;
+/// Both stand in the journal; the service sees what it took, for whomever.
+async fn person_and_service_are_journaled(erp: Desk<'_>, other: Desk<'_>, auditor: Desk<'_>) {
+    let (status, number) = erp.number("d1", &ANN).await;
     assert_eq!(status, 201, "{number}");
-    let (status, again) = other.number("d1", &ann).await;
+    let (status, again) = other.number("d1", &ANN).await;
     assert_eq!((status, &again["document_number"]), (200, &number["document_number"]));
     assert_eq!(erp.number("d2", &[("on-behalf-of", "%E0%B8%AA%E0%B8%A1")]).await.0, 201);
     assert_eq!(erp.number("d3", &[]).await.0, 201);
-    let auditor = desk(1, &*auditor);
     let of_ann = journaled(&auditor, "user_id=ann", 1).await;
     assert_eq!(of_ann, json!([["ann", "erp", "203.0.113.9"]]));
     assert_eq!(journaled(&auditor, "service=erp", 3).await[1], json!(["สม", "erp", null]));
     assert_eq!(erp.listed("from=2020-01-01").await.as_array().unwrap().len(), 3);
     assert_eq!(erp.listed("user_id=ann").await, of_ann);
-    assert_eq!(desk(0, &*crm).listed("user_id=ann").await, json!([]), "another's numbers");
+}
 
-    // Who may not speak for people names none, in no way.
-    let (status, told_of) = desk(0, &*crm).number("d4", &ann).await;
-    assert_eq!((status, &told_of["code"]), (403, &json!("not-permitted")), "{told_of}");
-    let url = format!("{}/api/v1/documents/d4/generate-number", nodes[0].url);
+/// Who may not speak for people names none, in no way.
+async fn nobody_else_names_a_person(crm: Desk<'_>) {
+    assert_eq!(crm.listed("user_id=ann").await, json!([]), "another's numbers");
+    let (status, refused) = crm.number("d4", &ANN).await;
+    assert_eq!((status, &refused["code"]), (403, &json!("not-permitted")), "{refused}");
+    let url = format!("{}/api/v1/documents/d4/generate-number", crm.service.url);
     let mut body = spo();
     body["on_behalf_of"] = json!({ "user": "ann" });
-    let in_body = Client::new().post(url).json(&body).bearer_auth(&crm).send().await.unwrap();
+    let in_body = Client::new().post(url).json(&body).bearer_auth(crm.token).send().await.unwrap();
     assert_eq!(in_body.status(), 422);
-    assert_eq!(desk(0, &*crm).number("d4", &[("x-forwarded-for", "203.0.113.9")]).await.0, 201);
-    let own = journaled(&desk(0, &*crm), "from=2020-01-01", 1).await;
+    assert_eq!(crm.number("d4", &[("x-forwarded-for", "203.0.113.9")]).await.0, 201);
+    let own = journaled(&crm, "from=2020-01-01", 1).await;
     assert_eq!(own, json!([["crm", null, "127.0.0.1"]]), "nobody believes the header");
+}
 
-    // A token has a limit of its own.
-    assert_eq!(desk(0, &*slow).number("d5", &[]).await.0, 201);
-    let (status, refused) = desk(0, &*slow).number("d6", &[]).await;
-    assert_eq!((status, &refused["number_taken"]), (429, &json!("no")), "{refused}");
-
-    // A person has used up a quota at one node, and has none at the other once they have shared it.
+/// A person uses up a quota at one node, and has none at the other once they have shared it.
+async fn a_quota_is_one_at_all_nodes(erp: Desk<'_>, other: Desk<'_>) {
     for left in (0..QUOTA).rev() {
         let answer = erp.preview("bob").await;
         assert_eq!(answer.status(), 200);
@@ -154,6 +136,35 @@ async fn a_person_is_journaled_with_the_service_and_limited_at_every_node() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(other.preview("cid").await.status(), 200, "others go on");
+}
+
+#[tokio::test]
+async fn a_person_is_journaled_with_the_service_and_limited_at_every_node() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.url("people"), Some(&redis.url()));
+    deployment.extra = format!(
+        "[auth]\nmode = \"on\"\n[limits]\nuser_per_minute = {QUOTA}\naddress_per_minute = 0\n"
+    );
+    deployment.apply_examples();
+    let create = |name: &str, rest: &[&str]| {
+        deployment.ok(&[&["token", "create", name][..], rest].concat()).trim().to_owned()
+    };
+    let erp = create("erp", &["--speaks-for-people", "--requests-per-minute", "1000000"]);
+    let crm = create("crm", &[]);
+    let auditor = create("audit", &["--role", "auditor"]);
+    let slow = create("slow", &["--requests-per-minute", "1"]);
+    let nodes = [deployment.serve(), deployment.serve()];
+    let desk = |node: usize, token| Desk { service: &nodes[node], token };
+    let (erp, other) = (desk(0, &*erp), desk(1, &*erp));
+    person_and_service_are_journaled(erp, other, desk(1, &*auditor)).await;
+    nobody_else_names_a_person(desk(0, &*crm)).await;
+
+    // A token has a limit of its own.
+    assert_eq!(desk(0, &*slow).number("d5", &[]).await.0, 201);
+    let (status, refused) = desk(0, &*slow).number("d6", &[]).await;
+    assert_eq!((status, &refused["number_taken"]), (429, &json!("no")), "{refused}");
+
+    a_quota_is_one_at_all_nodes(erp, other).await;
 
     // Without Redis each node holds to the limits by itself; some come back meanwhile.
     drop(redis);
