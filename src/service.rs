@@ -1,10 +1,12 @@
 //! Builds the whole from its settings: ledger, Redis, node, journal, partition workers, reconciler;
 //! and takes it down again in the opposite order. Decides nothing about numbers.
 
+mod approvals;
 mod changes;
 mod first_series;
 mod tokens;
 
+pub use approvals::NotApproved;
 pub(crate) use first_series::read_series_file;
 pub use tokens::{NotAdmitted, Tokens};
 
@@ -57,6 +59,8 @@ pub struct Service {
     pub tokens: Option<Arc<Tokens>>,
     /// The clock.
     pub clock: SharedClock,
+    /// How long a change that was asked for can be approved.
+    pub approval_limit: Duration,
     /// What is counted.
     pub metrics: Metrics,
     /// What its parts share.
@@ -219,6 +223,7 @@ impl Service {
             ledger,
             tokens,
             clock,
+            approval_limit: settings.approval_limit,
             metrics,
             context,
             gauges,

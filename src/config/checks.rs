@@ -55,6 +55,11 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         partitions: within("partitions", layer.partitions, 1..=1_024)?,
         asks_for_tokens,
         auth_tokens,
+        approval_limit: wait(
+            "approval.time_limit",
+            layer.approval.time_limit,
+            secs(60)..=DurationText(30 * DAY),
+        )?,
         series_load: series_load(&layer.series.load)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,

@@ -60,6 +60,8 @@ pub struct Settings {
     pub asks_for_tokens: bool,
     /// `auth.tokens`.
     pub auth_tokens: Vec<Token>,
+    /// `approval.time_limit`: how long a change that was asked for can be approved.
+    pub approval_limit: Duration,
     /// `series.load`: what a ledger without series gets.
     pub series_load: Vec<SeriesSource>,
     /// `log.*`.

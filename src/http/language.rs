@@ -96,6 +96,10 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::TokenNotFound
         | Slug::TokenNameTaken
         | Slug::TokenRevoked
+        | Slug::ChangeNotFound
+        | Slug::ChangeAnswered
+        | Slug::OwnChange
+        | Slug::BelowLeastAllowed
         | Slug::MethodNotAllowed
         | Slug::UnsupportedMediaType
         | Slug::PreconditionRequired

@@ -7,6 +7,7 @@
 mod answer;
 mod batches;
 mod body;
+mod changes;
 mod config_changes;
 mod config_order;
 mod configs;
@@ -218,6 +219,11 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(tokens::create_token).layer(Extension(single)))
         .routes(routes!(tokens::revoke_token).layer(Extension(single)))
         .routes(routes!(tokens::rotate_token).layer(Extension(single)))
+        .routes(routes!(changes::reset_counter).layer(Extension(single)))
+        .routes(routes!(changes::reset_chronology).layer(Extension(single)))
+        .routes(routes!(changes::list_changes))
+        .routes(routes!(changes::approve_change).layer(Extension(single)))
+        .routes(routes!(changes::reject_change).layer(Extension(single)))
         .routes(routes!(lookups::look_up_number))
         .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))
         .routes(routes!(serials::generate_system_serial).layer(Extension(single)))
