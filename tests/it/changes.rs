@@ -1,0 +1,191 @@
+//! A counter that two people reset over HTTP, while Redis counts it in two processes.
+
+use std::time::Duration;
+
+use harness::eventually::eventually;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use harness::service::Service;
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+use crate::deployment::Deployment;
+
+const API: &str = "/api/v1/document-numbering";
+/// Longest wait for what a test waits for.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Two services, and the tokens of who calls them.
+struct Scene {
+    services: [Service; 2],
+    tokens: [String; 3],
+}
+
+const ORDERS: usize = 0;
+const ANNA: usize = 1;
+const BERT: usize = 2;
+
+impl Scene {
+    fn start(deployment: &mut Deployment) -> Self {
+        deployment.extra = "return_after = \"1s\"\n[auth]\nmode = \"on\"\n".into();
+        deployment.apply_load_series();
+        let tokens = [("orders", "caller"), ("anna", "super-admin"), ("bert", "super-admin")];
+        let tokens = tokens.map(|(name, role)| {
+            deployment.ok(&["token", "create", name, "--role", role]).trim().to_owned()
+        });
+        Scene { services: [deployment.serve(), deployment.serve()], tokens }
+    }
+
+    async fn ask(
+        &self,
+        service: usize,
+        who: usize,
+        path: &str,
+        body: Option<Value>,
+    ) -> (u16, Value) {
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let url = format!("{}{path}", self.services[service].url);
+        let request = Client::new().request(method, url).bearer_auth(&self.tokens[who]);
+        let request = match body {
+            Some(body) => request.json(&body),
+            None => request,
+        };
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+    }
+
+    async fn post(&self, service: usize, who: usize, path: &str, body: Value) -> (u16, Value) {
+        self.ask(service, who, &format!("{API}{path}"), Some(body)).await
+    }
+
+    /// A number taken at a service: its value, and the path that took it.
+    async fn take(&self, service: usize, document: &str) -> (u64, String) {
+        let path = format!("/api/v1/documents/{document}/generate-number");
+        let (status, told) =
+            self.ask(service, ORDERS, &path, Some(json!({ "type": "LOAD" }))).await;
+        assert_eq!(status, 201, "{told}");
+        let number = told["document_number"].as_str().unwrap();
+        (number["L-".len()..].parse().unwrap(), told["path"].as_str().unwrap().to_owned())
+    }
+
+    /// The counter, once the ledger shows that value of it.
+    async fn counter(&self, value: &str) -> Value {
+        let path = format!("{API}/counters?series=LOAD");
+        eventually(LIMIT, async || {
+            let (_, list) = self.ask(0, ANNA, &path, None).await;
+            let counter = list["counters"][0].clone();
+            if counter["value"] == value { Ok(counter) } else { Err(list) }
+        })
+        .await
+    }
+}
+
+/// What is asked for and refused.
+async fn refusals(scene: &Scene, reset: &str, counter_id: &Value) {
+    let reason = "the paper book of the branch ends at 49";
+    let order = |next: Value, reason: &str| json!({ "counter_id": counter_id, "next_value": next, "reason": reason });
+    for (body, wanted, field, code) in [
+        (order(json!(50), "because"), 422, "reason", "invalid-field"),
+        (order(json!(3), reason), 409, "next_value", "below-least-allowed"),
+        (order(json!(123_456_789), reason), 422, "next_value", "invalid-field"),
+        (order(json!(-1), reason), 422, "next_value", "invalid-field"),
+    ] {
+        let (status, told) = scene.post(0, ANNA, reset, body).await;
+        let said = (status, told["field"].as_str(), told["code"].as_str());
+        assert_eq!(said, (wanted, Some(field), Some(code)), "{told}");
+        assert!(code == "invalid-field" || told["detail"].to_string().contains("value is 4"));
+    }
+    let elsewhere = json!({ "counter_id": 99, "next_value": 50, "reason": reason });
+    let (status, told) = scene.post(0, ANNA, reset, elsewhere).await;
+    assert_eq!((status, &told["field"]), (422, &json!("counter_id")), "{told}");
+    let (status, told) = scene.post(0, ORDERS, reset, order(json!(50), reason)).await;
+    assert_eq!((status, &told["code"]), (403, &json!("not-permitted")));
+}
+
+/// Goal: the counter goes on where two people say in every process, although each had it hot in
+/// Redis; nothing comes twice, and auditors are told of what is passed over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_that_two_processes_count_in_redis_goes_on_where_two_people_say() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.url("changes"), Some(&redis.url()));
+    let scene = Scene::start(&mut deployment);
+    for (service, document) in [(0, "a"), (1, "b"), (0, "c")] {
+        assert_eq!(scene.take(service, document).await.1, "redis");
+    }
+    let counter = scene.counter("3").await;
+    let (config, counter_id) = (&counter["config_id"], &counter["counter_id"]);
+    let reset = format!("/configs/{config}/reset-counter");
+    refusals(&scene, &reset, counter_id).await;
+
+    let reason = "the paper book of the branch ends at 49";
+    let order = json!({ "counter_id": counter_id, "next_value": 50, "reason": reason });
+    let (status, asked) = scene.post(0, ANNA, &reset, order).await;
+    assert_eq!((status, &asked["state"]), (202, &json!("pending")), "{asked}");
+    assert_eq!((&asked["requested_by"], &asked["series"]), (&json!("anna"), &json!("LOAD")));
+    let effect = json!({
+        "next_value": "50", "last_value": "3", "least_allowed": "4", "skipped": 46,
+        "first_skipped": "4", "last_skipped": "49",
+    });
+    assert_eq!(asked["effect"], effect);
+    let answer = format!("/change-requests/{}", asked["change_id"]);
+    let (status, own) = scene.post(0, ANNA, &format!("{answer}/approve"), json!({})).await;
+    assert_eq!((status, &own["code"]), (403, &json!("own-change")), "{own}");
+    assert_eq!(scene.take(1, "d").await, (4, "redis".into()), "nothing is done yet");
+
+    // Approved at the other process. What was taken meanwhile counts.
+    let approve = format!("{answer}/approve");
+    let (status, made) = scene.post(1, BERT, &approve, json!({ "reason": "seen" })).await;
+    assert_eq!((status, &made["state"]), (200, &json!("approved")), "{made}");
+    assert_eq!((&made["decided_by"], &made["effect"]["skipped"]), (&json!("bert"), &json!(45)));
+    let (status, again) = scene.post(0, BERT, &approve, json!({})).await;
+    assert_eq!((status, &again["code"]), (409, &json!("change-answered")), "{again}");
+
+    // Every process goes on from there, and Redis too once it counts again.
+    assert_eq!(scene.take(0, "e").await.0, 50);
+    assert_eq!(scene.take(1, "f").await.0, 51);
+    let mut last = 51;
+    for service in [0, 1] {
+        let back = eventually(LIMIT, async || {
+            let document = format!("g{service}-{last}");
+            let (value, path) = scene.take(service, &document).await;
+            assert_eq!(value, last + 1, "right behind the one before");
+            last = value;
+            if path == "redis" { Ok(()) } else { Err(path) }
+        });
+        back.await;
+    }
+    told_of(&scene, &deployment).await;
+    for service in scene.services {
+        assert!(service.terminate());
+    }
+    deployment.assert_clean();
+}
+
+/// What auditors and operators are told.
+async fn told_of(scene: &Scene, deployment: &Deployment) {
+    let (_, list) = scene.ask(0, BERT, &format!("{API}/change-requests"), None).await;
+    assert_eq!(list["change_requests"].as_array().unwrap().len(), 1, "{list}");
+    let (_, pending) =
+        scene.ask(0, BERT, &format!("{API}/change-requests?pending=true"), None).await;
+    assert_eq!(pending, json!({ "change_requests": [] }));
+    let path = format!("{API}/statements?series=LOAD&period=2026");
+    let (status, paper) = scene.ask(0, ANNA, &path, None).await;
+    assert_eq!(status, 200, "{paper}");
+    let entries = paper["runs"][0]["entries"].as_array().unwrap().clone();
+    let entry = entries.iter().find(|entry| entry["what"] == "skipped").expect("told of");
+    assert_eq!(
+        (&entry["first"], &entry["last"], &entry["count"]),
+        (&json!("5"), &json!("49"), &json!(45))
+    );
+    let evidence = entry["evidence"].as_str().unwrap();
+    assert!(evidence.contains("request 1 of anna, approved by bert: the paper"), "{evidence}");
+    let gaps = deployment.ok(&["gaps", "--explain", "--reason", "skipped"]);
+    assert!(gaps.contains("change request 1 of anna, approved by bert"), "{gaps}");
+    for kind in ["change-requested", "change-approved", "partition-lent", "partition-taken-back"] {
+        let events = deployment.ok(&["events", "--kind", kind, "--json"]);
+        assert!(
+            events.contains("\"change_id\": 1") || events.contains("\"change_id\":1"),
+            "{events}"
+        );
+    }
+}
