@@ -59,8 +59,6 @@ pub struct Service {
     pub tokens: Option<Arc<Tokens>>,
     /// The clock.
     pub clock: SharedClock,
-    /// How long a change that was asked for can be approved.
-    pub approval_limit: Duration,
     /// What is counted.
     pub metrics: Metrics,
     /// What its parts share.
@@ -223,7 +221,6 @@ impl Service {
             ledger,
             tokens,
             clock,
-            approval_limit: settings.approval_limit,
             metrics,
             context,
             gauges,

@@ -85,7 +85,7 @@ pub(super) struct ChangeQuery {
     params(("configId" = i64, Path)),
     request_body = ResetOrder,
     responses(
-        (status = 202, body = ChangeAnswer, description = "It waits for somebody else to approve it"),
+        (status = 202, body = ChangeAnswer, description = "It waits for an approval"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -101,7 +101,7 @@ pub(super) async fn reset_counter(
     let (_, serial) = serial_of(&app, series_id, &counter.serial)?;
     let wanted = WantedChange::NextValue(next_value);
     must_be_within(&wanted, &serial)?;
-    let asked = Asked { series_id, counter_id, wanted, step: serial.step, reason };
+    let asked = ChangeAsked { series_id, counter_id, wanted, step: serial.step, reason };
     ask(&app, &caller, asked).await
 }
 
@@ -113,7 +113,7 @@ pub(super) async fn reset_counter(
     params(("configId" = i64, Path)),
     request_body = ChronologyOrder,
     responses(
-        (status = 202, body = ChangeAnswer, description = "It waits for somebody else to approve it"),
+        (status = 202, body = ChangeAnswer, description = "It waits for an approval"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -142,7 +142,7 @@ pub(super) async fn reset_chronology(
     };
     let family = counter.key.split(';').take(first.counter.len()).collect::<Vec<_>>().join(";");
     let wanted = WantedChange::LastDate { family, date };
-    let asked = Asked { series_id, counter_id, wanted, step: serial.step, reason };
+    let asked = ChangeAsked { series_id, counter_id, wanted, step: serial.step, reason };
     ask(&app, &caller, asked).await
 }
 
@@ -235,7 +235,7 @@ pub(super) async fn reject_change(
 }
 
 /// What a caller asks for.
-struct Asked {
+struct ChangeAsked {
     series_id: i64,
     counter_id: i64,
     wanted: WantedChange,
@@ -243,9 +243,9 @@ struct Asked {
     reason: String,
 }
 
-async fn ask(app: &App, caller: &Caller, asked: Asked) -> Result<Response, Problem> {
-    let Asked { series_id, counter_id, wanted, step, reason } = asked;
-    let limit_us = i64::try_from(app.service.approval_limit.as_micros()).unwrap_or(i64::MAX);
+async fn ask(app: &App, caller: &Caller, asked: ChangeAsked) -> Result<Response, Problem> {
+    let ChangeAsked { series_id, counter_id, wanted, step, reason } = asked;
+    let limit_us = i64::try_from(app.approval_limit.as_micros()).unwrap_or(i64::MAX);
     let expires_at_us = app.service.clock.now_us().saturating_add(limit_us);
     let requested_by = caller.user_id.to_string();
     let new =

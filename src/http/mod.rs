@@ -69,6 +69,7 @@ pub(crate) use tokens::{check_grace, new_token};
 pub(crate) use traces::send_spans;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::Uri;
@@ -102,16 +103,19 @@ struct App {
     metrics_page: MetricsPage,
     /// Places for work that costs processor time.
     effort: Arc<Effort>,
+    /// How long a change that was asked for can be approved.
+    approval_limit: Duration,
 }
 
 impl App {
-    fn new(service: Arc<Service>, prometheus: PrometheusHandle) -> Self {
+    fn new(service: Arc<Service>, settings: &Settings, prometheus: PrometheusHandle) -> Self {
         let shown = Arc::clone(&service);
         let metrics_page = MetricsPage::new(move || {
             shown.observe();
             shown.metrics.render(&prometheus)
         });
-        App { service, metrics_page, effort: Arc::default() }
+        let approval_limit = settings.approval_limit;
+        App { service, metrics_page, effort: Arc::default(), approval_limit }
     }
 
     /// Takes what a caller asks for, and notes which path served it.
@@ -148,7 +152,7 @@ pub fn router(
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
     };
-    let app = App::new(service, prometheus);
+    let app = App::new(service, settings, prometheus);
     behind(gate, routes.with_state(app).route("/openapi.json", get(describe)))
 }
 
@@ -163,7 +167,7 @@ pub fn health_router(
     let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
     let gate = gate_of(&service, settings, metrics, is_checked);
     let routes = health_routes().merge(problem_routes()).split_for_parts().0;
-    behind(gate, routes.with_state(App::new(service, prometheus)))
+    behind(gate, routes.with_state(App::new(service, settings, prometheus)))
 }
 
 fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {

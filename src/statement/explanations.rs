@@ -88,8 +88,8 @@ fn of_gap(reason: GapReason) -> Phrase {
              ever issued is for the former system to say; this one does not issue them.",
         ],
         GapReason::Skipped => [
-            "ผู้ดูแลขอให้ข้ามเลขที่เหล่านี้ และผู้ดูแลอีกคนหนึ่งอนุมัติ เลขที่เหล่านี้ไม่เคยออกให้ผู้ใดและจะ\
-             ไม่ออกอีก",
+            "ผู้ดูแลขอให้ข้ามเลขที่เหล่านี้ และผู้ดูแลอีกคนหนึ่งอนุมัติ \
+             เลขที่เหล่านี้ไม่เคยออกให้ผู้ใดและจะไม่ออกอีก",
             "一名管理员申请跳过这些编号，并由另一名管理员批准。这些编号从未发出，今后也不会发出。",
             "一名管理員申請略過這些編號，並由另一名管理員核准。這些編號從未發出，今後也不會發出。",
             "An administrator asked for these to be passed over, and another one approved it. They \

@@ -80,15 +80,19 @@ impl Scene {
     }
 }
 
+fn order(counter_id: &Value, next: i64, reason: &str) -> Value {
+    json!({ "counter_id": counter_id, "next_value": next, "reason": reason })
+}
+
 /// What is asked for and refused.
 async fn refusals(scene: &Scene, reset: &str, counter_id: &Value) {
     let reason = "the paper book of the branch ends at 49";
-    let order = |next: Value, reason: &str| json!({ "counter_id": counter_id, "next_value": next, "reason": reason });
+    let order = |next: i64, why: &str| order(counter_id, next, why);
     for (body, wanted, field, code) in [
-        (order(json!(50), "because"), 422, "reason", "invalid-field"),
-        (order(json!(3), reason), 409, "next_value", "below-least-allowed"),
-        (order(json!(123_456_789), reason), 422, "next_value", "invalid-field"),
-        (order(json!(-1), reason), 422, "next_value", "invalid-field"),
+        (order(50, "because"), 422, "reason", "invalid-field"),
+        (order(3, reason), 409, "next_value", "below-least-allowed"),
+        (order(123_456_789, reason), 422, "next_value", "invalid-field"),
+        (order(-1, reason), 422, "next_value", "invalid-field"),
     ] {
         let (status, told) = scene.post(0, ANNA, reset, body).await;
         let said = (status, told["field"].as_str(), told["code"].as_str());
@@ -98,7 +102,7 @@ async fn refusals(scene: &Scene, reset: &str, counter_id: &Value) {
     let elsewhere = json!({ "counter_id": 99, "next_value": 50, "reason": reason });
     let (status, told) = scene.post(0, ANNA, reset, elsewhere).await;
     assert_eq!((status, &told["field"]), (422, &json!("counter_id")), "{told}");
-    let (status, told) = scene.post(0, ORDERS, reset, order(json!(50), reason)).await;
+    let (status, told) = scene.post(0, ORDERS, reset, order(50, reason)).await;
     assert_eq!((status, &told["code"]), (403, &json!("not-permitted")));
 }
 
@@ -118,7 +122,7 @@ async fn a_counter_that_two_processes_count_in_redis_goes_on_where_two_people_sa
     refusals(&scene, &reset, counter_id).await;
 
     let reason = "the paper book of the branch ends at 49";
-    let order = json!({ "counter_id": counter_id, "next_value": 50, "reason": reason });
+    let order = order(counter_id, 50, reason);
     let (status, asked) = scene.post(0, ANNA, &reset, order).await;
     assert_eq!((status, &asked["state"]), (202, &json!("pending")), "{asked}");
     assert_eq!((&asked["requested_by"], &asked["series"]), (&json!("anna"), &json!("LOAD")));

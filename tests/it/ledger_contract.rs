@@ -305,15 +305,6 @@ ledger_contract! {
         a_first_touch_needs_an_open_epoch_of_the_database
         a_database_epoch_closes_without_a_gap
     }
-    changes {
-        a_counter_goes_on_where_two_people_say_and_what_is_passed_over_is_a_gap
-        a_change_never_leads_to_what_may_be_issued
-        a_counter_that_redis_counts_waits_until_the_database_has_it
-        of_two_approvals_at_once_one_makes_the_change
-        a_request_ends_with_its_time_or_its_first_answer
-        nothing_is_changed_while_its_partition_is_held
-        a_wrong_date_that_is_still_to_come_is_set_back
-    }
     tokens {
         a_name_has_one_token_for_ever_and_a_revoked_one_stays_listed
         the_secret_of_before_a_rotation_is_kept_for_its_grace

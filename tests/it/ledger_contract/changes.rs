@@ -9,6 +9,18 @@ use numerator::ledger::{
 use super::documents::{before, dated, is_taken, take};
 use super::world::{NOW_US, PARTITION, World, entry, order, spec};
 
+ledger_contract! {
+    changes {
+        a_counter_goes_on_where_two_people_say_and_what_is_passed_over_is_a_gap
+        a_change_never_leads_to_what_may_be_issued
+        a_counter_that_redis_counts_waits_until_the_database_has_it
+        of_two_approvals_at_once_one_makes_the_change
+        a_request_ends_with_its_time_or_its_first_answer
+        nothing_is_changed_while_its_partition_is_held
+        a_wrong_date_that_is_still_to_come_is_set_back
+    }
+}
+
 fn new(counter_id: i64, wanted: WantedChange) -> NewChange {
     NewChange {
         series_id: 7,

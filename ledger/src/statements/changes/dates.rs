@@ -72,8 +72,8 @@ fn tomorrow(now_us: i64) -> Result<String, LedgerError> {
     Ok(tomorrow.map_err(|error| LedgerError::Refused(format!("the clock: {error}")))?.to_string())
 }
 
-/// Of a family's numbers, the latest date up to `upto` (empty: none), and how many records are dated
-/// after `after`.
+/// Of a family's numbers, the latest date up to `upto` (empty: none), and how many records are
+/// dated after `after`.
 async fn beyond(
     conn: &mut Conn,
     family: Family<'_>,
