@@ -1,4 +1,5 @@
-//! A counter that two people reset over HTTP, while Redis counts it in two processes.
+//! What two people answer for, over HTTP: a counter that Redis counts in two processes, and a
+//! wrong date.
 
 use std::time::Duration;
 
@@ -6,6 +7,7 @@ use harness::eventually::eventually;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
+use numerator::clock::{Clock as _, SystemClock};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
@@ -15,9 +17,9 @@ const API: &str = "/api/v1/document-numbering";
 /// Longest wait for what a test waits for.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Two services, and the tokens of who calls them.
+/// Services, and the tokens of who calls them.
 struct Scene {
-    services: [Service; 2],
+    services: Vec<Service>,
     tokens: [String; 3],
 }
 
@@ -26,14 +28,14 @@ const ANNA: usize = 1;
 const BERT: usize = 2;
 
 impl Scene {
-    fn start(deployment: &mut Deployment) -> Self {
-        deployment.extra = "return_after = \"1s\"\n[auth]\nmode = \"on\"\n".into();
-        deployment.apply_load_series();
+    /// So many services of a deployment that has its series.
+    fn start(deployment: &mut Deployment, services: usize) -> Self {
+        deployment.extra += "[auth]\nmode = \"on\"\n";
         let tokens = [("orders", "caller"), ("anna", "super-admin"), ("bert", "super-admin")];
         let tokens = tokens.map(|(name, role)| {
             deployment.ok(&["token", "create", name, "--role", role]).trim().to_owned()
         });
-        Scene { services: [deployment.serve(), deployment.serve()], tokens }
+        Scene { services: (0..services).map(|_| deployment.serve()).collect(), tokens }
     }
 
     async fn ask(
@@ -112,7 +114,9 @@ async fn refusals(scene: &Scene, reset: &str, counter_id: &Value) {
 async fn a_counter_that_two_processes_count_in_redis_goes_on_where_two_people_say() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let mut deployment = Deployment::new(&postgres.url("changes"), Some(&redis.url()));
-    let scene = Scene::start(&mut deployment);
+    deployment.apply_load_series();
+    deployment.extra = "return_after = \"1s\"\n".into();
+    let scene = Scene::start(&mut deployment, 2);
     for (service, document) in [(0, "a"), (1, "b"), (0, "c")] {
         assert_eq!(scene.take(service, document).await.1, "redis");
     }
@@ -192,4 +196,64 @@ async fn told_of(scene: &Scene, deployment: &Deployment) {
             "{events}"
         );
     }
+}
+
+/// Goal: a date of a wrong year no longer keeps a branch from being numbered, in the family of its
+/// own counters alone.
+#[tokio::test]
+async fn a_branch_that_a_wrong_date_keeps_out_is_numbered_again() {
+    let mut deployment = Deployment::embedded();
+    let file = deployment.path("tax.toml");
+    let series = r#"
+[[series]]
+code = "TAX"
+name = "Tax"
+template = "TAX-{PROJECT}-{DATE:yyyyMM}-{SEQ:4}"
+policy = "gapless"
+chronology = true
+serves = { types = ["TAX"] }
+serials = [{ counter = ["type", "project"], reset = "month" }]
+"#;
+    std::fs::write(&file, series).unwrap();
+    deployment.apply(&[file]);
+    let scene = Scene::start(&mut deployment, 1);
+    let today = SystemClock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let wrong = today.saturating_add(jiff::Span::new().years(2));
+    let take = async |document: &str, project: &str, date: jiff::civil::Date| {
+        let path = format!("/api/v1/documents/{document}/generate-number");
+        let body = json!({ "type": "TAX", "project": project, "date": date.to_string() });
+        let (status, told) = scene.ask(0, ORDERS, &path, Some(body)).await;
+        (status, told["code"].as_str().unwrap_or_default().to_owned())
+    };
+    for (document, project) in [("a", "P1"), ("b", "P2")] {
+        assert_eq!(take(document, project, wrong).await.0, 201);
+    }
+    let kept_out = (422, "date-before-last".to_owned());
+    assert_eq!(take("c", "P1", today).await, kept_out);
+    let (_, list) = scene.ask(0, ANNA, &format!("{API}/counters?project=P1"), None).await;
+    let counter = &list["counters"][0];
+    let reset = format!("/configs/{}/reset-chronology", counter["config_id"]);
+    let order = |date: &str| {
+        let reason = "the clerk had typed a wrong year";
+        json!({ "counter_id": counter["counter_id"], "last_date": date, "reason": reason })
+    };
+    for (date, status) in [("2569", 422), (&*wrong.to_string(), 422), (&*today.to_string(), 202)] {
+        let (told, answer) = scene.post(0, ANNA, &reset, order(date)).await;
+        assert_eq!(told, status, "{answer}");
+    }
+    let (_, asked) = scene.ask(0, BERT, &format!("{API}/change-requests"), None).await;
+    let asked = &asked["change_requests"][0];
+    let effect = json!({
+        "last_date": today.to_string(), "last_date_before": wrong.to_string(), "dated_later": 1,
+    });
+    assert_eq!((&asked["kind"], &asked["effect"]), (&json!("chronology"), &effect));
+    let approve = format!("/change-requests/{}/approve", asked["change_id"]);
+    assert_eq!(scene.post(0, BERT, &approve, json!({})).await.0, 200);
+    assert_eq!(take("d", "P1", today).await.0, 201);
+    assert_eq!(take("e", "P1", today.yesterday().unwrap()).await, kept_out);
+    assert_eq!(take("f", "P2", today).await, kept_out, "the other branch was not asked for");
+    for service in scene.services {
+        assert!(service.terminate());
+    }
+    deployment.assert_clean();
 }
