@@ -1,10 +1,12 @@
 //! Builds the whole from its settings: ledger, Redis, node, journal, partition workers, reconciler;
 //! and takes it down again in the opposite order. Decides nothing about numbers.
 
+mod approvals;
 mod changes;
 mod first_series;
 mod tokens;
 
+pub use approvals::NotApproved;
 pub(crate) use first_series::read_series_file;
 pub use tokens::{NotAdmitted, Tokens};
 

@@ -275,7 +275,7 @@ mod tests {
         ];
         let walk = walked(0, Open::default(), rows, 4, 1);
         assert_eq!((walk.tally.collisions, walk.tally.twice, walk.tally.missing), (1, 0, 0));
-        assert_eq!(walk.tally.gaps, [2, 0, 0, 0]);
+        assert_eq!(walk.tally.gaps, [2, 0, 0, 0, 0]);
         assert_eq!(walk.entries.len(), 3);
     }
 

@@ -8,7 +8,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState, StepState, Wanted,
+    ChangeState, Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState,
+    StepState, Wanted,
 };
 
 /// How a series code becomes a partition. Written into the ledger: nodes that hash differently
@@ -79,6 +80,16 @@ impl Word for GapReason {
         (GapReason::Unaccounted, "unaccounted"),
         (GapReason::Collided, "collided"),
         (GapReason::BeforeImport, "before-import"),
+        (GapReason::Skipped, "skipped"),
+    ];
+}
+
+impl Word for ChangeState {
+    const COLUMN: &'static str = "change_request.state";
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (ChangeState::Pending, "pending"),
+        (ChangeState::Approved, "approved"),
+        (ChangeState::Rejected, "rejected"),
     ];
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{SeriesRefusal, TokenRefusal};
+use super::{ChangeRefusal, SeriesRefusal, TokenRefusal};
 
 /// Why a ledger call failed.
 #[derive(Debug, Error)]
@@ -36,6 +36,9 @@ pub enum LedgerError {
     /// A change of tokens is refused for good. Nothing written.
     #[error(transparent)]
     Token(#[from] TokenRefusal),
+    /// A change that two people answer for is refused. Nothing written.
+    #[error(transparent)]
+    Change(#[from] ChangeRefusal),
     /// Nobody waits for a change of series any more, and its proof was not made. Nothing written.
     #[error("the proof of a change of series was given up: nobody waited for it any longer")]
     GivenUp,

@@ -40,10 +40,11 @@ impl Identity {
     }
 
     /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens: one
-    /// that it made could reach further than itself.
+    /// that it made could reach further than itself. Nor does it reset counters.
     #[must_use]
     pub fn may(&self, act: Act) -> Option<Whose> {
-        self.roles.may(act).filter(|_| act != Act::ManageTokens || self.reach.is_everything())
+        let is_for_all = matches!(act, Act::ManageTokens | Act::AnswerForChanges);
+        self.roles.may(act).filter(|_| !is_for_all || self.reach.is_everything())
     }
 
     /// Whether it may see a number of that series and project which was issued to that actor.
@@ -90,6 +91,7 @@ mod tests {
         assert!(identity(&[Role::SuperAdmin], &[]).may(Act::ManageTokens).is_some());
         let narrowed = identity(&[Role::SuperAdmin], &["C1"]);
         assert!(narrowed.may(Act::ManageTokens).is_none());
+        assert!(narrowed.may(Act::AnswerForChanges).is_none());
         assert!(narrowed.may(Act::ChangeSeries).is_some());
     }
 

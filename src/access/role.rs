@@ -45,8 +45,8 @@ impl Role {
     #[must_use]
     pub const fn may(self, act: Act) -> Option<Whose> {
         use Act::{
-            ChangeSeries, ManageTokens, Preview, ReadEvents, ReadNumbers, ReadRegisters,
-            ReadSeries, TakeNumbers,
+            AnswerForChanges, ChangeSeries, ManageTokens, Preview, ReadEvents, ReadNumbers,
+            ReadRegisters, ReadSeries, TakeNumbers,
         };
         match (self, act) {
             (Role::Caller, TakeNumbers | ReadNumbers) => Some(Whose::Own),
@@ -58,7 +58,7 @@ impl Role {
             (
                 Role::SuperAdmin,
                 Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadEvents | ChangeSeries
-                | ManageTokens,
+                | ManageTokens | AnswerForChanges,
             ) => Some(Whose::Any),
             (Role::Auditor, Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadEvents) => {
                 Some(Whose::Any)
@@ -94,11 +94,13 @@ pub enum Act {
     ChangeSeries,
     /// Makes and revokes tokens.
     ManageTokens,
+    /// Asks for changes that two people answer for, and approves those of others.
+    AnswerForChanges,
 }
 
 impl Act {
     /// Every act.
-    pub const ALL: [Act; 8] = [
+    pub const ALL: [Act; 9] = [
         Act::TakeNumbers,
         Act::Preview,
         Act::ReadNumbers,
@@ -107,6 +109,7 @@ impl Act {
         Act::ReadEvents,
         Act::ChangeSeries,
         Act::ManageTokens,
+        Act::AnswerForChanges,
     ];
 
     /// Whether it counts by how often somebody may ask (R7.2): what takes numbers, or tries to.
@@ -127,6 +130,7 @@ impl Act {
             Act::ReadEvents => "read events",
             Act::ChangeSeries => "change series",
             Act::ManageTokens => "manage tokens",
+            Act::AnswerForChanges => "reset counters",
         }
     }
 }

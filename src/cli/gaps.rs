@@ -58,6 +58,8 @@ pub enum Reason {
     Collided,
     /// Below what was imported, and not among it.
     BeforeImport,
+    /// Passed over by a change that two people answer for.
+    Skipped,
 }
 
 impl Reason {
@@ -67,6 +69,7 @@ impl Reason {
             Reason::Unaccounted => GapReason::Unaccounted,
             Reason::Collided => GapReason::Collided,
             Reason::BeforeImport => GapReason::BeforeImport,
+            Reason::Skipped => GapReason::Skipped,
         }
     }
 }
@@ -215,7 +218,10 @@ async fn explain(
     gap: &Gap,
     answer: &GapAnswer,
 ) -> Result<Explanation, LedgerError> {
-    let ending = story.ending(gap.at, gap.reason).await?;
+    let mut ending = story.ending(gap.at, gap.reason).await?;
+    if gap.reason == GapReason::Skipped {
+        ending.change = story.change(gap.counter_id, gap.span.first).await?;
+    }
     let unheard = ending.unheard();
     let closed = ending.closed.as_ref();
     Ok(Explanation {
@@ -272,6 +278,16 @@ fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) 
              highest lies above {it}: whether that system issued {it} is not known here, and \
              nothing below the highest is issued here."
         ),
+        GapReason::Skipped => {
+            let by = ending.change.as_ref().map_or(String::new(), |change| {
+                let approved_by = change.decided_by.as_deref().unwrap_or("nobody");
+                format!(
+                    " by change request {} of {}, approved by {approved_by} ({})",
+                    change.change_id, change.requested_by, change.reason
+                )
+            });
+            format!("{what} {was} passed over{by}: nobody was given {it}, nor ever is.")
+        }
     }
 }
 

@@ -60,6 +60,7 @@ pub(super) fn reason(reason: GapReason) -> &'static str {
         GapReason::Unaccounted => "unaccounted",
         GapReason::Collided => "collided",
         GapReason::BeforeImport => "before-import",
+        GapReason::Skipped => "skipped",
     }
 }
 

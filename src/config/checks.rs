@@ -63,6 +63,11 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
                 layer.limits.address_per_minute,
             )?,
         },
+        approval_limit: wait(
+            "approval.time_limit",
+            layer.approval.time_limit,
+            secs(60)..=DurationText(30 * DAY),
+        )?,
         series_load: series_load(&layer.series.load)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,

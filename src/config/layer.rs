@@ -2,15 +2,14 @@
 //!
 //! A default stands in exactly one place: here, or in `ProcessSettings::default` for issuing.
 
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::ForwardedHeader;
+use super::listening::{address, some_address};
 use super::tokens::{AuthMode, WrittenToken};
 use super::{DurationText, LogFormat};
 use crate::gauges::GaugeSettings;
@@ -30,6 +29,7 @@ pub(super) struct Layer {
     pub(super) partitions: u32,
     pub(super) auth: Auth,
     pub(super) limits: Limits,
+    pub(super) approval: Approval,
     pub(super) node: Node,
     pub(super) series: Series,
     pub(super) idempotency: Idempotency,
@@ -58,6 +58,7 @@ impl Default for Layer {
             partitions: 8,
             auth: Auth::default(),
             limits: Limits::default(),
+            approval: Approval::default(),
             node: Node::default(),
             series: Series::default(),
             idempotency: Idempotency::default(),
@@ -95,32 +96,6 @@ macro_rules! section {
             }
         }
     };
-}
-
-/// Reads an address with its port; a refusal shows one.
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
-    struct Address;
-
-    impl Visitor<'_> for Address {
-        type Value = SocketAddr;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an IP address and a port, such as \"127.0.0.1:8080\"")
-        }
-
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<SocketAddr, E> {
-            text.parse().map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
-        }
-    }
-
-    deserializer.deserialize_str(Address)
-}
-
-/// Reads an address that need not be set.
-fn some_address<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<SocketAddr>, D::Error> {
-    address(deserializer).map(Some)
 }
 
 /// The defaults of issuing, which stand beside the doc comments of their meaning.
@@ -234,6 +209,14 @@ section! {
     Archive {
         /// For so many years after its last number a file is not deleted.
         retention_years: u32 = 7,
+    }
+}
+
+section! {
+    /// `approval.*`
+    Approval {
+        /// How long a change that was asked for can be approved.
+        time_limit: DurationText = DurationText(Duration::from_secs(86_400)),
     }
 }
 

@@ -1,8 +1,11 @@
 //! Bounds of the HTTP server, the names under which it may be asked, and its certificate.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
+use serde::Deserializer;
+use serde::de::{self, Visitor};
 
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::{HttpSettings, TlsSettings, layer};
@@ -116,4 +119,30 @@ fn hosts(written: &[String]) -> Checked<Vec<String>> {
         }
     }
     Ok(written.to_vec())
+}
+
+/// Reads an address with its port; a refusal shows one.
+pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    struct Address;
+
+    impl Visitor<'_> for Address {
+        type Value = SocketAddr;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an IP address and a port, such as \"127.0.0.1:8080\"")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<SocketAddr, E> {
+            text.parse().map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+        }
+    }
+
+    deserializer.deserialize_str(Address)
+}
+
+/// Reads an address that need not be set.
+pub(super) fn some_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    address(deserializer).map(Some)
 }

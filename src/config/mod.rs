@@ -64,6 +64,8 @@ pub struct Settings {
     pub auth_tokens: Vec<Token>,
     /// `limits.*`: how often people may ask.
     pub limits: LimitSettings,
+    /// `approval.time_limit`: how long a change that was asked for can be approved.
+    pub approval_limit: Duration,
     /// `series.load`: what a ledger without series gets.
     pub series_load: Vec<SeriesSource>,
     /// `log.*`.

@@ -100,7 +100,7 @@ pub(crate) struct CounterAnswer {
     pub(crate) last_used_at: Option<String>,
 }
 
-fn parts<S: Serializer>(key: &str, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn parts<S: Serializer>(key: &str, serializer: S) -> Result<S::Ok, S::Error> {
     CounterKeyAnswer::of(key).serialize(serializer)
 }
 

@@ -105,6 +105,10 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::TokenNotFound
         | Slug::TokenNameTaken
         | Slug::TokenRevoked
+        | Slug::ChangeNotFound
+        | Slug::ChangeAnswered
+        | Slug::OwnChange
+        | Slug::BelowLeastAllowed
         | Slug::MethodNotAllowed
         | Slug::UnsupportedMediaType
         | Slug::PreconditionRequired
@@ -321,6 +325,7 @@ mod tests {
                 (Slug::RevisionsExhausted | Slug::DocumentArchived, _) => continue,
                 (Slug::CodeTaken | Slug::SeriesInUse, _) => continue,
                 (Slug::TokenNameTaken | Slug::TokenRevoked, _) => continue,
+                (Slug::ChangeAnswered | Slug::BelowLeastAllowed, _) => continue,
                 (_, 503) => "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
                 (_, 409) => "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
                 (_, 500) => "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",

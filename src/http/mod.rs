@@ -8,6 +8,7 @@ mod answer;
 mod asker;
 mod batches;
 mod body;
+mod changes;
 mod config_changes;
 mod config_order;
 mod configs;
@@ -71,6 +72,7 @@ pub(crate) use tokens::{check_grace, new_token};
 pub(crate) use traces::send_spans;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::Uri;
@@ -105,16 +107,19 @@ struct App {
     metrics_page: MetricsPage,
     /// Places for work that costs processor time.
     effort: Arc<Effort>,
+    /// How long a change that was asked for can be approved.
+    approval_limit: Duration,
 }
 
 impl App {
-    fn new(service: Arc<Service>, prometheus: PrometheusHandle) -> Self {
+    fn new(service: Arc<Service>, settings: &Settings, prometheus: PrometheusHandle) -> Self {
         let shown = Arc::clone(&service);
         let metrics_page = MetricsPage::new(move || {
             shown.observe();
             shown.metrics.render(&prometheus)
         });
-        App { service, metrics_page, effort: Arc::default() }
+        let approval_limit = settings.approval_limit;
+        App { service, metrics_page, effort: Arc::default(), approval_limit }
     }
 
     /// Takes what a caller asks for, and notes which path served it.
@@ -151,7 +156,7 @@ pub fn router(
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
     };
-    let app = App::new(service, prometheus);
+    let app = App::new(service, settings, prometheus);
     behind(gate, routes.with_state(app).route("/openapi.json", get(describe)))
 }
 
@@ -166,7 +171,7 @@ pub fn health_router(
     let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
     let gate = gate_of(&service, settings, metrics, is_checked);
     let routes = health_routes().merge(problem_routes()).split_for_parts().0;
-    behind(gate, routes.with_state(App::new(service, prometheus)))
+    behind(gate, routes.with_state(App::new(service, settings, prometheus)))
 }
 
 fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
@@ -228,6 +233,11 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(tokens::create_token).layer(Extension(single)))
         .routes(routes!(tokens::revoke_token).layer(Extension(single)))
         .routes(routes!(tokens::rotate_token).layer(Extension(single)))
+        .routes(routes!(changes::reset_counter).layer(Extension(single)))
+        .routes(routes!(changes::reset_chronology).layer(Extension(single)))
+        .routes(routes!(changes::list_changes))
+        .routes(routes!(changes::approve_change).layer(Extension(single)))
+        .routes(routes!(changes::reject_change).layer(Extension(single)))
         .routes(routes!(lookups::look_up_number))
         .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))
         .routes(routes!(serials::generate_system_serial).layer(Extension(single)))

@@ -7,7 +7,7 @@ use super::problem::{Problem, Slug};
 use crate::access::{Act, Identity, Role};
 
 /// Every route that is not open, with what its methods do; those that take numbers first.
-const ROUTES: [(&str, &[(Method, Act)]); 27] = [
+const ROUTES: [(&str, &[(Method, Act)]); 32] = [
     ("/api/v1/documents/{documentId}/generate-number", &[(Method::POST, Act::TakeNumbers)]),
     ("/api/v1/document-numbering/batches", &[(Method::POST, Act::TakeNumbers)]),
     ("/api/v1/document-numbering/preview", &[(Method::POST, Act::Preview)]),
@@ -49,6 +49,23 @@ const ROUTES: [(&str, &[(Method, Act)]); 27] = [
     ),
     ("/api/v1/document-numbering/tokens/{name}/revoke", &[(Method::POST, Act::ManageTokens)]),
     ("/api/v1/document-numbering/tokens/{name}/rotate", &[(Method::POST, Act::ManageTokens)]),
+    (
+        "/api/v1/document-numbering/configs/{configId}/reset-counter",
+        &[(Method::POST, Act::AnswerForChanges)],
+    ),
+    (
+        "/api/v1/document-numbering/configs/{configId}/reset-chronology",
+        &[(Method::POST, Act::AnswerForChanges)],
+    ),
+    ("/api/v1/document-numbering/change-requests", &[(Method::GET, Act::ReadEvents)]),
+    (
+        "/api/v1/document-numbering/change-requests/{changeId}/approve",
+        &[(Method::POST, Act::AnswerForChanges)],
+    ),
+    (
+        "/api/v1/document-numbering/change-requests/{changeId}/reject",
+        &[(Method::POST, Act::AnswerForChanges)],
+    ),
     ("/api/v1/serials/unified", &[(Method::POST, Act::TakeNumbers)]),
     ("/api/v1/serials/unified/{serial}", &[(Method::GET, Act::ReadNumbers)]),
     ("/api/v1/serials/system", &[(Method::POST, Act::TakeNumbers)]),

@@ -6,9 +6,9 @@ use numbering::PartialNumber;
 use thiserror::Error;
 
 use super::explanations::{
-    AND_MORE, BY_ARITHMETIC, COMPLETE, EMPTY, EXCEEDED, EXPLAINED, FURTHER_ENTRIES, GONE, IN_FILES,
-    INCOMPLETE, INTERRUPTED, KEPT_ASIDE, OVER_ALL_TIME, REGISTERED, RESTORED, SO_FAR, UNEXPLAINED,
-    UNHEARD, UNSETTLED, explanation,
+    AND_MORE, BY_ARITHMETIC, CHANGED, COMPLETE, EMPTY, EXCEEDED, EXPLAINED, FURTHER_ENTRIES, GONE,
+    IN_FILES, INCOMPLETE, INTERRUPTED, KEPT_ASIDE, OVER_ALL_TIME, REGISTERED, RESTORED, SO_FAR,
+    UNEXPLAINED, UNHEARD, UNSETTLED, explanation,
 };
 use super::paper::{
     CountLine, EndAnswer, EntryAnswer, RunAnswer, RunStatement, Statement, Verdict,
@@ -201,7 +201,11 @@ impl Writer<'_> {
         let AccountEntry { kind, run, row } = entry;
         let partial = self.partial_number(account.counter.counter_id, *run).await?;
         let number = |value: i64| partial.as_ref()?.fill(&[u64::try_from(value).ok()?]).ok();
-        let ending = self.ending(account, *kind, row.as_ref()).await?;
+        let mut ending = self.ending(account, *kind, row.as_ref()).await?;
+        if *kind == EntryKind::Gap(GapReason::Skipped) {
+            let first = u64::try_from(run.first).unwrap_or(0);
+            ending.change = self.story.change(account.counter.counter_id, first).await?;
+        }
         let phrase = if ending.is_restored { RESTORED } else { explanation(*kind) };
         Ok(EntryAnswer {
             what: word(*kind),
@@ -273,6 +277,15 @@ impl Writer<'_> {
             ];
             parts.push(self.say(INTERRUPTED, &places));
         }
+        if let Some(change) = &ending.change {
+            let places = [
+                ("id", &*change.change_id.to_string()),
+                ("asked", &change.requested_by),
+                ("approved", change.decided_by.as_deref().unwrap_or_default()),
+                ("reason", &change.reason),
+            ];
+            parts.push(self.say(CHANGED, &places));
+        }
         if kind == EntryKind::Gap(GapReason::Unaccounted) {
             let names = ending.unheard().join(", ");
             if !names.is_empty() {
@@ -314,6 +327,7 @@ fn word(kind: EntryKind) -> &'static str {
         EntryKind::Gap(GapReason::Unaccounted) => "unaccounted",
         EntryKind::Gap(GapReason::Collided) => "collided",
         EntryKind::Gap(GapReason::BeforeImport) => "before-import",
+        EntryKind::Gap(GapReason::Skipped) => "skipped",
         EntryKind::Rejected => "kept-aside",
         EntryKind::Collision => "duplicate",
         EntryKind::Pending => "being-recorded",
@@ -328,7 +342,7 @@ fn lines(language: Language, tally: &AccountTally) -> Vec<CountLine> {
     let line =
         |what, label, count, sign| CountLine { what, label: language.choose(label), count, sign };
     let of = |kind, count| line(word(kind), label(kind), count, 1);
-    let [discarded, unaccounted, collided, before_import] = tally.gaps;
+    let [discarded, unaccounted, collided, before_import, skipped] = tally.gaps;
     let mut lines = vec![
         line("issued", ISSUED, tally.issued, 1),
         line("archived", ARCHIVED, tally.archived, 0),
@@ -337,6 +351,7 @@ fn lines(language: Language, tally: &AccountTally) -> Vec<CountLine> {
         of(EntryKind::Gap(GapReason::Unaccounted), unaccounted),
         of(EntryKind::Gap(GapReason::Collided), collided),
         of(EntryKind::Gap(GapReason::BeforeImport), before_import),
+        of(EntryKind::Gap(GapReason::Skipped), skipped),
         of(EntryKind::Rejected, tally.rejected),
         of(EntryKind::Collision, tally.collisions),
         of(EntryKind::Pending, tally.pending),

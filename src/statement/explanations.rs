@@ -87,6 +87,14 @@ fn of_gap(reason: GapReason) -> Phrase {
             "From before the move, and not in the list that was brought in. Whether they were \
              ever issued is for the former system to say; this one does not issue them.",
         ],
+        GapReason::Skipped => [
+            "ผู้ดูแลขอให้ข้ามเลขที่เหล่านี้ และผู้ดูแลอีกคนหนึ่งอนุมัติ \
+             เลขที่เหล่านี้ไม่เคยออกให้ผู้ใดและจะไม่ออกอีก",
+            "一名管理员申请跳过这些编号，并由另一名管理员批准。这些编号从未发出，今后也不会发出。",
+            "一名管理員申請略過這些編號，並由另一名管理員核准。這些編號從未發出，今後也不會發出。",
+            "An administrator asked for these to be passed over, and another one approved it. They \
+             were given to nobody and are never issued.",
+        ],
     }
 }
 
@@ -119,6 +127,12 @@ pub(super) const UNHEARD: Phrase = [
     "未报明的机器：{names}",
     "未報明的機器：{names}",
     "machines that could not be asked: {names}",
+];
+pub(super) const CHANGED: Phrase = [
+    "คำขอที่ {id} โดย {asked} อนุมัติโดย {approved}: {reason}",
+    "第 {id} 号申请，申请人 {asked}，批准人 {approved}：{reason}",
+    "第 {id} 號申請，申請人 {asked}，核准人 {approved}：{reason}",
+    "request {id} of {asked}, approved by {approved}: {reason}",
 ];
 pub(super) const KEPT_ASIDE: Phrase = [
     "บันทึก {allocation} เก็บไว้เมื่อ {at}",

@@ -98,6 +98,12 @@ pub(super) fn label(kind: EntryKind) -> Phrase {
             "不在原系統的清單中",
             "Not in the list of the former system",
         ],
+        EntryKind::Gap(GapReason::Skipped) => [
+            "ข้ามไปตามคำสั่งที่มีผู้อนุมัติ",
+            "经批准跳过",
+            "經核准略過",
+            "Passed over, as two people decided",
+        ],
         EntryKind::Rejected => [
             "บันทึกที่เก็บแยกไว้ตรวจสอบ",
             "另行保存待查的记录",
@@ -127,11 +133,12 @@ mod tests {
     use super::super::explanations::{UNHEARD, explanation};
     use super::*;
 
-    const REASONS: [GapReason; 4] = [
+    const REASONS: [GapReason; 5] = [
         GapReason::Discarded,
         GapReason::Unaccounted,
         GapReason::Collided,
         GapReason::BeforeImport,
+        GapReason::Skipped,
     ];
 
     #[test]

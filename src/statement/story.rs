@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::ledger::{
-    AccountTally, At, ClosedEpoch, Closing, Event, GapReason, LedgerError, Partition, SharedLedger,
+    AccountTally, At, ChangeRequest, ClosedEpoch, Closing, Event, GapReason, LedgerError,
+    Partition, SharedLedger,
 };
 
 /// Tells how gaps came about; asks for each epoch once.
@@ -22,6 +23,8 @@ pub(crate) struct Ending {
     pub(crate) cause: Option<String>,
     /// Whether an operator ended it, for the ledger had gone back (F9).
     pub(crate) is_restored: bool,
+    /// The change that left the gap, where no end of an epoch did.
+    pub(crate) change: Option<ChangeRequest>,
 }
 
 impl<'a> Story<'a> {
@@ -40,7 +43,7 @@ impl<'a> Story<'a> {
     ) -> Result<Ending, LedgerError> {
         let wanted = match reason {
             GapReason::Unaccounted => Some(Closing::Ceiling),
-            GapReason::BeforeImport => return Ok(Ending::default()),
+            GapReason::BeforeImport | GapReason::Skipped => return Ok(Ending::default()),
             GapReason::Discarded | GapReason::Collided => None,
         };
         let key = (at.partition, at.epoch, AccountTally::place(reason));
@@ -56,6 +59,15 @@ impl<'a> Story<'a> {
         }
         self.known.insert(key, ending.clone());
         Ok(ending)
+    }
+
+    /// The change that passed over a value of a counter (R3.5).
+    pub(crate) async fn change(
+        &self,
+        counter_id: i64,
+        first: u64,
+    ) -> Result<Option<ChangeRequest>, LedgerError> {
+        self.ledger.change_behind(counter_id, i64::try_from(first).unwrap_or(i64::MAX)).await
     }
 
     /// The epoch after a closed one: the next number, but for a ledger that went back.

@@ -11,6 +11,7 @@ mod adoption;
 mod archives;
 mod audits;
 mod ceilings;
+mod changes;
 mod counter_lists;
 mod documents;
 mod import_meetings;

@@ -6,6 +6,7 @@ mod archive;
 mod audit;
 mod backups;
 mod certificates;
+mod changes;
 mod commands;
 mod configs;
 mod counters;

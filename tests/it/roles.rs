@@ -20,7 +20,7 @@ const MANAGERS: &[&str] = &["super-admin"];
 const CHANGERS: &[&str] = &["project-admin", "super-admin"];
 
 /// Who may call what, as it was reviewed: no list of the service's is asked.
-const TABLE: [(&str, &str, &[&str]); 31] = [
+const TABLE: [(&str, &str, &[&str]); 36] = [
     ("post", "/api/v1/documents/{documentId}/generate-number", TAKERS),
     ("get", "/api/v1/documents/{documentId}/numbers", READERS),
     ("post", "/api/v1/documents/{documentId}/revisions", TAKERS),
@@ -44,6 +44,11 @@ const TABLE: [(&str, &str, &[&str]); 31] = [
     ("post", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens/{name}/revoke", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens/{name}/rotate", MANAGERS),
+    ("post", "/api/v1/document-numbering/configs/{configId}/reset-counter", MANAGERS),
+    ("post", "/api/v1/document-numbering/configs/{configId}/reset-chronology", MANAGERS),
+    ("get", "/api/v1/document-numbering/change-requests", &["super-admin", "auditor", "operator"]),
+    ("post", "/api/v1/document-numbering/change-requests/{changeId}/approve", MANAGERS),
+    ("post", "/api/v1/document-numbering/change-requests/{changeId}/reject", MANAGERS),
     ("post", "/api/v1/serials/unified", TAKERS),
     ("get", "/api/v1/serials/unified/{serial}", READERS),
     ("post", "/api/v1/serials/system", TAKERS),

@@ -367,7 +367,8 @@ walks! { PROCEDURES {
     the_number_of_partitions_changes: "Change of the number of partitions";
     a_counter_is_nearly_exhausted: "Counter near exhaustion";
     a_duplicate_is_suspected: "Suspected duplicate";
-    the_year_ends_and_tokens_are_lost: "Year end", "A leaked token", "A lost super admin";
+    the_year_ends_and_tokens_are_lost: "Year end", "A leaked token", "A lost super admin",
+        "A wrong approval";
 } }
 
 walks! { ALERTS {

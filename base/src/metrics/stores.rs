@@ -19,7 +19,7 @@ pub(super) const LEDGER_CALLS: [&str; 7] =
 /// Why the ledger does not carry a call out.
 const LEDGER_REASONS: [&str; 5] = ["lock", "conflict", "connection", "fenced", "refused"];
 /// Why values will not be issued any more.
-const GAP_REASONS: [&str; 4] = ["discarded", "unaccounted", "collided", "before-import"];
+const GAP_REASONS: [&str; 5] = ["discarded", "unaccounted", "collided", "before-import", "skipped"];
 /// Verbs of scripts; those that only commands call share the last.
 const REDIS_VERBS: [&str; 13] = [
     "issue",

@@ -124,8 +124,8 @@ pub struct AccountTally {
     pub imported: u64,
     /// Of those, in the archive: which system issued them is told there.
     pub archived: u64,
-    /// Gaps: `discarded`, `unaccounted`, `collided`, `before-import`.
-    pub gaps: [u64; 4],
+    /// Gaps: `discarded`, `unaccounted`, `collided`, `before-import`, `skipped`.
+    pub gaps: [u64; 5],
     /// Rejected records.
     pub rejected: u64,
     /// Records whose number another one has.
@@ -149,6 +149,7 @@ impl AccountTally {
             GapReason::Unaccounted => 1,
             GapReason::Collided => 2,
             GapReason::BeforeImport => 3,
+            GapReason::Skipped => 4,
         }
     }
 

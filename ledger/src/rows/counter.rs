@@ -160,6 +160,8 @@ pub enum GapReason {
     /// explain.
     #[serde(rename = "before-import")]
     BeforeImport,
+    /// Jumped over at a change of the counter that two people answer for (R3.5).
+    Skipped,
 }
 
 /// An entry of the gap register.

@@ -23,12 +23,15 @@ pub struct Event {
 }
 
 /// Every kind of event that is written.
-pub const EVENT_KINDS: [&str; 27] = [
+pub const EVENT_KINDS: [&str; 30] = [
     "acknowledged",
     "adoption",
     "ambiguity-accepted",
     "archive-deleted",
     "archived",
+    "change-approved",
+    "change-rejected",
+    "change-requested",
     "collision",
     "conflict",
     "fallback",

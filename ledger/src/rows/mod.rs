@@ -4,6 +4,7 @@
 mod account;
 mod archive;
 mod audit;
+mod change;
 mod counter;
 mod counter_list;
 mod document;
@@ -21,6 +22,7 @@ mod token;
 pub use account::*;
 pub use archive::*;
 pub use audit::*;
+pub use change::*;
 pub use counter::*;
 pub use counter_list::*;
 pub use document::*;

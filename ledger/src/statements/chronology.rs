@@ -300,7 +300,11 @@ async fn create(conn: &mut Conn, family: Family<'_>, last: &str) -> Result<(), L
     Ok(())
 }
 
-async fn lock(conn: &mut Conn, family: Family<'_>) -> Result<Option<String>, LedgerError> {
+/// Locks the row of a family; its last date, where it has a row.
+pub(super) async fn lock(
+    conn: &mut Conn,
+    family: Family<'_>,
+) -> Result<Option<String>, LedgerError> {
     let last = query_scalar(
         "select last_date from chronology where series_id = $1 and serial = $2 and family = $3",
     )
@@ -315,7 +319,7 @@ async fn lock(conn: &mut Conn, family: Family<'_>) -> Result<Option<String>, Led
 
 /// The keys of a family's counters lie between these, or are its own: a counter's key is its
 /// family's, with `;` and the period behind it, or the period alone.
-fn periods(family: Family<'_>) -> (String, String) {
+pub(super) fn periods(family: Family<'_>) -> (String, String) {
     match family.key {
         "" => (String::new(), char::MAX.to_string()),
         // The sign after `;` is `<`.

@@ -9,13 +9,13 @@
 
 mod documents;
 mod homes;
-mod lift;
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::counters::by_name;
 use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
+use super::lift;
 use super::restored::name;
 use super::{
     CALL, Conn, QueryBuilder, SEARCH, Store, archive, bytes, chronology, commit_alone, query,
@@ -141,7 +141,8 @@ async fn import(
             if signed(counter.highest, "highest")? <= target.base {
                 continue;
             }
-            lift::lift(&mut *tx, target.counter_id, counter).await?;
+            let highest = signed(counter.highest, "highest")?;
+            lift::lift(&mut *tx, target.counter_id, highest, columns::step(counter.step)?).await?;
             lifted += 1;
         }
         note_gaps(&mut *tx, counter, target, now_us).await?;
@@ -201,7 +202,7 @@ impl ImportPlan {
                 Some(Standing { counter_id, taken, open }) => {
                     // What was taken only rises: one that is there already needs no lock.
                     let base = if taken < signed(counter.highest, "highest")? {
-                        lift::lock(conn, counter_id, now_us).await?
+                        homes::lock(conn, counter_id, now_us).await?
                     } else {
                         taken
                     };

@@ -5,7 +5,8 @@ use numbering::{RuleError, TemplateError};
 
 use super::{Problem, Slug};
 use crate::access::GrantMistake;
-use crate::ledger::{LedgerError, SeriesRefusal, TokenRefusal};
+use crate::ledger::{ChangeRefusal, LedgerError, SeriesRefusal, TokenRefusal};
+use crate::service::NotApproved;
 
 /// For calls that take no number.
 impl From<LedgerError> for Problem {
@@ -16,6 +17,7 @@ impl From<LedgerError> for Problem {
             LedgerError::Conflict(_) => Slug::VersionConflict,
             LedgerError::Series(refusal) => return Problem::from(refusal),
             LedgerError::Token(refusal) => return Problem::from(refusal),
+            LedgerError::Change(refusal) => return Problem::from(refusal),
             LedgerError::GivenUp => return super::super::effort::overdue(),
             _ => return Problem::internal_taking_nothing(&error),
         };
@@ -66,6 +68,26 @@ impl From<&TokenRefusal> for Problem {
     }
 }
 
+impl From<&ChangeRefusal> for Problem {
+    fn from(refusal: &ChangeRefusal) -> Self {
+        use ChangeRefusal as Why;
+        let of = |slug| Problem::new(slug, refusal.to_string());
+        let in_field = |slug, field: &str| Problem { field: Some(field.into()), ..of(slug) };
+        match refusal {
+            Why::Unknown(_) => of(Slug::ChangeNotFound),
+            Why::Decided { .. } | Why::Expired(_) => of(Slug::ChangeAnswered),
+            Why::Own(_) => of(Slug::OwnChange),
+            Why::Below { .. } => in_field(Slug::BelowLeastAllowed, "next_value"),
+            Why::TooEarly(_) => in_field(Slug::BelowLeastAllowed, "last_date"),
+            Why::BesideStep { .. } => in_field(Slug::InvalidField, "next_value"),
+            Why::NotEarlier(_) | Why::NoDate => in_field(Slug::InvalidField, "last_date"),
+            Why::UnknownCounter(_) | Why::TooMany => in_field(Slug::InvalidField, "counter_id"),
+            Why::InRedis(_) => of(Slug::LockTimeout).retry_soon(),
+            Why::Held(_) => of(Slug::PartitionHeld).retry_soon(),
+        }
+    }
+}
+
 impl From<GrantMistake> for Problem {
     fn from(mistake: GrantMistake) -> Self {
         Problem::field(mistake.field, mistake.reason)
@@ -83,6 +105,28 @@ impl Problem {
         let detail = "the ledger did not say whether the change is saved; list the tokens before \
                       you send it again. One that was created without an answer gets a secret by \
                       `rotate`";
+        Problem { detail: detail.into(), ..problem }
+    }
+
+    /// The problem of an approval; the request waits for one as before, where the ledger says so.
+    pub(in crate::http) fn of_approval(error: NotApproved) -> Self {
+        match error {
+            NotApproved::Ledger(error) => Problem::of_decision(error),
+            NotApproved::Lent(_) | NotApproved::TimedOut(_) => {
+                Problem::new(Slug::LockTimeout, error.to_string()).retry_soon()
+            }
+        }
+    }
+
+    /// The problem of a change request, or of an answer to one, that the ledger did not confirm.
+    pub(in crate::http) fn of_decision(error: LedgerError) -> Self {
+        let maybe_written = error.maybe_written();
+        let problem = Problem::from(error);
+        if !maybe_written {
+            return problem;
+        }
+        let detail = "the ledger did not say whether this stands; list the change requests before \
+                      you send it again";
         Problem { detail: detail.into(), ..problem }
     }
 

@@ -87,6 +87,10 @@ slugs! {
         "More was asked for than one may ask for in a minute"
         "the person, the address or the token asks more often than it may: wait as long as the \
          header `Retry-After` says; `RateLimit` says with each answer what is left",
+    OwnChange "own-change" FORBIDDEN "no" "no"
+        "Who asked for a change may not approve it"
+        "the caller asked for this change itself: somebody else has to approve it; rejecting it \
+         withdraws it",
     RouteNotFound "route-not-found" NOT_FOUND "no" "no"
         "There is no such route"
         "no such path",
@@ -96,6 +100,9 @@ slugs! {
     TokenNotFound "token-not-found" NOT_FOUND "no" "no"
         "There is no such token"
         "no token of the ledger has that name; those of the settings are changed there",
+    ChangeNotFound "change-not-found" NOT_FOUND "no" "no"
+        "There is no such change request"
+        "no change request has that id",
     NumberNotFound "number-not-found" NOT_FOUND "no" "no"
         "The journal has no such number"
         "no journal row begins with the number, it is no revision, and no range is known to \
@@ -130,6 +137,14 @@ slugs! {
     TokenRevoked "token-revoked" CONFLICT "no" "no"
         "The token is revoked"
         "the token is revoked and stays so; create one of another name",
+    ChangeAnswered "change-answered" CONFLICT "no" "no"
+        "The change request cannot be answered any more"
+        "the change request is approved or rejected already, or its time is over \
+         (`approval.time_limit`): ask anew, where it is still of use",
+    BelowLeastAllowed "below-least-allowed" CONFLICT "no" "no"
+        "What is issued could come again"
+        "the next value, or the last date, lies below the least one allowed, which `detail` \
+         names: what was issued could come again. It rises with each number that is taken",
     CodeTaken "code-taken" CONFLICT "no" "no"
         "Another numbering configuration has the code"
         "a configuration, active or not, has that code; change it, or use another code",

@@ -53,7 +53,7 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
         (EntryKind::Pending, 7, 7),
     ];
     assert_eq!(listed(&told), expected);
-    assert_eq!((told.tally.issued, told.tally.gaps, told.tally.rejected), (5, [1, 0, 0, 0], 1));
+    assert_eq!((told.tally.issued, told.tally.gaps, told.tally.rejected), (5, [1, 0, 0, 0, 0], 1));
     assert_eq!((told.tally.pending, told.tally.missing, told.tally.twice), (1, 0, 0));
     assert_eq!(told.stretches, [Run { first: 1, last: 8, step: 1 }]);
     assert_eq!((told.values(), told.tally.sum(), told.unexplained), (8, 8, 2));

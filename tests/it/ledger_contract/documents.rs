@@ -200,7 +200,7 @@ pub(super) async fn a_revision_without_its_number_is_found(world: World) {
 }
 
 /// An order of a family of counters that begin anew each month.
-fn dated(document: &str, date: &str) -> TakeOrder {
+pub(super) fn dated(document: &str, date: &str) -> TakeOrder {
     let key = format!("type=T;month={}", &date[..7]);
     let mut record = record(document);
     record.document_date = date.into();
@@ -210,15 +210,15 @@ fn dated(document: &str, date: &str) -> TakeOrder {
     TakeOrder { family: Some("type=T".into()), specs, ..order_of(record) }
 }
 
-async fn take(world: &World, at: At, orders: &[TakeOrder]) -> Vec<TakeOutcome> {
+pub(super) async fn take(world: &World, at: At, orders: &[TakeOrder]) -> Vec<TakeOutcome> {
     world.ledger.take(at, world.node, orders, LOCK_WAIT).await.unwrap().outcomes
 }
 
-fn is_taken(outcome: &TakeOutcome) -> bool {
+pub(super) fn is_taken(outcome: &TakeOutcome) -> bool {
     matches!(outcome, TakeOutcome::Taken(_))
 }
 
-fn before(last_date: &str) -> TakeOutcome {
+pub(super) fn before(last_date: &str) -> TakeOutcome {
     TakeOutcome::BeforeLast { last_date: last_date.into() }
 }
 

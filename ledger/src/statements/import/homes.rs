@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use numbering::{IssuedVersion, SeriesDefinition};
 
+use super::super::lift::{self, Stand};
 use super::super::{Conn, partitions, query, reference, series, versions};
-use super::lift;
 use crate::columns::unsigned_small;
 use crate::giving_up;
-use crate::{ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion};
+use crate::{
+    Counter, ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion,
+};
 
 /// Why a version is in force that was so before.
 const AGAIN: &str = "in force again, after the earlier versions of the ledger that its counters \
@@ -154,4 +156,24 @@ async fn must_be_no_others(
             of.version + 1
         ))
     })
+}
+
+/// Locks a counter that an import goes above; the value after which nothing was taken.
+///
+/// # Errors
+/// `Refused` where Redis counts it, or its partition is held.
+pub(super) async fn lock(
+    conn: &mut Conn,
+    counter_id: i64,
+    now_us: i64,
+) -> Result<i64, LedgerError> {
+    match lift::lock(conn, counter_id, now_us).await? {
+        Stand::AtRest { base, .. } => Ok(base),
+        Stand::Held(partition) => Err(LedgerError::Refused(lift::held(partition))),
+        Stand::InRedis(Counter { key, partition, .. }) => {
+            let why = "import again, so that the database takes the partition over first";
+            let text = format!("counter {key} of partition {partition} is counted by redis: {why}");
+            Err(LedgerError::Refused(text))
+        }
+    }
 }
