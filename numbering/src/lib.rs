@@ -49,7 +49,7 @@ mod ties;
 mod value;
 mod values;
 
-pub use change::{ChangeError, check_change};
+pub use change::{ChangeError, Succession, check_change, succession};
 pub use compare::{
     Accepted, Ambiguity, EarlierVersion, GiveUp, IssuedVersion, PROOF_STEPS_MAX, ProofError,
     Reading, only_narrows, prove_issued, prove_saved, same_numbers, same_rules,

@@ -8,12 +8,16 @@ mod answer;
 mod batches;
 mod body;
 mod config_changes;
+mod config_diff;
+mod config_effect;
 mod config_order;
+mod config_saving;
 mod configs;
 mod counters;
 mod document;
 mod documents;
 mod effort;
+mod etag;
 mod events;
 mod gate;
 mod generate;
@@ -45,6 +49,7 @@ pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NextSerial, NumberAnswer, PreviewAnswer,
     RangeAnswer, RecordAnswer, SerialAnswer, SourceAnswer, ValuesAnswer,
 };
+pub(crate) use config_effect::{FieldChange, changed_fields, counters_in_words};
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;
 pub(crate) use counters::{CounterAnswer, CounterQuery, find_counters};
@@ -210,6 +215,8 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(config_changes::deactivate_config).layer(Extension(single)))
         .routes(routes!(configs::list_versions))
         .routes(routes!(configs::show_version))
+        .routes(routes!(config_diff::diff_versions))
+        .routes(routes!(config_changes::roll_back_config).layer(Extension(single)))
         .routes(routes!(numbers::list_numbers))
         .routes(routes!(counters::list_counters))
         .routes(routes!(statements::draw_up_statement))

@@ -20,7 +20,7 @@ const MANAGERS: &[&str] = &["super-admin"];
 const CHANGERS: &[&str] = &["project-admin", "super-admin"];
 
 /// Who may call what, as it was reviewed: no list of the service's is asked.
-const TABLE: [(&str, &str, &[&str]); 31] = [
+const TABLE: [(&str, &str, &[&str]); 33] = [
     ("post", "/api/v1/documents/{documentId}/generate-number", TAKERS),
     ("get", "/api/v1/documents/{documentId}/numbers", READERS),
     ("post", "/api/v1/documents/{documentId}/revisions", TAKERS),
@@ -40,6 +40,8 @@ const TABLE: [(&str, &str, &[&str]); 31] = [
     ("post", "/api/v1/document-numbering/configs/{configId}/deactivate", CHANGERS),
     ("get", "/api/v1/document-numbering/configs/{configId}/versions", READERS),
     ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}", READERS),
+    ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff", READERS),
+    ("post", "/api/v1/document-numbering/configs/{configId}/rollback", CHANGERS),
     ("get", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens/{name}/revoke", MANAGERS),
@@ -312,6 +314,44 @@ async fn what_a_narrowed_token_does_not_reach_looks_like_what_does_not_exist() {
     for hidden in ["ONE", "1", "NOSUCH"] {
         let (status, told) = scene.get("plain", &format!("{configs}/{hidden}")).await;
         assert_eq!((status, &told["code"]), (404, &json!("config-not-found")), "{hidden}");
+    }
+    let (_, of_none) = scene.get("plain", &format!("{configs}/999/versions/1")).await;
+    let (_, config) = scene.get("all", &format!("{configs}/ONE")).await;
+    let id = config["config_id"].to_string();
+    for below in ["versions/1", "versions/1/diff", "versions"] {
+        let (status, told) = scene.get("plain", &format!("{configs}/{id}/{below}")).await;
+        assert_eq!(status, 404, "{below}: {told}");
+        assert_eq!(told["detail"].as_str().unwrap().replace(&id, "999"), of_none["detail"]);
+    }
+    let back = Some(json!({ "version": 1, "reason": "back" }));
+    let path = format!("{configs}/{id}/rollback");
+    let (status, told) = scene.ask(Some("all"), Method::POST, &path, back.clone()).await;
+    assert_eq!(status, 428, "{told}");
+    let (_, both) = scene.get("all", &format!("{configs}/BOTH")).await;
+    let path = format!("{configs}/{}/rollback", both["config_id"]);
+    assert_eq!(scene.ask(Some("admin"), Method::POST, &path, back).await.0, 403);
+    // What changes is told to all readers, what it does to who may read the counters of all of it.
+    for (who, code, is_told) in
+        [("all", "BOTH", true), ("p1", "BOTH", false), ("p1", "ONE", true), ("admin", "ONE", true)]
+    {
+        let (_, diff) = scene.get(who, &format!("{configs}/{code}/versions/1/diff")).await;
+        assert_eq!(diff["effect"].is_object(), is_told, "{who} {code}: {diff}");
+        assert_eq!(diff["changes"][0]["path"], "/active", "{diff}");
+    }
+    // One that was removed is on record for who would have seen it.
+    let gone = json!({
+        "code": "GONE", "name": "Gone", "template": "GONE-{SEQ:3}", "reason": "new",
+        "serves": { "types": ["GONE"], "projects": ["P2"] }, "serials": [{}],
+    });
+    let (_, made) = scene.ask(Some("all"), Method::POST, configs, Some(gone)).await;
+    let path = format!("{configs}/{}", made["config_id"]);
+    let url = format!("{}{path}?reason=x", scene.service.url);
+    let request = Client::new().delete(url).bearer_auth(&scene.tokens["all"]);
+    assert_eq!(request.header("If-Match", "\"1\"").send().await.unwrap().status(), 204);
+    assert_eq!(scene.get("all", &format!("{path}/versions")).await.0, 200);
+    for who in ["p1", "plain"] {
+        assert_eq!(scene.get(who, &format!("{path}/versions")).await.0, 404, "{who}");
+        assert_eq!(scene.get(who, &format!("{path}/versions/1")).await.0, 404, "{who}");
     }
     // An administrator of one project: its own series, and no other.
     for (code, wanted) in [("ONE", 200), ("BOTH", 403), ("PLAIN", 403)] {
