@@ -122,13 +122,17 @@ pub(super) async fn save(
     app.effort.check(checking).await
 }
 
-/// Refuses a change of a series that is not wholly within the caller's reach; one that is not
-/// there is the ledger's to refuse.
+/// Refuses a change of a series that is not wholly within the caller's reach; one that is not known
+/// here is the ledger's to refuse, and to who is narrowed as if there were none.
 pub(super) fn must_hold(app: &App, caller: &Caller, series_id: i64) -> Result<(), Problem> {
     let catalog = app.service.allocator.catalog();
     let version = known(&catalog).map(|(version, _)| version);
     let mut of_id = version.filter(|version| version.series_id == series_id);
-    of_id.next().map_or(Ok(()), |version| caller.must_hold(version))
+    match of_id.next() {
+        Some(version) => caller.must_hold(version),
+        None if caller.reach().is_everything() => Ok(()),
+        None => Err(not_found(series_id)),
+    }
 }
 
 /// Who saves a definition, and how.
@@ -158,7 +162,8 @@ async fn check_and_save(
     let Saving { saved_by, reason, expected, dry_run, by } = saving;
     by.must_hold_definition(&definition)?;
     let ledger = &app.service.ledger;
-    let warnings = warnings(ledger, std::slice::from_ref(&series)).await.concat();
+    let may_see = |code: &str| reaches_all_of(app, &by, code);
+    let warnings = warnings(ledger, std::slice::from_ref(&series), may_see).await.concat();
     let series_id = match expected {
         Expected::Version { series_id, .. } => Some(series_id),
         Expected::Nothing | Expected::Anything => None,
@@ -200,6 +205,15 @@ async fn check_and_save(
         changes,
         effect,
     })
+}
+
+/// Whether every number of a series is within reach.
+fn reaches_all_of(app: &App, caller: &Caller, code: &str) -> bool {
+    let catalog = app.service.allocator.catalog();
+    let is_held = |version: &SeriesVersion| {
+        version.definition.code == code && caller.must_hold(version).is_ok()
+    };
+    caller.reach().is_everything() || known(&catalog).any(|(version, _)| is_held(version))
 }
 
 /// The version that a change builds on.

@@ -87,7 +87,8 @@ async fn configs_a_series_is_created_changed_and_its_history_told() {
     let id = saved["config_id"].as_i64().unwrap();
     assert_eq!(location, format!("/api/v1/document-numbering/configs/{id}"));
     let shown = Client::new().get(format!("{}{location}", service.url)).send().await.unwrap();
-    assert_eq!((&*tag, &shown.headers()["etag"]), (&*format!("\"{id}-1\""), &*tag));
+    assert_eq!(shown.headers()["etag"], *tag);
+    assert_eq!(tag, format!("\"{id}-1\""));
     let (status, saved) = change(&service, id, 1, &series("NEW", "N-{SEQ:5}")).await;
     assert_eq!((status, &saved["version"]), (200, &json!(2)), "{saved}");
     assert_eq!(saved["preview"]["numbers"], json!(["N-00002", "N-00003", "N-00004"]));

@@ -368,6 +368,18 @@ async fn what_a_narrowed_token_does_not_reach_looks_like_what_does_not_exist() {
             "serials": [{ "counter": ["project"] }],
         })
     };
+    // A number of a series beyond its reach is told to nobody as one that reads like another.
+    let like = json!({
+        "code": "LIKE", "name": "Like", "template": "BOTH-{PROJECT}-{SEQ:4}", "reason": "like",
+        "serves": { "types": ["LIKE"], "projects": ["P1"] }, "unique_within": ["type"],
+        "serials": [{ "counter": ["type", "project"] }],
+    });
+    let path = format!("{configs}?dry_run=true");
+    for (who, warned) in [("all", true), ("admin", false)] {
+        let (status, tried) = scene.ask(Some(who), Method::POST, &path, Some(like.clone())).await;
+        assert_eq!(status, 200, "{tried}");
+        assert_eq!(tried["warnings"] != json!([]), warned, "{who}: {tried}");
+    }
     for (projects, wanted) in [(json!(["P1", "P2"]), 403), (json!([]), 403), (json!(["P1"]), 201)] {
         let body = Some(new(projects.clone()));
         let (status, told) = scene.ask(Some("admin"), Method::POST, configs, body).await;
