@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::error::excerpt;
 use super::look_alike::{LookAlike, look_alike};
 use super::period::day_text;
+use super::plausible::DocumentDate;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
@@ -165,8 +166,8 @@ impl<'s> Values<'s> {
         let Values { series, project, phase, variables, .. } = self;
         if let Some(given) = &inputs.date {
             let today = series.zone.to_datetime(now).date();
-            let dates = series.definition.dates.unwrap_or_default();
-            dates.check(given, self.time.date(), today)?;
+            let taken = DocumentDate::of(&series.definition);
+            taken.check(given, self.time.date(), today)?;
         }
         let SeriesDefinition { references, serves, look_alikes, .. } = &series.definition;
         let is_listed = references.project.is_some() || !serves.projects.is_empty();

@@ -67,7 +67,7 @@ pub use expression::{
 };
 pub use key::CounterKey;
 pub use partial_number::PartialNumber;
-pub use plausible::{LookAlikes, PlausibleDates, flaw_of_closing};
+pub use plausible::{DateSpan, DocumentDate, LookAlikes, PlausibleDates, flaw_of_closing};
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{
     Membership, ReferenceData, ReferenceFlaw, ReferenceRow, check_reference, check_reference_id,

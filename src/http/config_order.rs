@@ -18,6 +18,8 @@ const REASON_CHARS_MAX: usize = 500;
 pub(super) struct ConfigOrder {
     /// The series.
     definition: SeriesDefinition,
+    /// Whether it was read from the ledger: then it means what it meant there.
+    is_stored: bool,
     /// The rule expression in the place of template and serials, as JSON (R2.2).
     expression: Option<String>,
     /// Why.
@@ -45,6 +47,7 @@ impl<'de> Deserialize<'de> for ConfigOrder {
         let definition = SeriesDefinition::deserialize(Value::Object(fields));
         Ok(ConfigOrder {
             definition: definition.map_err(D::Error::custom)?,
+            is_stored: false,
             expression,
             reason: reason.ok_or_else(|| D::Error::missing_field("reason"))?,
             example,
@@ -55,12 +58,16 @@ impl<'de> Deserialize<'de> for ConfigOrder {
 impl ConfigOrder {
     /// The order of a definition that is there, for a reason.
     pub(super) fn of(definition: SeriesDefinition, reason: String) -> Self {
-        ConfigOrder { definition, expression: None, reason, example: None }
+        ConfigOrder { definition, is_stored: true, expression: None, reason, example: None }
     }
 
     /// The definition, as its rule expression says it where it has one.
     pub(super) fn define(&self) -> Result<SeriesDefinition, Problem> {
         let definition = self.definition.clone();
+        if self.is_stored {
+            return Ok(definition);
+        }
+        let definition = definition.says_its_dates();
         let Some(expression) = &self.expression else { return Ok(definition) };
         let says = [
             ("template", !definition.template.is_empty()),
@@ -153,7 +160,8 @@ mod tests {
         });
         let order = ConfigOrder::deserialize(body.clone()).expect("order");
         assert_eq!((&*order.definition.code, &*order.reason), ("S", "new"));
-        assert_eq!(order.define().ok().as_ref(), Some(&order.definition));
+        let written = order.definition.clone().says_its_dates();
+        assert_eq!(order.define().ok(), Some(written));
         assert_eq!(order.example.expect("example").context["A"], "1");
         for (field, value, says) in [
             ("reason", Value::Null, "missing field `reason`"),

@@ -85,6 +85,8 @@ fn a_date_that_is_not_plausible_is_refused_before_anything_is_taken() {
         s.dates = Some(PlausibleDates { years_back: 9_999, years_ahead: 1 });
     });
     assert_eq!(refused.unwrap_err().field(), "dates.years_back");
+    let both = compile(|s| s.document_date = Some(DocumentDate::default()));
+    assert_eq!(both.unwrap_err().field(), "dates", "it says them already");
 }
 
 #[test]
