@@ -32,11 +32,12 @@ impl Identity {
         Identity { name: name.into(), roles, reach, count_max }
     }
 
-    /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens: one
-    /// that it made could reach further than itself.
+    /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens, for one
+    /// that it made could reach further than itself, and changes no tables, which all series share.
     #[must_use]
     pub fn may(&self, act: Act) -> Option<Whose> {
-        self.roles.may(act).filter(|_| act != Act::ManageTokens || self.reach.is_everything())
+        let is_for_all = matches!(act, Act::ManageTokens | Act::ChangeReference);
+        self.roles.may(act).filter(|_| !is_for_all || self.reach.is_everything())
     }
 
     /// Whether it may see a number of that series and project which was issued to that user.
@@ -75,10 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn who_is_narrowed_manages_no_tokens() {
-        assert!(identity(&[Role::SuperAdmin], &[]).may(Act::ManageTokens).is_some());
+    fn who_is_narrowed_manages_no_tokens_and_changes_no_tables() {
         let narrowed = identity(&[Role::SuperAdmin], &["C1"]);
-        assert!(narrowed.may(Act::ManageTokens).is_none());
+        for act in [Act::ManageTokens, Act::ChangeReference] {
+            assert!(identity(&[Role::SuperAdmin], &[]).may(act).is_some());
+            assert!(narrowed.may(act).is_none());
+        }
         assert!(narrowed.may(Act::ChangeSeries).is_some());
     }
 

@@ -162,6 +162,8 @@ mod tests {
         assert_eq!((&*order.definition.code, &*order.reason), ("S", "new"));
         let written = order.definition.clone().says_its_dates();
         assert_eq!(order.define().ok(), Some(written));
+        let stored = ConfigOrder::of(order.definition.clone(), "back".into());
+        assert_eq!(stored.define().ok().as_ref(), Some(&order.definition));
         assert_eq!(order.example.expect("example").context["A"], "1");
         for (field, value, says) in [
             ("reason", Value::Null, "missing field `reason`"),

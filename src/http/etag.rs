@@ -38,11 +38,21 @@ pub(super) fn tagged(
 
 /// A list, tagged by its bytes, or 304 to who has it.
 pub(super) fn tagged_by_bytes(headers: &HeaderMap, body: &impl Serialize) -> Response {
+    tagged_from("", headers, body)
+}
+
+/// The same for a list of reference data, whose tag begins with the stamp of these.
+pub(super) fn tagged_at(stamp: i64, headers: &HeaderMap, body: &impl Serialize) -> Response {
+    tagged_from(&format!("{stamp}-"), headers, body)
+}
+
+fn tagged_from(head: &str, headers: &HeaderMap, body: &impl Serialize) -> Response {
     let bytes = match serde_json::to_vec(body) {
         Ok(bytes) => bytes,
         Err(error) => return Problem::internal_taking_nothing(&error).into_response(),
     };
-    let tag = value(&hexadecimal(&Sha256::digest(&bytes)[..HASH_BYTES]));
+    let hash = hexadecimal(&Sha256::digest(&bytes)[..HASH_BYTES]);
+    let tag = value(&format!("{head}{hash}"));
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     answer(headers, tag, || (kind, bytes).into_response())
 }
@@ -65,10 +75,7 @@ fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
 /// The version in the header `If-Match`, where it is sent. The number of the version alone, the tag
 /// of earlier releases, is understood.
 pub(super) fn if_match(headers: &HeaderMap, series_id: i64) -> Result<Option<u32>, Problem> {
-    let mut sent = headers.get_all(IF_MATCH).iter();
-    let Some(first) = sent.next() else { return Ok(None) };
-    let tag = first.to_str().ok().filter(|_| sent.next().is_none());
-    let tag = tag.and_then(|tag| tag.trim().strip_prefix('"')?.strip_suffix('"'));
+    let Some(tag) = tag_sent(headers) else { return Ok(None) };
     let read = tag.and_then(|tag| match tag.split_once('-') {
         None => Some((series_id, tag.parse().ok()?)),
         Some((id, version)) => Some((id.parse().ok()?, version.parse().ok()?)),
@@ -85,6 +92,22 @@ pub(super) fn if_match(headers: &HeaderMap, series_id: i64) -> Result<Option<u32
             Err(Problem::field("If-Match", why))
         }
     }
+}
+
+/// The stamp of reference data in the header `If-Match`, where it is sent.
+pub(super) fn stamp_if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+    let Some(tag) = tag_sent(headers) else { return Ok(None) };
+    let stamp = tag.and_then(|tag| tag.split_once('-')?.0.parse().ok());
+    let refused = || Problem::field("If-Match", "must be one ETag of the table, as it was given");
+    stamp.map(Some).ok_or_else(refused)
+}
+
+/// What stands in the header `If-Match`, where it is sent: one strong tag, or nothing of use.
+fn tag_sent(headers: &HeaderMap) -> Option<Option<&str>> {
+    let mut sent = headers.get_all(IF_MATCH).iter();
+    let first = sent.next()?;
+    let tag = first.to_str().ok().filter(|_| sent.next().is_none());
+    Some(tag.and_then(|tag| tag.trim().strip_prefix('"')?.strip_suffix('"')))
 }
 
 /// The version that a change must build on: a change of something never read would undo what

@@ -31,6 +31,8 @@ mod order;
 mod preview;
 mod problem;
 mod problems;
+mod reference;
+mod reference_changes;
 mod refusals;
 mod register;
 mod revisions;
@@ -221,6 +223,10 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(counters::list_counters))
         .routes(routes!(statements::draw_up_statement))
         .routes(routes!(events::list_events))
+        .routes(routes!(reference::list_tables))
+        .routes(routes!(reference::list_rows))
+        .routes(routes!(reference_changes::change_rows).layer(Extension(batch)))
+        .routes(routes!(reference::list_memberships))
         .routes(routes!(tokens::list_tokens))
         .routes(routes!(tokens::create_token).layer(Extension(single)))
         .routes(routes!(tokens::revoke_token).layer(Extension(single)))

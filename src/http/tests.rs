@@ -58,6 +58,7 @@ fn every_route_is_described() {
         "/api/v1/document-numbering/configs/{configId}/versions/{version}",
         "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff",
         "/api/v1/document-numbering/configs/{configId}/rollback",
+        "/api/v1/document-numbering/reference/{table}",
         "/api/v1/document-numbering/numbers",
         "/api/v1/document-numbering/numbers/{number}",
         "/healthz",

@@ -60,6 +60,7 @@ mod standby;
 mod statements;
 mod stopping;
 mod sweeps;
+mod tables;
 mod tokens;
 mod vanished;
 mod vectors;

@@ -20,7 +20,7 @@ const MANAGERS: &[&str] = &["super-admin"];
 const CHANGERS: &[&str] = &["project-admin", "super-admin"];
 
 /// Who may call what, as it was reviewed: no list of the service's is asked.
-const TABLE: [(&str, &str, &[&str]); 33] = [
+const TABLE: [(&str, &str, &[&str]); 37] = [
     ("post", "/api/v1/documents/{documentId}/generate-number", TAKERS),
     ("get", "/api/v1/documents/{documentId}/numbers", READERS),
     ("post", "/api/v1/documents/{documentId}/revisions", TAKERS),
@@ -42,6 +42,10 @@ const TABLE: [(&str, &str, &[&str]); 33] = [
     ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}", READERS),
     ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff", READERS),
     ("post", "/api/v1/document-numbering/configs/{configId}/rollback", CHANGERS),
+    ("get", "/api/v1/document-numbering/reference", AUDITED),
+    ("get", "/api/v1/document-numbering/reference/{table}", AUDITED),
+    ("post", "/api/v1/document-numbering/reference/{table}", MANAGERS),
+    ("get", "/api/v1/document-numbering/reference/{table}/memberships", AUDITED),
     ("get", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens/{name}/revoke", MANAGERS),
@@ -385,6 +389,58 @@ async fn what_a_narrowed_token_does_not_reach_looks_like_what_does_not_exist() {
         let (status, told) = scene.ask(Some("admin"), Method::POST, configs, body).await;
         assert_eq!(status, wanted, "{projects}: {told}");
     }
+}
+
+#[tokio::test]
+async fn who_is_narrowed_reads_of_tables_what_its_series_refer_to_and_changes_none() {
+    let scene = Scene::start(
+        Deployment::embedded(),
+        &[
+            ("admin", "roles = [\"project-admin\"]\nprojects = [\"P1\"]"),
+            ("plain", "roles = [\"auditor\"]\nseries = [\"PLAIN\"]"),
+            ("all", "roles = [\"super-admin\"]"),
+        ],
+    );
+    let reference = |below: &str| format!("/api/v1/document-numbering/reference{below}");
+    let post = async |who: &str, path: &str, body: Value| {
+        let (status, told) = scene.ask(Some(who), Method::POST, path, Some(body)).await;
+        assert!(status < 300 || who != "all", "{told}");
+        status
+    };
+    let rows = |codes: &[&str]| {
+        let row = |code: &&str| json!({ "id": code, "code": code });
+        json!({ "rows": codes.iter().map(row).collect::<Vec<_>>(), "reason": "new" })
+    };
+    post("all", &reference("/projects"), rows(&["P1", "P2"])).await;
+    post("all", &reference("/orgs"), rows(&["A", "B"])).await;
+    post("all", &reference("/kinds"), rows(&["K"])).await;
+    let of = |id: &str, of_id: &str| json!({ "id": id, "of_table": "projects", "of_id": of_id });
+    let memberships = json!({ "memberships": [of("A", "P1"), of("B", "P2")], "reason": "new" });
+    post("all", &reference("/orgs"), memberships).await;
+    let series = json!({
+        "code": "REFD", "name": "Refd", "template": "REFD-{PROJECT}-{ORIGINATOR}-{SEQ:4}",
+        "serves": { "types": ["REFD"] }, "references": { "project": "projects" },
+        "variables": { "ORIGINATOR": { "required": true, "reference": "orgs" } },
+        "serials": [{ "counter": ["project"] }], "reason": "new",
+    });
+    post("all", "/api/v1/document-numbering/configs", series).await;
+    let ids = async |who: &str, below: &str, list: &str, field: &str| {
+        let (status, told) = scene.get(who, &reference(below)).await;
+        assert_eq!(status, 200, "{told}");
+        let all = told[list].as_array().unwrap().clone();
+        all.iter().map(|it| it[field].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("all", "", "tables", "table").await, ["kinds", "orgs", "projects"]);
+    assert_eq!(ids("admin", "", "tables", "table").await, ["orgs", "projects"]);
+    assert_eq!(ids("plain", "", "tables", "table").await, [""; 0]);
+    assert_eq!(ids("admin", "/projects", "rows", "code").await, ["P1"]);
+    assert_eq!(ids("all", "/orgs/memberships", "memberships", "id").await, ["A", "B"]);
+    assert_eq!(ids("admin", "/orgs/memberships", "memberships", "id").await, ["A"]);
+    for (who, below) in [("admin", "/kinds"), ("plain", "/orgs"), ("plain", "/orgs/memberships")] {
+        let (status, told) = scene.get(who, &reference(below)).await;
+        assert_eq!((status, &told["code"]), (404, &json!("table-not-found")), "{who}: {told}");
+    }
+    assert_eq!(post("admin", &reference("/projects"), rows(&["P3"])).await, 403);
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ fn apply(deployment: &Deployment, files: &[Value]) {
         let own = files.iter().filter_map(|file| file.get("series")?.as_array());
         let mut series: Vec<Value> = own.flatten().cloned().collect();
         for one in series.iter_mut().filter(|one| one.get("dates").is_none()) {
-            one["document_date"] = json!({ "past": "200y", "future": "100y" });
+            one["document_date"] = json!({ "past": "100y", "future": "10y" });
         }
         let file = deployment.path(name);
         std::fs::write(&file, toml::to_string(&json!({ "series": series })).unwrap()).unwrap();

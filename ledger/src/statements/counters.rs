@@ -115,7 +115,7 @@ impl Ledger {
         self.call(CALL, async |store| {
             let count: i64 = query_scalar(
                 "select count(*) from (select counter_id from counter where series_id = $1 \
-                 limit $2) as some",
+                 limit $2) as counted",
             )
             .bind(series_id)
             .bind(signed(COUNTERS_COUNTED_MAX, "counters")?)

@@ -217,3 +217,32 @@ async fn configs_are_listed_by_what_they_serve_and_page_by_page() {
         assert_eq!(get(&configs(&service, wrong)).await.0, 422, "{wrong}");
     }
 }
+
+#[tokio::test]
+async fn configs_what_says_nothing_of_dates_takes_near_ones_and_says_so() {
+    let deployment = Deployment::embedded();
+    let service = deployment.serve();
+    let id = create(&service, &series("DATED", "D-{YEAR}-{SEQ:3}")).await;
+    let (_, config) = get(&configs(&service, "/DATED")).await;
+    let said = json!({ "past": "5y", "future": "1y" });
+    assert_eq!(config["definition"]["document_date"], said, "{config}");
+    let url = format!("{}/api/v1/document-numbering/preview", service.url);
+    let look = async |date: &str| {
+        let body = json!({ "type": "DATED", "date": date });
+        told(send(Method::POST, &url, None, &body).await).await
+    };
+    for (date, says) in
+        [("2568-06-30", "B.E. 2568"), ("9999-12-31", "correct"), ("0001-01-01", "correct")]
+    {
+        let (status, told) = look(date).await;
+        assert_eq!((status, &told["code"]), (422, &json!("invalid-date")), "{told}");
+        assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+    }
+    assert_eq!(look("1999-06-30").await.0, 422);
+    let wide = with(series("DATED", "D-{YEAR}-{SEQ:3}"), "document_date", json!({ "past": "90y" }));
+    assert_eq!(change(&service, id, 1, &wide).await.0, 200);
+    assert_eq!(look("1999-06-30").await.0, 200);
+    let wrong = with(wide, "document_date", json!({ "past": "5m" }));
+    let (status, told) = change(&service, id, 2, &wrong).await;
+    assert!(status == 422 && told["detail"].as_str().unwrap().contains("such as 5y"), "{told}");
+}
