@@ -154,6 +154,11 @@ impl DocumentDate {
         DateSpan::Years(1)
     }
 
+    /// What is plausible of a number that was issued elsewhere.
+    pub(super) fn widest() -> Self {
+        PlausibleDates::default().into()
+    }
+
     /// What a series takes.
     pub(super) fn of(definition: &SeriesDefinition) -> Self {
         let SeriesDefinition { document_date, dates, .. } = definition;

@@ -418,7 +418,7 @@ async fn who_is_narrowed_reads_of_tables_what_its_series_refer_to_and_changes_no
     let memberships = json!({ "memberships": [of("A", "P1"), of("B", "P2")], "reason": "new" });
     post("all", &reference("/orgs"), memberships).await;
     let series = json!({
-        "code": "REFD", "name": "Refd", "template": "REFD-{PROJECT}-{ORIGINATOR}-{SEQ:4}",
+        "code": "REFD", "name": "Refd", "template": "REFD-{PROJECT}-{SEQ:4}",
         "serves": { "types": ["REFD"] }, "references": { "project": "projects" },
         "variables": { "ORIGINATOR": { "required": true, "reference": "orgs" } },
         "serials": [{ "counter": ["project"] }], "reason": "new",
