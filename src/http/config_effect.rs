@@ -60,8 +60,8 @@ pub(crate) fn changed_fields(
     (after, active): (&SeriesDefinition, bool),
 ) -> Vec<FieldChange> {
     let shown = |definition: &SeriesDefinition, active: bool| {
-        let once_per_document = definition.is_once_per_document();
-        json!({ "active": active, "definition": definition, "once_per_document": once_per_document })
+        let once = definition.is_once_per_document();
+        json!({ "active": active, "definition": definition, "once_per_document": once })
     };
     let before = before.map_or_else(|| json!({}), |(before, active)| shown(before, active));
     let mut changes = Vec::new();

@@ -83,7 +83,8 @@ async fn tables_are_read_page_by_page_and_changed_by_the_rules_of_an_import() {
     let other = json!({ "rows": [row("9", "P")], "reason": "new" });
     assert_eq!(post(&service, "/plans", Some(&before), &other).await.0, 200);
 
-    let member = json!({ "memberships": [{ "id": "1", "of_table": "plans", "of_id": "9" }], "reason": "joins" });
+    let joins = json!({ "id": "1", "of_table": "plans", "of_id": "9" });
+    let member = json!({ "memberships": [joins], "reason": "joins" });
     let (status, joined) = post(&service, "/orgs", None, &member).await;
     assert_eq!((status, effects(&joined)), (200, vec!["added"]), "{joined}");
     let (_, list) = get(&service, "/orgs/memberships?of_id=9").await;

@@ -104,9 +104,6 @@ async fn configs_what_differs_is_told_and_a_series_goes_back_by_a_version_of_its
 
     let url = configs(&service, &format!("/{id}/rollback"));
     let back = json!({ "version": 1, "reason": "the forms are short" });
-    let roll = async |url: &str, version: Option<u64>, body: &Value| {
-        told(send(Method::POST, url, version, body).await).await
-    };
     let wrong = with(back.clone(), "version", json!(9));
     for (version, body, status) in [
         (None, &back, 428),
@@ -138,7 +135,18 @@ async fn configs_what_differs_is_told_and_a_series_goes_back_by_a_version_of_its
     let (_, all) = get(&configs(&service, "/BACK/versions")).await;
     let why: Vec<_> = all["versions"].as_array().unwrap().iter().map(|it| &it["reason"]).collect();
     assert_eq!(why, ["as it was", "the forms are short", "test", "test"]);
-    // Back to other counters behind the same text: refused like any change.
+}
+
+/// Sends a roll back.
+async fn roll(url: &str, version: Option<u64>, body: &Value) -> (u16, Value) {
+    told(send(Method::POST, url, version, body).await).await
+}
+
+#[tokio::test]
+async fn configs_a_used_series_goes_back_to_no_other_counters_behind_the_same_text() {
+    let deployment = Deployment::embedded();
+    let service = deployment.serve();
+    let back = json!({ "version": 1, "reason": "as it was" });
     let id = create(&service, &series("ANEW", "A-{YEAR}-{SEQ:3}")).await;
     let yearly = with(series("ANEW", "A-{YEAR}-{SEQ:3}"), "serials", json!([{ "reset": "year" }]));
     assert_eq!(change(&service, id, 1, &yearly).await.0, 200);
