@@ -34,11 +34,18 @@ impl fmt::Display for Lookalike<'_> {
 }
 
 /// What each series would read back of the numbers of others, as sentences for whoever saves them:
-/// one number of each other series, at most five, of the newest numbers of 20 counters of each. A
-/// look that fails is reported in their place: it refuses nothing.
-pub async fn warnings(ledger: &Ledger, saved: &[Series]) -> Vec<Vec<String>> {
+/// one number of each other series that they may see, at most five, of the newest numbers of 20
+/// counters of each. A look that fails is reported in their place: it refuses nothing.
+pub async fn warnings(
+    ledger: &Ledger,
+    saved: &[Series],
+    may_see: impl Fn(&str) -> bool,
+) -> Vec<Vec<String>> {
     match ledger.newest_numbers(SAMPLED_COUNTERS).await {
-        Ok(numbers) => saved.iter().map(|series| lookalikes(series, &numbers)).collect(),
+        Ok(mut numbers) => {
+            numbers.retain(|(code, _)| may_see(code));
+            saved.iter().map(|series| lookalikes(series, &numbers)).collect()
+        }
         Err(error) => {
             let why = format!("the numbers of other series were not looked at: {error}");
             vec![vec![why]; saved.len()]

@@ -70,17 +70,46 @@ pub fn check_change(earlier: &Series, next: &Series) -> Result<(), ChangeError> 
     if never_alike(earlier, next) { Ok(()) } else { Err(error) }
 }
 
-/// The first serial that takes its values from other counters than before, or is new: counters are
-/// named by their serial's name, what it counts by, and its period.
+/// What becomes of the counters of a version when another follows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Succession {
+    /// Serials of the next version that go on with the counters of the earlier one.
+    pub go_on: Vec<String>,
+    /// Serials of the next version whose counters begin anew.
+    pub begin_anew: Vec<String>,
+}
+
+/// Which serials go on with the counters of an earlier version.
+#[must_use]
+pub fn succession(earlier: &Series, next: &Series) -> Succession {
+    let is_kept = serials_kept(earlier, next);
+    // What counts by the ids of another table counts anew, and is told of all serials.
+    let has_other_tables = next.definition.refers_otherwise_than(&earlier.definition).is_some();
+    let mut told = Succession::default();
+    for (serial, is_kept) in next.definition.taken_serials().iter().zip(is_kept) {
+        let goes_on = is_kept && !has_other_tables;
+        let list = if goes_on { &mut told.go_on } else { &mut told.begin_anew };
+        list.push(serial.name.clone());
+    }
+    told
+}
+
+/// The first serial that takes its values from other counters than before, or is new.
 fn other_counters(earlier: &Series, next: &Series) -> Option<String> {
+    let new = serials_kept(earlier, next).iter().position(|is_kept| !is_kept);
+    new.map(|index| format!("serials[{index}]"))
+}
+
+/// Of each serial of the next version whether it takes its values from the counters of the earlier
+/// one: counters are named by their serial's name, what it counts by, and its period.
+fn serials_kept(earlier: &Series, next: &Series) -> Vec<bool> {
     let naming = |serial: &SerialDefinition| {
         // The rest, whatever it is, may name the counter.
         SerialDefinition { start: 1, step: 1, max: None, ..serial.clone() }
     };
     let known: Vec<_> = earlier.definition.taken_serials().iter().map(naming).collect();
     let next = next.definition.taken_serials();
-    let new = next.iter().position(|serial| !known.contains(&naming(serial)));
-    new.map(|index| format!("serials[{index}]"))
+    next.iter().map(|serial| known.contains(&naming(serial))).collect()
 }
 
 fn other_scope(earlier: &Series, next: &Series) -> bool {
@@ -175,6 +204,15 @@ mod tests {
         assert_eq!(wrong(|next| next.serials[0].counter = Vec::new()), counters);
         assert_eq!(wrong(|next| next.serials[0].counter.push("project".into())), counters);
         assert_eq!(wrong(|next| next.unique_within = vec!["type".into()]), Err(ChangeError::Scope));
+        let told = |edit: fn(&mut SeriesDefinition)| {
+            let next = Series::compile(changed(&earlier, edit)).unwrap();
+            succession(&Series::compile(earlier.clone()).unwrap(), &next)
+        };
+        let seq = || vec!["SEQ".to_owned()];
+        let goes_on = Succession { go_on: seq(), begin_anew: Vec::new() };
+        assert_eq!(told(|next| next.serials[0].start = 7), goes_on);
+        let anew = Succession { go_on: Vec::new(), begin_anew: seq() };
+        assert_eq!(told(|next| next.serials[0].reset = Reset::Month), anew);
     }
 
     #[test]

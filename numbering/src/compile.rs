@@ -198,6 +198,9 @@ fn check_chronology(definition: &SeriesDefinition) -> Result<(), TemplateError> 
 
 /// How far dates may be from the present.
 fn check_dates(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    if definition.document_date.is_some() && definition.dates.is_some() {
+        return at("dates", FieldFlaw::Contradiction { other: "document_date" });
+    }
     let PlausibleDates { years_back, years_ahead } = definition.dates.unwrap_or_default();
     for (field, years) in [("years_back", years_back), ("years_ahead", years_ahead)] {
         if years > YEARS_MAX {

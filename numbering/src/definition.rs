@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::plausible::{LookAlikes, PlausibleDates};
+use super::plausible::{DocumentDate, LookAlikes, PlausibleDates};
 
 /// What the name of a dimension ends in where a key holds ids of a table. No variable has a
 /// lower-case letter, so that no name can be read as another one.
@@ -46,8 +46,11 @@ pub struct SeriesDefinition {
     /// Documents dated before this day get no numbers any more (`2025-01-01`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_before: Option<String>,
-    /// Which document dates it takes, around the present; without it from 100 years back to 10
-    /// ahead.
+    /// Which document dates it takes, around the present: see [`SeriesDefinition::says_its_dates`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_date: Option<DocumentDate>,
+    /// The same in the words of earlier releases. A stored version that says neither takes dates
+    /// from 100 years back to 10 ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dates: Option<PlausibleDates>,
     /// Whether it takes values that look like others (`АСМЕ` in Cyrillic letters).
@@ -100,6 +103,16 @@ impl SeriesDefinition {
     #[must_use]
     pub fn is_once_per_document(&self) -> bool {
         self.once_per_document.unwrap_or(self.policy != Policy::Fast)
+    }
+
+    /// The definition as it is meant where somebody writes it now: one that does not say which
+    /// document dates it takes takes those of five years back and one ahead (R1.6), and says so.
+    #[must_use]
+    pub fn says_its_dates(self) -> Self {
+        if self.document_date.is_some() || self.dates.is_some() {
+            return self;
+        }
+        SeriesDefinition { document_date: Some(DocumentDate::default()), ..self }
     }
 
     /// The serials that each number takes a value of: those declared. Where none is, one that is

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::error::excerpt;
 use super::look_alike::{LookAlike, look_alike};
 use super::period::day_text;
+use super::plausible::DocumentDate;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
@@ -98,12 +99,26 @@ struct Values<'s> {
     time: DateTime,
 }
 
+/// What is drafted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Drafted {
+    /// A number to be issued now.
+    Asked,
+    /// One that was issued elsewhere, however long ago.
+    Issued,
+}
+
 /// Checks everything, then names the counters, then renders all but the values.
-pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
+pub(super) fn draft(
+    series: &Series,
+    inputs: &Inputs,
+    now: Timestamp,
+    what: Drafted,
+) -> Result<Draft, InputError> {
     let resolved = super::resolve::resolve(series, inputs)?;
     let inputs = resolved.as_ref().unwrap_or(inputs);
     let values = Values::check(series, inputs, now)?;
-    values.must_be_plausible(inputs, now)?;
+    values.must_be_plausible(inputs, now, what)?;
     let keys = series.counters.iter().map(|rule| {
         let mut parts = Vec::with_capacity(rule.dimensions.len() + 1);
         parts.extend(values.pairs(&rule.dimensions));
@@ -161,12 +176,21 @@ impl<'s> Values<'s> {
 
     /// Refuses what is a mistake more often than not. Only in what is asked for now: a number of
     /// the journal comes out as it was.
-    fn must_be_plausible(&self, inputs: &Inputs, now: Timestamp) -> Result<(), InputError> {
+    fn must_be_plausible(
+        &self,
+        inputs: &Inputs,
+        now: Timestamp,
+        what: Drafted,
+    ) -> Result<(), InputError> {
         let Values { series, project, phase, variables, .. } = self;
         if let Some(given) = &inputs.date {
             let today = series.zone.to_datetime(now).date();
-            let dates = series.definition.dates.unwrap_or_default();
-            dates.check(given, self.time.date(), today)?;
+            let check = |taken: DocumentDate| taken.check(given, self.time.date(), today);
+            // What others issued is as old as it is; a year of another era is wrong there, too.
+            let is_known = what == Drafted::Issued && check(DocumentDate::widest()).is_ok();
+            if !is_known {
+                check(DocumentDate::of(&series.definition))?;
+            }
         }
         let SeriesDefinition { references, serves, look_alikes, .. } = &series.definition;
         let is_listed = references.project.is_some() || !serves.projects.is_empty();

@@ -49,7 +49,7 @@ mod ties;
 mod value;
 mod values;
 
-pub use change::{ChangeError, check_change};
+pub use change::{ChangeError, Succession, check_change, succession};
 pub use compare::{
     Accepted, Ambiguity, EarlierVersion, GiveUp, IssuedVersion, PROOF_STEPS_MAX, ProofError,
     Reading, only_narrows, prove_issued, prove_saved, same_numbers, same_rules,
@@ -67,7 +67,7 @@ pub use expression::{
 };
 pub use key::CounterKey;
 pub use partial_number::PartialNumber;
-pub use plausible::{LookAlikes, PlausibleDates, flaw_of_closing};
+pub use plausible::{DateSpan, DocumentDate, LookAlikes, PlausibleDates, flaw_of_closing};
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{
     Membership, ReferenceData, ReferenceFlaw, ReferenceRow, check_reference, check_reference_id,

@@ -10,6 +10,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::definition::ID_SUFFIX;
+use super::draft::Drafted;
 use super::period::FiscalYear;
 use super::served::Served;
 use super::template::Part;
@@ -222,7 +223,16 @@ impl Series {
     /// # Errors
     /// [`InputError`] for anything the series refuses.
     pub fn draft(&self, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
-        super::draft::draft(self, inputs, now)
+        super::draft::draft(self, inputs, now, Drafted::Asked)
+    }
+
+    /// The same for a number that was issued elsewhere: it may be of a date that no request could
+    /// be of any more, within 100 years back and 10 ahead.
+    ///
+    /// # Errors
+    /// [`InputError`] for anything else the series refuses.
+    pub fn draft_issued(&self, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
+        super::draft::draft(self, inputs, now, Drafted::Issued)
     }
 
     /// Reads a number back into its parts (R2.8).

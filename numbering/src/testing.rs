@@ -25,6 +25,7 @@ pub(super) fn definition() -> SeriesDefinition {
         once_per_document: None,
         chronology: false,
         closed_before: None,
+        document_date: None,
         dates: Some(PlausibleDates { years_back: YEARS_MAX, years_ahead: YEARS_MAX }),
         look_alikes: LookAlikes::default(),
         template: "{SEQ:3}".into(),

@@ -39,11 +39,13 @@ impl Identity {
         Identity { name: name.into(), roles, reach, count_max, pace, speaks_for_people }
     }
 
-    /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens: one
-    /// that it made could reach further than itself. Nor does it reset counters.
+    /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens, for one
+    /// that it made could reach further than itself, resets no counters, and changes no tables,
+    /// which all series share.
     #[must_use]
     pub fn may(&self, act: Act) -> Option<Whose> {
-        let is_for_all = matches!(act, Act::ManageTokens | Act::AnswerForChanges);
+        use Act::{AnswerForChanges, ChangeReference, ManageTokens};
+        let is_for_all = matches!(act, ManageTokens | AnswerForChanges | ChangeReference);
         self.roles.may(act).filter(|_| !is_for_all || self.reach.is_everything())
     }
 
@@ -87,11 +89,12 @@ mod tests {
     }
 
     #[test]
-    fn who_is_narrowed_manages_no_tokens() {
-        assert!(identity(&[Role::SuperAdmin], &[]).may(Act::ManageTokens).is_some());
+    fn who_is_narrowed_manages_no_tokens_and_changes_no_tables() {
         let narrowed = identity(&[Role::SuperAdmin], &["C1"]);
-        assert!(narrowed.may(Act::ManageTokens).is_none());
-        assert!(narrowed.may(Act::AnswerForChanges).is_none());
+        for act in [Act::ManageTokens, Act::ChangeReference, Act::AnswerForChanges] {
+            assert!(identity(&[Role::SuperAdmin], &[]).may(act).is_some());
+            assert!(narrowed.may(act).is_none());
+        }
         assert!(narrowed.may(Act::ChangeSeries).is_some());
     }
 

@@ -45,24 +45,25 @@ impl Role {
     #[must_use]
     pub const fn may(self, act: Act) -> Option<Whose> {
         use Act::{
-            AnswerForChanges, ChangeSeries, ManageTokens, Preview, ReadEvents, ReadNumbers,
-            ReadRegisters, ReadSeries, TakeNumbers,
+            AnswerForChanges, ChangeReference, ChangeSeries, ManageTokens, Preview, ReadEvents,
+            ReadNumbers, ReadReference, ReadRegisters, ReadSeries, TakeNumbers,
         };
         match (self, act) {
             (Role::Caller, TakeNumbers | ReadNumbers) => Some(Whose::Own),
             (Role::Caller, Preview | ReadSeries) => Some(Whose::Any),
             (
                 Role::ProjectAdmin,
-                Preview | ReadNumbers | ReadSeries | ReadRegisters | ChangeSeries,
+                Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadReference | ChangeSeries,
             ) => Some(Whose::Any),
             (
                 Role::SuperAdmin,
-                Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadEvents | ChangeSeries
-                | ManageTokens | AnswerForChanges,
+                Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadReference | ReadEvents
+                | ChangeSeries | ChangeReference | ManageTokens | AnswerForChanges,
             ) => Some(Whose::Any),
-            (Role::Auditor, Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadEvents) => {
-                Some(Whose::Any)
-            }
+            (
+                Role::Auditor,
+                Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadReference | ReadEvents,
+            ) => Some(Whose::Any),
             (Role::Operator, ReadEvents) => Some(Whose::Any),
             _ => None,
         }
@@ -88,10 +89,14 @@ pub enum Act {
     ReadSeries,
     /// Reads counters and statements, which are of all callers.
     ReadRegisters,
+    /// Reads tables of ids and codes, and memberships.
+    ReadReference,
     /// Reads what the ledger noted beside the numbers.
     ReadEvents,
     /// Creates, changes, activates and removes series.
     ChangeSeries,
+    /// Changes tables of ids and codes, and memberships, which all series share.
+    ChangeReference,
     /// Makes and revokes tokens.
     ManageTokens,
     /// Asks for changes that two people answer for, and approves those of others.
@@ -100,14 +105,16 @@ pub enum Act {
 
 impl Act {
     /// Every act.
-    pub const ALL: [Act; 9] = [
+    pub const ALL: [Act; 11] = [
         Act::TakeNumbers,
         Act::Preview,
         Act::ReadNumbers,
         Act::ReadSeries,
         Act::ReadRegisters,
+        Act::ReadReference,
         Act::ReadEvents,
         Act::ChangeSeries,
+        Act::ChangeReference,
         Act::ManageTokens,
         Act::AnswerForChanges,
     ];
@@ -127,8 +134,10 @@ impl Act {
             Act::ReadNumbers => "read numbers",
             Act::ReadSeries => "read series",
             Act::ReadRegisters => "read counters and statements",
+            Act::ReadReference => "read reference data",
             Act::ReadEvents => "read events",
             Act::ChangeSeries => "change series",
+            Act::ChangeReference => "change reference data",
             Act::ManageTokens => "manage tokens",
             Act::AnswerForChanges => "reset counters",
         }

@@ -47,6 +47,12 @@ impl CatalogStamp {
         Ok(Self::of(ledger.stamps().await?))
     }
 
+    /// Rises whenever any reference data change.
+    #[must_use]
+    pub const fn reference(self) -> i64 {
+        self.reference
+    }
+
     /// What of the ledger's stamps concerns a catalog.
     #[must_use]
     pub fn of(Stamps { series, reference, .. }: Stamps) -> Self {

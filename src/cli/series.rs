@@ -14,7 +14,7 @@ use super::expression::{self, FromExpressionArgs, ToExpressionArgs};
 use super::output::{print, print_json};
 use super::periods::{self, ClosePeriodArgs};
 use super::series_check::{self, CheckArgs, has_no_ledger};
-use super::series_history::{self, ActivityArgs, VersionsArgs};
+use super::series_history::{self, ActivityArgs, Foreseen, RollbackArgs, VersionsArgs};
 use super::session::{clock, open_catalog, open_ledger, refusal};
 use super::words::table;
 use crate::access::LOCAL_USER;
@@ -47,6 +47,8 @@ pub enum SeriesCommand {
     Activate(ActivityArgs),
     /// Keep a series from serving requests; its numbers stay
     Deactivate(ActivityArgs),
+    /// Save the definition of an earlier version as a new one
+    Rollback(RollbackArgs),
     /// Remove a series that has issued nothing; one that has is deactivated instead
     Remove(ActivityArgs),
     /// Print a rule expression (JSON) as a series file; saves nothing
@@ -121,6 +123,7 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::Deactivate(args) => {
             series_history::set_activity(settings, args, false).await
         }
+        SeriesCommand::Rollback(args) => series_history::roll_back(settings, args).await,
         SeriesCommand::Remove(args) => series_history::remove(settings, args).await,
         SeriesCommand::FromExpression(args) => expression::from_expression(args),
         SeriesCommand::ToExpression(args) => expression::to_expression(settings, &args).await,
@@ -136,9 +139,9 @@ pub(super) struct SavedSeries {
     active: bool,
     is_new: bool,
     saved: bool,
-    /// How many counters go on by it, as far as a dry run has looked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    counters: Option<u64>,
+    /// What a dry run foresees.
+    #[serde(flatten)]
+    foreseen: Option<Foreseen>,
     warnings: Vec<String>,
 }
 
@@ -170,12 +173,17 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     } else {
         ledger.apply_series(&changes).await
     };
-    let mut saved = saved.map_err(|error| match error {
-        LedgerError::Series(ambiguous @ SeriesRefusal::Ambiguous(_)) => refusal(&ambiguous),
-        other => other.into(),
-    })?;
+    let mut saved = saved.map_err(refused)?;
     saved.extend(kept);
     print_saved(&ledger, saved, args.dry_run, args.json).await
+}
+
+/// An ambiguity names the field at fault.
+pub(super) fn refused(error: LedgerError) -> anyhow::Error {
+    match error {
+        LedgerError::Series(ambiguous @ SeriesRefusal::Ambiguous(_)) => refusal(&ambiguous),
+        other => other.into(),
+    }
 }
 
 /// Takes out those that the ledger has, active or not, and gives them as they are there.
@@ -201,13 +209,11 @@ pub(super) async fn print_saved(
     let mut lines = Vec::with_capacity(saved.len());
     for version in saved {
         let warnings = version.is_new.then(|| warned.next()).flatten().unwrap_or_default();
-        // The id of a series that a dry run would create is nobody's.
-        let counters = match (dry_run, version.version) {
-            (true, 1) if version.is_new => Some(0),
-            (true, _) => Some(ledger.counters_of(version.series_id).await?),
-            (false, _) => None,
+        let foreseen = match dry_run {
+            true => Some(Foreseen::of(ledger, &version).await?),
+            false => None,
         };
-        lines.push(SavedSeries { warnings, counters, ..SavedSeries::of(version, dry_run) });
+        lines.push(SavedSeries { warnings, foreseen, ..SavedSeries::of(version, dry_run) });
     }
     if json {
         print_json(&lines)?;
@@ -215,7 +221,8 @@ pub(super) async fn print_saved(
     }
     let told = |saved: &SavedSeries| {
         let warned = saved.warnings.iter().map(|warning| format!("warning: {warning}"));
-        std::iter::once(saved.line()).chain(warned).collect::<Vec<_>>()
+        let changed = saved.foreseen.iter().flat_map(Foreseen::lines);
+        std::iter::once(saved.line()).chain(changed).chain(warned).collect::<Vec<_>>()
     };
     Ok(print(lines.iter().flat_map(told))?)
 }
@@ -240,7 +247,7 @@ async fn warnings_of(
         Ok(series.with_reference(Arc::clone(&tables)))
     };
     let series = new.iter().map(compile).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(warnings(ledger, &series).await)
+    Ok(warnings(ledger, &series, |_| true).await)
 }
 
 impl SavedSeries {
@@ -248,7 +255,7 @@ impl SavedSeries {
     pub(super) fn of(saved: SeriesVersion, dry_run: bool) -> Self {
         SavedSeries {
             saved: saved.is_new && !dry_run,
-            counters: None,
+            foreseen: None,
             code: saved.definition.code,
             config_id: saved.series_id,
             version: saved.version,
@@ -259,13 +266,10 @@ impl SavedSeries {
     }
 
     pub(super) fn line(&self) -> String {
-        let what = match (self.is_new, self.counters) {
+        let what = match (self.is_new, &self.foreseen) {
             (false, _) => "unchanged".to_owned(),
             (true, None) => "saved".to_owned(),
-            (true, Some(_)) if self.version == 1 => "would be saved: a new series".to_owned(),
-            (true, Some(0)) => "would be saved: it has no counters yet".to_owned(),
-            (true, Some(1)) => "would be saved: its 1 counter goes on".to_owned(),
-            (true, Some(many)) => format!("would be saved: its {many} counters go on"),
+            (true, Some(foreseen)) => format!("would be saved: {}", foreseen.words()),
         };
         let idle = if self.active { "" } else { "; not active, see `series activate`" };
         format!("{} version {} {what}{idle}", self.code, self.version)

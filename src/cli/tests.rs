@@ -70,6 +70,7 @@ fn the_examples_of_each_help_are_lines_that_the_command_takes() {
         "keygen",
         "next",
         "parse",
+        "rollback",
         "serve",
         "statement",
         "status",

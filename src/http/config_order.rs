@@ -1,14 +1,12 @@
-//! What an administrator sends to change a series: the body, and the version that it builds on.
+//! What an administrator sends to change a series.
 
-use axum::http::HeaderMap;
-use axum::http::header::IF_MATCH;
 use numbering::{Expression, Inputs, Lines, SeriesDefinition, check_printable};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::problem::{Problem, Slug};
+use super::problem::Problem;
 
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 500;
@@ -20,6 +18,8 @@ const REASON_CHARS_MAX: usize = 500;
 pub(super) struct ConfigOrder {
     /// The series.
     definition: SeriesDefinition,
+    /// Whether it was read from the ledger: then it means what it meant there.
+    is_stored: bool,
     /// The rule expression in the place of template and serials, as JSON (R2.2).
     expression: Option<String>,
     /// Why.
@@ -47,6 +47,7 @@ impl<'de> Deserialize<'de> for ConfigOrder {
         let definition = SeriesDefinition::deserialize(Value::Object(fields));
         Ok(ConfigOrder {
             definition: definition.map_err(D::Error::custom)?,
+            is_stored: false,
             expression,
             reason: reason.ok_or_else(|| D::Error::missing_field("reason"))?,
             example,
@@ -55,9 +56,18 @@ impl<'de> Deserialize<'de> for ConfigOrder {
 }
 
 impl ConfigOrder {
+    /// The order of a definition that is there, for a reason.
+    pub(super) fn of(definition: SeriesDefinition, reason: String) -> Self {
+        ConfigOrder { definition, is_stored: true, expression: None, reason, example: None }
+    }
+
     /// The definition, as its rule expression says it where it has one.
     pub(super) fn define(&self) -> Result<SeriesDefinition, Problem> {
         let definition = self.definition.clone();
+        if self.is_stored {
+            return Ok(definition);
+        }
+        let definition = definition.says_its_dates();
         let Some(expression) = &self.expression else { return Ok(definition) };
         let says = [
             ("template", !definition.template.is_empty()),
@@ -112,6 +122,16 @@ pub(super) struct ReasonOrder {
     pub(super) reason: String,
 }
 
+/// To which version a series goes back, and why.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RollbackOrder {
+    /// The version whose definition is saved again.
+    pub(super) version: u32,
+    /// Why.
+    pub(super) reason: String,
+}
+
 /// Checks a reason: an auditor will read it.
 pub(crate) fn check_reason(reason: &str) -> Result<String, Problem> {
     let reason = reason.trim();
@@ -126,30 +146,8 @@ pub(crate) fn check_reason(reason: &str) -> Result<String, Problem> {
     Ok(reason.to_owned())
 }
 
-/// The version in the header `If-Match`, where it is sent.
-pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
-    let mut sent = headers.get_all(IF_MATCH).iter();
-    let Some(first) = sent.next() else { return Ok(None) };
-    let tag = first.to_str().ok().filter(|_| sent.next().is_none());
-    let version = tag.and_then(|tag| tag.trim().strip_prefix('"')?.strip_suffix('"')?.parse().ok());
-    let refused = || Problem::field("If-Match", "must be one ETag of the configuration, as \"3\"");
-    version.map(Some).ok_or_else(refused)
-}
-
-/// The version that a change must build on: a change of something never read would undo what
-/// somebody else has just saved (R4.4).
-pub(super) fn needed_if_match(headers: &HeaderMap) -> Result<u32, Problem> {
-    if_match(headers)?.ok_or_else(|| {
-        Problem::new(
-            Slug::PreconditionRequired,
-            "send the header If-Match with the ETag of the configuration that you have read",
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
     use serde_json::json;
 
     use super::*;
@@ -162,7 +160,10 @@ mod tests {
         });
         let order = ConfigOrder::deserialize(body.clone()).expect("order");
         assert_eq!((&*order.definition.code, &*order.reason), ("S", "new"));
-        assert_eq!(order.define().ok().as_ref(), Some(&order.definition));
+        let written = order.definition.clone().says_its_dates();
+        assert_eq!(order.define().ok(), Some(written));
+        let stored = ConfigOrder::of(order.definition.clone(), "back".into());
+        assert_eq!(stored.define().ok().as_ref(), Some(&order.definition));
         assert_eq!(order.example.expect("example").context["A"], "1");
         for (field, value, says) in [
             ("reason", Value::Null, "missing field `reason`"),
@@ -207,19 +208,6 @@ mod tests {
         let mut both = body(elements);
         both["template"] = json!("{SEQ:3}");
         assert!(refused(both).contains("`expression` says the template"));
-    }
-
-    #[test]
-    fn a_version_is_one_quoted_number() {
-        let read = |tag: &'static str| {
-            let headers = HeaderMap::from_iter([(IF_MATCH, HeaderValue::from_static(tag))]);
-            if_match(&headers).ok().flatten()
-        };
-        assert_eq!(read("\"3\""), Some(3));
-        for wrong in ["3", "*", "W/\"3\"", "\"\"", "\"3\", \"4\"", "\"-1\""] {
-            assert_eq!(read(wrong), None, "{wrong}");
-        }
-        assert!(needed_if_match(&HeaderMap::new()).is_err());
     }
 
     #[test]

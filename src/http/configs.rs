@@ -3,9 +3,8 @@
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::HeaderValue;
-use axum::http::header::ETAG;
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use numbering::SeriesDefinition;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
@@ -14,21 +13,56 @@ use utoipa::ToSchema;
 use super::App;
 use super::answer::instant;
 use super::body::QueryOf;
+use super::counters::known;
+use super::etag::{tagged, tagged_by_bytes};
 use super::gate::Caller;
+use super::numbers::{limit, rows_of_page};
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::SeriesVersion;
 
 /// Most versions in one answer.
 const VERSIONS_MAX: u32 = 1_000;
 
-/// Which configurations to list.
-#[derive(Clone, Copy, Debug, Deserialize, utoipa::IntoParams)]
+/// Most configurations in one answer.
+const CONFIGS_MAX: u32 = 1_000;
+
+/// Which configurations to list; all that is given must match.
+#[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ConfigQuery {
-    /// `false` lists those that are deactivated.
-    #[serde(default = "yes")]
+    /// `false` lists those that are deactivated; `is_active` says the same.
+    #[serde(default = "yes", alias = "is_active")]
     active: bool,
+    /// Code of the series.
+    code: Option<String>,
+    /// Document type that they serve, by name or as the default for all types of a table.
+    #[serde(rename = "type")]
+    type_code: Option<String>,
+    /// Project that they serve, by name or because they serve any.
+    project: Option<String>,
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// At most so many configurations, 1 to 1,000; 1,000 without it.
+    #[serde(default, deserialize_with = "limit")]
+    limit: Option<u32>,
+}
+
+impl ConfigQuery {
+    /// Whether a series is asked for.
+    fn asks_for(&self, definition: &SeriesDefinition) -> bool {
+        let SeriesDefinition { code, serves, references, .. } = definition;
+        let is = |wanted: &Option<String>, it: &dyn Fn(String) -> bool| {
+            wanted.as_ref().is_none_or(|wanted| it(wanted.nfc().collect()))
+        };
+        let serves_all = serves.default && references.type_code.is_some();
+        is(&self.code, &|wanted| wanted == *code)
+            && is(&self.type_code, &|wanted| serves_all || serves.types.contains(&wanted))
+            && is(&self.project, &|wanted| {
+                serves.projects.is_empty() || serves.projects.contains(&wanted)
+            })
+            && is(&self.after, &|wanted| wanted < *code)
+    }
 }
 
 /// Which versions to list.
@@ -53,6 +87,9 @@ fn newest() -> u32 {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ConfigList {
     configs: Vec<ConfigAnswer>,
+    /// What to send as `after` for the next page, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 /// Versions of one configuration, newest first.
@@ -68,7 +105,7 @@ pub struct ConfigAnswer {
     pub config_id: i64,
     /// Its code.
     pub code: String,
-    /// Its version, from 1; the header `ETag` where it is the one in force.
+    /// Its version, from 1; with the id the header `ETag`.
     pub version: u32,
     /// Whether it serves requests.
     pub active: bool,
@@ -111,7 +148,8 @@ impl ConfigAnswer {
     tag = "configs",
     params(ConfigQuery),
     responses(
-        (status = 200, body = ConfigList),
+        (status = 200, body = ConfigList, headers(("ETag" = String))),
+        (status = 304, description = "The list is what `If-None-Match` names"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -119,12 +157,22 @@ pub(super) async fn list_configs(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<ConfigQuery>,
-) -> axum::Json<ConfigList> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let limit = query.limit.map_or(Ok(CONFIGS_MAX), |limit| rows_of_page(Some(limit)))? as usize;
     let catalog = app.service.allocator.catalog();
     let listed = if query.active { catalog.active() } else { catalog.inactive() };
-    let seen = listed.iter().filter(|served| caller.sees_series(&served.version));
-    let configs = seen.map(|served| ConfigAnswer::of(&served.version)).collect();
-    axum::Json(ConfigList { configs })
+    let versions = listed.iter().map(|served| &served.version);
+    let mut found: Vec<&SeriesVersion> = versions
+        .filter(|version| caller.sees_series(version) && query.asks_for(&version.definition))
+        .collect();
+    found.sort_by(|a, b| a.definition.code.cmp(&b.definition.code));
+    let is_cut = found.len() > limit;
+    found.truncate(limit);
+    let last = found.last().filter(|_| is_cut);
+    let next = last.map(|version| version.definition.code.clone());
+    let configs = found.into_iter().map(ConfigAnswer::of).collect();
+    Ok(tagged_by_bytes(&headers, &ConfigList { configs, next }))
 }
 
 /// Shows one numbering configuration, active or not, in the version in force.
@@ -135,6 +183,7 @@ pub(super) async fn list_configs(
     params(("configId" = String, Path, description = "Its id, or its code")),
     responses(
         (status = 200, body = ConfigAnswer, headers(("ETag" = String))),
+        (status = 304, description = "It is what `If-None-Match` names"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -142,12 +191,13 @@ pub(super) async fn show_config(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let config_id = named(&app, &caller, name)?;
     let catalog = app.service.allocator.catalog();
     let found = catalog.all().find(|served| served.version.series_id == config_id);
     let version = &found.ok_or_else(|| not_found(config_id))?.version;
-    Ok((etag(version.version), axum::Json(ConfigAnswer::of(version))).into_response())
+    Ok(tagged(&headers, version, &ConfigAnswer::of(version)))
 }
 
 /// Lists the versions of a numbering configuration, newest first.
@@ -160,7 +210,13 @@ pub(super) async fn show_config(
         VersionQuery,
     ),
     responses(
-        (status = 200, body = VersionList, description = "At most 1,000"),
+        (
+            status = 200,
+            body = VersionList,
+            description = "At most 1,000",
+            headers(("ETag" = String))
+        ),
+        (status = 304, description = "The list is what `If-None-Match` names"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -169,7 +225,8 @@ pub(super) async fn list_versions(
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
     QueryOf(query): QueryOf<VersionQuery>,
-) -> Result<axum::Json<VersionList>, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let config_id = named(&app, &caller, name)?;
     let ledger = app.service.ledger.clone();
     let found =
@@ -177,10 +234,12 @@ pub(super) async fn list_versions(
             async move { ledger.series_versions(config_id, query.upto, VERSIONS_MAX).await },
         )
         .await?;
-    if found.is_empty() {
+    let seen = found.iter().filter(|version| caller.sees_series(version));
+    let versions: Vec<ConfigAnswer> = seen.map(ConfigAnswer::of).collect();
+    if versions.is_empty() {
         return Err(not_found(config_id));
     }
-    Ok(axum::Json(VersionList { versions: found.iter().map(ConfigAnswer::of).collect() }))
+    Ok(tagged_by_bytes(&headers, &VersionList { versions }))
 }
 
 /// Shows one version of a numbering configuration.
@@ -193,7 +252,8 @@ pub(super) async fn list_versions(
         ("version" = u32, Path),
     ),
     responses(
-        (status = 200, body = ConfigAnswer),
+        (status = 200, body = ConfigAnswer, headers(("ETag" = String))),
+        (status = 304, description = "It is what `If-None-Match` names"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -201,13 +261,42 @@ pub(super) async fn show_version(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     names: Result<Path<(String, u32)>, PathRejection>,
-) -> Result<axum::Json<ConfigAnswer>, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (config_id, wanted) = version_named(&app, &caller, names)?;
+    let version = find_version(&app, &caller, config_id, wanted).await?;
+    Ok(tagged(&headers, &version, &ConfigAnswer::of(&version)))
+}
+
+/// The configuration and the version that a path names.
+pub(super) fn version_named(
+    app: &App,
+    caller: &Caller,
+    names: Result<Path<(String, u32)>, PathRejection>,
+) -> Result<(i64, u32), Problem> {
     let Path((name, wanted)) =
         names.map_err(|_| Problem::field("version", "must be a whole number"))?;
-    let config_id = named(&app, &caller, Ok(Path(name)))?;
+    Ok((named(app, caller, Ok(Path(name)))?, wanted))
+}
+
+/// A version that the caller sees. One that it does not looks like one that there is not, and so
+/// does a configuration none of whose versions it sees.
+pub(super) async fn find_version(
+    app: &App,
+    caller: &Caller,
+    config_id: i64,
+    wanted: u32,
+) -> Result<SeriesVersion, Problem> {
     let ledger = app.service.ledger.clone();
     let found = super::finish(async move { ledger.series_version(config_id, wanted).await });
-    found.await?.map(|version| axum::Json(ConfigAnswer::of(&version))).ok_or_else(|| {
+    let found = found.await?.filter(|version| caller.sees_series(version));
+    found.ok_or_else(|| {
+        let catalog = app.service.allocator.catalog();
+        let is_seen =
+            |known: &SeriesVersion| known.series_id == config_id && caller.sees_series(known);
+        if !known(&catalog).any(|(known, _)| is_seen(known)) {
+            return not_found(config_id);
+        }
         let detail = format!("configuration {config_id} has no version {wanted}");
         Problem::new(Slug::ConfigNotFound, detail)
     })
@@ -242,12 +331,6 @@ fn named(
 pub(super) fn read_id(config_id: Result<Path<i64>, PathRejection>) -> Result<i64, Problem> {
     let refused = |_| Problem::field("configId", "must be a whole number");
     config_id.map(|Path(id)| id).map_err(refused)
-}
-
-/// The header that names a version.
-pub(super) fn etag(version: u32) -> [(axum::http::HeaderName, HeaderValue); 1] {
-    let tag = HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes");
-    [(ETAG, tag)]
 }
 
 pub(super) fn not_found(config_id: i64) -> Problem {

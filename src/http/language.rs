@@ -103,6 +103,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::CrossSite
         | Slug::RouteNotFound
         | Slug::TokenNotFound
+        | Slug::TableNotFound
         | Slug::TokenNameTaken
         | Slug::TokenRevoked
         | Slug::ChangeNotFound

@@ -10,12 +10,16 @@ mod batches;
 mod body;
 mod changes;
 mod config_changes;
+mod config_diff;
+mod config_effect;
 mod config_order;
+mod config_saving;
 mod configs;
 mod counters;
 mod document;
 mod documents;
 mod effort;
+mod etag;
 mod events;
 mod forwarded;
 mod gate;
@@ -31,6 +35,8 @@ mod order;
 mod preview;
 mod problem;
 mod problems;
+mod reference;
+mod reference_changes;
 mod refusals;
 mod register;
 mod revisions;
@@ -49,6 +55,7 @@ pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NextSerial, NumberAnswer, PreviewAnswer,
     RangeAnswer, RecordAnswer, SerialAnswer, SourceAnswer, ValuesAnswer,
 };
+pub(crate) use config_effect::{FieldChange, changed_fields, counters_in_words};
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;
 pub(crate) use counters::{CounterAnswer, CounterQuery, find_counters};
@@ -225,10 +232,16 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(config_changes::deactivate_config).layer(Extension(single)))
         .routes(routes!(configs::list_versions))
         .routes(routes!(configs::show_version))
+        .routes(routes!(config_diff::diff_versions))
+        .routes(routes!(config_changes::roll_back_config).layer(Extension(single)))
         .routes(routes!(numbers::list_numbers))
         .routes(routes!(counters::list_counters))
         .routes(routes!(statements::draw_up_statement))
         .routes(routes!(events::list_events))
+        .routes(routes!(reference::list_tables))
+        .routes(routes!(reference::list_rows))
+        .routes(routes!(reference_changes::change_rows).layer(Extension(batch)))
+        .routes(routes!(reference::list_memberships))
         .routes(routes!(tokens::list_tokens))
         .routes(routes!(tokens::create_token).layer(Extension(single)))
         .routes(routes!(tokens::revoke_token).layer(Extension(single)))

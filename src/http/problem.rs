@@ -94,6 +94,11 @@ impl Problem {
         Problem { field: Some(input.field()), ..problem }
     }
 
+    /// The same problem of a field.
+    pub(super) fn of_field(self, field: &str) -> Self {
+        Problem { field: Some(field.into()), ..self }
+    }
+
     /// The same problem, worth a retry after a moment.
     pub(super) fn retry_soon(self) -> Self {
         self.retry_in(RETRY_AFTER_MS)

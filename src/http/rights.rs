@@ -7,7 +7,7 @@ use super::problem::{Problem, Slug};
 use crate::access::{Act, Identity, Role};
 
 /// Every route that is not open, with what its methods do; those that take numbers first.
-const ROUTES: [(&str, &[(Method, Act)]); 32] = [
+const ROUTES: [(&str, &[(Method, Act)]); 37] = [
     ("/api/v1/documents/{documentId}/generate-number", &[(Method::POST, Act::TakeNumbers)]),
     ("/api/v1/document-numbering/batches", &[(Method::POST, Act::TakeNumbers)]),
     ("/api/v1/document-numbering/preview", &[(Method::POST, Act::Preview)]),
@@ -42,6 +42,23 @@ const ROUTES: [(&str, &[(Method, Act)]); 32] = [
     (
         "/api/v1/document-numbering/configs/{configId}/versions/{version}",
         &[(Method::GET, Act::ReadSeries)],
+    ),
+    (
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff",
+        &[(Method::GET, Act::ReadSeries)],
+    ),
+    (
+        "/api/v1/document-numbering/configs/{configId}/rollback",
+        &[(Method::POST, Act::ChangeSeries)],
+    ),
+    ("/api/v1/document-numbering/reference", &[(Method::GET, Act::ReadReference)]),
+    (
+        "/api/v1/document-numbering/reference/{table}",
+        &[(Method::GET, Act::ReadReference), (Method::POST, Act::ChangeReference)],
+    ),
+    (
+        "/api/v1/document-numbering/reference/{table}/memberships",
+        &[(Method::GET, Act::ReadReference)],
     ),
     (
         "/api/v1/document-numbering/tokens",

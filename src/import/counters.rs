@@ -257,7 +257,7 @@ impl Mapping<'_> {
                 let text = filler.repeat(variable.width.unwrap_or(1));
                 inputs.context.insert((*name).clone(), text);
             }
-            match served.series.draft(&inputs, self.import.now) {
+            match served.series.draft_issued(&inputs, self.import.now) {
                 Ok(draft) => return Ok(first(draft.keys)),
                 Err(error) => refusal = Some(error),
             }

@@ -114,7 +114,7 @@ impl Dated<'_> {
 
     /// The draft of these inputs, if it renders the text.
     fn exact(&self, inputs: &Inputs) -> Result<Draft, Misfit> {
-        let mut draft = self.series.draft(inputs, self.now).map_err(|error| {
+        let mut draft = self.series.draft_issued(inputs, self.now).map_err(|error| {
             let kind = match error.slug() {
                 "missing-variable" | "time-required" => ProblemKind::Missing,
                 _ => ProblemKind::Value,

@@ -132,12 +132,14 @@ pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, Imp
 }
 
 /// Whether two definitions write the same text for the same request, from the same counters: they
-/// may be named otherwise, and take fewer or other values.
+/// may be named otherwise, and take fewer or other values and dates.
 fn gives_the_same(known: &SeriesDefinition, new: &SeriesDefinition) -> bool {
     let names = |of: &SeriesDefinition| of.variables.keys().cloned().collect::<Vec<_>>();
     let mut alike = SeriesDefinition {
         name: known.name.clone(),
         description: known.description.clone(),
+        document_date: known.document_date,
+        dates: known.dates,
         variables: known.variables.clone(),
         ..new.clone()
     };

@@ -271,7 +271,7 @@ impl Old {
                 format!("series {code} is not here: `numerator series apply` its file first")
             })?;
             let there = versions.get(active_version).and_then(OldVersion::definition);
-            if there.as_ref() != Some(&served.version.definition) {
+            if there.map(undated) != Some(undated(served.version.definition.clone())) {
                 return Err(format!(
                     "series {code} is another one here: apply what `numerator series show {code}` \
                      says there, and change it once its counters are moved"
@@ -376,4 +376,10 @@ impl Old {
 /// A column that counts something.
 fn number(table_row: &TableRow, column: &str) -> Option<u64> {
     table_row.get(column)?.parse().ok()
+}
+
+/// A definition but for the dates that it takes, which name no counter: a series that is applied
+/// here says them, and one that an earlier release saved does not.
+fn undated(definition: SeriesDefinition) -> SeriesDefinition {
+    SeriesDefinition { document_date: None, dates: None, ..definition }
 }

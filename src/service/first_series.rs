@@ -39,7 +39,8 @@ pub(super) async fn load(
         match source {
             // On a server, others may be setting the ledger up.
             SeriesSource::BuiltIn if ledger.engine() == "sqlite" => {
-                definitions.extend(numbering::builtin_series());
+                let builtin = numbering::builtin_series().into_iter();
+                definitions.extend(builtin.map(SeriesDefinition::says_its_dates));
             }
             SeriesSource::BuiltIn => {}
             SeriesSource::Path(path) => {
@@ -89,13 +90,15 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Reads and checks the series of a file; never more of it than a series file may hold.
+/// Reads and checks the series of a file, each as it is meant where it is written now; never more
+/// of it than a series file may hold.
 pub(crate) fn read_series_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
     let (name, mut text) = (file.display(), String::new());
     File::open(file)
         .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
         .with_context(|| format!("{name} cannot be read"))?;
-    read_series(&text).with_context(|| format!("{name}"))
+    let read = read_series(&text).with_context(|| format!("{name}"))?;
+    Ok(read.into_iter().map(SeriesDefinition::says_its_dates).collect())
 }
 
 #[cfg(test)]

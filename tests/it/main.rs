@@ -62,6 +62,7 @@ mod standby;
 mod statements;
 mod stopping;
 mod sweeps;
+mod tables;
 mod tokens;
 mod vanished;
 mod vectors;

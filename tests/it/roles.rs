@@ -1,6 +1,8 @@
 //! Who may do what, over HTTP: every route with every role, and what narrowed tokens and callers
 //! see of what others were issued.
 
+mod narrowed;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::{Client, Method};
@@ -20,7 +22,7 @@ const MANAGERS: &[&str] = &["super-admin"];
 const CHANGERS: &[&str] = &["project-admin", "super-admin"];
 
 /// Who may call what, as it was reviewed: no list of the service's is asked.
-const TABLE: [(&str, &str, &[&str]); 36] = [
+const TABLE: [(&str, &str, &[&str]); 42] = [
     ("post", "/api/v1/documents/{documentId}/generate-number", TAKERS),
     ("get", "/api/v1/documents/{documentId}/numbers", READERS),
     ("post", "/api/v1/documents/{documentId}/revisions", TAKERS),
@@ -40,6 +42,12 @@ const TABLE: [(&str, &str, &[&str]); 36] = [
     ("post", "/api/v1/document-numbering/configs/{configId}/deactivate", CHANGERS),
     ("get", "/api/v1/document-numbering/configs/{configId}/versions", READERS),
     ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}", READERS),
+    ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff", READERS),
+    ("post", "/api/v1/document-numbering/configs/{configId}/rollback", CHANGERS),
+    ("get", "/api/v1/document-numbering/reference", AUDITED),
+    ("get", "/api/v1/document-numbering/reference/{table}", AUDITED),
+    ("post", "/api/v1/document-numbering/reference/{table}", MANAGERS),
+    ("get", "/api/v1/document-numbering/reference/{table}/memberships", AUDITED),
     ("get", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens/{name}/revoke", MANAGERS),

@@ -136,13 +136,14 @@ fn a_dry_run_of_apply_tells_what_apply_would_do_and_writes_nothing() {
     deployment.apply(std::slice::from_ref(&first));
     let unused = deployment.series_file("RUN", "RUN-{SEQ:5}", "");
     let told = dry_run(&unused).1;
-    assert_eq!(told, "RUN version 2 would be saved: it has no counters yet\n");
+    let template = "  /definition/template: \"RUN-{SEQ:4}\" → \"RUN-{SEQ:5}\"\n";
+    assert_eq!(told, format!("RUN version 2 would be saved: it has no counters yet\n{template}"));
 
     for document in ["a", "b"] {
         deployment.ok(&["next", "RUN", "--document", document]);
     }
     let told = dry_run(&unused).1;
-    assert_eq!(told, "RUN version 2 would be saved: its 1 counter goes on\n");
+    assert_eq!(told, format!("RUN version 2 would be saved: its 1 counter goes on\n{template}"));
     assert_eq!(
         dry_run(&deployment.series_file("RUN", "RUN-{SEQ:4}", "")).1,
         "RUN version 1 unchanged\n"

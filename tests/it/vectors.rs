@@ -19,9 +19,13 @@ const EXPANDED_MAX: u64 = 1_000;
 /// How long the journal may take on a busy machine to show what was answered.
 const JOURNAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// The files, as JSON.
+/// The files of vectors, as JSON.
 fn files() -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    files_in("tests/vectors")
+}
+
+fn files_in(folder: &str) -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<_> = entries.collect();
     paths.sort();
@@ -49,15 +53,22 @@ fn import(deployment: &Deployment, files: &[Value]) {
     }
 }
 
-/// Imports the tables, and applies the example series and those of the vectors.
+/// Imports the tables, and applies the example series and those of the vectors. Vectors are dated
+/// at any time.
 fn apply(deployment: &Deployment, files: &[Value]) {
-    deployment.apply_examples();
+    let write = |name: &str, files: &[Value]| {
+        let own = files.iter().filter_map(|file| file.get("series")?.as_array());
+        let mut series: Vec<Value> = own.flatten().cloned().collect();
+        for one in series.iter_mut().filter(|one| one.get("dates").is_none()) {
+            one["document_date"] = json!({ "past": "100y", "future": "10y" });
+        }
+        let file = deployment.path(name);
+        std::fs::write(&file, toml::to_string(&json!({ "series": series })).unwrap()).unwrap();
+        deployment.apply(&[file]);
+    };
+    write("examples.toml", &files_in("examples/series"));
     import(deployment, files);
-    let own = files.iter().filter_map(|file| file.get("series"));
-    let own: Vec<&Value> = own.flat_map(|series| series.as_array().unwrap()).collect();
-    let file = deployment.path("vectors.toml");
-    std::fs::write(&file, toml::to_string(&json!({ "series": own })).unwrap()).unwrap();
-    deployment.apply(&[file]);
+    write("vectors.toml", files);
 }
 
 /// The request of a vector: where it goes, and its body.

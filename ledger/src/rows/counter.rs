@@ -187,6 +187,9 @@ pub struct Gap {
     pub noted_at_us: i64,
 }
 
+/// Most counters of a series that are counted, where only a person wants to know how many it has.
+pub const COUNTERS_COUNTED_MAX: u64 = 10_000;
+
 /// Which gaps to list.
 #[derive(Clone, Debug, Default)]
 pub struct GapFilter {

@@ -24,23 +24,38 @@ impl Ledger {
         &self,
         change: &ActivityChange,
     ) -> Result<SeriesVersion, LedgerError> {
-        self.call(SEARCH, async |store| {
-            let mut proved = None;
-            for _ in 0..=PROOFS_MAX {
-                match attempt(store, change, proved.as_ref()).await? {
-                    Attempt::Done(mut saved) => return Ok(saved.remove(0)),
-                    Attempt::Unproved(question) => proved = Some(question.prove().await?),
-                }
-            }
-            Err(overtaken())
-        })
-        .await
+        self.call(SEARCH, async |store| set(store, change, Saving::Save).await).await
     }
+
+    /// The same as a dry run: answers, and refuses, as [`crate::Ledger::set_activity`] would, and
+    /// writes nothing.
+    pub async fn try_activity(
+        &self,
+        change: &ActivityChange,
+    ) -> Result<SeriesVersion, LedgerError> {
+        self.call(SEARCH, async |store| set(store, change, Saving::DryRun).await).await
+    }
+}
+
+async fn set(
+    store: &Store,
+    change: &ActivityChange,
+    saving: Saving,
+) -> Result<SeriesVersion, LedgerError> {
+    let mut proved = None;
+    for _ in 0..=PROOFS_MAX {
+        match attempt(store, change, saving, proved.as_ref()).await? {
+            Attempt::Done(mut saved) => return Ok(saved.remove(0)),
+            Attempt::Unproved(question) => proved = Some(question.prove().await?),
+        }
+    }
+    Err(overtaken())
 }
 
 async fn attempt(
     store: &Store,
     change: &ActivityChange,
+    saving: Saving,
     proved: Option<&Proved>,
 ) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
@@ -73,7 +88,7 @@ async fn attempt(
     }
     put_in_force(&mut *tx, &mut after).await?;
     let saved = Saved { version: after, asks: true, frees };
-    finish_save(store, tx, vec![saved], Saving::Save, proved).await
+    finish_save(store, tx, vec![saved], saving, proved).await
 }
 
 /// A node that has not heard of it begins no counter by the version of before: other series are

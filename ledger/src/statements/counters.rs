@@ -4,13 +4,11 @@ use std::collections::HashMap;
 
 use numerator_base::node::NodeId;
 
-use super::{
-    CALL, Conn, QueryBuilder, Row, SEARCH, Store, bytes, commit, partitions, query, query_scalar,
-};
+use super::{CALL, Conn, QueryBuilder, Row, Store, bytes, commit, partitions, query, query_scalar};
 use crate::Ledger;
 use crate::batch::Move;
 use crate::columns::{self, signed, small, unsigned, unsigned_small};
-use crate::{At, Counter, CounterSpec, LedgerError, Raise};
+use crate::{At, COUNTERS_COUNTED_MAX, Counter, CounterSpec, LedgerError, Raise};
 
 /// Most counters of a page.
 const PAGE_MAX: u32 = 10_000;
@@ -112,16 +110,17 @@ impl Ledger {
         .await
     }
 
-    /// How many counters a series has. For a person who waits for it: all of them are looked at.
+    /// How many counters a series has, as far as [`COUNTERS_COUNTED_MAX`].
     pub async fn counters_of(&self, series_id: i64) -> Result<u64, LedgerError> {
-        self.call(SEARCH, async |store| {
-            let mut tx = store.reader.begin().await?;
-            tx.allow_long_search().await?;
-            let count: i64 = query_scalar("select count(*) from counter where series_id = $1")
-                .bind(series_id)
-                .fetch_one(&mut *tx)
-                .await?;
-            tx.commit().await?;
+        self.call(CALL, async |store| {
+            let count: i64 = query_scalar(
+                "select count(*) from (select counter_id from counter where series_id = $1 \
+                 limit $2) as counted",
+            )
+            .bind(series_id)
+            .bind(signed(COUNTERS_COUNTED_MAX, "counters")?)
+            .fetch_one(&store.reader)
+            .await?;
             unsigned(count, "counters")
         })
         .await

@@ -3,7 +3,8 @@
 use numbering::{Membership, ReferenceData, ReferenceRow};
 use serde_json::json;
 
-use super::{CALL, Conn, Row, SEARCH, commit_alone, query, query_scalar};
+use super::series::Saving;
+use super::{CALL, Conn, Row, SEARCH, Store, commit_alone, query, query_scalar};
 use crate::Ledger;
 use crate::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
 
@@ -17,61 +18,38 @@ impl Ledger {
         &self,
         change: &ReferenceChange,
     ) -> Result<ReferencePlan, LedgerError> {
-        self.call(SEARCH.uncounted(), async |store| {
-            let mut tx = store.begin().await?;
-            // One change at a time, of reference data and of series: a code gets one owner.
-            let partitions: Option<i32> = query_scalar("select partitions from deployment")
-                .for_update()
-                .fetch_optional(&mut *tx)
-                .await?;
-            if partitions.is_none() {
-                let why = "deployment: the ledger has none yet; start a service on it first";
-                return Err(LedgerError::Refused(why.into()));
-            }
-            let now = read(&mut *tx).await?;
-            let plan = plan_reference(&now, change)
-                .map_err(|mistakes| LedgerError::Refused(mistakes.join("; ")))?;
-            let mut changes = Vec::new();
-            for (row, effect) in &plan.rows {
-                if *effect == Effect::Unchanged {
-                    continue;
-                }
-                write_row(&mut *tx, row).await?;
-                let ReferenceRow { id, code, name, active, .. } = row;
-                changes.push(json!({
-                    "id": id, "code": code, "name": name, "active": active, "effect": effect,
-                }));
-            }
-            for (membership, effect) in &plan.memberships {
-                if *effect == Effect::Unchanged {
-                    continue;
-                }
-                write_membership(&mut *tx, membership).await?;
-                let Membership { id, of_table, of_id, active, .. } = membership;
-                changes.push(json!({
-                    "id": id, "of_table": of_table, "of_id": of_id, "active": active,
-                    "effect": effect,
-                }));
-            }
-            if changes.is_empty() {
-                return Ok(plan);
-            }
-            query(
-                "insert into reference_change (table_name, change, changed_by, reason, \
-                 changed_at_us) \
-                 values ($1, $2, $3, $4, $5)",
-            )
-            .bind(&change.table)
-            .bind(json!(changes).to_string())
-            .bind(&change.changed_by)
-            .bind(&change.reason)
-            .bind(change.changed_at_us)
-            .execute(&mut *tx)
-            .await?;
-            commit_alone(store, tx).await?;
-            Ok(plan)
-        })
-        .await
+        let plan = self.apply_reference_upon(change, None).await?;
+        Ok(plan.expect("nothing is expected, so nothing else is found"))
+    }
+
+    /// The same upon a table that nobody changed since the stamp of reference data was `expected`;
+    /// `None`: somebody did, and nothing is saved.
+    ///
+    /// # Errors
+    /// As those of [`crate::Ledger::apply_reference`].
+    pub async fn apply_reference_upon(
+        &self,
+        change: &ReferenceChange,
+        expected: Option<i64>,
+    ) -> Result<Option<ReferencePlan>, LedgerError> {
+        let saving = Saving::Save;
+        let search = SEARCH.uncounted();
+        self.call(search, async |store| save(store, change, expected, saving).await).await
+    }
+
+    /// The same as a dry run: answers, and refuses, as
+    /// [`crate::Ledger::apply_reference_upon`] would, and writes nothing.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn try_reference(
+        &self,
+        change: &ReferenceChange,
+        expected: Option<i64>,
+    ) -> Result<Option<ReferencePlan>, LedgerError> {
+        let saving = Saving::DryRun;
+        let search = SEARCH.uncounted();
+        self.call(search, async |store| save(store, change, expected, saving).await).await
     }
 
     /// All reference data.
@@ -82,6 +60,88 @@ impl Ledger {
         })
         .await
     }
+}
+
+/// See [`crate::Ledger::apply_reference_upon`] and [`crate::Ledger::try_reference`].
+async fn save(
+    store: &Store,
+    change: &ReferenceChange,
+    expected: Option<i64>,
+    saving: Saving,
+) -> Result<Option<ReferencePlan>, LedgerError> {
+    let mut tx = store.begin().await?;
+    // One change at a time, of reference data and of series: a code gets one owner.
+    let partitions: Option<i32> = query_scalar("select partitions from deployment")
+        .for_update()
+        .fetch_optional(&mut *tx)
+        .await?;
+    if partitions.is_none() {
+        let why = "deployment: the ledger has none yet; start a service on it first";
+        return Err(LedgerError::Refused(why.into()));
+    }
+    if let Some(expected) = expected
+        && changed_since(&mut *tx, &change.table, expected).await?
+    {
+        return Ok(None);
+    }
+    let now = read(&mut *tx).await?;
+    let plan = plan_reference(&now, change)
+        .map_err(|mistakes| LedgerError::Refused(mistakes.join("; ")))?;
+    let mut changes = Vec::new();
+    for (row, effect) in &plan.rows {
+        if *effect == Effect::Unchanged {
+            continue;
+        }
+        write_row(&mut *tx, row).await?;
+        let ReferenceRow { id, code, name, active, .. } = row;
+        changes.push(json!({
+            "id": id, "code": code, "name": name, "active": active, "effect": effect,
+        }));
+    }
+    for (membership, effect) in &plan.memberships {
+        if *effect == Effect::Unchanged {
+            continue;
+        }
+        write_membership(&mut *tx, membership).await?;
+        let Membership { id, of_table, of_id, active, .. } = membership;
+        changes.push(json!({
+            "id": id, "of_table": of_table, "of_id": of_id, "active": active,
+            "effect": effect,
+        }));
+    }
+    if changes.is_empty() {
+        return Ok(Some(plan));
+    }
+    query(
+        "insert into reference_change (table_name, change, changed_by, reason, \
+         changed_at_us) \
+         values ($1, $2, $3, $4, $5)",
+    )
+    .bind(&change.table)
+    .bind(json!(changes).to_string())
+    .bind(&change.changed_by)
+    .bind(&change.reason)
+    .bind(change.changed_at_us)
+    .execute(&mut *tx)
+    .await?;
+    match saving {
+        Saving::Save => commit_alone(store, tx).await?,
+        Saving::DryRun => tx.rollback().await?,
+    }
+    Ok(Some(plan))
+}
+
+/// Whether a table was changed after the stamp of reference data.
+async fn changed_since(conn: &mut Conn, table: &str, stamp: i64) -> Result<bool, LedgerError> {
+    let later: Option<i64> = query_scalar(
+        "select reference_change_id from reference_change \
+         where reference_change_id > $1 and table_name = $2 limit 1",
+    )
+    .bind(stamp)
+    .bind(table.to_owned())
+    .fetch_optional(conn)
+    .await?;
+    Ok(later.is_some())
 }
 
 /// Writes a row, and its code into the list of those that were ever used.

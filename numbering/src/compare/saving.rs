@@ -309,6 +309,7 @@ fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
         once_per_document: None,
         chronology: false,
         closed_before: None,
+        document_date: None,
         dates: None,
         look_alikes: LookAlikes::default(),
         ambiguity_accepted: None,

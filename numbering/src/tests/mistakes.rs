@@ -85,6 +85,14 @@ fn a_date_that_is_not_plausible_is_refused_before_anything_is_taken() {
         s.dates = Some(PlausibleDates { years_back: 9_999, years_ahead: 1 });
     });
     assert_eq!(refused.unwrap_err().field(), "dates.years_back");
+    let near = free(|s| s.document_date = Some(DocumentDate::default()));
+    let old = inputs("T", "P1", "1999-12-31", &[("ORG_CODE", "ACME")]);
+    assert_eq!(near.draft(&old, now()).unwrap_err().slug(), "invalid-date");
+    near.draft_issued(&old, now()).expect("another system issued it then");
+    let era = inputs("T", "P1", "2568-06-30", &[("ORG_CODE", "ACME")]);
+    assert_eq!(near.draft_issued(&era, now()).unwrap_err().slug(), "invalid-date");
+    let both = compile(|s| s.document_date = Some(DocumentDate::default()));
+    assert_eq!(both.unwrap_err().field(), "dates", "it says them already");
 }
 
 #[test]

@@ -94,6 +94,9 @@ slugs! {
     RouteNotFound "route-not-found" NOT_FOUND "no" "no"
         "There is no such route"
         "no such path",
+    TableNotFound "table-not-found" NOT_FOUND "no" "no"
+        "There is no such table"
+        "no table of reference data has that name; `GET …/reference` lists them",
     ConfigNotFound "config-not-found" NOT_FOUND "no" "no"
         "There is no such numbering configuration"
         "no configuration has that id, or not that version",

@@ -58,10 +58,19 @@ pub(super) async fn rows_are_added_renamed_and_deactivated_and_the_stamp_tells(w
     assert_eq!(ledger.reference_stamp().await.unwrap(), stamp, "nothing changed");
 
     let changed = [row("1", "LCBP4", true), row("2", "โครงการ", false)];
+    let tried = ledger.try_reference(&of_rows("projects", &changed), Some(stamp)).await.unwrap();
+    assert_eq!(tried.map(effects).unwrap().len(), 2);
+    assert_eq!(ledger.reference_stamp().await.unwrap(), stamp, "a dry run writes nothing");
+    let other = of_rows("others", &[row("1", "O", true)]);
+    assert!(ledger.apply_reference_upon(&other, Some(stamp)).await.unwrap().is_some());
     let changed = ledger.apply_reference(&of_rows("projects", &changed)).await.unwrap();
     let renamed = |from: &str| Effect::Renamed { from: from.into(), switched: false };
     assert_eq!(effects(changed), [renamed("LCBP3"), Effect::Deactivated]);
     assert!(ledger.reference_stamp().await.unwrap() > stamp);
+    // Who read the table before builds on what is not there any more.
+    let late = of_rows("projects", &both);
+    assert_eq!(ledger.apply_reference_upon(&late, Some(stamp)).await.unwrap(), None);
+    assert_eq!(ledger.try_reference(&late, Some(stamp)).await.unwrap(), None);
     let data = ledger.reference_data().await.unwrap();
     let first = data.by_code("projects", "LCBP3").unwrap();
     assert_eq!((&*first.id, &*first.code, first.active), ("1", "LCBP4", true));

@@ -52,6 +52,11 @@ pub(super) async fn activity_changes_by_versions_of_their_own(world: World) {
     let ledger = &world.ledger;
     let saved = save(ledger, change("S", "{SEQ:3}")).await;
     let stamp = ledger.series_stamp().await.unwrap();
+    let tried = ledger.try_activity(&activity(saved.series_id, false)).await.unwrap();
+    assert_eq!((tried.version, tried.active, tried.is_new), (2, false, true));
+    assert_eq!(ledger.series_stamp().await.unwrap(), stamp, "a dry run writes nothing");
+    assert!(ledger.series().await.unwrap()[0].active);
+    assert_eq!(ledger.counters_of(saved.series_id).await.unwrap(), 0);
     let off = ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
     assert_eq!((off.version, off.active, off.is_new), (2, false, true));
     assert!(ledger.series_stamp().await.unwrap() > stamp, "running nodes must see it");

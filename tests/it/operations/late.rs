@@ -137,7 +137,7 @@ async fn fallback_a_document_that_comes_again_with_another_date_waits_for_its_la
     let again = tokio::spawn({
         let client = late.client.clone();
         let url = format!("{}/api/v1/documents/twice/generate-number", other.url);
-        async move { post(&client, &url, &json!({ "type": "LOAD", "date": "2001-02-03" })).await }
+        async move { post(&client, &url, &json!({ "type": "LOAD", "date": "2024-02-03" })).await }
     });
     let deadline = Instant::now() + LIMIT;
     while late.postgres.sql(WAITING) != "2" && !again.is_finished() {

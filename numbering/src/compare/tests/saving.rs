@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::super::super::{
-    LookAlikes, PlausibleDates, Policy, Reset, SeriesDefinition, Style, VariableDefinition,
+    DocumentDate, LookAlikes, PlausibleDates, Policy, Reset, SeriesDefinition, Style,
+    VariableDefinition,
 };
 use super::super::{
     Ambiguity, EarlierVersion, GiveUp, IssuedVersion, ProofError, prove_issued, prove_saved,
@@ -23,13 +24,14 @@ fn versions_are_one_where_every_field_that_numbers_come_from_is() {
     const TOLD: [bool; 2] = [true, true];
     const NUMBERED: [bool; 2] = [false, true];
     const CHOSEN: [bool; 2] = [false, false];
-    let edits: [Edit; 34] = [
+    let edits: [Edit; 35] = [
         ("name", |s| s.name = "Other".into(), TOLD),
         ("description", |s| s.description = "Other".into(), TOLD),
         ("policy", |s| s.policy = Policy::Durable, TOLD),
         ("once_per_document", |s| s.once_per_document = Some(true), TOLD),
         ("chronology", |s| s.chronology = true, TOLD),
         ("closed_before", |s| s.closed_before = Some("2025-01-01".into()), TOLD),
+        ("document_date", |s| s.document_date = Some(DocumentDate::default()), TOLD),
         ("dates", |s| s.dates = Some(PlausibleDates::default()), TOLD),
         ("look_alikes", |s| s.look_alikes = LookAlikes::Allow, TOLD),
         ("ambiguity_accepted", |s| s.ambiguity_accepted = Some("Since.".into()), TOLD),
