@@ -3,9 +3,11 @@
 
 mod changes;
 mod first_series;
+mod jwt;
 mod tokens;
 
 pub(crate) use first_series::read_series_file;
+pub use jwt::{JwtRefusal, Jwts};
 pub use tokens::{NotAdmitted, Tokens};
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +57,8 @@ pub struct Service {
     pub ledger: SharedLedger,
     /// The tokens by which callers are let in; nothing where nobody has to name themselves.
     pub tokens: Option<Arc<Tokens>>,
+    /// The issuer whose JWTs are let in beside them.
+    pub jwts: Option<Arc<Jwts>>,
     /// The clock.
     pub clock: SharedClock,
     /// What is counted.
@@ -164,6 +168,7 @@ impl Service {
         mode: Mode,
     ) -> anyhow::Result<Arc<Self>> {
         let (ledger, deployment, catalog) = open_catalog(settings, &clock).await?;
+        let jwts = Jwts::of(settings, &clock, mode)?;
         let tokens = Tokens::of(settings, &ledger, &clock, mode).await?;
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
         let (metrics, in_use) = (Metrics::new(), CountersInUse::default());
@@ -211,6 +216,7 @@ impl Service {
         if mode == Mode::Serve {
             loops.onlookers.push(watch_changes(&ledger, &allocator, tokens.as_ref(), bounds));
             loops.onlookers.extend(tokens.clone().map(Tokens::keep_uses));
+            loops.onlookers.extend(jwts.clone().map(Jwts::follow_keys));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
         }
@@ -218,6 +224,7 @@ impl Service {
             allocator,
             ledger,
             tokens,
+            jwts,
             clock,
             metrics,
             context,

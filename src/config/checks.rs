@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
+use super::jwt::jwt;
 use super::layer::{self, Layer};
 use super::listening::http;
 use super::tokens::{asks_for_tokens, tokens};
@@ -33,7 +34,8 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
     let (data_dir, database_url) = database(layer, environment)?;
     let auth_tokens = tokens(&layer.auth.tokens)?;
     let http_listen = layer.http.listen;
-    let asks_for_tokens = asks_for_tokens(layer, &auth_tokens)?;
+    let auth_jwt = jwt(&layer.auth.jwt)?;
+    let asks_for_tokens = asks_for_tokens(layer, !auth_tokens.is_empty() || auth_jwt.is_some())?;
     Ok(Settings {
         http_listen,
         health_listen: layer.http.health_listen,
@@ -55,6 +57,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         partitions: within("partitions", layer.partitions, 1..=1_024)?,
         asks_for_tokens,
         auth_tokens,
+        auth_jwt,
         series_load: series_load(&layer.series.load)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,

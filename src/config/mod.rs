@@ -8,6 +8,7 @@ mod audit;
 mod bounds;
 mod checks;
 mod duration;
+mod jwt;
 mod layer;
 mod listening;
 mod sources;
@@ -15,6 +16,7 @@ mod tokens;
 
 pub use audit::AuditSettings;
 pub use duration::DurationText;
+pub use jwt::{JwtAlgorithm, JwtKeys, JwtSettings};
 pub use sources::{SettingsError, Sources};
 
 use std::fmt;
@@ -60,6 +62,8 @@ pub struct Settings {
     pub asks_for_tokens: bool,
     /// `auth.tokens`.
     pub auth_tokens: Vec<Token>,
+    /// `auth.jwt`; absent: no JWT is let in.
+    pub auth_jwt: Option<JwtSettings>,
     /// `series.load`: what a ledger without series gets.
     pub series_load: Vec<SeriesSource>,
     /// `log.*`.

@@ -3,6 +3,8 @@
 //! Nothing gets past without being logged, a client that leaves early included (R7.3); of refusals,
 //! which took nothing, as many as a second may have lines, and a line that says how many more.
 
+mod bearer;
+
 use std::any::Any;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -10,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
@@ -19,7 +21,6 @@ use axum::response::{IntoResponse, Response};
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::hosts::Hosts;
 use super::language::{Language, spoken};
 use super::problem::{Problem, Slug};
 use super::refusals::Refusals;
@@ -29,7 +30,7 @@ use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
 use crate::ledger::IssuePath;
 use crate::metrics::{Counter, Family, Metrics};
-use crate::service::{NotAdmitted, Tokens};
+pub(super) use bearer::Admission;
 
 /// Status of a call whose client left before it was answered; only ever logged and counted.
 const CLIENT_LEFT: u16 = 499;
@@ -102,14 +103,6 @@ impl ServedBy {
     }
 }
 
-/// Who is let in.
-pub(super) struct Admission {
-    /// By which tokens; nothing means that everybody is [`LOCAL_USER`].
-    pub(super) tokens: Option<Arc<Tokens>>,
-    /// Under which names.
-    pub(super) hosts: Hosts,
-}
-
 /// What is logged of calls.
 pub(super) struct Told {
     /// Calls that take longer are warned of.
@@ -120,8 +113,7 @@ pub(super) struct Told {
 
 /// Keeps the gate.
 pub(super) struct Gate {
-    hosts: Hosts,
-    tokens: Option<Arc<Tokens>>,
+    admission: Admission,
     /// [`LOCAL_USER`].
     local: Arc<Identity>,
     metrics: Metrics,
@@ -139,30 +131,14 @@ impl Gate {
         told: Told,
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
-        let Admission { tokens, hosts } = admission;
         let local = Arc::new(Identity::local(LOCAL_USER, COUNT_MAX));
-        Gate { hosts, tokens, local, metrics, problems, clock, told }
+        Gate { admission, local, metrics, problems, clock, told }
     }
 
-    /// Whoever calls. A token is looked for by its hash, so that the time of a refusal tells
-    /// nothing about any.
-    fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
-        let Some(tokens) = &self.tokens else { return Ok(Arc::clone(&self.local)) };
-        let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
-        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let (scheme, token) = header
-            .and_then(|header| header.split_once(' '))
-            .ok_or_else(|| refused("send the header Authorization: Bearer <token>"))?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(refused("the scheme of the header Authorization must be Bearer"));
-        }
-        tokens.admit(token.trim()).map_err(|why| {
-            refused(match why {
-                NotAdmitted::Unknown => "the token is not known",
-                NotAdmitted::Expired => "the token has expired; ask an administrator for a new one",
-                NotAdmitted::Replaced => "another token has replaced this one; send that one",
-            })
-        })
+    /// Whoever calls.
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
+        let named = self.admission.named(headers).await?;
+        Ok(named.unwrap_or_else(|| Arc::clone(&self.local)))
     }
 
     /// The caller's request id where it is sane, else a new one.
@@ -217,19 +193,10 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         outcome: None,
         began: Instant::now(),
     };
-    let admitted = gate.hosts.admit(&request).and_then(|()| {
-        let is_open = OPEN.contains(&call.route());
-        let identity = match is_open {
-            true => Arc::clone(&gate.local),
-            false => gate.authenticate(request.headers())?,
-        };
-        // Known from here on, to the log, too: what it may do is another question.
-        call.user_id = Some(Arc::clone(&identity.name));
-        if let Some(route) = call.route.as_ref().filter(|_| !is_open) {
-            rights::check(&identity, &call.method, route.as_str())?;
-        }
-        Ok(identity)
-    });
+    let admitted = match gate.admission.hosts.admit(&request) {
+        Ok(()) => admit(&gate, request.headers(), &mut call).await,
+        Err(problem) => Err(problem),
+    };
     let mut response = match admitted {
         Ok(identity) => {
             let request_id = request_id.clone();
@@ -260,6 +227,25 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
     guard(headers);
     call.outcome = Some((response.status().as_u16(), problem.map(|problem| problem.slug())));
     response
+}
+
+/// Who calls, where it may do what it asks for.
+async fn admit(
+    gate: &Gate,
+    headers: &HeaderMap,
+    call: &mut Call,
+) -> Result<Arc<Identity>, Problem> {
+    let is_open = OPEN.contains(&call.route());
+    let identity = match is_open {
+        true => Arc::clone(&gate.local),
+        false => gate.authenticate(headers).await?,
+    };
+    // Known from here on, to the log, too: what it may do is another question.
+    call.user_id = Some(Arc::clone(&identity.name));
+    if let Some(route) = call.route.as_ref().filter(|_| !is_open) {
+        rights::check(&identity, &call.method, route.as_str())?;
+    }
+    Ok(identity)
 }
 
 /// Tells browsers and caches what an answer is not: another type than it says, anybody else's to

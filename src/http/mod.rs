@@ -167,7 +167,8 @@ pub fn health_router(
 
 fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
     let hosts = if is_checked { Hosts::Named(settings.http.hosts.clone()) } else { Hosts::Any };
-    let admission = Admission { tokens: service.tokens.clone(), hosts };
+    let (tokens, jwts) = (service.tokens.clone(), service.jwts.clone());
+    let admission = Admission { tokens, jwts, hosts };
     let told = Told {
         slow_after: settings.http.slow_after,
         refusals: Refusals::new(settings.log.refused_per_second_max),

@@ -3,15 +3,17 @@
 use axum::Extension;
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::header::HOST;
+use axum::http::header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE};
 use axum::routing::get;
 use serde_json::Value;
 use tower::ServiceExt;
 
+use super::super::hosts::Hosts;
 use super::*;
 use crate::access::{Grant, hash_of};
 use crate::clock::ManualClock;
 use crate::config::Token;
+use crate::service::Tokens;
 
 impl Caller {
     /// A caller for tests of others.
@@ -36,7 +38,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let clock = Arc::new(ManualClock::at(1_700_000_000_123_456));
     let asks = !tokens.is_empty();
     let tokens = asks.then_some(Arc::new(Tokens::new(tokens, None, clock.clone())));
-    let admission = Admission { tokens, hosts: Hosts::Named(Vec::new()) };
+    let admission = Admission { tokens, jwts: None, hosts: Hosts::Named(Vec::new()) };
     let gate = Gate::new(admission, Metrics::new(), clock, told(slow_after));
     let who = async |Extension(caller): Extension<Caller>| {
         format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
@@ -108,6 +110,14 @@ async fn a_missing_or_wrong_token_is_refused_everywhere_but_on_health() {
             let (response, body) = ask(vec![token("billing", "nbr_1")], request).await;
             assert_eq!(response.status(), 401, "{header:?} on {path}");
             assert!(body.contains("unauthenticated"), "{body}");
+            // Who sent a token learns that it is at fault (RFC 6750).
+            let is_token = header.to_lowercase().starts_with("bearer ") && header.len() > 7;
+            let told = &response.headers()[WWW_AUTHENTICATE];
+            assert_eq!(
+                told.to_str().expect("text").contains("invalid_token"),
+                is_token,
+                "{header:?}"
+            );
         }
     }
     let (response, _) = ask(vec![token("billing", "nbr_1")], get_request("/healthz")).await;
@@ -292,7 +302,7 @@ fn a_client_that_leaves_early_is_counted() {
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
         let clock = Arc::new(ManualClock::at(0));
-        let admission = Admission { tokens: None, hosts: Hosts::Any };
+        let admission = Admission { tokens: None, jwts: None, hosts: Hosts::Any };
         let gate = Gate::new(admission, Metrics::new(), clock, told(Duration::MAX));
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
