@@ -32,7 +32,7 @@ impl Issuer {
     }
 
     /// A JWT with these groups, for these series.
-    fn names(&self, subject: &str, groups: &[&str], series: Value, until: u64) -> String {
+    fn names(&self, subject: &str, groups: &[&str], series: &Value, until: u64) -> String {
         let claims = json!({
             "iss": "https://login.example", "aud": "office", "sub": subject, "exp": until,
             "realm": { "groups": groups }, "series": series,
@@ -79,33 +79,33 @@ async fn whom_a_jwt_names_takes_numbers_as_its_own_within_the_roles_and_series_i
     );
     let token = deployment.ok(&["token", "create", "ann"]);
     let service = deployment.serve();
-    let clerk = issuer.names("ann", &["clerks", "staff"], json!("*"), AHEAD);
+    let clerk = issuer.names("ann", &["clerks", "staff"], &json!("*"), AHEAD);
     let (status, issued) = take(&service, &clerk, "d1").await;
     assert_eq!((status, &issued["document_number"]), (201, &json!("SPO-20240122-001")));
 
     // The auditor reads whose it is; another clerk, or a token of the same word, sees nothing.
-    let auditor = issuer.names("rev", &["revision"], json!(["SPO", "RFA"]), AHEAD);
+    let auditor = issuer.names("rev", &["revision"], &json!(["SPO", "RFA"]), AHEAD);
     let of_ann = format!("{NUMBERS}?user_id=jwt:ann");
     let (status, list) = ask(&service, &auditor, &format!("{of_ann}&series=SPO"), None).await;
     assert_eq!((status, &list["numbers"][0]["user_id"]), (200, &json!("jwt:ann")), "{list}");
     assert_eq!(take(&service, &auditor, "d2").await.0, 403);
     let own = format!("{NUMBERS}/SPO-20240122-001");
     assert_eq!(ask(&service, &clerk, &own, None).await.0, 200);
-    let other = issuer.names("bob", &["clerks"], json!("*"), AHEAD);
+    let other = issuer.names("bob", &["clerks"], &json!("*"), AHEAD);
     for stranger in [other.as_str(), token.trim()] {
         assert_eq!(ask(&service, stranger, &own, None).await.0, 404);
         assert_eq!(take(&service, stranger, "d1").await.1["code"], "document-already-numbered");
     }
 
     // What a claim narrows to, and claims that give nothing.
-    let narrowed = issuer.names("ann", &["clerks"], json!(["RFA"]), AHEAD);
+    let narrowed = issuer.names("ann", &["clerks"], &json!(["RFA"]), AHEAD);
     let (_, refused) = take(&service, &narrowed, "d3").await;
     assert_eq!(refused["code"], "unknown-document-type", "{refused}");
     for (jwt, says) in [
-        (issuer.names("ann", &["clerks"], json!("*"), PAST), "expired"),
-        (issuer.names("ann", &["caller"], json!("*"), AHEAD), "auth.jwt.roles"),
-        (issuer.names("ann", &["clerks"], json!([]), AHEAD), "auth.jwt.series_claim"),
-        (Issuer::new().names("ann", &["clerks"], json!("*"), AHEAD), "signature"),
+        (issuer.names("ann", &["clerks"], &json!("*"), PAST), "expired"),
+        (issuer.names("ann", &["caller"], &json!("*"), AHEAD), "auth.jwt.roles"),
+        (issuer.names("ann", &["clerks"], &json!([]), AHEAD), "auth.jwt.series_claim"),
+        (Issuer::new().names("ann", &["clerks"], &json!("*"), AHEAD), "signature"),
     ] {
         let (status, refused) = take(&service, &jwt, "d4").await;
         assert_eq!(status, 401);

@@ -71,7 +71,7 @@ async fn who_is_to_be_narrowed_reaches_what_is_listed_and_nothing_where_nothing_
     let of_projects = |settings: &mut JwtSettings| settings.projects_claim = Some("p".into());
     let refused = admitted(of_projects, "x", json!(1)).await.err();
     assert_eq!(refused, Some(JwtRefusal::NoProjects));
-    let admin = admitted(|_| {}, "roles", json!(["project-admin"])).await.err().expect("refused");
+    let admin = admitted(|_| {}, "roles", json!(["project-admin"])).await.expect_err("refused");
     assert!(admin.to_string().contains("project-admin is one of its projects"), "{admin}");
 }
 

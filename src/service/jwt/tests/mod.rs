@@ -15,7 +15,7 @@ use super::keyring::Pace;
 use super::*;
 use crate::clock::ManualClock;
 use crate::config::{JwtAlgorithm, JwtKeys};
-use signing::{ISSUERS, Issuer, ed25519, jwt};
+use signing::{ISSUERS, ed25519, jwt};
 
 /// The clock of all.
 const NOW_S: i64 = 1_800_000_000;
