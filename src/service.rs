@@ -4,10 +4,12 @@
 mod approvals;
 mod changes;
 mod first_series;
+mod jwt;
 mod tokens;
 
 pub use approvals::NotApproved;
 pub(crate) use first_series::read_series_file;
+pub use jwt::{JwtRefusal, Jwts};
 pub use tokens::{NotAdmitted, Tokens};
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,6 +62,8 @@ pub struct Service {
     pub tokens: Option<Arc<Tokens>>,
     /// How often callers may ask.
     pub limits: Arc<Limits>,
+    /// The issuer whose JWTs are let in beside them.
+    pub jwts: Option<Arc<Jwts>>,
     /// The clock.
     pub clock: SharedClock,
     /// What is counted.
@@ -191,6 +195,7 @@ impl Service {
         mode: Mode,
     ) -> anyhow::Result<Arc<Self>> {
         let (ledger, deployment, catalog) = open_catalog(settings, &clock).await?;
+        let jwts = Jwts::of(settings, &clock, mode)?;
         let tokens = Tokens::of(settings, &ledger, &clock, mode).await?;
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
         let (metrics, in_use) = (Metrics::new(), CountersInUse::default());
@@ -234,6 +239,7 @@ impl Service {
         if mode == Mode::Serve {
             loops.onlookers.push(watch_changes(&ledger, &allocator, tokens.as_ref(), bounds));
             loops.onlookers.extend(tokens.clone().map(Tokens::keep_uses));
+            loops.onlookers.extend(jwts.clone().map(Jwts::follow_keys));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
             loops.onlookers.extend(redis.map(|redis| share_limits(&limits, redis, &context)));
@@ -243,6 +249,7 @@ impl Service {
             ledger,
             tokens,
             limits,
+            jwts,
             clock,
             metrics,
             context,

@@ -71,11 +71,20 @@ impl WrittenGrant<'_> {
     /// # Errors
     /// The first field that says nothing of use.
     pub fn read(self, count_most: u64) -> Result<Grant, GrantMistake> {
-        let WrittenGrant { name, roles, series, projects, expires, count_max, .. } = self;
+        let name = self.name;
         if !is_identity_name(name) {
             let wanted = format!("write 1 to {IDENTITY_NAME_CHARS_MAX} of A-Z a-z 0-9 . _ -");
             return mistake("name", format!("{name:?} is not a name; {wanted}"));
         }
+        self.read_of_named(count_most)
+    }
+
+    /// The same for somebody whose name was read already.
+    ///
+    /// # Errors
+    /// The first field that says nothing of use.
+    pub fn read_of_named(self, count_most: u64) -> Result<Grant, GrantMistake> {
+        let WrittenGrant { name, roles, series, projects, expires, count_max, .. } = self;
         let count_max = count_max.unwrap_or(count_most);
         if !(1..=count_most).contains(&count_max) {
             let reason = format!("{count_max} is out of bounds; write 1 to {count_most}");

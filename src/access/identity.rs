@@ -12,7 +12,10 @@ pub const LOCAL_USER: &str = "local";
 /// The journal keeps the name with every number.
 pub const IDENTITY_NAME_CHARS_MAX: usize = 64;
 
-/// One that may ask: a service or a person, by the name of its token.
+/// What the names of those begin with whom a JWT names; the colon is in no name of a token.
+const JWT_NAME_PREFIX: &str = "jwt:";
+
+/// One that may ask: a service or a person, by the name of its token, or as its JWT names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Its name, the `user_id` of the journal.
@@ -73,9 +76,32 @@ pub fn is_identity_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
+/// The name of an identity that a JWT names so; nothing where it cannot be one. No token can have
+/// it, ever: what a name took is its own, so two callers must not share one. Nor does it hold a `/`,
+/// which stands before the person for whom an identity asks.
+#[must_use]
+pub fn jwt_identity_name(named: &str) -> Option<String> {
+    let is_written_so = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@|+:".contains(&byte);
+    let is_name = !named.is_empty() && named.bytes().all(is_written_so);
+    let name = format!("{JWT_NAME_PREFIX}{named}");
+    (is_name && name.len() <= IDENTITY_NAME_CHARS_MAX).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_name_of_a_jwt_is_one_that_a_token_can_have() {
+        let (long, longer) = ("x".repeat(60), "x".repeat(61));
+        for named in ["ann", "ann@example.com", "auth0|123", "system:serviceaccount:a:b", &long] {
+            let name = jwt_identity_name(named).expect(named);
+            assert!(!is_identity_name(&name) && name.ends_with(named), "{name}");
+        }
+        for named in ["", "a b", "a/b", "a\nb", "ä", "a\"b", "=1", &longer] {
+            assert_eq!(jwt_identity_name(named), None, "{named:?}");
+        }
+    }
 
     fn identity(roles: &[Role], projects: &[&str]) -> Identity {
         Identity {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::node::random_bytes;
 
 /// What every token begins with: programs that look for secrets in texts find it by that.
-const PREFIX: &str = "nbr_";
+pub const SECRET_PREFIX: &str = "nbr_";
 
 /// A new token's secret: 256 random bits. Beyond guessing, so a plain hash is as good as a slow
 /// one.
@@ -17,7 +17,7 @@ impl Secret {
     /// Draws one.
     #[must_use]
     pub fn draw() -> Self {
-        Secret(format!("{PREFIX}{}", numbering::hexadecimal(&random_bytes::<32>())))
+        Secret(format!("{SECRET_PREFIX}{}", numbering::hexadecimal(&random_bytes::<32>())))
     }
 
     /// The text that its owner sends: to be shown once.
@@ -54,8 +54,8 @@ mod tests {
     fn a_secret_is_long_and_new_each_time_and_shown_by_no_log() {
         let (one, other) = (Secret::draw(), Secret::draw());
         assert_ne!(one.show(), other.show());
-        assert_eq!(one.show().len(), PREFIX.len() + 64);
+        assert_eq!(one.show().len(), SECRET_PREFIX.len() + 64);
         assert_eq!(one.sha256(), hash_of(one.show()));
-        assert!(!format!("{one:?}").contains(&one.show()[PREFIX.len()..]));
+        assert!(!format!("{one:?}").contains(&one.show()[SECRET_PREFIX.len()..]));
     }
 }

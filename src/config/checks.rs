@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
+use super::jwt::jwt;
 use super::layer::{self, Layer};
 use super::listening::http;
 use super::tokens::{asks_for_tokens, tokens};
@@ -34,7 +35,8 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
     let (data_dir, database_url) = database(layer, environment)?;
     let auth_tokens = tokens(&layer.auth.tokens)?;
     let http_listen = layer.http.listen;
-    let asks_for_tokens = asks_for_tokens(layer, &auth_tokens)?;
+    let auth_jwt = jwt(&layer.auth.jwt)?;
+    let asks_for_tokens = asks_for_tokens(layer, !auth_tokens.is_empty() || auth_jwt.is_some())?;
     Ok(Settings {
         http_listen,
         health_listen: layer.http.health_listen,
@@ -68,6 +70,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
             layer.approval.time_limit,
             secs(60)..=DurationText(30 * DAY),
         )?,
+        auth_jwt,
         series_load: series_load(&layer.series.load)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,

@@ -2,16 +2,16 @@
 //!
 //! A default stands in exactly one place: here, or in `ProcessSettings::default` for issuing.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::ForwardedHeader;
 use super::listening::{address, some_address};
 use super::tokens::{AuthMode, WrittenToken};
-use super::{DurationText, LogFormat};
+use super::{DurationText, ForwardedHeader, JwtAlgorithm, LogFormat};
 use crate::gauges::GaugeSettings;
 use crate::ledger::{LedgerSettings, Migrate};
 use crate::process::ProcessSettings;
@@ -227,6 +227,30 @@ section! {
         mode: AuthMode = AuthMode::Auto,
         /// Who may call, beside those whose tokens are in the ledger.
         tokens: Vec<WrittenToken> = Vec::new(),
+        /// The issuer whose JWTs are let in, too.
+        jwt: Jwt = Jwt::default(),
+    }
+}
+
+section! {
+    /// `auth.jwt.*`: nothing of it is used without an issuer.
+    Jwt {
+        issuer: Option<String> = None,
+        audience: Option<String> = None,
+        algorithms: Vec<JwtAlgorithm> = Vec::new(),
+        /// One secret, or one public key in PEM form.
+        key_file: Option<PathBuf> = None,
+        jwks_file: Option<PathBuf> = None,
+        jwks_url: Option<String> = None,
+        clock_skew: DurationText = DurationText(Duration::from_secs(30)),
+        name_claim: String = "sub".into(),
+        /// Whether those are people, who are limited as such.
+        people: bool = true,
+        roles_claim: String = "roles".into(),
+        /// Roles by what stands in that claim.
+        roles: Option<BTreeMap<String, Vec<String>>> = None,
+        projects_claim: Option<String> = None,
+        series_claim: Option<String> = None,
     }
 }
 

@@ -8,6 +8,7 @@ mod audit;
 mod bounds;
 mod checks;
 mod duration;
+mod jwt;
 mod layer;
 mod listening;
 mod sources;
@@ -15,6 +16,7 @@ mod tokens;
 
 pub use audit::AuditSettings;
 pub use duration::DurationText;
+pub use jwt::{JwtAlgorithm, JwtKeys, JwtSettings};
 pub use sources::{SettingsError, Sources};
 
 use std::fmt;
@@ -66,6 +68,8 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// `approval.time_limit`: how long a change that was asked for can be approved.
     pub approval_limit: Duration,
+    /// `auth.jwt`; absent: no JWT is let in.
+    pub auth_jwt: Option<JwtSettings>,
     /// `series.load`: what a ledger without series gets.
     pub series_load: Vec<SeriesSource>,
     /// `log.*`.

@@ -127,7 +127,9 @@ impl Sources {
 impl Merged {
     /// An error about a setting, with the place where its value was written.
     pub(super) fn blame(&self, setting: &str, reason: String) -> SettingsError {
-        let origin = self.origins.get(setting).map_or("default", String::as_str).into();
+        let section = setting.rsplit_once('.').map_or(setting, |(section, _)| section);
+        let origin = self.origins.get(setting).or_else(|| self.origins.get(section));
+        let origin = origin.map_or("default", String::as_str).into();
         SettingsError::Wrong { setting: setting.into(), origin, reason }
     }
 
@@ -224,7 +226,8 @@ fn put(table: &mut Table, setting: &str, value: Value) {
     }
 }
 
-/// The settings of a file with their dotted names. Settings are at most one section deep.
+/// The settings of a file with their dotted names; a section within a section (`auth.jwt`) is one
+/// value.
 fn leaves(table: &Table) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (name, value) in table {

@@ -304,3 +304,55 @@ fn a_certificate_needs_its_key_and_a_key_its_certificate() {
     assert_eq!((tls.certificate, tls.key), ("/c.pem".into(), "/k.pem".into()));
     assert!(Settings::load(&sources(&[])).expect("neither").http.tls.is_none());
 }
+
+/// An issuer with its keys, of which a test changes some.
+fn of_jwt<'a>(changed: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let usual = [
+        ("auth.jwt.issuer", "https://login.example"),
+        ("auth.jwt.audience", "numerator"),
+        ("auth.jwt.algorithms", "[\"RS256\", \"EdDSA\"]"),
+        ("auth.jwt.jwks_url", "https://login.example/jwks"),
+    ];
+    let kept = usual.into_iter().filter(|(name, _)| changed.iter().all(|(it, _)| it != name));
+    kept.chain(changed.iter().copied()).filter(|(_, value)| !value.is_empty()).collect()
+}
+
+#[test]
+fn an_issuer_of_jwts_says_for_whom_with_which_algorithms_and_by_which_keys() {
+    let long = "x".repeat(256);
+    for (changed, blamed, says) in [
+        (&[("auth.jwt.issuer", "")][..], "issuer", "iss"),
+        (&[("auth.jwt.audience", "")], "audience", "another deployment"),
+        (&[("auth.jwt.algorithms", "")], "algorithms", "EdDSA"),
+        (&[("auth.jwt.algorithms", "[\"none\"]")], "algorithms", "HS256"),
+        (&[("auth.jwt.algorithms", "[\"HS512\"]")], "algorithms", "HS256"),
+        (&[("auth.jwt.algorithms", "[\"HS256\", \"RS256\"]")], "algorithms", "secret"),
+        (&[("auth.jwt.algorithms", "[\"HS256\"]")], "algorithms", "key_file"),
+        (&[("auth.jwt.jwks_url", "")], "issuer", "auth.jwt.jwks_file"),
+        (&[("auth.jwt.key_file", "/k.pem")], "issuer", "exactly one"),
+        (&[("auth.jwt.jwks_url", "http://login.example/jwks")], "jwks_url", "https://"),
+        (&[("auth.jwt.jwks_url", "https://a:b@login.example/")], "jwks_url", "password"),
+        (&[("auth.jwt.jwks_url", "ftp://127.0.0.1/")], "jwks_url", "https://"),
+        (&[("auth.jwt.jwks_url", "/jwks")], "jwks_url", "https://"),
+        (&[("auth.jwt.roles", "{a = [\"boss\"]}")], "roles", "super-admin"),
+        (&[("auth.jwt.roles", "{a = []}")], "roles", "super-admin"),
+        (&[("auth.jwt.name_claim", &long)], "name_claim", "1 to 255"),
+    ] {
+        let refused = refusal(&of_jwt(changed));
+        assert!(refused.contains(&format!("setting auth.jwt.{blamed} ")), "{refused}");
+        assert!(refused.contains(says), "{refused}");
+    }
+    let local = ("auth.jwt.jwks_url", "http://127.0.0.1:9/jwks");
+    let roles = ("auth.jwt.roles", "{\"a.b\" = [\"auditor\"]}");
+    let settings = Settings::load(&sources(&of_jwt(&[local, roles]))).expect("settings");
+    // Who sets an issuer wants callers to name themselves.
+    assert!(settings.asks_for_tokens);
+    let jwt = settings.auth_jwt.expect("an issuer");
+    assert_eq!(jwt.algorithms, [JwtAlgorithm::RS256, JwtAlgorithm::EdDsa]);
+    assert_eq!(jwt.roles.expect("roles")["a.b"], [Role::Auditor]);
+    assert_eq!((&*jwt.name_claim, jwt.clock_skew.as_secs()), ("sub", 30));
+    assert!(Settings::load(&sources(&[])).expect("settings").auth_jwt.is_none());
+    // In a file, where the blame is its own.
+    let refused = file_refusal("[auth.jwt]\nissuer = \"https://a\"\n");
+    assert!(refused.contains("auth.jwt.audience (") && refused.contains(".toml"), "{refused}");
+}

@@ -15,9 +15,9 @@ const TOKENS_MAX: usize = 1_000;
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all = "lowercase")]
 pub(super) enum AuthMode {
-    /// As `off` on loopback without `auth.tokens`, else as `on`.
+    /// As `off` on loopback without `auth.tokens` and `auth.jwt`, else as `on`.
     Auto,
-    /// By a token of the settings or of the ledger.
+    /// By a token of the settings or of the ledger, or a JWT.
     On,
     /// Nobody has to.
     Off,
@@ -69,8 +69,9 @@ pub(super) fn tokens(written: &[WrittenToken]) -> Checked<Vec<Token>> {
     Ok(tokens)
 }
 
-/// Whether callers have to name themselves.
-pub(super) fn asks_for_tokens(layer: &layer::Layer, tokens: &[Token]) -> Checked<bool> {
+/// Whether callers have to name themselves; `has_some`: whether the settings say of anybody who may
+/// call.
+pub(super) fn asks_for_tokens(layer: &layer::Layer, has_some: bool) -> Checked<bool> {
     let (listen, mode) = (layer.http.listen, layer.auth.mode);
     let is_local = listen.ip().is_loopback();
     match mode {
@@ -83,7 +84,7 @@ pub(super) fn asks_for_tokens(layer: &layer::Layer, tokens: &[Token]) -> Checked
                  have to authenticate; listen on 127.0.0.1, or write auth.mode = \"on\""
             ),
         ),
-        AuthMode::Auto if is_local || !tokens.is_empty() => Ok(!tokens.is_empty()),
+        AuthMode::Auto if is_local || has_some => Ok(has_some),
         AuthMode::Auto => wrong(
             "http.listen",
             format!(

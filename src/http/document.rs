@@ -13,7 +13,8 @@ pub(super) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
     let token = json!({
         "type": "http",
         "scheme": "bearer",
-        "description": "What `numerator token create NAME` printed.",
+        "description": "What `numerator token create NAME` printed, or a JWT of the issuer in \
+                        `auth.jwt.issuer`, where the settings have one.",
     });
     document["components"]["securitySchemes"] = json!({ "token": token });
     // Where there are no tokens, none is asked for, and one that is sent does no harm.

@@ -3,6 +3,8 @@
 //! Nothing gets past without being logged, a client that leaves early included (R7.3); of refusals,
 //! which took nothing, as many as a second may have lines, and a line that says how many more.
 
+mod bearer;
+
 use std::any::Any;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -10,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
@@ -20,8 +22,6 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::asker::Asker;
-use super::forwarded::Proxies;
-use super::hosts::Hosts;
 use super::language::{Language, spoken};
 use super::limited::{limited_headers, must_be_within};
 use super::problem::{Problem, Slug};
@@ -31,9 +31,8 @@ use crate::access::{Act, Identity, LOCAL_USER};
 use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
 use crate::ledger::IssuePath;
-use crate::limits::Limits;
 use crate::metrics::{Counter, Family, Metrics};
-use crate::service::{NotAdmitted, Tokens};
+pub(super) use bearer::Admission;
 
 /// Status of a call whose client left before it was answered; only ever logged and counted.
 const CLIENT_LEFT: u16 = 499;
@@ -107,18 +106,6 @@ impl ServedBy {
     }
 }
 
-/// Who is let in.
-pub(super) struct Admission {
-    /// By which tokens; nothing means that everybody is [`LOCAL_USER`].
-    pub(super) tokens: Option<Arc<Tokens>>,
-    /// Under which names.
-    pub(super) hosts: Hosts,
-    /// For whom proxies may ask.
-    pub(super) proxies: Proxies,
-    /// How often.
-    pub(super) limits: Arc<Limits>,
-}
-
 /// What is logged of calls.
 pub(super) struct Told {
     /// Calls that take longer are warned of.
@@ -151,25 +138,10 @@ impl Gate {
         Gate { admission, local, metrics, problems, clock, told }
     }
 
-    /// Whoever calls. A token is looked for by its hash, so that the time of a refusal tells
-    /// nothing about any.
-    fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
-        let Some(tokens) = &self.admission.tokens else { return Ok(Arc::clone(&self.local)) };
-        let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
-        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let (scheme, token) = header
-            .and_then(|header| header.split_once(' '))
-            .ok_or_else(|| refused("send the header Authorization: Bearer <token>"))?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(refused("the scheme of the header Authorization must be Bearer"));
-        }
-        tokens.admit(token.trim()).map_err(|why| {
-            refused(match why {
-                NotAdmitted::Unknown => "the token is not known",
-                NotAdmitted::Expired => "the token has expired; ask an administrator for a new one",
-                NotAdmitted::Replaced => "another token has replaced this one; send that one",
-            })
-        })
+    /// Whoever calls.
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
+        let named = self.admission.named(headers).await?;
+        Ok(named.unwrap_or_else(|| Arc::clone(&self.local)))
     }
 
     /// The caller's request id where it is sane, else a new one.
@@ -226,29 +198,10 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         began: Instant::now(),
     };
     let mut limited = HeaderMap::new();
-    let admitted = gate.admission.hosts.admit(&request).and_then(|()| {
-        let is_open = OPEN.contains(&call.route());
-        let identity = match is_open {
-            true => Arc::clone(&gate.local),
-            false => gate.authenticate(request.headers())?,
-        };
-        // Known from here on, to the log, too: what it may do is another question.
-        call.user_id = Some(Arc::clone(&identity.name));
-        let mut asker = Asker { user_id: Arc::clone(&identity.name), address: ip.clone() };
-        if let Some(route) = call.route.as_ref().filter(|_| !is_open) {
-            let act = rights::check(&identity, &call.method, route.as_str())?;
-            let person = asker.name_person(&identity, request.headers())?;
-            call.user_id = Some(Arc::clone(&asker.user_id));
-            call.ip_address.clone_from(&asker.address);
-            if act.is_some_and(Act::is_limited) {
-                let counted = asker.counted(&identity, person.as_deref());
-                let judged = gate.admission.limits.judge(&counted);
-                limited = limited_headers(&judged);
-                must_be_within(&judged)?;
-            }
-        }
-        Ok((identity, asker))
-    });
+    let admitted = match gate.admission.hosts.admit(&request) {
+        Ok(()) => admit(&gate, request.headers(), &mut call, &mut limited).await,
+        Err(problem) => Err(problem),
+    };
     let mut response = match admitted {
         Ok((identity, Asker { user_id, address })) => {
             let request_id = request_id.clone();
@@ -280,6 +233,38 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
     guard(headers);
     call.outcome = Some((response.status().as_u16(), problem.map(|problem| problem.slug())));
     response
+}
+
+/// Who calls, where it may do what it asks for.
+async fn admit(
+    gate: &Gate,
+    headers: &HeaderMap,
+    call: &mut Call,
+    limited: &mut HeaderMap,
+) -> Result<(Arc<Identity>, Asker), Problem> {
+    let is_open = OPEN.contains(&call.route());
+    let identity = match is_open {
+        true => Arc::clone(&gate.local),
+        false => gate.authenticate(headers).await?,
+    };
+    // Known from here on, to the log, too: what it may do is another question.
+    call.user_id = Some(Arc::clone(&identity.name));
+    let address = call.ip_address.clone();
+    let mut asker = Asker { user_id: Arc::clone(&identity.name), address };
+    let Some(route) = call.route.as_ref().filter(|_| !is_open) else {
+        return Ok((identity, asker));
+    };
+    let act = rights::check(&identity, &call.method, route.as_str())?;
+    let person = asker.name_person(&identity, headers)?;
+    call.user_id = Some(Arc::clone(&asker.user_id));
+    call.ip_address.clone_from(&asker.address);
+    if act.is_some_and(Act::is_limited) {
+        let counted = asker.counted(&identity, person.as_deref());
+        let judged = gate.admission.limits.judge(&counted);
+        *limited = limited_headers(&judged);
+        must_be_within(&judged)?;
+    }
+    Ok((identity, asker))
 }
 
 /// Tells browsers and caches what an answer is not: another type than it says, anybody else's to

@@ -186,6 +186,7 @@ fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked:
     let http = &settings.http;
     let admission = Admission {
         tokens: service.tokens.clone(),
+        jwts: service.jwts.clone(),
         hosts,
         proxies: Proxies::new(http.trusted_proxies.clone(), http.forwarded_header),
         limits: Arc::clone(&service.limits),

@@ -50,6 +50,8 @@ pub struct Problem {
     document_number: Option<String>,
     /// How the serial stands that was refused.
     standing: Option<Box<SerialStanding>>,
+    /// Whether a token was sent, and lets nobody in.
+    is_token_refused: bool,
 }
 
 impl Problem {
@@ -64,7 +66,14 @@ impl Problem {
             retry_after_ms: None,
             document_number: None,
             standing: None,
+            is_token_refused: false,
         }
+    }
+
+    /// A token, of whatever kind, that lets nobody in.
+    #[must_use]
+    pub(super) fn refused_token(detail: impl Into<String>) -> Self {
+        Problem { is_token_refused: true, ..Problem::new(Slug::Unauthenticated, detail) }
     }
 
     /// A wrong field. `field` is a path such as `context.REV`; `reason` names the remedy.
@@ -190,7 +199,11 @@ impl Problem {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if self.slug == Slug::Unauthenticated {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            let said = match self.is_token_refused {
+                true => "Bearer error=\"invalid_token\"",
+                false => "Bearer",
+            };
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(said));
         }
         headers
     }

@@ -20,6 +20,7 @@ mod gauges;
 mod hazards;
 mod hosts;
 mod imports;
+mod jwts;
 mod language;
 mod ledger_contract;
 mod links;

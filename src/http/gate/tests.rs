@@ -3,16 +3,19 @@
 use axum::Extension;
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::header::HOST;
+use axum::http::header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE};
 use axum::routing::get;
 use serde_json::Value;
 use tower::ServiceExt;
 
+use super::super::forwarded::Proxies;
+use super::super::hosts::Hosts;
 use super::*;
 use crate::access::{Grant, hash_of};
 use crate::clock::ManualClock;
 use crate::config::{ForwardedHeader, Token};
-use crate::limits::LimitSettings;
+use crate::limits::{LimitSettings, Limits};
+use crate::service::Tokens;
 
 impl Caller {
     /// A caller for tests of others.
@@ -62,7 +65,7 @@ fn admission(hosts: Hosts) -> Admission {
     let proxies = Proxies::new(Vec::new(), ForwardedHeader::XForwardedFor);
     let none = LimitSettings { user_per_minute: 0, address_per_minute: 0 };
     let limits = Arc::new(Limits::new(none, Arc::new(ManualClock::at(0))));
-    Admission { tokens: None, hosts, proxies, limits }
+    Admission { tokens: None, jwts: None, hosts, proxies, limits }
 }
 
 fn told(slow_after: Duration) -> Told {
@@ -117,6 +120,14 @@ async fn a_missing_or_wrong_token_is_refused_everywhere_but_on_health() {
             let (response, body) = ask(vec![token("billing", "nbr_1")], request).await;
             assert_eq!(response.status(), 401, "{header:?} on {path}");
             assert!(body.contains("unauthenticated"), "{body}");
+            // Who sent a token learns that it is at fault (RFC 6750).
+            let is_token = header.to_lowercase().starts_with("bearer ");
+            let told = &response.headers()[WWW_AUTHENTICATE];
+            assert_eq!(
+                told.to_str().expect("text").contains("invalid_token"),
+                is_token,
+                "{header:?}"
+            );
         }
     }
     let (response, _) = ask(vec![token("billing", "nbr_1")], get_request("/healthz")).await;

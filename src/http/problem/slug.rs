@@ -68,9 +68,11 @@ slugs! {
     InvalidHost "invalid-host" BAD_REQUEST "no" "no"
         "The request does not name exactly one host"
         "the request has no header `Host`, or several: send exactly one",
-    Unauthenticated "unauthenticated" UNAUTHORIZED "no" "no"
+    Unauthenticated "unauthenticated" UNAUTHORIZED "yes or no" "no"
         "A valid bearer token is required"
-        "no bearer token, or one that is not known; `numerator token create` makes one",
+        "no bearer token, or one that is not known (`numerator token create` makes one), or a JWT \
+         that lets nobody in: `detail` says why. Retryable while the keys of its issuer cannot be \
+         read",
     HostNotAllowed "host-not-allowed" FORBIDDEN "no" "no"
         "The service is not asked under that name"
         "the service is asked under a name that is none of its own (Hosts): ask it as \

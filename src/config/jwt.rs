@@ -1,0 +1,232 @@
+//! `auth.jwt.*`: the one issuer whose JWTs are let in, how they are signed, and what its claims
+//! mean here. The keys are read where they are needed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::http::uri::Scheme;
+use serde::Deserialize;
+
+use super::bounds::{Checked, secs, wait, wrong};
+use super::layer;
+use crate::access::Role;
+
+/// Issuers, audiences and names of claims are short.
+const TEXT_CHARS_MAX: usize = 255;
+/// Each role of each JWT is looked for among these.
+const ROLES_MAX: usize = 1_000;
+
+/// How a JWT may be signed (RFC 7518, RFC 8037).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub enum JwtAlgorithm {
+    /// HMAC with SHA-256, by a secret that the issuer shares.
+    HS256,
+    /// RSA (PKCS #1 v1.5) with SHA-256.
+    RS256,
+    /// ECDSA on P-256 with SHA-256.
+    ES256,
+    /// Ed25519.
+    #[serde(rename = "EdDSA")]
+    EdDsa,
+}
+
+/// Where the keys are that JWTs are verified with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JwtKeys {
+    /// `auth.jwt.key_file`: one secret, or one public key in PEM form.
+    File(PathBuf),
+    /// `auth.jwt.jwks_file`: a set of keys (RFC 7517).
+    SetFile(PathBuf),
+    /// `auth.jwt.jwks_url`: the same, asked for over HTTP.
+    SetAddress(Uri),
+}
+
+impl JwtKeys {
+    /// The setting that says so.
+    #[must_use]
+    pub const fn setting(&self) -> &'static str {
+        match self {
+            JwtKeys::File(_) => "auth.jwt.key_file",
+            JwtKeys::SetFile(_) => "auth.jwt.jwks_file",
+            JwtKeys::SetAddress(_) => "auth.jwt.jwks_url",
+        }
+    }
+}
+
+/// Setting and value, as an error shows them.
+impl fmt::Display for JwtKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JwtKeys::File(path) | JwtKeys::SetFile(path) => {
+                write!(f, "{}: {}", self.setting(), path.display())
+            }
+            JwtKeys::SetAddress(address) => write!(f, "{}: {address}", self.setting()),
+        }
+    }
+}
+
+/// The issuer whose JWTs are let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JwtSettings {
+    /// `auth.jwt.issuer`: the claim `iss` of each.
+    pub issuer: String,
+    /// `auth.jwt.audience`: the claim `aud` of each is it, or has it.
+    pub audience: String,
+    /// `auth.jwt.algorithms`: no other is accepted. Shared secrets and public keys never together.
+    pub algorithms: Vec<JwtAlgorithm>,
+    /// Where the keys are.
+    pub keys: JwtKeys,
+    /// `auth.jwt.clock_skew`: by how much the issuer's clock may differ.
+    pub clock_skew: Duration,
+    /// `auth.jwt.name_claim`: the claim that names who calls.
+    pub name_claim: String,
+    /// `auth.jwt.people`: whether they are people, who are limited as such.
+    pub people: bool,
+    /// `auth.jwt.roles_claim`: the claim that lists roles.
+    pub roles_claim: String,
+    /// `auth.jwt.roles`: the roles by the words of that claim; absent: the words are our own.
+    pub roles: Option<BTreeMap<String, Vec<Role>>>,
+    /// `auth.jwt.projects_claim`: the claim that lists the projects to which who calls is narrowed.
+    pub projects_claim: Option<String>,
+    /// `auth.jwt.series_claim`: the same of series.
+    pub series_claim: Option<String>,
+}
+
+/// The issuer, where one is named.
+pub(super) fn jwt(written: &layer::Jwt) -> Checked<Option<JwtSettings>> {
+    let clock_skew = wait("auth.jwt.clock_skew", written.clock_skew, secs(0)..=secs(300))?;
+    let missing = |setting, what: &str| wrong(setting, format!("is missing; write {what}"));
+    let Some(issuer) = &written.issuer else {
+        let is_begun = written.audience.is_some()
+            || !written.algorithms.is_empty()
+            || written.key_file.is_some()
+            || written.jwks_file.is_some()
+            || written.jwks_url.is_some();
+        return match is_begun {
+            true => missing("auth.jwt.issuer", "the claim iss of the JWTs that are to be let in"),
+            false => Ok(None),
+        };
+    };
+    let Some(audience) = &written.audience else {
+        return missing(
+            "auth.jwt.audience",
+            "what the claim aud of JWTs for this service says: one made for another service, or \
+             another deployment, must not be let in",
+        );
+    };
+    let claims = [("auth.jwt.name_claim", &written.name_claim)];
+    let claims = claims.into_iter().chain([("auth.jwt.roles_claim", &written.roles_claim)]);
+    let narrowing = [
+        ("auth.jwt.projects_claim", &written.projects_claim),
+        ("auth.jwt.series_claim", &written.series_claim),
+    ];
+    let narrowing = narrowing.iter().filter_map(|(name, text)| Some((*name, text.as_ref()?)));
+    let named = [("auth.jwt.issuer", issuer), ("auth.jwt.audience", audience)];
+    for (setting, text) in named.into_iter().chain(claims).chain(narrowing) {
+        if !(1..=TEXT_CHARS_MAX).contains(&text.chars().count()) {
+            return wrong(setting, format!("must have 1 to {TEXT_CHARS_MAX} characters"));
+        }
+    }
+    let keys = keys(written)?;
+    Ok(Some(JwtSettings {
+        issuer: issuer.clone(),
+        audience: audience.clone(),
+        algorithms: algorithms(&written.algorithms, &keys)?,
+        keys,
+        clock_skew,
+        name_claim: written.name_claim.clone(),
+        people: written.people,
+        roles_claim: written.roles_claim.clone(),
+        roles: roles(written.roles.as_ref())?,
+        projects_claim: written.projects_claim.clone(),
+        series_claim: written.series_claim.clone(),
+    }))
+}
+
+/// Where the keys are: exactly one place.
+fn keys(written: &layer::Jwt) -> Checked<JwtKeys> {
+    match (&written.key_file, &written.jwks_file, &written.jwks_url) {
+        (Some(path), None, None) => Ok(JwtKeys::File(path.clone())),
+        (None, Some(path), None) => Ok(JwtKeys::SetFile(path.clone())),
+        (None, None, Some(url)) => Ok(JwtKeys::SetAddress(address(url)?)),
+        _ => wrong(
+            "auth.jwt.issuer",
+            "needs the keys that its JWTs are signed with, at exactly one place; set one of \
+             auth.jwt.key_file, auth.jwt.jwks_file and auth.jwt.jwks_url"
+                .into(),
+        ),
+    }
+}
+
+/// An address that nobody on the way can answer for.
+fn address(url: &str) -> Checked<Uri> {
+    let parsed = url.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
+    let is_safe = |uri: &Uri| {
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+        let ip = host.parse::<std::net::IpAddr>();
+        let is_local = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
+        let is_encrypted = uri.scheme() == Some(&Scheme::HTTPS);
+        let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+        !has_user && (is_encrypted || (uri.scheme() == Some(&Scheme::HTTP) && is_local))
+    };
+    match parsed.filter(is_safe) {
+        Some(uri) => Ok(uri),
+        None => wrong(
+            "auth.jwt.jwks_url",
+            "is no address that keys can be trusted from; write https://HOST/PATH without user \
+             and password, or http:// of a loopback address"
+                .into(),
+        ),
+    }
+}
+
+/// The algorithms. A public key must never be taken for a secret, so both are never pinned at once.
+fn algorithms(written: &[JwtAlgorithm], keys: &JwtKeys) -> Checked<Vec<JwtAlgorithm>> {
+    const NAME: &str = "auth.jwt.algorithms";
+    let is_shared = written.contains(&JwtAlgorithm::HS256);
+    if written.is_empty() {
+        return wrong(NAME, "is missing; list some of HS256, RS256, ES256, EdDSA".into());
+    }
+    if is_shared && written.iter().any(|one| *one != JwtAlgorithm::HS256) {
+        return wrong(
+            NAME,
+            "lists HS256 beside others: a public key could be taken for a secret; list HS256 \
+             alone, or RS256, ES256 and EdDSA"
+                .into(),
+        );
+    }
+    if is_shared && matches!(keys, JwtKeys::SetAddress(_)) {
+        return wrong(
+            NAME,
+            "lists HS256, whose secret belongs to no address; set auth.jwt.key_file instead of \
+             auth.jwt.jwks_url"
+                .into(),
+        );
+    }
+    Ok(written.to_vec())
+}
+
+/// Our roles, by the words of the issuer.
+fn roles(
+    written: Option<&BTreeMap<String, Vec<String>>>,
+) -> Checked<Option<BTreeMap<String, Vec<Role>>>> {
+    const NAME: &str = "auth.jwt.roles";
+    let Some(written) = written else { return Ok(None) };
+    if !(1..=ROLES_MAX).contains(&written.len()) {
+        return wrong(NAME, format!("must have 1 to {ROLES_MAX} entries"));
+    }
+    let mut roles = BTreeMap::new();
+    for (word, ours) in written {
+        let named: Option<Vec<Role>> = ours.iter().map(|name| Role::named(name)).collect();
+        let Some(named) = named.filter(|named| !named.is_empty()) else {
+            let known = Role::ALL.map(Role::name).join(", ");
+            return wrong(NAME, format!("of {word:?}: {ours:?}; write a list of {known}"));
+        };
+        roles.insert(word.clone(), named);
+    }
+    Ok(Some(roles))
+}
