@@ -4,6 +4,7 @@
 mod approvals;
 mod changes;
 mod first_series;
+mod joining;
 mod jwt;
 mod tokens;
 
@@ -30,14 +31,15 @@ use crate::journal::{self, JournalQueue};
 use crate::ledger::{self, Deployment, Entry, LedgerError, LedgerSettings, SharedLedger};
 use crate::limits::{self, Limits};
 use crate::metrics::Metrics;
-use crate::node::{NodeId, system_random};
+use crate::node::system_random;
 use crate::process::{
     ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places, PlannedEnds,
-    ProcessSettings, RedisHealth, Testimony, UnjournaledPartitions, hear_redis,
+    ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
 use crate::reconciler::{Reconciler, settle_behind, sweep, turn_over, watch_hazards};
 use crate::task::Task;
 use changes::watch_changes;
+use joining::{agree_window, join};
 
 /// What a process that serves does in the ledger beside its numbers.
 fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Result<Vec<Task>> {
@@ -88,44 +90,10 @@ struct Loops {
     onlookers: Vec<Task>,
 }
 
-/// Agrees on the window of retries, or leaves again.
-async fn agree_window(
-    ledger: &SharedLedger,
-    node: NodeId,
-    bounds: &ProcessSettings,
-    mode: Mode,
-) -> anyhow::Result<()> {
-    let window_ms = bounds.idempotency_window_ms();
-    if let Err(differs) = ledger.agree_window(node, window_ms, mode == Mode::Serve).await {
-        // It has done nothing yet that anybody would have to adopt.
-        ledger.leave(node).await.context("leaving the ledger")?;
-        return Err(differs.into());
-    }
-    Ok(())
-}
-
 /// Tells other nodes how often callers asked here.
 fn share_limits(limits: &Arc<Limits>, redis: Redis, context: &Context) -> Task {
     let (keys, partitions) = (context.keys.clone(), context.deployment.partitions);
     limits::share(Arc::clone(limits), redis, keys, partitions)
-}
-
-/// Joins as a node, once the ledger has all that the witnesses of earlier processes say.
-async fn join(
-    settings: &Settings,
-    ledger: &SharedLedger,
-    clock: &SharedClock,
-    deployment: &Deployment,
-    redis: Option<&Redis>,
-) -> anyhow::Result<Arc<Membership>> {
-    if let Some(redis) = redis {
-        let keys = Keys::new(&deployment.prefix);
-        hear_redis(ledger, redis, &keys, deployment).await.context("comparing with redis")?;
-    }
-    let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
-    let (own, time) = (Arc::clone(ledger), Arc::clone(clock));
-    let joining = Membership::join(own, time, testimony, &settings.allocator);
-    joining.await.context("joining as a node")
 }
 
 /// Starts the journal, whose records the counters in use are learned from.
@@ -223,8 +191,7 @@ impl Service {
             incidents: Incidents::default(),
             planned_ends: PlannedEnds::none(partitions),
         });
-        let mut loops = Loops::default();
-        let own = || Arc::clone(&context);
+        let (mut loops, own) = (Loops::default(), || Arc::clone(&context));
         loops.aides.extend([Membership::start(own()), Inquest::start(own())]);
         loops.aides.push(Reconciler::start(own()));
         if let Some(redis) = &redis {

@@ -77,8 +77,8 @@ pub fn is_identity_name(name: &str) -> bool {
 }
 
 /// The name of an identity that a JWT names so; nothing where it cannot be one. No token can have
-/// it, ever: what a name took is its own, so two callers must not share one. Nor does it hold a `/`,
-/// which stands before the person for whom an identity asks.
+/// it, ever: what a name took is its own, so two callers must not share one. Nor does it hold a
+/// `/`, which stands before the person for whom an identity asks.
 #[must_use]
 pub fn jwt_identity_name(named: &str) -> Option<String> {
     let is_written_so = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@|+:".contains(&byte);

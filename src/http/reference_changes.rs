@@ -66,7 +66,7 @@ pub(super) struct MembershipOrder {
 #[derive(Clone, Copy, Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ChangeQuery {
+pub(super) struct TableChangeQuery {
     /// `true` checks, and saves nothing.
     #[serde(default)]
     dry_run: bool,
@@ -113,7 +113,7 @@ pub(super) struct ChangedMembership {
     params(
         ("table" = String, Path),
         ("If-Match" = Option<String>, Header, description = "An ETag of what was read of it"),
-        ChangeQuery,
+        TableChangeQuery,
     ),
     request_body = ReferenceOrder,
     responses(
@@ -125,7 +125,7 @@ pub(super) async fn change_rows(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     table: Result<Path<String>, PathRejection>,
-    QueryOf(query): QueryOf<ChangeQuery>,
+    QueryOf(query): QueryOf<TableChangeQuery>,
     headers: HeaderMap,
     Json(order): Json<ReferenceOrder>,
 ) -> Result<axum::Json<ReferenceAnswer>, Problem> {

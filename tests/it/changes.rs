@@ -211,6 +211,7 @@ name = "Tax"
 template = "TAX-{PROJECT}-{DATE:yyyyMM}-{SEQ:4}"
 policy = "gapless"
 chronology = true
+document_date = { past = "5y", future = "5y" }
 serves = { types = ["TAX"] }
 serials = [{ counter = ["type", "project"], reset = "month" }]
 "#;

@@ -1,4 +1,5 @@
-//! JWTs as a second way to name oneself: of one issuer, for this audience, signed by one of its keys.
+//! JWTs as a second way to name oneself: of one issuer, for this audience, signed by one of its
+//! keys.
 //!
 //! Nothing that a JWT says is believed before its signature is verified, and of its header two
 //! fields are looked at: the algorithm, which must be that of the key, and the name of the key,
@@ -79,8 +80,8 @@ pub enum JwtRefusal {
     Expired,
     /// No name.
     #[error(
-        "the JWT names nobody that the journal could name: the claim of auth.jwt.name_claim must be \
-         a text of 1 to 60 of A-Z a-z 0-9 . _ - @ | + : /; name another claim there"
+        "the JWT names nobody that the journal could name: the claim of auth.jwt.name_claim must \
+         be a text of 1 to 60 of A-Z a-z 0-9 . _ - @ | + :; name another claim there"
     )]
     Name,
     /// No role.

@@ -1,0 +1,48 @@
+//! How a process joins its ledger as a node: once the ledger has all that witnesses say, and as one
+//! that remembers retries as long as the others.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::Mode;
+use crate::clock::SharedClock;
+use crate::config::Settings;
+use crate::counter::{Keys, Redis};
+use crate::ledger::{Deployment, SharedLedger};
+use crate::node::NodeId;
+use crate::process::{Membership, ProcessSettings, Testimony, hear_redis};
+
+/// Joins as a node, once the ledger has all that the witnesses of earlier processes say.
+pub(super) async fn join(
+    settings: &Settings,
+    ledger: &SharedLedger,
+    clock: &SharedClock,
+    deployment: &Deployment,
+    redis: Option<&Redis>,
+) -> anyhow::Result<Arc<Membership>> {
+    if let Some(redis) = redis {
+        let keys = Keys::new(&deployment.prefix);
+        hear_redis(ledger, redis, &keys, deployment).await.context("comparing with redis")?;
+    }
+    let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
+    let (own, time) = (Arc::clone(ledger), Arc::clone(clock));
+    let joining = Membership::join(own, time, testimony, &settings.allocator);
+    joining.await.context("joining as a node")
+}
+
+/// Agrees on the window of retries, or leaves again.
+pub(super) async fn agree_window(
+    ledger: &SharedLedger,
+    node: NodeId,
+    bounds: &ProcessSettings,
+    mode: Mode,
+) -> anyhow::Result<()> {
+    let window_ms = bounds.idempotency_window_ms();
+    if let Err(differs) = ledger.agree_window(node, window_ms, mode == Mode::Serve).await {
+        // It has done nothing yet that anybody would have to adopt.
+        ledger.leave(node).await.context("leaving the ledger")?;
+        return Err(differs.into());
+    }
+    Ok(())
+}
