@@ -78,7 +78,8 @@ type Key = [u8; 16];
 struct Kept {
     /// Where each schedule stands, in microseconds.
     schedules: HashMap<Key, i64>,
-    /// What was admitted since it was shared, in microseconds of the schedule.
+    /// What was admitted since it was shared, in microseconds of the schedule; as many as are kept,
+    /// at most: where nobody is told, nothing is taken away.
     unshared: HashMap<Key, i64>,
     /// When those that are over were let go.
     swept_at_us: i64,
@@ -125,7 +126,9 @@ impl Limits {
             for (key, at_us, spacing_us) in scheduled {
                 if kept.has_room_for(&key, now_us) {
                     kept.schedules.insert(key, at_us);
-                    *kept.unshared.entry(key).or_default() += spacing_us;
+                    if kept.unshared.len() < KEPT_MAX {
+                        *kept.unshared.entry(key).or_default() += spacing_us;
+                    }
                 }
             }
         }
