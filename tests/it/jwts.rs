@@ -102,7 +102,7 @@ async fn whom_a_jwt_names_takes_numbers_as_its_own_within_the_roles_and_series_i
     // What a claim narrows to, and claims that give nothing.
     let narrowed = issuer.names("ann", &["clerks"], &json!(["RFA"]), AHEAD);
     let (_, refused) = take(&service, &narrowed, "d3").await;
-    assert_eq!(refused["code"], "unknown-document-type", "{refused}");
+    assert_eq!(refused["code"], "unknown-type", "{refused}");
     for (jwt, says) in [
         (issuer.names("ann", &["clerks"], &json!("*"), PAST), "expired"),
         (issuer.names("ann", &["caller"], &json!("*"), AHEAD), "auth.jwt.roles"),

@@ -151,7 +151,7 @@ async fn select_of(
             let begin = through(service, "");
             let chars = i64::try_from(begin.chars().count()).unwrap_or(i64::MAX);
             query.push(" and (i.user_id = ").push_bind(service.clone());
-            query.push(" or substr(i.user_id, 1, ").push_bind(chars).push(") = ");
+            query.push(" or substr(i.user_id, 1, cast(").push_bind(chars).push(" as integer)) = ");
             query.push_bind(begin).push(")");
         }
         User::Id(name_id) => {
