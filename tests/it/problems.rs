@@ -47,7 +47,7 @@ async fn the_type_of_a_problem_leads_to_its_page_without_a_token() {
     let page = asked.join(problem["type"].as_str().unwrap()).unwrap();
     let (status, shown) = text(page.as_str()).await;
     assert_eq!(status, 200);
-    for said in ["unauthenticated", problem["title"].as_str().unwrap(), "401", "Retry useful: no"] {
+    for said in ["unauthenticated", problem["title"].as_str().unwrap(), "401", "Retry useful: as"] {
         assert!(shown.contains(said), "{said} is missing:\n{shown}");
     }
     let (status, all) = text(&format!("{}/problems", service.url)).await;
