@@ -79,15 +79,16 @@ async fn find(
     limit_max: u32,
 ) -> Result<Vec<JournalRow>, LedgerError> {
     let limit = if filter.limit == 0 { FIND_DEFAULT } else { filter.limit.min(limit_max) } as usize;
+    let users = actors::of(&mut *conn, filter).await?;
     let mut rows = Vec::new();
     let mut window = filter.clone();
     if filter.sort == Sort::Number {
-        return select(conn, &window, limit).await;
+        return select(conn, &window, &users, limit).await;
     }
     // A place ends what is looked through, like a time.
     let after_us = filter.after.map(|after| after.issued_at_us.saturating_add(1));
     window.until_us = filter.until_us.into_iter().chain(after_us).min();
-    if !filter.has_index() {
+    if !is_led(filter, &users) {
         let newest_us = window.until_us.unwrap_or(now_us);
         for reach_us in LOOK_BACK_US {
             let from_us = newest_us.saturating_sub(reach_us);
@@ -95,26 +96,35 @@ async fn find(
                 break;
             }
             window.from_us = Some(from_us);
-            rows.extend(select(conn, &window, limit - rows.len()).await?);
+            rows.extend(select(conn, &window, &users, limit - rows.len()).await?);
             window.until_us = Some(from_us);
         }
         window.from_us = filter.from_us;
     }
     if rows.len() < limit {
-        rows.extend(select(conn, &window, limit - rows.len()).await?);
+        rows.extend(select(conn, &window, &users, limit - rows.len()).await?);
     }
     Ok(rows)
+}
+
+/// Whether an index leads to the rows: none does to those of a service that asked for many people.
+fn is_led(filter: &JournalFilter, users: &[User]) -> bool {
+    match users {
+        [User::Service(_)] => JournalFilter { service: None, ..filter.clone() }.has_index(),
+        _ => filter.has_index(),
+    }
 }
 
 async fn select(
     conn: &mut Conn,
     filter: &JournalFilter,
+    users: &[User],
     limit: usize,
 ) -> Result<Vec<JournalRow>, LedgerError> {
     let mut rows = Vec::new();
     // Mostly one. Each has an order of its own.
-    for user in actors::of(&mut *conn, filter).await? {
-        rows.extend(select_of(&mut *conn, filter, &user, limit).await?);
+    for user in users {
+        rows.extend(select_of(&mut *conn, filter, user, limit).await?);
     }
     rows.sort_by(|one, other| filter.sort.order(one, other));
     rows.truncate(limit);
