@@ -201,7 +201,7 @@ impl Service {
             }
         }
         let allocator = Allocator::start(own(), catalog);
-        let limits = Arc::new(Limits::new(settings.limits, Arc::clone(&clock)));
+        let limits = Arc::new(Limits::new(settings.limits, clock.clone(), redis.is_some()));
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
             loops.onlookers.push(watch_changes(&ledger, &allocator, tokens.as_ref(), bounds));

@@ -148,12 +148,12 @@ impl Caller {
     /// Refuses more numbers in one call than the caller's token may ask for. What nobody may ask
     /// for is refused by who knows that bound.
     fn check_count(&self, field: &str, count: u64) -> Result<(), Problem> {
-        let (count_max, user_id) = (self.identity.count_max, &self.user_id);
+        let (count_max, name) = (self.identity.count_max, &self.identity.name);
         if count <= count_max || count > COUNT_MAX {
             return Ok(());
         }
         let reason = format!(
-            "asks for {count} numbers, and the token {user_id} may ask for {count_max} in one \
+            "asks for {count} numbers, and the token {name} may ask for {count_max} in one \
              call; ask several times, or have the count_max of the token raised"
         );
         Err(Problem::field(field, reason))

@@ -25,6 +25,9 @@ impl Proxies {
     /// ours. What stands before it anybody may have written. Where an entry is no address, the one
     /// behind it is all that is known.
     pub(super) fn client(&self, peer: Arc<str>, headers: &HeaderMap) -> Arc<str> {
+        if self.networks.is_empty() {
+            return peer;
+        }
         let Some(mut known) = peer.parse().ok().filter(|address| self.trusts(*address)) else {
             return peer;
         };

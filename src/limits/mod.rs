@@ -68,6 +68,7 @@ pub struct Judgement {
 pub struct Limits {
     settings: LimitSettings,
     clock: SharedClock,
+    is_shared: bool,
     kept: Mutex<Kept>,
 }
 
@@ -78,18 +79,18 @@ type Key = [u8; 16];
 struct Kept {
     /// Where each schedule stands, in microseconds.
     schedules: HashMap<Key, i64>,
-    /// What was admitted since it was shared, in microseconds of the schedule; as many as are kept,
-    /// at most: where nobody is told, nothing is taken away.
+    /// What was admitted since it was shared, in microseconds of the schedule; nothing where nobody
+    /// is told.
     unshared: HashMap<Key, i64>,
     /// When those that are over were let go.
     swept_at_us: i64,
 }
 
 impl Limits {
-    /// Limits that nobody has used yet.
+    /// Limits that nobody has used yet. Of those that are shared, [`share`] tells the other nodes.
     #[must_use]
-    pub fn new(settings: LimitSettings, clock: SharedClock) -> Self {
-        Limits { settings, clock, kept: Mutex::default() }
+    pub fn new(settings: LimitSettings, clock: SharedClock, is_shared: bool) -> Self {
+        Limits { settings, clock, is_shared, kept: Mutex::default() }
     }
 
     /// Judges a request and, unless a limit refuses it, counts it by all of them.
@@ -126,7 +127,7 @@ impl Limits {
             for (key, at_us, spacing_us) in scheduled {
                 if kept.has_room_for(&key, now_us) {
                     kept.schedules.insert(key, at_us);
-                    if kept.unshared.len() < KEPT_MAX {
+                    if self.is_shared {
                         *kept.unshared.entry(key).or_default() += spacing_us;
                     }
                 }
@@ -188,7 +189,7 @@ mod tests {
     fn limits(user_per_minute: u64, address_per_minute: u64) -> (Arc<ManualClock>, Limits) {
         let clock = Arc::new(ManualClock::at(1_700_000_000_000_000));
         let settings = LimitSettings { user_per_minute, address_per_minute };
-        (clock.clone(), Limits::new(settings, clock))
+        (clock.clone(), Limits::new(settings, clock, false))
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
 fn admission(hosts: Hosts) -> Admission {
     let proxies = Proxies::new(Vec::new(), ForwardedHeader::XForwardedFor);
     let none = LimitSettings { user_per_minute: 0, address_per_minute: 0 };
-    let limits = Arc::new(Limits::new(none, Arc::new(ManualClock::at(0))));
+    let limits = Arc::new(Limits::new(none, Arc::new(ManualClock::at(0)), false));
     Admission { tokens: None, jwts: None, hosts, proxies, limits }
 }
 
