@@ -26,11 +26,11 @@ pub(crate) struct FieldChange {
     pub(crate) path: String,
     /// Its value before; left out where it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value, required = false)]
     pub(crate) before: Option<Value>,
     /// Its value after; left out where it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value, required = false)]
     pub(crate) after: Option<Value>,
 }
 

@@ -27,11 +27,12 @@ pub(crate) struct Scenario {
 }
 
 /// All of them, in the order in which they run.
-pub(crate) const SCENARIOS: [Scenario; 10] = [
+pub(crate) const SCENARIOS: [Scenario; 11] = [
     Scenario { name: "hot", run: rates::hot },
     Scenario { name: "rivals", run: rates::rivals },
     Scenario { name: "ladder", run: ladder::run },
     Scenario { name: "once", run: rates::once },
+    Scenario { name: "known", run: rates::known },
     Scenario { name: "calm", run: calm::run },
     Scenario { name: "curve", run: curve::run },
     Scenario { name: "batches", run: rates::batches },

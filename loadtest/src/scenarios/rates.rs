@@ -6,7 +6,7 @@ use crate::baselines::Baseline;
 use crate::pace::Pace;
 use crate::report::{Reach, Row, Section};
 use crate::stage::{Path, Stage};
-use crate::work::{Ask, Counters, Numbers};
+use crate::work::{Ask, Counters, Known, Numbers};
 
 /// The baselines beside the service, and how the table calls them.
 const RIVALS: [(Baseline, &str); 3] = [
@@ -34,6 +34,10 @@ const ONCE: [([&str; 2], [&str; 2]); 2] = [
         ["policy durable, not once_per_document", "policy durable"],
     ),
 ];
+
+/// Settings of a service that knows who asks, and limits nobody by what a load reaches.
+const KNOWN: [&str; 3] =
+    ["auth.mode=on", "limits.user_per_minute=1000000", "limits.address_per_minute=1000000"];
 
 /// One number per request from one counter, beside a bare web server that answers the same to the
 /// same, and beside the least that remembers every number.
@@ -104,6 +108,30 @@ pub(super) fn once(bench: &Bench, section: &mut Section) {
             section.rows.extend([50.0, 99.0].map(|percent| contestant.latency(&what, percent)));
         }
     }
+}
+
+/// What it costs to know who asks, and to count how often: one hot counter, asked for by nobody in
+/// particular, by a token with a limit, and by one that asks for people who are limited.
+pub(super) fn known(bench: &Bench, section: &mut Section) {
+    let stage = Stage::start();
+    let enter = |option: &str, known: fn(String) -> Known| {
+        let served = stage.service(Path::Redis, "", &KNOWN);
+        let said = served.deployment.ok(&["token", "create", "load", "--json", option]);
+        let token = said.split('"').skip_while(|word| *word != "token").nth(2).expect("a token");
+        let work = Numbers::hot(Ask::One).known(known(token.to_owned()));
+        Contestant::service(&stage, served, work)
+    };
+    let mut contestants = [
+        Contestant::hot(&stage, Path::Redis, ""),
+        enter("--requests-per-minute=60000000", Known::By),
+        enter("--speaks-for-people", Known::ForPeople),
+    ];
+    bench.contest(&Pace::Closed, section, &mut contestants);
+    let [nobody, token, people] = &contestants;
+    section.rows.push(nobody.row("nobody is known"));
+    let row = token.row_per("a token with a limit", nobody, "nobody known");
+    section.rows.push(row.reach(Reach::AtLeast(0.95)));
+    section.rows.push(people.row_per("1,000 people, limited, by a token", nobody, "nobody known"));
 }
 
 /// Many numbers per request: lists of documents, and ranges of one counter.

@@ -6,7 +6,7 @@ mod numbers;
 use std::fmt;
 
 pub(crate) use look_ups::LookUps;
-pub(crate) use numbers::{Ask, Numbers};
+pub(crate) use numbers::{Ask, Known, Numbers};
 
 use crate::client::Answer;
 

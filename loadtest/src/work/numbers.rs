@@ -34,9 +34,42 @@ pub(crate) enum Ask {
     Range(u64),
 }
 
+/// People for whom a service asks in turn, each from an address of its own.
+const PEOPLE: u64 = 1_000;
+
+/// How requests say who asks.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Known {
+    /// Not at all.
+    #[default]
+    Nobody,
+    /// With this token.
+    By(String),
+    /// With this token, for people in turn.
+    ForPeople(String),
+}
+
+impl Known {
+    /// The lines of a request that say it.
+    fn headers(&self, asked: u64) -> String {
+        let person = asked % PEOPLE;
+        match self {
+            Known::Nobody => String::new(),
+            Known::By(token) => format!("authorization: Bearer {token}\r\n"),
+            Known::ForPeople(token) => format!(
+                "authorization: Bearer {token}\r\non-behalf-of: person-{person}\r\n\
+                 on-behalf-of-ip: 10.0.{}.{}\r\n",
+                person / 250,
+                person % 250
+            ),
+        }
+    }
+}
+
 /// Requests of one kind for some counters, and what they were given.
 pub(crate) struct Numbers {
     ask: Ask,
+    known: Known,
     counters: Counters,
     /// Requests so far: each names documents of its own.
     asked: u64,
@@ -47,12 +80,17 @@ impl Numbers {
     /// For these counters.
     pub(crate) fn new(ask: Ask, counters: Counters) -> Self {
         let tally = Tally::new(counters.count);
-        Numbers { ask, counters, asked: 0, tally }
+        Numbers { ask, known: Known::default(), counters, asked: 0, tally }
     }
 
     /// For one counter.
     pub(crate) fn hot(ask: Ask) -> Self {
         Self::new(ask, Counters::in_turn(1))
+    }
+
+    /// Asked for by somebody.
+    pub(crate) fn known(self, known: Known) -> Self {
+        Numbers { known, ..self }
     }
 
     /// For counters that have given numbers before, none of them for one of its documents.
@@ -121,18 +159,19 @@ impl Work for Numbers {
         let asked = self.asked;
         self.asked += 1;
         let one = format_args!("/api/v1/documents/doc-{asked:012}/generate-number");
+        let who = self.known.headers(asked);
         match self.ask {
-            Ask::One | Ask::Unchecked => post(request, one, "", &format!("{{{place}}}")),
+            Ask::One | Ask::Unchecked => post(request, one, &who, &format!("{{{place}}}")),
             Ask::Range(size) => {
-                let key = format!("idempotency-key: range-{asked:012}\r\n");
+                let key = format!("{who}idempotency-key: range-{asked:012}\r\n");
                 post(request, BATCHES, &key, &format!(r#"{{"count":{size},{place}}}"#));
             }
             Ask::List(size) => {
                 let body = self.list(size, asked, place);
-                post(request, BATCHES, "", &body);
+                post(request, BATCHES, &who, &body);
             }
             Ask::KeyedList(size) => {
-                let key = format!("idempotency-key: {}\r\n", key_of(asked));
+                let key = format!("{who}idempotency-key: {}\r\n", key_of(asked));
                 let body = self.list(size, asked, place);
                 post(request, BATCHES, &key, &body);
             }
@@ -201,6 +240,22 @@ mod tests {
         assert!(head.starts_with("POST /api/v1/documents/doc-000000000009/generate-number "));
         assert!(head.ends_with(&format!("\r\ncontent-length: {}", body.len())), "{head}");
         assert_eq!(body, r#"{"type":"LOAD1","context":{"LINE":"0000001"}}"#);
+    }
+
+    #[test]
+    fn a_request_says_who_asks_and_each_person_comes_again_after_all_others() {
+        let mut work = Numbers::hot(Ask::One).known(Known::ForPeople("secret".into()));
+        let (first, _) = next(&mut work);
+        let said = "\r\nauthorization: Bearer secret\r\non-behalf-of: person-0\r\n\
+                    on-behalf-of-ip: 10.0.0.0\r\n";
+        assert!(first.contains(said), "{first}");
+        (2..PEOPLE).for_each(|_| drop(next(&mut work)));
+        let (last, _) = next(&mut work);
+        assert!(last.contains("person-999\r\non-behalf-of-ip: 10.0.3.249\r\n"), "{last}");
+        assert!(next(&mut work).0.contains(said));
+        let mut work = Numbers::hot(Ask::Range(2)).known(Known::By("secret".into()));
+        let (head, _) = next(&mut work);
+        assert!(head.contains("Bearer secret\r\nidempotency-key: range-0"), "{head}");
     }
 
     #[test]
