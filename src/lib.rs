@@ -33,6 +33,7 @@ pub mod import;
 pub mod journal;
 pub mod language;
 pub mod limits;
+pub mod log_lines;
 pub mod process;
 pub mod reconciler;
 pub mod revision;

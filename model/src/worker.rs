@@ -205,6 +205,9 @@ impl Protocol {
         state.node(node).requests.sort_unstable();
     }
 
+    /// A record is handed out as soon as it is queued. When its answer leaves, behind the next
+    /// flight or never, is no event of its own: it could only make less of what is asked of the
+    /// number.
     fn hand_out(
         &self,
         state: &mut State,

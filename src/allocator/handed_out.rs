@@ -14,6 +14,28 @@ use crate::journal::{Handover, JournalQueue};
 /// A request and the answer that it will get.
 pub(super) type DueAnswer = (PendingRequest, Result<Issued, AllocError>);
 
+/// Answers that go out once the next flight is under way, so that Redis works while callers are
+/// woken. Whatever becomes of that flight, they are due: their records are with the journal.
+/// Dropped ones are answered, too.
+#[derive(Default)]
+#[must_use]
+pub(super) struct DueAnswers(Vec<DueAnswer>);
+
+impl DueAnswers {
+    /// Answers them.
+    pub(super) fn answer(&mut self) {
+        for (pending, answer) in self.0.drain(..) {
+            pending.answer(answer);
+        }
+    }
+}
+
+impl Drop for DueAnswers {
+    fn drop(&mut self) {
+        self.answer();
+    }
+}
+
 /// What one worker has handed out.
 pub(super) struct HandedOut {
     journal: JournalQueue,
@@ -60,19 +82,16 @@ impl HandedOut {
         async move { committed.wait_for(|committed| *committed >= flight).await.is_ok() }
     }
 
-    /// Answers requests whose records were handed over under `flight`: at once, or, for a series
-    /// that is `durable`, as soon as the journal has them. That goes for replays too: their first
-    /// record may not be committed either (F2).
+    /// Answers requests whose records were handed over under `flight`. Those of `durable` series
+    /// are answered as soon as the journal has them, replays too: their first record may not be
+    /// committed either (F2). The others are due.
     ///
     /// Waiting answers are bounded by `allocator.queue_max`: each request keeps its place.
-    pub(super) fn answer(&self, flight: u64, answers: Vec<DueAnswer>) {
+    pub(super) fn answer(&self, flight: u64, answers: Vec<DueAnswer>) -> DueAnswers {
         let (durable, fast): (Vec<_>, Vec<_>) =
             answers.into_iter().partition(|(pending, _)| pending.order.is_durable());
-        for (pending, answer) in fast {
-            pending.answer(answer);
-        }
         if durable.is_empty() {
-            return;
+            return DueAnswers(fast);
         }
         let mut committed = self.committed.clone();
         tokio::spawn(async move {
@@ -83,5 +102,6 @@ impl HandedOut {
                 pending.answer(if committed { answer } else { lost() });
             }
         });
+        DueAnswers(fast)
     }
 }

@@ -191,6 +191,9 @@ impl PartitionWorker {
     /// Lets the last records be committed, until a moment, and removes them from the outbox.
     async fn finish(mut self, by: Instant) {
         self.intake.refuse_all(Unavailable::Stopping);
+        if let Standing::Redis(lease) = &mut self.standing {
+            lease.answer_due();
+        }
         let committed = self.intake.handed_out.all_committed();
         let is_journaled = timeout_at(by, committed).await.unwrap_or(false);
         let is_emptied = match self.standing {

@@ -12,6 +12,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
 use super::log_writer::{Gathering, LogWriter};
 use crate::config::{LogFormat, LogSettings};
+use crate::log_lines::{JsonLines, PrettyLines};
 
 /// What else gets the spans and lines that pass the filter.
 pub(super) type Spans = Box<dyn Layer<Registry> + Send + Sync>;
@@ -38,8 +39,8 @@ fn install(
     let filter = settings.filter.as_deref().unwrap_or(default_filter);
     let lines = fmt::layer().with_writer(writer).with_ansi(stderr().is_terminal());
     let lines = match settings.format {
-        LogFormat::Pretty => lines.boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
+        LogFormat::Pretty => lines.event_format(PrettyLines).boxed(),
+        LogFormat::Json => lines.event_format(JsonLines).boxed(),
     };
     let log = tracing_subscriber::registry().with(spans).with(lines).with(EnvFilter::new(filter));
     // The only failure is a log that was started before, and that one serves as well.

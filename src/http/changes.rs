@@ -7,6 +7,8 @@
 
 mod answer;
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -227,9 +229,9 @@ pub(super) async fn reject_change(
 ) -> Result<axum::Json<ChangeAnswer>, Problem> {
     let (change_id, reason) = (read_change(change_id)?, Some(check_reason(&order.reason)?));
     let decided_by = caller.user_id.to_string();
-    let ledger = app.service.ledger.clone();
+    let service = Arc::clone(&app.service);
     let decision = ChangeDecision { change_id, decided_by, reason, step: 1 };
-    let rejecting = async move { ledger.reject_change(&decision).await };
+    let rejecting = async move { service.reject_change(&decision).await };
     let request = super::finish(async { rejecting.await.map_err(Problem::of_decision) }).await?;
     Ok(axum::Json(ChangeAnswer::of(&app, request)))
 }

@@ -12,33 +12,31 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tracing::Instrument;
-use uuid::Uuid;
 
 use super::asker::Asker;
 use super::language::{Language, spoken};
 use super::limited::{limited_headers, must_be_within};
 use super::problem::{Problem, Slug};
 use super::refusals::Refusals;
+use super::request_id::{REQUEST_ID, request_id};
 use super::rights;
 use crate::access::{Act, Identity, LOCAL_USER};
 use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
 use crate::ledger::IssuePath;
+use crate::log_lines::working_for;
 use crate::metrics::{Counter, Family, Metrics};
 pub(super) use bearer::Admission;
 
 /// Status of a call whose client left before it was answered; only ever logged and counted.
 const CLIENT_LEFT: u16 = 499;
 
-/// The header that carries a request id, in and out.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Label of every path that has no route: a label must be one of few, never what a caller wrote.
 const OTHER: &str = "other";
 /// Routes that need no token.
@@ -50,9 +48,6 @@ const HTML: &[u8] = b"text/html";
 /// Pages are whole by themselves: only their own styles apply.
 const PAGE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
-
-/// Longest request id that is taken over from a caller.
-const REQUEST_ID_CHARS_MAX: usize = 128;
 
 /// The other end of the connection; put into each request by the server.
 #[derive(Clone, Debug)]
@@ -143,46 +138,20 @@ impl Gate {
         let named = self.admission.named(headers).await?;
         Ok(named.unwrap_or_else(|| Arc::clone(&self.local)))
     }
-
-    /// The caller's request id where it is sane, else a new one.
-    fn request_id(&self, headers: &HeaderMap) -> Arc<str> {
-        let sent = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
-        match sent.filter(|id| is_request_id(id)) {
-            Some(id) => id.into(),
-            None => {
-                let now_us = u64::try_from(self.clock.now_us()).unwrap_or_default();
-                let nanos = u32::try_from(now_us % 1_000_000 * 1_000).unwrap_or_default();
-                let time = uuid::Timestamp::from_unix(uuid::NoContext, now_us / 1_000_000, nanos);
-                let mut text = Uuid::encode_buffer();
-                (&*Uuid::new_v7(time).hyphenated().encode_lower(&mut text)).into()
-            }
-        }
-    }
-}
-
-/// Whether a caller's request id may go into headers and log lines.
-fn is_request_id(id: &str) -> bool {
-    (1..=REQUEST_ID_CHARS_MAX).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
 }
 
 /// The middleware around all routes.
 pub(super) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    let request_id = gate.request_id(request.headers());
-    #[cfg(not(feature = "otlp"))]
-    let span = span(&request_id);
+    let request_id = request_id(request.headers(), &gate.clock);
     #[cfg(feature = "otlp")]
     let span = super::traces::span(&request_id, request.headers());
-    pass(gate, request, next, request_id).instrument(span).await
+    let passed = working_for(Arc::clone(&request_id), pass(gate, request, next, request_id));
+    #[cfg(feature = "otlp")]
+    let passed = tracing::Instrument::instrument(passed, span);
+    passed.await
 }
 
-/// The span of a call. Of the highest level, so that no filter takes the request id out of a line
-/// that is logged.
-pub(super) fn span(request_id: &str) -> tracing::Span {
-    tracing::error_span!("request", %request_id)
-}
-
-/// The call itself, inside its span.
+/// The call itself.
 async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc<str>) -> Response {
     let language = spoken(request.headers());
     let peer = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.0));

@@ -39,6 +39,7 @@ mod reference;
 mod reference_changes;
 mod refusals;
 mod register;
+mod request_id;
 mod revisions;
 mod rights;
 mod serials;
@@ -88,13 +89,13 @@ use axum::routing::get;
 use axum::{Extension, Router, middleware};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tower_http::catch_panic::CatchPanicLayer;
-use tracing::Instrument;
 use utoipa::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use crate::allocator::{AllocError, Issued, Request};
 use crate::config::Settings;
+use crate::log_lines::along;
 use crate::metrics::Metrics;
 use crate::service::Service;
 use body::BodyBounds;
@@ -288,7 +289,10 @@ where
     T: Send + 'static,
     E: Into<Problem> + Send + 'static,
 {
-    match tokio::spawn(work.in_current_span()).await {
+    let work = along(work);
+    #[cfg(feature = "otlp")]
+    let work = tracing::Instrument::in_current_span(work);
+    match tokio::spawn(work).await {
         Ok(outcome) => outcome.map_err(Into::into),
         Err(error) => Err(Problem::internal(&error)),
     }

@@ -60,7 +60,7 @@ pub struct Standing {
 pub struct Judgement {
     /// Of each limit.
     pub standings: Vec<Standing>,
-    /// The limit that refuses it, and after how many milliseconds it would not.
+    /// The limit that refuses it for longest, and after how many milliseconds it would not.
     pub exceeded: Option<(Standing, u64)>,
 }
 
@@ -119,7 +119,10 @@ impl Limits {
                 Some(at_us) => scheduled.push((key, at_us, rate.spacing_us())),
                 None => {
                     let wait_ms = verdict.retry_after_us.unsigned_abs().div_ceil(1_000);
-                    judgement.exceeded = Some((standing, wait_ms));
+                    // Of two, the one that refuses for longer: asking sooner is in vain.
+                    if judgement.exceeded.is_none_or(|(_, other)| other < wait_ms) {
+                        judgement.exceeded = Some((standing, wait_ms));
+                    }
                 }
             }
         }
@@ -203,6 +206,9 @@ mod tests {
         // The address has one left, which the refusal did not use up.
         assert!(ask("bob").exceeded.is_none());
         assert_eq!(ask("cid").exceeded.expect("refused").0.limit, "address");
+        // Both refuse: the person for 30 s, the address for 20.
+        let (standing, wait_ms) = ask("ann").exceeded.expect("refused");
+        assert_eq!((standing.limit, wait_ms), ("user", 30_000));
         clock.set(clock.now_us() + WINDOW_US);
         assert_eq!(ask("cid").standings.iter().map(|it| it.remaining).sum::<u64>(), 3);
     }

@@ -60,7 +60,44 @@ impl Service {
             Err(LedgerError::Change(ChangeRefusal::InRedis(partition))) => {
                 self.approve_on_loan(decision, partition).await
             }
-            outcome => Ok(outcome?),
+            outcome => {
+                self.take_back_left(decision, &outcome).await;
+                Ok(outcome?)
+            }
+        }
+    }
+
+    /// Rejects a request, or withdraws it.
+    ///
+    /// # Errors
+    /// A ledger that refuses, or does not answer.
+    pub async fn reject_change(
+        &self,
+        decision: &ChangeDecision,
+    ) -> Result<ChangeRequest, LedgerError> {
+        let outcome = self.ledger.reject_change(decision).await;
+        self.take_back_left(decision, &outcome).await;
+        outcome
+    }
+
+    /// Once a request is answered, takes back what a process that was killed in the middle has left
+    /// with the database.
+    async fn take_back_left(
+        &self,
+        decision: &ChangeDecision,
+        outcome: &Result<ChangeRequest, LedgerError>,
+    ) {
+        use ChangeRefusal::Decided;
+        if !matches!(outcome, Ok(_) | Err(LedgerError::Change(Decided { .. }))) {
+            return;
+        }
+        match self.ledger.partitions().await {
+            Ok(rows) => {
+                for row in rows.into_iter().filter(|row| row.is_lent) {
+                    self.take_back(row.partition, loan_id(decision.change_id), decision).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "cannot see what is lent to the database"),
         }
     }
 

@@ -126,8 +126,8 @@ async fn a_counter_that_two_processes_count_in_redis_goes_on_where_two_people_sa
     refusals(&scene, &reset, counter_id).await;
 
     let reason = "the paper book of the branch ends at 49";
-    let order = order(counter_id, 50, reason);
-    let (status, asked) = scene.post(0, ANNA, &reset, order).await;
+    let fifty = order(counter_id, 50, reason);
+    let (status, asked) = scene.post(0, ANNA, &reset, fifty).await;
     assert_eq!((status, &asked["state"]), (202, &json!("pending")), "{asked}");
     assert_eq!((&asked["requested_by"], &asked["series"]), (&json!("anna"), &json!("LOAD")));
     let effect = json!({
@@ -152,21 +152,49 @@ async fn a_counter_that_two_processes_count_in_redis_goes_on_where_two_people_sa
     assert_eq!(scene.take(0, "e").await.0, 50);
     assert_eq!(scene.take(1, "f").await.0, 51);
     let mut last = 51;
-    for service in [0, 1] {
-        let back = eventually(LIMIT, async || {
-            let document = format!("g{service}-{last}");
-            let (value, path) = scene.take(service, &document).await;
-            assert_eq!(value, last + 1, "right behind the one before");
-            last = value;
-            if path == "redis" { Ok(()) } else { Err(path) }
-        });
-        back.await;
-    }
+    counted_by_redis(&scene, &mut last).await;
     told_of(&scene, &deployment).await;
+
+    let (status, other) = scene.post(0, ANNA, &reset, order(counter_id, 900, reason)).await;
+    assert_eq!((status, &other["change_id"]), (202, &json!(2)), "{other}");
+    left_behind(&postgres).await;
+    let no = json!({ "reason": "the paper book is not used" });
+    let (status, told) = scene.post(1, BERT, "/change-requests/2/reject", no).await;
+    assert_eq!((status, &told["state"]), (200, &json!("rejected")), "{told}");
+    counted_by_redis(&scene, &mut last).await;
     for service in scene.services {
         assert!(service.terminate());
     }
     deployment.assert_clean();
+}
+
+/// Both processes go on right behind the last number, until Redis counts again.
+async fn counted_by_redis(scene: &Scene, last: &mut u64) {
+    for service in [0, 1] {
+        let mut value = *last;
+        let back = eventually(LIMIT, async || {
+            let (next, path) = scene.take(service, &format!("g{service}-{value}")).await;
+            assert_eq!(next, value + 1, "right behind the one before");
+            value = next;
+            if path == "redis" { Ok(()) } else { Err(path) }
+        });
+        back.await;
+        *last = value;
+    }
+}
+
+/// A process that was killed in the middle of the second approval has left the partition with the
+/// database.
+async fn left_behind(postgres: &Postgres) {
+    let its = "partition_id = (select partition from changes.series where code = 'LOAD')";
+    let id = "'\\x6368616e676580008000000000000002'";
+    postgres.sql(&format!("update changes.partition set lent_to = {id} where {its}"));
+    eventually(LIMIT, async || {
+        let question = format!("select owner || ' ' || state from changes.partition where {its}");
+        let owned = postgres.sql(&question);
+        if owned == "database open" { Ok(()) } else { Err(owned) }
+    })
+    .await;
 }
 
 /// What auditors and operators are told.

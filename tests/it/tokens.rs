@@ -126,6 +126,12 @@ async fn a_token_made_at_one_node_is_known_to_the_other_until_it_is_revoked_or_r
     let (status, told, _) = ask(one, &old, Method::GET, CONFIGS, None).await;
     assert!(status == 401 && told["detail"].as_str().unwrap().contains("expired"), "{told}");
 
+    let elsewhere = Deployment::embedded();
+    let foreign = elsewhere.ok(&["token", "create", "boss", "--role", "super-admin"]);
+    for unknown in [foreign.trim(), &orders[..orders.len() - 1], "nbr_"] {
+        assert_eq!(ask(one, unknown, Method::GET, CONFIGS, None).await.0, 401, "another's");
+    }
+
     // Rotated with and without a grace.
     let next = secret(post(one, boss, "/orders/rotate", json!({})).await, 200);
     becomes(other, &next, CONFIGS, 200).await;

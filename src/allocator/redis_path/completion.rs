@@ -56,7 +56,8 @@ impl Sorted {
 }
 
 impl EpochLease {
-    /// The moment of handing out: records into the journal queue, then answers (F11).
+    /// The moment of handing out: records into the journal queue, then answers (F11). These may
+    /// wait until the next flight is under way, never for what becomes of it.
     pub(super) fn complete_requests(
         &mut self,
         intake: &mut Intake,
@@ -87,7 +88,7 @@ impl EpochLease {
             intake.handed_out.hand_over(handover);
         }
         drop(right);
-        intake.handed_out.answer(number, told);
+        self.due = intake.handed_out.answer(number, told);
         for (pending, error) in refused {
             pending.answer(Err(error));
         }
@@ -98,7 +99,12 @@ impl EpochLease {
         let lost = self.start_seeds(intake, cold);
         self.start_comparisons(intake, unseen, &shown);
         self.start_raises(intake, full, low);
-        match alarm.or(lost) {
+        let alarm = alarm.or(lost);
+        intake.pull();
+        if alarm.is_some() || !self.leaves_at_once(intake) {
+            self.due.answer();
+        }
+        match alarm {
             Some(cause) => Err(self.doubt(cause)),
             None => Ok(()),
         }

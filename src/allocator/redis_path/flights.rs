@@ -1,6 +1,9 @@
 //! The calls of an epoch lease: what is sent next, and what its answer means.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -52,12 +55,29 @@ enum Answer {
     Raised(Vec<Raised>),
 }
 
+/// Sets a call off, does something else, and only then waits for what becomes of the call.
+async fn set_off<T>(call: impl Future<Output = T>, meanwhile: impl FnOnce()) -> T {
+    let mut call = pin!(call);
+    let at_once = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+    meanwhile();
+    match at_once {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => call.await,
+    }
+}
+
 impl EpochLease {
+    /// Whether the next flight leaves without waiting for more requests.
+    pub(super) fn leaves_at_once(&self, intake: &Intake) -> bool {
+        intake.waiting() >= GATHERED_MIN
+    }
+
     /// Lets those go first whose requests have arrived and are not read yet: a flight costs as much
     /// as some ten requests, and one that is nearly empty takes its time from the next. A flight
     /// that is well filled leaves at once, so that Redis works while its answers are written.
-    pub(super) async fn gather(&self, intake: &mut Intake) {
-        if intake.waiting() < GATHERED_MIN && self.sent_at.elapsed() < LULL {
+    pub(super) async fn gather(&mut self, intake: &mut Intake) {
+        if !self.leaves_at_once(intake) && self.sent_at.elapsed() < LULL {
+            self.due.answer();
             tokio::task::yield_now().await;
             intake.pull();
         }
@@ -136,16 +156,21 @@ impl EpochLease {
     pub(super) async fn send(&mut self, intake: &mut Intake, in_flight: InFlight) -> Course {
         let started = Instant::now();
         self.sent_at = started;
-        let (redis, flight) = (&self.redis, &in_flight.flight);
+        let (redis, flight, mut due) =
+            (&self.redis, &in_flight.flight, std::mem::take(&mut self.due));
+        let meanwhile = || due.answer();
         let sent = match &in_flight.batch {
             FlightBatch::Requests(..) => {
-                redis.issue(flight).await.map(|answer| self.executed(answer).map(Answer::Issued))
+                let sent = set_off(redis.issue(flight), meanwhile).await;
+                sent.map(|answer| self.executed(answer).map(Answer::Issued))
             }
             FlightBatch::Seeds(..) => {
-                redis.seed(flight).await.map(|answer| self.executed(answer).map(Answer::Seeded))
+                let sent = set_off(redis.seed(flight), meanwhile).await;
+                sent.map(|answer| self.executed(answer).map(Answer::Seeded))
             }
             FlightBatch::Raises(..) => {
-                redis.raise(flight).await.map(|answer| self.executed(answer).map(Answer::Raised))
+                let sent = set_off(redis.raise(flight), meanwhile).await;
+                sent.map(|answer| self.executed(answer).map(Answer::Raised))
             }
         };
         self.context.metrics.flight_seconds.of("redis").record(started.elapsed());
@@ -240,5 +265,31 @@ impl EpochLease {
                  new key is looked up in the journal"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::set_off;
+
+    /// An answer never waits for the next call: were it so, this would never end.
+    #[tokio::test]
+    async fn what_is_done_meanwhile_is_done_after_the_call_has_begun_and_before_its_answer() {
+        let (answer, answered) = oneshot::channel();
+        let begun = std::cell::Cell::new(false);
+        let call = async {
+            begun.set(true);
+            answered.await.expect("answered meanwhile")
+        };
+        let meanwhile = || {
+            assert!(begun.get(), "under way");
+            answer.send(7).expect("waited for");
+        };
+        assert_eq!(set_off(call, meanwhile).await, 7);
+        let mut is_done = false;
+        assert_eq!(set_off(async { 8 }, || is_done = true).await, 8);
+        assert!(is_done, "also where the call ends at once");
     }
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::handed_out::DueAnswers;
 use super::headroom::HeadroomWatch;
 use super::intake::Intake;
 use super::pending_request::PendingRequest;
@@ -65,6 +66,8 @@ pub(super) struct EpochLease {
     parked: HashMap<String, Vec<PendingRequest>>,
     /// The call in flight.
     in_flight: Option<InFlight>,
+    /// Answers of the last flight that wait until the next one is under way.
+    due: DueAnswers,
     /// Places that seeds in the ledger have prepared, and the distances between their values.
     seeds: Vec<(SeedPlace, u64)>,
     /// Counters' names and ceilings that stand in the ledger and are to be sent, and the same.
@@ -101,6 +104,7 @@ impl EpochLease {
             counters: CounterCache::new(context.settings.counters_max),
             parked: HashMap::new(),
             in_flight: None,
+            due: DueAnswers::default(),
             seeds: Vec::new(),
             raises: Vec::new(),
             sent_at: Instant::now(),
@@ -148,6 +152,7 @@ impl EpochLease {
         }
         if self.in_flight.is_none() {
             if self.trim_is_due(intake) {
+                self.due.answer();
                 self.trim(intake).await?;
             }
             self.gather(intake).await;
@@ -155,8 +160,16 @@ impl EpochLease {
         }
         match self.in_flight.take() {
             Some(in_flight) => self.send(intake, in_flight).await,
-            None => Ok(()),
+            None => {
+                self.due.answer();
+                Ok(())
+            }
         }
+    }
+
+    /// Answers what waits for the next flight to leave: there is none.
+    pub(super) fn answer_due(&mut self) {
+        self.due.answer();
     }
 
     /// The guard of the next flight.

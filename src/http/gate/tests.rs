@@ -15,6 +15,7 @@ use crate::access::{Grant, hash_of};
 use crate::clock::ManualClock;
 use crate::config::{ForwardedHeader, Token};
 use crate::limits::{LimitSettings, Limits};
+use crate::log_lines::PrettyLines;
 use crate::service::Tokens;
 
 impl Caller {
@@ -145,7 +146,7 @@ async fn a_sane_request_id_is_kept_and_any_other_is_replaced() {
         let request = get_request("/healthz").header(REQUEST_ID, wrong);
         let (response, _) = ask(Vec::new(), request).await;
         let id = response.headers()[REQUEST_ID].to_str().expect("text");
-        let id: Uuid = id.parse().expect("a UUID");
+        let id: uuid::Uuid = id.parse().expect("a UUID");
         assert_eq!(id.get_version_num(), 7);
         let (seconds, _) = id.get_timestamp().expect("a time").to_unix();
         assert_eq!(seconds, 1_700_000_000);
@@ -207,6 +208,7 @@ impl Lines {
             .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
             .with_writer(move || writer.clone())
             .with_ansi(false)
+            .event_format(PrettyLines)
             .finish();
         (lines, tracing::subscriber::set_default(log))
     }

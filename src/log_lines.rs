@@ -1,0 +1,173 @@
+//! How a line of the log is written, for people and for machines. Each that is written while a
+//! request is worked for has its id.
+//!
+//! No span: that costs more than all that a request is checked by. Knows no request beside its id;
+//! where lines go is the business of the commands.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer as _};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::{FormatFields, Writer};
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent};
+use tracing_subscriber::registry::LookupSpan;
+
+tokio::task_local! {
+    /// The request that the task works for.
+    static WORKED_FOR: Arc<str>;
+}
+
+/// Work for a request: its lines have the request's id.
+pub fn working_for<W: Future>(request_id: Arc<str>, work: W) -> impl Future<Output = W::Output> {
+    WORKED_FOR.scope(request_id, work)
+}
+
+/// Work that goes on in a task of its own, for the request for which it was begun, if for any.
+pub fn along<W: Future>(work: W) -> impl Future<Output = W::Output> {
+    let request_id = current();
+    async move {
+        match request_id {
+            Some(id) => working_for(id, work).await,
+            None => work.await,
+        }
+    }
+}
+
+/// The request that is worked for.
+fn current() -> Option<Arc<str>> {
+    WORKED_FOR.try_with(Arc::clone).ok()
+}
+
+/// For people: time, level, request, place and fields.
+pub struct PrettyLines;
+
+/// For machines: an object, its fields beside `timestamp`, `level` and `target`.
+pub struct JsonLines;
+
+impl<S, N> FormatEvent<S, N> for PrettyLines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut line: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let about = event.metadata();
+        SystemTime.format_time(&mut line)?;
+        let (level, color) = shown(*about.level());
+        match line.has_ansi_escapes() {
+            true => write!(line, " \x1b[{color}m{level}\x1b[0m ")?,
+            false => write!(line, " {level} ")?,
+        }
+        if let Some(id) = current() {
+            write!(line, "request{{request_id={id}}}: ")?;
+        }
+        write!(line, "{}: ", about.target())?;
+        context.field_format().format_fields(line.by_ref(), event)?;
+        writeln!(line)
+    }
+}
+
+/// How a level is written, and its color on a terminal.
+fn shown(level: Level) -> (&'static str, u8) {
+    match level {
+        Level::ERROR => ("ERROR", 31),
+        Level::WARN => (" WARN", 33),
+        Level::INFO => (" INFO", 32),
+        Level::DEBUG => ("DEBUG", 34),
+        Level::TRACE => ("TRACE", 35),
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for JsonLines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut line: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut text = Vec::with_capacity(LINE_BYTES);
+        write_object(&mut text, event).map_err(|_| fmt::Error)?;
+        writeln!(line, "{}", std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// Room for the line of an ordinary request.
+const LINE_BYTES: usize = 512;
+
+fn write_object(text: &mut Vec<u8>, event: &Event<'_>) -> serde_json::Result<()> {
+    let about = event.metadata();
+    let mut time = String::new();
+    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+    let mut writer = serde_json::Serializer::new(text);
+    let mut object = writer.serialize_map(None)?;
+    object.serialize_entry("timestamp", &time)?;
+    object.serialize_entry("level", about.level().as_str())?;
+    let mut fields = Fields { object, outcome: Ok(()) };
+    event.record(&mut fields);
+    let Fields { mut object, outcome } = fields;
+    outcome?;
+    object.serialize_entry("target", about.target())?;
+    if let Some(id) = current() {
+        object.serialize_entry("span", &About { request_id: &id, name: "request" })?;
+    }
+    SerializeMap::end(object)
+}
+
+/// The fields of a line, written as they come.
+struct Fields<O: SerializeMap> {
+    object: O,
+    outcome: Result<(), O::Error>,
+}
+
+impl<O: SerializeMap> Fields<O> {
+    fn put(&mut self, field: &Field, value: impl Serialize) {
+        if self.outcome.is_ok() {
+            self.outcome = self.object.serialize_entry(field.name(), &value);
+        }
+    }
+}
+
+impl<O: SerializeMap> Visit for Fields<O> {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, format_args!("{value:?}"));
+    }
+}
+
+/// The request that a line is about.
+#[derive(Serialize)]
+struct About<'a> {
+    request_id: &'a str,
+    name: &'static str,
+}
