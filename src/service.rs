@@ -198,9 +198,6 @@ impl Service {
         loops.aides.push(Reconciler::start(own()));
         if let Some(redis) = &redis {
             loops.aides.push(RedisHealth::start(own(), redis.clone()));
-            if mode == Mode::Serve {
-                loops.onlookers.push(watch_hazards(own(), redis.clone()));
-            }
         }
         let allocator = Allocator::start(own(), catalog, sources);
         let limits = Arc::new(Limits::new(settings.limits, clock.clone(), redis.is_some()));
@@ -211,6 +208,7 @@ impl Service {
             loops.onlookers.extend(jwts.clone().map(Jwts::follow_keys));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
+            loops.onlookers.extend(redis.clone().map(|redis| watch_hazards(own(), redis)));
             loops.onlookers.extend(redis.map(|redis| share_limits(&limits, redis, &context)));
         }
         Ok(Arc::new(Service {

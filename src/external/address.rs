@@ -1,8 +1,8 @@
 //! One HTTP request to an address of the settings, for one bounded answer in bounded time: the keys
 //! of an issuer, the value of a source. Where it leads elsewhere, nobody goes.
 //!
-//! A name is looked up once, what it stands for is judged (`reachable`), and the very addresses that
-//! passed are connected to: whoever answers for the name has no second word.
+//! A name is looked up once, what it stands for is judged (`reachable`), and the very addresses
+//! that passed are connected to: whoever answers for the name has no second word.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

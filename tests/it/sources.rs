@@ -171,7 +171,7 @@ async fn numbers_come_from_the_source(deployment: Deployment) {
     // It is slow twice, and the same request asks under the same key later.
     erp.will(&[Act::Silence, Act::Silence]);
     let away = got(503, "external-unavailable true");
-    assert_eq!((stand.take("d2").await, erp.asked()), (away.clone(), (3, 2)));
+    assert_eq!((stand.take("d2").await, erp.asked()), (away, (3, 2)));
     erp.will(&[Act::Give("4712")]);
     assert_eq!((stand.take("d2").await, erp.asked()), (got(201, "HT4712"), (4, 2)));
     assert_eq!(stand.take("d2").await, got(200, "HT4712"));
@@ -182,9 +182,21 @@ async fn numbers_come_from_the_source(deployment: Deployment) {
     assert_eq!(stand.take("d3").await, taken);
     assert_eq!((stand.take("d3").await, erp.asked()), (got(201, "HT4713"), (6, 3)));
 
-    // What it says no to, or gives wrong, is not asked for again by us; nothing of it is shown.
+    assert!(stand.service.terminate());
+    stand.deployment.assert_clean();
+}
+
+/// Goal: whatever the source says that is no value is told apart and takes nothing, and what can be
+/// refused is refused before it is asked.
+async fn what_is_no_value_is_told_apart(deployment: Deployment) {
+    let stand = Stand::on(deployment, "500ms").await;
+    let erp = &stand.erp;
+    erp.will(&[Act::Give("4711"), Act::Give("4711")]);
+    assert_eq!(stand.take("d1").await, got(201, "HT4711"));
+    assert_eq!(stand.take("d2").await, got(502, "external-number-taken false"));
+    // Nothing of what it says is shown.
     for (act, problem) in [
-        (Act::Say(409), away.clone()),
+        (Act::Say(409), got(503, "external-unavailable true")),
         (Act::Say(302), got(502, "external-refused false")),
         (Act::Say(422), got(502, "external-refused false")),
         (Act::Give("47a"), got(502, "external-invalid false")),
@@ -219,7 +231,7 @@ async fn numbers_come_from_the_source(deployment: Deployment) {
     assert!(log.contains("source") && !log.contains("s3cret"), "{log}");
     let metrics = reqwest::get(format!("{}/metrics", stand.service.url)).await.unwrap();
     let metrics = metrics.text().await.unwrap();
-    for (outcome, count) in [("taken", 1), ("invalid", 3), ("refused", 2), ("unavailable", 2)] {
+    for (outcome, count) in [("taken", 1), ("invalid", 3), ("refused", 2), ("unavailable", 1)] {
         let line = format!("numerator_external_calls_total{{outcome=\"{outcome}\"}} {count}\n");
         assert!(metrics.contains(&line), "{line}{metrics}");
     }
@@ -232,6 +244,7 @@ async fn numbers_come_from_the_source(deployment: Deployment) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_source_numbers_each_document_once_on_the_embedded_ledger() {
     numbers_come_from_the_source(Deployment::embedded()).await;
+    what_is_no_value_is_told_apart(Deployment::embedded()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -33,8 +33,8 @@ const ROWS: &str = "select j.batch_id, j.counter_id, j.first_value, j.last_value
 
 impl Ledger {
     /// Counters behind one of whose rows the oldest was issued before a time, in the order of
-    /// their ids, at most `limit`. Those that are being settled are left out, and those of series
-    /// that ask, or have asked, a source: what that gives twice is found by the texts of rows alone.
+    /// their ids, at most `limit`. Left out are those that are being settled, and those of series
+    /// that ask, or have asked, a source: what it gives twice is found by the texts of rows alone.
     pub async fn archivable_counters(
         &self,
         after: i64,

@@ -58,7 +58,7 @@ fn a_request_brings_no_value_of_a_source_and_a_source_no_value_that_does_not_sui
         let error = series.draft_answered(&request, value, testing::NOW).expect_err(value);
         assert_eq!((error.slug(), error.field().as_str()), (slug, "context.ERP"), "{value:?}");
     }
-    let free = super::sourced::sourced(|d| {
+    let free = sourced(|d| {
         d.template = "{ERP}-HT".into();
         variable(d).alphabet = None;
     });
