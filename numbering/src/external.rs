@@ -20,9 +20,6 @@ const SOURCE_CHARS_MAX: usize = 32;
 /// a revision changes.
 const ASKED_OF_REQUESTS: [&str; 3] = [SUB_TYPE, RECIPIENT, REVISION];
 
-/// Characters that a stand-in is made of: the first that its variable takes.
-const STAND_INS: [std::ops::RangeInclusive<char>; 2] = ['0'..='9', 'A'..='\u{fffd}'];
-
 /// Whether a source can have this name: one that every kind of settings can write.
 #[must_use]
 pub fn is_source_name(name: &str) -> bool {
@@ -150,8 +147,9 @@ pub(super) fn with_stand_in(
     }
     let declared = series.variables.iter().find(|variable| variable.name == name);
     let rule = &declared.expect("it is one of them").rule;
-    let fits = |c: &char| rule.takes(*c, true) && rule.takes(*c, false);
-    let sign = STAND_INS.into_iter().flatten().find(fits).unwrap_or('0');
+    let begins = |sign: &char| rule.takes(*sign, true);
+    let readable = ('0'..='9').chain('A'..='Z').find(begins);
+    let sign = readable.or_else(|| rule.find(|sign| begins(&sign))).unwrap_or('0');
     let mut inputs = inputs.clone();
     inputs.context.insert(name.to_owned(), sign.to_string().repeat(rule.widths().1));
     Ok(Some(inputs))

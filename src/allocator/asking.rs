@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use numbering::{Draft, Inputs, hexadecimal};
+use numbering::{Draft, Inputs, Series, hexadecimal};
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout_at};
 use unicode_normalization::UnicodeNormalization as _;
@@ -82,6 +82,12 @@ impl Order {
 }
 
 impl Allocator {
+    /// What is told where a series is saved that asks a source which this process does not know.
+    #[must_use]
+    pub fn warning_of(&self, series: &Series) -> Option<String> {
+        warning(series, &self.shared.sources)
+    }
+
     /// Asks the source of an order, where it has one, until a time.
     pub(super) async fn complete(&self, order: &mut Order, by: Instant) -> Result<(), AllocError> {
         let Some(asking) = order.asking.take() else { return Ok(()) };
@@ -111,17 +117,17 @@ impl Allocator {
 /// Tells of series whose source is not in the settings: their requests are refused until it is.
 pub(super) fn tell_unknown(catalog: &Catalog, sources: &Sources) {
     for served in catalog.active() {
-        let code = &served.version.definition.code;
-        let source = served.series.sourced().map(|sourced| sourced.source);
-        if let Some(source) = source.filter(|source| !sources.knows(source)) {
-            tracing::warn!(
-                code,
-                source,
-                "a series asks a source that this process does not know, and gives no numbers; set \
-                 external.{source}.address"
-            );
+        if let Some(warning) = warning(&served.series, sources) {
+            let code = &served.version.definition.code;
+            tracing::warn!(code, "{warning}; it gives no numbers here until then");
         }
     }
+}
+
+fn warning(series: &Series, sources: &Sources) -> Option<String> {
+    let name = series.sourced()?.source;
+    let unknown = || SourceError::Unknown { name: name.to_owned() }.to_string();
+    (!sources.knows(name)).then(unknown)
 }
 
 /// The key of a request at its source: the same for each attempt and each retry, and for no other

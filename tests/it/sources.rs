@@ -135,8 +135,8 @@ impl Stand {
         }
     }
 
-    async fn batch(&self, body: &Value) -> (u16, Value) {
-        let url = format!("{}/api/v1/document-numbering/batches", self.service.url);
+    async fn post(&self, route: &str, body: &Value) -> (u16, Value) {
+        let url = format!("{}/api/v1/document-numbering/{route}", self.service.url);
         load::post(&self.client, &url, body).await
     }
 }
@@ -176,11 +176,18 @@ async fn numbers_come_from_the_source(deployment: Deployment) {
     assert_eq!((stand.take("d2").await, erp.asked()), (got(201, "HT4712"), (4, 2)));
     assert_eq!(stand.take("d2").await, got(200, "HT4712"));
 
+    // Another number on purpose is another request, and its retry none.
+    let again = json!({ "type": "HT", "date": "2026-01-22", "again": true });
+    erp.will(&[Act::Give("4720")]);
+    let taken = [stand.take_with("d2", &again).await, stand.take_with("d2", &again).await];
+    assert!(taken.iter().all(|(_, body)| text(&body["document_number"]) == "HT4720"), "{taken:?}");
+    assert_eq!(erp.asked(), (5, 3));
+
     // A value that came before is refused, and the document numbered with the next one.
     erp.will(&[Act::Give("4711"), Act::Give("4713")]);
     let taken = got(502, "external-number-taken false");
     assert_eq!(stand.take("d3").await, taken);
-    assert_eq!((stand.take("d3").await, erp.asked()), (got(201, "HT4713"), (6, 3)));
+    assert_eq!((stand.take("d3").await, erp.asked()), (got(201, "HT4713"), (7, 4)));
 
     assert!(stand.service.terminate());
     stand.deployment.assert_clean();
@@ -213,15 +220,25 @@ async fn what_is_no_value_is_told_apart(deployment: Deployment) {
     let brought = json!({ "type": "HT", "context": { "ERP": "4799" } });
     let (status, body) = stand.take_with("d4", &brought).await;
     assert_eq!((status, text(&body["field"])), (422, "context.ERP"), "{body}");
-    let (status, body) = stand.batch(&json!({ "type": "HT", "count": 2 })).await;
+    let (status, body) = stand.post("batches", &json!({ "type": "HT", "count": 2 })).await;
     assert_eq!((status, text(&body["field"])), (422, "count"), "{body}");
+    let (status, body) = stand.post("preview", &order()).await;
+    assert_eq!((status, text(&body["document_number"])), (200, "HT000000000000"), "{body}");
+    let other = json!({
+        "code": "SAP", "name": "SAP", "policy": "gapless", "template": "S{SAP}",
+        "serves": { "types": ["SAP"] }, "variables": { "SAP": { "source": "sap" } },
+        "reason": "test",
+    });
+    let (status, body) = stand.post("configs?dry_run=true", &other).await;
+    let warning = text(&body["warnings"][0]);
+    assert!(status == 200 && warning.contains("set external.sap.address"), "{body}");
     assert_eq!(erp.asked(), before, "what can be refused is refused before");
 
     // Each document of a list asks for itself.
     let document = |id: &str| json!({ "document_id": id, "type": "HT" });
     erp.will(&[Act::Give("4714"), Act::Give("4715")]);
     let list = json!({ "documents": [document("d5"), document("d1"), document("d6")] });
-    let (_, body) = stand.batch(&list).await;
+    let (_, body) = stand.post("batches", &list).await;
     let items = body["items"].as_array().unwrap();
     let statuses: Vec<_> = items.iter().map(|item| item["status"].as_u64().unwrap()).collect();
     // That of another payload is a conflict.

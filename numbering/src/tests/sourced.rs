@@ -66,8 +66,18 @@ fn a_request_brings_no_value_of_a_source_and_a_source_no_value_that_does_not_sui
         let error = free.draft_answered(&request, value, testing::NOW).expect_err(value);
         assert_eq!(error.slug(), "wrong-alphabet", "{value}");
     }
-    // What was issued elsewhere shows its value.
+    // What was issued elsewhere shows its value, and so does what is in the journal.
     assert!(series.draft_issued(&brought, testing::NOW).is_ok());
+    let labelled = sourced(|d| {
+        d.template = "HT{ERP}-{REV}".into();
+        variable(d).alphabet = Some("/".into());
+        let label = VariableDefinition { default: Some("A".into()), ..Default::default() };
+        d.variables.insert("REV".into(), label);
+    });
+    assert!(labelled.draft(&request, testing::NOW).is_ok(), "a stand-in of whatever it takes");
+    let issued = inputs("T", "", "2025-12-02", &[("ERP", "//")]);
+    let original = Original { inputs: &issued, values: &[7], number: "HT//-A" };
+    assert_eq!(labelled.revise(&original, "B").expect("revised").number, "HT//-B");
 }
 
 #[test]
