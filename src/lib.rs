@@ -8,7 +8,7 @@
 //! - [`counter`] is Redis, [`ledger`] is SQL: crates that do not know each other.
 //! - [`journal`] writes numbers down behind the answers, [`revision`] gives issued ones another
 //!   label, [`language`] is what users and auditors are spoken to in, [`limits`] count how often
-//!   somebody asks.
+//!   somebody asks, [`external`] asks others.
 //! - [`process`] is this process as a node: its identity, stores, bounds, and what it knows.
 //! - [`reconciler`] puts things right after a fault.
 //! - [`allocator`] takes numbers.
@@ -27,6 +27,7 @@ pub mod archive;
 pub mod audit;
 pub mod cli;
 pub mod config;
+pub mod external;
 pub mod gauges;
 pub mod http;
 pub mod import;

@@ -26,6 +26,7 @@ use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::config::{AuditSettings, Settings};
 use crate::counter::{Keys, Redis};
+use crate::external::Sources;
 use crate::gauges::{CountersInUse, Gauges};
 use crate::journal::{self, JournalQueue};
 use crate::ledger::{self, Deployment, Entry, LedgerError, LedgerSettings, SharedLedger};
@@ -164,6 +165,7 @@ impl Service {
     ) -> anyhow::Result<Arc<Self>> {
         let (ledger, deployment, catalog) = open_catalog(settings, &clock).await?;
         let jwts = Jwts::of(settings, &clock, mode)?;
+        let sources = Sources::open(&settings.external)?;
         let tokens = Tokens::of(settings, &ledger, &clock, mode).await?;
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
         let (metrics, in_use) = (Metrics::new(), CountersInUse::default());
@@ -196,11 +198,8 @@ impl Service {
         loops.aides.push(Reconciler::start(own()));
         if let Some(redis) = &redis {
             loops.aides.push(RedisHealth::start(own(), redis.clone()));
-            if mode == Mode::Serve {
-                loops.onlookers.push(watch_hazards(own(), redis.clone()));
-            }
         }
-        let allocator = Allocator::start(own(), catalog);
+        let allocator = Allocator::start(own(), catalog, sources);
         let limits = Arc::new(Limits::new(settings.limits, clock.clone(), redis.is_some()));
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
@@ -209,6 +208,7 @@ impl Service {
             loops.onlookers.extend(jwts.clone().map(Jwts::follow_keys));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
+            loops.onlookers.extend(redis.clone().map(|redis| watch_hazards(own(), redis)));
             loops.onlookers.extend(redis.map(|redis| share_limits(&limits, redis, &context)));
         }
         Ok(Arc::new(Service {

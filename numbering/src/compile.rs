@@ -7,8 +7,9 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use super::definition::{HIDDEN_SERIAL, SERIAL_DEFAULT};
+use super::definition::{HIDDEN_SERIALS, SERIAL_DEFAULT};
 use super::error::excerpt;
+use super::external;
 use super::field::{at, check_chars, check_count, check_text, syntax};
 use super::partial_number::SERIALS_MAX;
 use super::period::FiscalYear;
@@ -63,9 +64,11 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     check_chars("template", &definition.template, TEMPLATE_CHARS_MAX)?;
     let parts = compile_template(&definition, &mut variables)?;
     values::compile(&definition, &mut variables)?;
+    external::check(&definition, &variables)?;
     check_defaults(&mut variables)?;
     check_least_length(&parts, &variables)?;
-    if definition.serials.is_empty() && !parts.contains(&Part::Snowflake) {
+    let has_identity = parts.contains(&Part::Snowflake) || definition.has_source();
+    if definition.serials.is_empty() && !has_identity {
         return at("serials", FieldFlaw::Empty { what: "serial" });
     }
 
@@ -276,7 +279,7 @@ fn check_serial_names(definition: &SeriesDefinition) -> Result<(), TemplateError
         if !begins || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return syntax(&path, name, "a letter A-Z a-z, then letters, digits and `_`");
         }
-        if name == HIDDEN_SERIAL {
+        if name == HIDDEN_SERIALS[0] {
             return at(&path, FieldFlaw::Reserved);
         }
         if !seen.insert(name) {
@@ -372,7 +375,7 @@ fn serial(
     });
     let held = match format {
         Some(format) => format.value_max(),
-        None if name == HIDDEN_SERIAL => NUMBER_MAX,
+        None if HIDDEN_SERIALS.contains(&&**name) => NUMBER_MAX,
         None => {
             let is_default = *name == SERIAL_DEFAULT;
             let token = if is_default { "{SEQ:4}".into() } else { format!("{{SEQ:4:{name}}}") };

@@ -79,13 +79,14 @@ pub struct SeriesDefinition {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, VariableDefinition>,
     /// The serials, one for each `{SEQ…}` of the template. May be left out where it has a
-    /// `{SNOWFLAKE}`: see [`SeriesDefinition::taken_serials`].
+    /// `{SNOWFLAKE}`, or a variable has a source: see [`SeriesDefinition::taken_serials`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serials: Vec<SerialDefinition>,
 }
 
-/// Name of the serial that a number of an id alone takes its value from.
-pub(super) const HIDDEN_SERIAL: &str = "SNOWFLAKE";
+/// Name of the serial that a number of an id alone takes its value from, and of that of a number
+/// whose value a source gives.
+pub(super) const HIDDEN_SERIALS: [&str; 2] = ["SNOWFLAKE", "EXTERNAL"];
 
 /// Name of a serial that none was given to.
 pub(super) const SERIAL_DEFAULT: &str = "SEQ";
@@ -116,14 +117,16 @@ impl SeriesDefinition {
     }
 
     /// The serials that each number takes a value of: those declared. Where none is, one that is
-    /// not shown and counts the numbers of a day: an id alone says who drew it and when, not that
-    /// the journal has every one.
+    /// not shown and counts the numbers of a day: an id alone says who drew it and when, and what a
+    /// source gives says less, not that the journal has every one.
     #[must_use]
     pub fn taken_serials(&self) -> Cow<'_, [SerialDefinition]> {
         if !self.serials.is_empty() {
             return Cow::Borrowed(&self.serials);
         }
-        let (name, reset) = (HIDDEN_SERIAL.into(), Reset::Day);
+        let [of_ids, of_sources] = HIDDEN_SERIALS;
+        let name = if self.has_source() { of_sources } else { of_ids };
+        let (name, reset) = (name.into(), Reset::Day);
         Cow::Owned(vec![SerialDefinition { name, reset, ..SerialDefinition::default() }])
     }
 
@@ -218,6 +221,9 @@ pub struct VariableDefinition {
     /// Table of the reference data that its values are codes of (R4.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// The source, as the settings call it, that gives its value to each number (R4.5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Characters allowed, as a set with ranges such as `A-Za-z0-9` (a leading or trailing `-` is
     /// itself); without one: any printable character.
     #[serde(default, skip_serializing_if = "Option::is_none")]

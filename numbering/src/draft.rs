@@ -10,6 +10,7 @@ use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 use super::error::excerpt;
+use super::external;
 use super::look_alike::{LookAlike, look_alike};
 use super::period::day_text;
 use super::plausible::DocumentDate;
@@ -104,6 +105,8 @@ struct Values<'s> {
 pub(super) enum Drafted {
     /// A number to be issued now.
     Asked,
+    /// The same, with the value that its source gave.
+    Answered,
     /// One that was issued elsewhere, however long ago.
     Issued,
 }
@@ -117,7 +120,8 @@ pub(super) fn draft(
 ) -> Result<Draft, InputError> {
     let resolved = super::resolve::resolve(series, inputs)?;
     let inputs = resolved.as_ref().unwrap_or(inputs);
-    let values = Values::check(series, inputs, now)?;
+    let complete = external::with_stand_in(series, inputs, what)?;
+    let values = Values::check(series, complete.as_ref().unwrap_or(inputs), now)?;
     values.must_be_plausible(inputs, now, what)?;
     let keys = series.counters.iter().map(|rule| {
         let mut parts = Vec::with_capacity(rule.dimensions.len() + 1);

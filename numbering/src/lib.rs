@@ -15,6 +15,7 @@ mod draft;
 mod error;
 mod exchange;
 mod expression;
+mod external;
 mod field;
 mod key;
 mod lexer;
@@ -65,6 +66,7 @@ pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
 pub use expression::{
     EXPRESSION_BYTES_MAX, ElementFlaw, Expression, ExpressionError, Inexpressible,
 };
+pub use external::{SourcedVariable, is_source_name};
 pub use key::CounterKey;
 pub use partial_number::PartialNumber;
 pub use plausible::{DateSpan, DocumentDate, LookAlikes, PlausibleDates, flaw_of_closing};

@@ -1,15 +1,20 @@
 //! What is asked of a new definition alone. One that was saved before may have issued numbers: it
 //! is compiled as it is, so that no rule that came later takes a series out of service.
 
+use super::definition::HIDDEN_SERIALS;
 use super::draft::FORMULA_SIGNS;
 use super::field::{at, syntax};
 use super::series::Variable;
 use super::template_error::FieldFlaw;
-use super::{Series, TemplateError};
+use super::{SerialDefinition, Series, TemplateError};
 
 /// Refuses what compiles and yet is of no use.
 pub(super) fn check_new(series: &Series) -> Result<(), TemplateError> {
     check_ends(series)?;
+    let hidden = |serial: &SerialDefinition| HIDDEN_SERIALS.contains(&&*serial.name);
+    if let Some(index) = series.definition.serials.iter().position(hidden) {
+        return at(&format!("serials[{index}].name"), FieldFlaw::Reserved);
+    }
     let empty = series.variables.iter().find(|variable| !variable.rule.takes_something());
     empty.map_or(Ok(()), |Variable { name, .. }| {
         let declared = &series.definition.variables[name];

@@ -28,8 +28,10 @@ impl Series {
             let made_up = || listed(references.project.as_ref()).unwrap_or(PROJECT.to_owned());
             self.project_needed.then(made_up)
         });
+        let sourced = self.sourced();
         let needed = |variable: &&Variable| {
-            variable.default.is_none() && (variable.required || variable.shown)
+            let is_asked = sourced.is_none_or(|sourced| sourced.variable != variable.name);
+            is_asked && variable.default.is_none() && (variable.required || variable.shown)
         };
         let value = |variable: &Variable| {
             let fits = |c: &char| variable.rule.takes(*c, true) && variable.rule.takes(*c, false);

@@ -226,6 +226,24 @@ impl Series {
         super::draft::draft(self, inputs, now, Drafted::Asked)
     }
 
+    /// The same with the value that the source of the series gave: the request must be the one that
+    /// was drafted before, at the same moment.
+    ///
+    /// # Errors
+    /// [`InputError`] for a value that the series refuses.
+    pub fn draft_answered(
+        &self,
+        inputs: &Inputs,
+        value: &str,
+        now: Timestamp,
+    ) -> Result<Draft, InputError> {
+        let mut inputs = inputs.clone();
+        if let Some(sourced) = self.sourced() {
+            inputs.context.insert(sourced.variable.to_owned(), value.to_owned());
+        }
+        super::draft::draft(self, &inputs, now, Drafted::Answered)
+    }
+
     /// The same for a number that was issued elsewhere: it may be of a date that no request could
     /// be of any more, within 100 years back and 10 ahead.
     ///

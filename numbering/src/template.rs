@@ -228,7 +228,14 @@ impl<'d> Template<'d, '_> {
             let expected = "{CHECK:luhn}, {CHECK:mod97-10}, {CHECK:mod37-36} or {CHECK:damm}";
             token.error(TokenFlaw::Arguments { expected })
         })?;
-        if !self.parts.iter().any(|part| matches!(part, Part::Serial { .. } | Part::Snowflake)) {
+        let differs = |part: &Part| match part {
+            Part::Variable(index) => {
+                let declared = self.definition.variables.get(&self.variables[*index].name);
+                declared.is_some_and(|declared| declared.source.is_some())
+            }
+            part => matches!(part, Part::Serial { .. } | Part::Snowflake),
+        };
+        if !self.parts.iter().any(differs) {
             return Err(token.error(TokenFlaw::CheckBeforeSerial));
         }
         if self.parts.iter().any(|part| matches!(part, Part::Check(_))) {

@@ -250,6 +250,12 @@ pub enum FieldFlaw {
     /// Chronology without the policy that can keep it.
     #[error("can be kept by the policy `gapless` only; set `policy = \"gapless\"` or leave it out")]
     NeedsGapless,
+    /// What does not go together with a source of values.
+    #[error("{reason}")]
+    Source {
+        /// What is wrong and the remedy.
+        reason: &'static str,
+    },
     /// A number outside its bounds.
     #[error("is {value}; allowed are {least} to {most}")]
     Bounds {

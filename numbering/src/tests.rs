@@ -14,5 +14,6 @@ mod reference_numbers;
 mod references;
 mod refusals;
 mod snowflakes;
+mod sourced;
 mod values;
 mod vectors;

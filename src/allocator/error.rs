@@ -5,6 +5,7 @@ use std::fmt;
 use numbering::{InputError, RuleError};
 use thiserror::Error;
 
+use crate::external::SourceError;
 use crate::ledger::LedgerError;
 
 /// Whether a number may have been taken although none was handed out.
@@ -155,6 +156,10 @@ pub enum AllocError {
         /// The number.
         number: String,
     },
+    /// The source of the series gives no value, or none that its number can show (R4.5). Nothing
+    /// was taken.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// Not now.
     #[error("unavailable: {why}")]
     Unavailable {
@@ -183,12 +188,13 @@ impl AllocError {
     /// Whether the same request may succeed later.
     #[must_use]
     pub fn retry_useful(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            AllocError::Source(error) => error.retry_useful(),
             AllocError::Unavailable { .. }
-                | AllocError::TimedOut { .. }
-                | AllocError::Conflict { .. }
-        )
+            | AllocError::TimedOut { .. }
+            | AllocError::Conflict { .. } => true,
+            _ => false,
+        }
     }
 
     /// The answer to a request for which the ledger failed for good.

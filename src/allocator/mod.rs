@@ -6,6 +6,7 @@
 
 mod acknowledgements;
 mod answers;
+mod asking;
 mod background_jobs;
 mod catalog;
 mod database_path;
@@ -39,6 +40,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use crate::external::Sources;
 use crate::ledger::{LedgerError, Stamps};
 use crate::process::Context;
 use crate::task::Task;
@@ -61,6 +63,7 @@ struct Shared {
     refreshing: tokio::sync::Mutex<()>,
     workers: Vec<WorkerHandle>,
     snowflakes: Snowflakes,
+    sources: Sources,
     stopping: AtomicBool,
 }
 
@@ -81,13 +84,14 @@ struct WorkerHandle {
 }
 
 impl Allocator {
-    /// Starts one worker per partition.
+    /// Starts one worker per partition. Series may ask these sources.
     #[must_use]
-    pub fn start(context: Arc<Context>, catalog: Catalog) -> Self {
+    pub fn start(context: Arc<Context>, catalog: Catalog, sources: Sources) -> Self {
         let workers = (0..context.deployment.partitions_total())
             .map(|partition| WorkerHandle::start(&context, partition))
             .collect();
         catalog.start_counting(&context.metrics);
+        asking::tell_unknown(&catalog, &sources);
         let catalog = RwLock::new(Arc::new(catalog));
         let stopping = AtomicBool::new(false);
         let refreshing = tokio::sync::Mutex::default();
@@ -98,7 +102,8 @@ impl Allocator {
             context.settings.snowflake,
             context.settings.retry_delay_max,
         );
-        let shared = Shared { context, catalog, refreshing, workers, snowflakes, stopping };
+        let shared =
+            Shared { context, catalog, refreshing, workers, snowflakes, sources, stopping };
         Allocator { shared: Arc::new(shared) }
     }
 
@@ -112,12 +117,13 @@ impl Allocator {
     /// taken.
     pub async fn issue(&self, request: Request) -> Result<Issued, AllocError> {
         let began = Instant::now();
-        let answer = self.allocate(request).await;
+        let answer = self.allocate(request, began).await;
         answers::count(&self.shared.context.metrics, began, &answer);
         answer
     }
 
-    async fn allocate(&self, request: Request) -> Result<Issued, AllocError> {
+    async fn allocate(&self, request: Request, began: Instant) -> Result<Issued, AllocError> {
+        let by = began + self.shared.context.settings.time_limit;
         let mut order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
@@ -125,11 +131,17 @@ impl Allocator {
         if let Some(closed) = order.closed.clone() {
             return self.earlier(&order).await?.unwrap_or(Err(closed.into()));
         }
+        if order.asking.is_some()
+            && let Some(answer) = self.earlier(&order).await?
+        {
+            return answer;
+        }
         let partition = order.served.version.partition;
         let worker = &self.shared.workers[partition as usize];
         let Ok(place) = Arc::clone(&worker.places).try_acquire_owned() else {
             return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
         };
+        self.complete(&mut order, by).await?;
         if order.snowflake.is_some() {
             let id = self.shared.snowflakes.draw().await;
             order.put_snowflake(id.map_err(|why| unavailable(why, NumberTaken::No))?);
@@ -152,7 +164,7 @@ impl Allocator {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
         // Only the wait is bounded: the flight itself goes on and its records are journaled.
-        match tokio::time::timeout(self.shared.context.settings.time_limit, answer).await {
+        match timeout_at(by, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(unavailable(Unavailable::Stopping, waiter.taken())),
             Err(_) => Err(worker.timed_out(waiter.taken())),
@@ -203,6 +215,7 @@ impl Allocator {
         }
         let catalog = Arc::new(Catalog::load(ledger).await?);
         catalog.start_counting(&self.shared.context.metrics);
+        asking::tell_unknown(&catalog, &self.shared.sources);
         *self.shared.catalog.write().expect("no holder of this lock panics") = catalog;
         Ok(())
     }

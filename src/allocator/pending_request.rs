@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::asking::Asking;
 use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key, reach};
 use crate::access::Identity;
@@ -38,6 +39,8 @@ pub(super) struct Order {
     pub family: Option<String>,
     /// Where its number shows an id that is still to be drawn.
     pub snowflake: Option<SnowflakePlace>,
+    /// What its source is still to be asked, where its series has one.
+    pub asking: Option<Asking>,
     /// Why it gets no new number, where its date lies in a closed period.
     pub closed: Option<InputError>,
     /// Who asks.
@@ -65,13 +68,16 @@ impl Order {
             return Err(AllocError::Field { field: "count", reason });
         }
         let served = reach::choose(catalog, &request)?;
-        let draft = served.series.draft(&request.inputs, clock.now());
+        let now = clock.now();
+        let draft = served.series.draft(&request.inputs, now);
         let draft = draft.map_err(|error| reach::refused(&request, error))?;
         if request.count > 1 && draft.snowflake.is_some() {
             let reason = "must be 1: the numbers of the series show an id each; ask for a list of \
                           documents";
             return Err(AllocError::Field { field: "count", reason: reason.into() });
         }
+        let source = served.series.sourced().map(|sourced| sourced.source);
+        let asking = Asking::of(&request, source, now)?;
         let series_id = served.version.series_id;
         let specs = counter_specs(served, &draft.keys);
         let payload_digest = digest(&request);
@@ -111,6 +117,7 @@ impl Order {
             specs,
             family: draft.family,
             snowflake: draft.snowflake,
+            asking,
             closed: draft.closed,
             identity: request.identity,
         })

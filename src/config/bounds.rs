@@ -2,6 +2,7 @@
 //!
 //! Knows no setting: which bounds each has stands in `checks.rs`.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use super::DurationText;
 
 /// A setting that is refused.
 pub(super) struct Wrong {
-    pub(super) setting: &'static str,
+    pub(super) setting: Cow<'static, str>,
     pub(super) reason: String,
 }
 
@@ -18,13 +19,13 @@ pub(super) struct Wrong {
 pub(super) type Checked<T> = Result<T, Wrong>;
 
 /// Refuses a setting.
-pub(super) fn wrong<T>(setting: &'static str, reason: String) -> Checked<T> {
-    Err(Wrong { setting, reason })
+pub(super) fn wrong<T>(setting: impl Into<Cow<'static, str>>, reason: String) -> Checked<T> {
+    Err(Wrong { setting: setting.into(), reason })
 }
 
 /// Accepts a value within its bounds, both included.
 pub(super) fn within<T: PartialOrd + Display>(
-    setting: &'static str,
+    setting: impl Into<Cow<'static, str>>,
     value: T,
     bounds: RangeInclusive<T>,
 ) -> Checked<T> {
@@ -37,7 +38,7 @@ pub(super) fn within<T: PartialOrd + Display>(
 
 /// Accepts a duration within its bounds, both included.
 pub(super) fn wait(
-    setting: &'static str,
+    setting: impl Into<Cow<'static, str>>,
     value: DurationText,
     bounds: RangeInclusive<DurationText>,
 ) -> Checked<Duration> {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
+use super::external::external;
 use super::jwt::jwt;
 use super::layer::{self, Layer};
 use super::listening::http;
@@ -72,6 +73,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         )?,
         auth_jwt,
         series_load: series_load(&layer.series.load)?,
+        external: external(&layer.external)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,
         allocator: issuing(layer)?,

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hyper::Uri;
-use hyper::http::uri::Scheme;
 use serde::Deserialize;
 
 use super::bounds::{Checked, secs, wait, wrong};
 use super::layer;
 use crate::access::Role;
+use crate::external::is_trustworthy;
 
 /// Issuers, audiences and names of claims are short.
 const TEXT_CHARS_MAX: usize = 255;
@@ -164,16 +164,7 @@ fn keys(written: &layer::Jwt) -> Checked<JwtKeys> {
 
 /// An address that nobody on the way can answer for.
 fn address(url: &str) -> Checked<Uri> {
-    let parsed = url.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
-    let is_safe = |uri: &Uri| {
-        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-        let ip = host.parse::<std::net::IpAddr>();
-        let is_local = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
-        let is_encrypted = uri.scheme() == Some(&Scheme::HTTPS);
-        let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
-        !has_user && (is_encrypted || (uri.scheme() == Some(&Scheme::HTTP) && is_local))
-    };
-    match parsed.filter(is_safe) {
+    match url.parse().ok().filter(is_trustworthy) {
         Some(uri) => Ok(uri),
         None => wrong(
             "auth.jwt.jwks_url",

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::external::WrittenSource;
 use super::listening::{address, some_address};
 use super::tokens::{AuthMode, WrittenToken};
 use super::{DurationText, ForwardedHeader, JwtAlgorithm, LogFormat};
@@ -35,6 +36,7 @@ pub(super) struct Layer {
     pub(super) idempotency: Idempotency,
     pub(super) allocator: Allocator,
     pub(super) snowflake: Snowflake,
+    pub(super) external: BTreeMap<String, WrittenSource>,
     pub(super) ceiling: Ceiling,
     pub(super) seed: Seed,
     pub(super) recovery: Recovery,
@@ -64,6 +66,7 @@ impl Default for Layer {
             idempotency: Idempotency::default(),
             allocator: Allocator::default(),
             snowflake: Snowflake::default(),
+            external: BTreeMap::new(),
             ceiling: Ceiling::default(),
             seed: Seed::default(),
             recovery: Recovery::default(),

@@ -8,6 +8,7 @@ mod audit;
 mod bounds;
 mod checks;
 mod duration;
+mod external;
 mod jwt;
 mod layer;
 mod listening;
@@ -29,6 +30,7 @@ use serde::Deserialize;
 
 use crate::access::Grant;
 use crate::counter::RedisSettings;
+use crate::external::SourceSettings;
 use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
 use crate::limits::LimitSettings;
@@ -76,6 +78,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// `trace.*`.
     pub trace: TraceSettings,
+    /// `external.*`: the sources of values.
+    pub external: Vec<SourceSettings>,
     /// Bounds and waits of issuing.
     pub allocator: ProcessSettings,
     /// `metrics.*`.
@@ -104,7 +108,7 @@ impl Settings {
     pub fn load(sources: &Sources) -> Result<Self, SettingsError> {
         let merged = sources.merge()?;
         checks::settings(&merged.layer, &sources.environment)
-            .map_err(|wrong| merged.blame(wrong.setting, wrong.reason))
+            .map_err(|wrong| merged.blame(&wrong.setting, wrong.reason))
     }
 }
 

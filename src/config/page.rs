@@ -4,11 +4,15 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::external::WrittenSource;
 use super::layer::Layer;
 use super::{DurationText, Settings, Sources};
 
 /// Settings in whose place the example has another: exactly one of them may be set.
 const ALTERNATIVES: [&str; 2] = ["auth.jwt.key_file", "auth.jwt.jwks_file"];
+
+/// The source that stands for all of them.
+const SOURCE: &str = "erp";
 
 /// The page.
 const PAGE: &str = include_str!("../../docs/settings.md");
@@ -36,7 +40,10 @@ fn lines() -> Vec<Line<'static>> {
 
 /// Every setting with its default; `null` where it has none. Sorted by name.
 fn defaults() -> Vec<(String, Value)> {
-    let Ok(Value::Object(layer)) = serde_json::to_value(Layer::default()) else {
+    // Sources have the names that they are given; the page shows one.
+    let external = [(SOURCE.to_owned(), WrittenSource::default())].into();
+    let Ok(Value::Object(layer)) = serde_json::to_value(Layer { external, ..Layer::default() })
+    else {
         panic!("sections are tables");
     };
     let mut settings = Vec::new();
@@ -114,9 +121,11 @@ fn the_bounds_of_the_page_are_those_that_are_checked() {
             (_, Ok(_)) => "4000d",
             _ => continue,
         };
-        let refusal = load("", &[(setting, too_much)]).expect_err(setting);
+        let is_of_source = setting.starts_with("external.");
+        let whole = if is_of_source { "[external.erp]\naddress = \"https://erp/\"\n" } else { "" };
+        let refusal = load(whole, &[(setting, too_much)]).expect_err(setting);
         assert!(refusal.ends_with(&format!("; write {bounds}")), "{setting}: {bounds}: {refusal}");
-        load("", &[(setting, default)]).expect("a default is within its bounds");
+        load(whole, &[(setting, default)]).expect("a default is within its bounds");
         checked += 1;
     }
     assert!(checked > 20, "only {checked} settings were looked at");

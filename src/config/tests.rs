@@ -90,6 +90,31 @@ fn the_environment_covers_the_file_and_flags_cover_both() {
 }
 
 #[test]
+fn a_source_has_a_name_and_an_address_that_can_be_trusted() {
+    let of = |name: &str, address: &str| format!("[external.{name}]\naddress = \"{address}\"\n");
+    for (text, setting) in [
+        (of("erp", "http://erp.example/next"), "external.erp.address"),
+        (of("erp", "https://user:secret@erp.example/"), "external.erp.address"),
+        (of("erp", "https://169.254.169.254/latest"), "external.erp.address"),
+        (of("erp", "next"), "external.erp.address"),
+        ("[external.erp]\ntime_limit = \"1s\"\n".into(), "external.erp.address"),
+        (of("ERP", "https://erp.example/"), "external.ERP"),
+        (of("erp", "https://erp.example/") + "attempts_max = 0\n", "external.erp.attempts_max"),
+        (of("erp", "https://erp.example/") + "retries = 0\n", "external.erp"),
+    ] {
+        let refusal = file_refusal(&text);
+        assert!(refusal.starts_with(&format!("setting {setting} (")), "{text}: {refusal}");
+        assert!(!refusal.contains("secret"), "{refusal}");
+    }
+    let mut sources = sources(&[("external.erp.attempts_max", "1")]);
+    let variable = "NUMERATOR__EXTERNAL__ERP__ADDRESS".to_owned();
+    sources.environment.push((variable, "https://erp.example/next".into()));
+    let external = Settings::load(&sources).expect("settings").external;
+    assert_eq!((external.len(), external[0].attempts_max, &*external[0].name), (1, 1, "erp"));
+    assert_eq!(external[0].address, "https://erp.example/next");
+}
+
+#[test]
 fn every_bound_of_issuing_has_its_setting() {
     let settings = Settings::load(&sources(&[
         ("allocator.queue_max", "11"),

@@ -163,7 +163,8 @@ async fn check_and_save(
     by.must_hold_definition(&definition)?;
     let ledger = &app.service.ledger;
     let may_see = |code: &str| reaches_all_of(app, &by, code);
-    let warnings = warnings(ledger, std::slice::from_ref(&series), may_see).await.concat();
+    let mut warnings = warnings(ledger, std::slice::from_ref(&series), may_see).await.concat();
+    warnings.extend(app.service.allocator.warning_of(&series));
     let series_id = match expected {
         Expected::Version { series_id, .. } => Some(series_id),
         Expected::Nothing | Expected::Anything => None,

@@ -93,6 +93,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::NumberNotJournaled
         | Slug::NodeNumbersHeld
         | Slug::NotReady
+        | Slug::ExternalUnavailable
         | Slug::Stopping => BUSY,
         Slug::VersionConflict => CHANGED,
         Slug::TooManyRequests => HASTY,
@@ -229,6 +230,12 @@ fn of_one_request(slug: Slug) -> Sentence {
             "发文单位属于多个项目，请选择项目",
             "發文單位屬於多個專案，請選擇專案",
             "The sending organization belongs to several projects. Please choose one.",
+        ],
+        Slug::ExternalRefused | Slug::ExternalInvalid | Slug::ExternalNumberTaken => [
+            "ระบบที่ออกเลขที่เอกสารนี้ไม่ได้ให้เลขที่ที่ใช้ได้ กรุณาติดต่อผู้ดูแลระบบ",
+            "提供该编号的外部系统未给出可用的编号，请联系系统管理员",
+            "提供此編號的外部系統未給出可用的編號，請聯絡系統管理員",
+            "The system that gives these numbers gave none. Please contact the administrator.",
         ],
         other => of_one_serial(other),
     }

@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 use super::language::{self, Language, user_message};
 use super::serials::SerialStanding;
 use crate::allocator::{AllocError, NumberTaken};
+use crate::external::SourceError;
 use crate::ledger::LedgerError;
 pub use slug::Slug;
 use unavailable::unavailable;
@@ -290,6 +291,15 @@ impl From<&AllocError> for Problem {
                 Problem { field: Some(serial.clone()), ..told(Slug::SequenceExhausted) }
             }
             AllocError::Collided { .. } => told(Slug::TemplateAmbiguous),
+            AllocError::Source(source) => {
+                let problem = told(match source {
+                    SourceError::Refused { .. } => Slug::ExternalRefused,
+                    SourceError::Invalid { .. } => Slug::ExternalInvalid,
+                    SourceError::Taken { .. } => Slug::ExternalNumberTaken,
+                    _ => Slug::ExternalUnavailable,
+                });
+                if source.retry_useful() { problem.retry_soon() } else { problem }
+            }
             AllocError::Unavailable { why, retry_after_ms, taken } => {
                 let (slug, detail) = unavailable(*why);
                 Problem { number_taken: *taken, ..Problem::new(slug, detail) }

@@ -8,7 +8,7 @@ pub(super) fn dashboard() -> Dashboard {
         uid: "numerator-series",
         title: "numerator: series",
         description: "What each series issues, and how long its counters will last.",
-        rows: vec![numbers(), counters(), serials()],
+        rows: vec![numbers(), counters(), serials(), sources()],
     }
 }
 
@@ -89,6 +89,19 @@ fn serials() -> Row {
         ),
     ];
     Row { title: "Exchange serials", panels }
+}
+
+fn sources() -> Row {
+    let panels = vec![
+        Panel::lines(
+            "Values of sources",
+            "reqps",
+            vec![(rate("outcome", "numerator_external_calls_total"), "{{outcome}}")],
+            "Values that series asked of the sources in the settings, by what became of them.",
+        )
+        .see("a-source-of-numbers-does-not-answer"),
+    ];
+    Row { title: "Sources", panels }
 }
 
 /// A metric of counters, one value for each, in order.

@@ -58,6 +58,7 @@ mod shares;
 mod silences;
 mod slow;
 mod snowflakes;
+mod sources;
 mod stage;
 mod standby;
 mod statements;

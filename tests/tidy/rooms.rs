@@ -6,7 +6,7 @@ use crate::source::{Source, code, is_word, line_of, words};
 /// know each other.
 const FLOORS: [&[&str]; 10] = [
     &["access"],
-    &["journal", "language", "limits", "log_lines", "revision"],
+    &["external", "journal", "language", "limits", "log_lines", "revision"],
     &["process"],
     &["audit", "reconciler"],
     &["allocator"],

@@ -225,6 +225,10 @@ definitions! {
     SERIAL_STEPS COUNTER "numerator_serial_steps_total" ["outcome"]
         "Calls about steps of system serials, by outcome (begun, in-progress, already-processed, \
          succeeded, failed, refused).";
+    EXTERNAL_CALLS COUNTER "numerator_external_calls_total" ["outcome"]
+        "Values that series asked of sources (`external.*`), by outcome: answered, unavailable, \
+         refused (by the source), invalid; taken: answered before, and another number has its \
+         text.";
     PROCESS_START GAUGE "process_start_time_seconds" []
         "When this process began to count, in seconds since 1970.";
     BUILD_INFO GAUGE "numerator_build_info" ["version", "engine"]

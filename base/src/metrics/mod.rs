@@ -54,6 +54,8 @@ const SWEPT: [&str; 3] = ["counters", "participants", "nodes"];
 const CLOSINGS: [&str; 2] = ["exact", "ceiling"];
 /// What becomes of the check of an interface serial.
 const CHECK_OUTCOMES: [&str; 2] = ["accepted", "repeated"];
+/// What becomes of the values that sources are asked for.
+const EXTERNAL_OUTCOMES: [&str; 5] = ["answered", "unavailable", "refused", "invalid", "taken"];
 /// What becomes of a call about a step.
 const STEP_OUTCOMES: [&str; 6] =
     ["begun", "in-progress", "already-processed", "succeeded", "failed", "refused"];
@@ -154,6 +156,8 @@ pub struct Handles {
     pub serial_checks: Family<Counter>,
     /// Calls about steps, by outcome.
     pub serial_steps: Family<Counter>,
+    /// Values asked of sources, by outcome.
+    pub external_calls: Family<Counter>,
     series: SeriesMeters,
     fullest: Fullest,
     routes: Found<String, Arc<RouteMeter>>,
@@ -225,6 +229,7 @@ impl Metrics {
             series_set_aside: defined::SERIES_SET_ASIDE.gauge(&[]),
             serial_checks: counters(defined::SERIAL_CHECKS, &CHECK_OUTCOMES),
             serial_steps: counters(defined::SERIAL_STEPS, &STEP_OUTCOMES),
+            external_calls: counters(defined::EXTERNAL_CALLS, &EXTERNAL_OUTCOMES),
             series: SeriesMeters::default(),
             fullest: Fullest::default(),
             routes: Found::default(),

@@ -33,7 +33,8 @@ const ROWS: &str = "select j.batch_id, j.counter_id, j.first_value, j.last_value
 
 impl Ledger {
     /// Counters behind one of whose rows the oldest was issued before a time, in the order of
-    /// their ids, at most `limit`. Those that are being settled are left out.
+    /// their ids, at most `limit`. Left out are those that are being settled, and those of series
+    /// that ask, or have asked, a source: what it gives twice is found by the texts of rows alone.
     pub async fn archivable_counters(
         &self,
         after: i64,
@@ -52,6 +53,8 @@ impl Ledger {
                  and not exists (select 1 from unsettled u where u.counter_id = c.counter_id) \
                  and not exists (select 1 from chronology_search h \
                  where h.series_id = c.series_id) \
+                 and c.series_id not in (select v.series_id from series_version v \
+                 where v.definition like '%\"source\":\"%') \
                  order by c.counter_id limit $3",
             );
             let ids = ids.bind(after).bind(before_us).bind(i64::from(limit));

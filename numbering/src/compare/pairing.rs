@@ -2,7 +2,9 @@
 //! the identities in which two allocations differ.
 //!
 //! An allocation takes a new value of every serial, and no id is drawn twice. So two allocations
-//! that have an identity in common differ in at least one of its components.
+//! that have an identity in common differ in at least one of its components. What a source gives is
+//! such an identity, too: where it gives a value twice, the ledger refuses the second number of
+//! that text before it is handed out, and whose texts differ only so is not the template's fault.
 
 use jiff::civil::DateTime;
 
@@ -172,11 +174,16 @@ impl<'s> Pairing<'s> {
         shown.filter_map(|(index, _)| Some([index, self.places[index]?])).collect()
     }
 
-    /// The identities that both have: the id, and serials of the same counters.
+    /// The identities that both have: the id, what one source gives both, and serials of the same
+    /// counters.
     fn identify(&mut self, scope: &[[Dimension; 2]], effort: &Effort<'_>) {
         let ids = self.showing(Shows::Id);
         if !ids.is_empty() {
             self.identify_by(None, Reset::None, vec![(ids, Hidden::Value)], Vec::new());
+        }
+        let given = self.given();
+        if !given.is_empty() {
+            self.identify_by(None, Reset::None, vec![(given, Hidden::Value)], Vec::new());
         }
         let serials = self.series.map(|series| series.serials.len());
         for at in (0..serials[0]).flat_map(|one| (0..serials[1]).map(move |other| [one, other])) {
@@ -184,6 +191,20 @@ impl<'s> Pairing<'s> {
                 self.identify_serial(at, scope, effort);
             }
         }
+    }
+
+    /// The places that show what one source gives to both. Another series may be given the same
+    /// values: that a source tells series apart is not known.
+    fn given(&self) -> Vec<Place> {
+        let sourced = self.series.map(Series::sourced);
+        let (true, Some(one)) = (self.is_one_series && sourced[0] == sourced[1], sourced[0]) else {
+            return Vec::new();
+        };
+        let mut variables = self.series[0].variables.iter();
+        let index = variables.position(|variable| variable.name == one.variable);
+        index.map_or_else(Vec::new, |index| {
+            self.showing(Shows::Dimension(Dimension::Variable(index)))
+        })
     }
 
     /// Whether two serials take their values from the same counters.

@@ -6,5 +6,6 @@ mod notation;
 mod plan;
 mod saving;
 mod series;
+mod sourced;
 mod traps;
 mod versions;

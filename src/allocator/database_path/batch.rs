@@ -310,6 +310,13 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
         TakeOutcome::BeforeLast { last_date } => {
             Err(replay::before_last(&pending.order, last_date))
         }
+        // What a source gives twice is its mistake, and nobody's incident.
+        TakeOutcome::Collided { number } if pending.order.source().is_some() => {
+            let error = pending.order.collided(number);
+            tracing::warn!(%error, "a source of numbers gave a value twice");
+            context.metrics.external_calls.of("taken").increment(1);
+            Err(error)
+        }
         TakeOutcome::Collided { number } => {
             let code = &pending.order.served.version.definition.code;
             tracing::error!(number, series = code, "another counter rendered the same number");

@@ -266,6 +266,22 @@ slugs! {
     DatabaseConnection "database-connection" INTERNAL_SERVER_ERROR "yes" "no or maybe"
         "The ledger does not answer"
         "the ledger does not answer",
+    ExternalRefused "external-refused" BAD_GATEWAY "no" "no"
+        "The source of the series refuses the request"
+        "the system that gives this series its values says no; `detail` has its status, its own \
+         log the reason",
+    ExternalInvalid "external-invalid" BAD_GATEWAY "no" "no"
+        "What the source gives is no value of the series"
+        "the system that gives this series its values gave none, or one that the series does not \
+         take; `detail` says why",
+    ExternalNumberTaken "external-number-taken" BAD_GATEWAY "no" "no"
+        "The source gave a value twice"
+        "the system that gives this series its values gave one whose number another document has; \
+         once it gives another one, the same request gets its number",
+    ExternalUnavailable "external-unavailable" SERVICE_UNAVAILABLE "yes" "no"
+        "The source of the series does not answer"
+        "the system that gives this series its values does not answer, has as many calls as it may \
+         have, or is not in the settings of this process; `detail` says which",
     LockTimeout "lock-timeout" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The request waited too long"
         "the request waited longer than its time limit, or for a lock of the ledger that \

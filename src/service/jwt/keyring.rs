@@ -14,11 +14,14 @@ use anyhow::Context as _;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::address::{ANSWER_BYTES_MAX, Address};
 use super::claims::Verified;
 use super::keys::Keys;
 use crate::config::{JwtAlgorithm, JwtKeys};
+use crate::external::Address;
 use crate::task::{Stop, Task};
+
+/// Largest answer, and file, that is read; sets of keys have a few KiB.
+pub(super) const ANSWER_BYTES_MAX: usize = 256 * 1_024;
 
 /// JWTs whose signature is not verified again, of the keys in force.
 const VERIFIED_MAX: usize = 10_000;
@@ -211,7 +214,7 @@ impl Keyring {
 
     async fn look(&self) -> anyhow::Result<usize> {
         let bytes = match &self.source {
-            Source::Address(address) => address.ask(self.pace.limit).await?,
+            Source::Address(address) => address.get(self.pace.limit, ANSWER_BYTES_MAX).await?,
             Source::File(path) => {
                 let path = path.clone();
                 tokio::task::spawn_blocking(move || read_file(&path)).await??

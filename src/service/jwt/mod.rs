@@ -5,7 +5,6 @@
 //! fields are looked at: the algorithm, which must be that of the key, and the name of the key,
 //! which is compared with those that are known. Addresses and keys in a header are never used.
 
-mod address;
 mod claims;
 mod keyring;
 mod keys;

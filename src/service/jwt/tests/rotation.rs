@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::super::address::ANSWER_BYTES_MAX;
+use super::super::keyring::ANSWER_BYTES_MAX;
 use super::*;
 
 /// Nothing is asked for twice while a test runs, and who waits for an answer waits for it.
