@@ -47,7 +47,7 @@ fn numbers(plan: &Plan, among: &[&Series], least: u64, worlds: &Worlds) -> Numbe
         for inputs in
             requests.iter().step_by(if ids.len() > 1 { requests.len() / 30 + 1 } else { 1 })
         {
-            if choose(&all, inputs) != Ok(0) {
+            if choose(&all, inputs, testing::NOW) != Ok(0) {
                 continue;
             }
             let Ok(draft) = all[0].draft(inputs, testing::NOW) else { continue };
