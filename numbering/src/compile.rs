@@ -24,6 +24,7 @@ use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{Lines, check_printable, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
 use super::values::{self, DeclaredValues};
+use super::window::{self, Window};
 use super::{NUMBER_MAX, Policy, Reset, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 use super::{ReferenceData, Serial, Series, VariableDefinition};
 
@@ -53,6 +54,7 @@ const VARIABLES_MAX: usize = 64;
 pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateError> {
     check_texts(&definition)?;
     check_serves(&definition)?;
+    let window = Window::compile(&definition.serves)?;
     check_references(&definition)?;
     let zone = zone(&definition)?;
     let closed_before = closed_before(&definition)?;
@@ -102,6 +104,7 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
         time_needed,
         fiscal,
         zone,
+        window,
         closed_before,
         reference,
         served,
@@ -182,9 +185,7 @@ fn zone(definition: &SeriesDefinition) -> Result<TimeZone, TemplateError> {
 /// The first day that is not closed.
 fn closed_before(definition: &SeriesDefinition) -> Result<Option<Date>, TemplateError> {
     let Some(text) = &definition.closed_before else { return Ok(None) };
-    // A date-time would read as its day, and say more than it means.
-    let day = text.parse().ok().filter(|day: &Date| day.to_string() == *text);
-    match day {
+    match window::day(text) {
         Some(day) => Ok(Some(day)),
         None => syntax("closed_before", text, "a day such as 2025-01-01"),
     }

@@ -200,6 +200,13 @@ pub struct Serves {
     /// instead of `unknown-type` (S2's DRAWING).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undetermined_types: Vec<String>,
+    /// The first document date that it serves (`2026-01-01`), in the time zone of the series;
+    /// without one, all that there were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dated_from: Option<String>,
+    /// The first document date that it does not serve any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dated_before: Option<String>,
     /// Whether this is a default: it yields to any other series that serves the type.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default: bool,

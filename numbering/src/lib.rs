@@ -49,6 +49,7 @@ mod text;
 mod ties;
 mod value;
 mod values;
+mod window;
 
 pub use change::{ChangeError, Succession, check_change, succession};
 pub use compare::{

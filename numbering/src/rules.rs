@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use thiserror::Error;
 
 use super::error::excerpt;
@@ -48,6 +49,20 @@ pub enum RuleError {
         second: String,
         /// The bound.
         steps_max: u64,
+    },
+    /// Two series serve other days of the same requests, and may read a moment as another day.
+    #[error(
+        "series {first} and {second} serve document type {type_code:?} on other days, which begin \
+         in another time zone in each: a moment may be of both series, or of none; give both the \
+         same `timezone`"
+    )]
+    Zones {
+        /// The type, shortened.
+        type_code: String,
+        /// Code of one.
+        first: String,
+        /// Code of the other.
+        second: String,
     },
     /// Two series serve the request equally well.
     #[error(
@@ -133,6 +148,7 @@ enum Misfit {
     Project,
     Originator,
     SubType,
+    Date,
 }
 
 /// What became of one series in a choice.
@@ -159,20 +175,22 @@ pub struct Explanation {
     pub why: String,
 }
 
-/// Chooses among active series: the most specific rule, then the most specific default.
+/// Chooses among active series: the most specific rule, then the most specific default. A request
+/// without a date is dated `now`.
 ///
 /// # Errors
 /// See [`RuleError`].
 pub fn choose<'a>(
     series: impl IntoIterator<Item = &'a Series>,
     inputs: &Inputs,
+    now: Timestamp,
 ) -> Result<Choice, RuleError> {
     let offered: Vec<&Series> = series.into_iter().collect();
     let mut best: Option<(Rank, Choice)> = None;
     let mut rival: Option<Choice> = None;
     let mut known = false;
     for (index, candidate) in offered.iter().enumerate() {
-        let rank = match fit(candidate, inputs, &offered) {
+        let rank = match fit(candidate, inputs, &offered, now) {
             Ok(rank) => rank,
             Err(misfit) => {
                 known |= misfit != Misfit::Type;
@@ -187,13 +205,17 @@ pub fn choose<'a>(
     }
     match (best, rival) {
         (Some((_, chosen)), None) => Ok(chosen),
+        // Whichever series it is, its draft refuses the date.
+        (Some((_, chosen)), Some(_)) if offered[chosen].document_day(inputs, now).is_err() => {
+            Ok(chosen)
+        }
         (Some((_, chosen)), Some(rival)) => {
             let code = |index: Choice| offered[index].definition.code.clone();
             let (first, second) = (code(chosen), code(rival));
             Err(RuleError::Ambiguous { type_code: type_in_words(inputs), first, second })
         }
         (None, _) if known => {
-            let hint = hint_for_known(&offered, inputs);
+            let hint = hint_for_known(&offered, inputs, now);
             Err(RuleError::TypeNotConfigured { type_code: type_in_words(inputs), hint })
         }
         (None, _) => {
@@ -209,13 +231,14 @@ pub fn choose<'a>(
 pub fn explain<'a>(
     series: impl IntoIterator<Item = &'a Series>,
     inputs: &Inputs,
+    now: Timestamp,
 ) -> Vec<Explanation> {
     let offered: Vec<&Series> = series.into_iter().collect();
     let mut fits: Vec<(Rank, &str)> = Vec::new();
     let mut refusals = Vec::new();
     for candidate in &offered {
         let code = candidate.definition.code.as_str();
-        match fit(candidate, inputs, &offered) {
+        match fit(candidate, inputs, &offered, now) {
             Ok(rank) => fits.push((rank, code)),
             Err(misfit) => {
                 let (series, why) = (code.to_owned(), why_not(candidate, misfit));
@@ -238,21 +261,28 @@ pub fn explain<'a>(
 }
 
 /// Whether a series would be chosen before another one, or as well as it, if it were among those
-/// offered.
+/// offered. Not for a date that the other one refuses anyway.
 #[must_use]
 pub fn comes_before<'a>(
     series: &Series,
     chosen: &Series,
     offered: impl IntoIterator<Item = &'a Series>,
     inputs: &Inputs,
+    now: Timestamp,
 ) -> bool {
     let offered: Vec<&Series> = offered.into_iter().collect();
-    let rank = |one: &Series| fit(one, inputs, &offered).ok();
+    let rank = |one: &Series| fit(one, inputs, &offered, now).ok();
     rank(series).is_some_and(|rank_of| rank(chosen).is_none_or(|chosen| rank_of >= chosen))
+        && chosen.document_day(inputs, now).is_ok()
 }
 
 /// How well a series fits a request, as it reads it.
-fn fit(series: &Series, inputs: &Inputs, offered: &[&Series]) -> Result<Rank, Misfit> {
+fn fit(
+    series: &Series,
+    inputs: &Inputs,
+    offered: &[&Series],
+    now: Timestamp,
+) -> Result<Rank, Misfit> {
     let (asked, served) = (Asked { series, inputs }, &series.served);
     let type_code = asked.type_code().ok_or(Misfit::Type)?;
     let lists = |codes: &[String]| codes.iter().any(|code| *code == type_code);
@@ -270,6 +300,9 @@ fn fit(series: &Series, inputs: &Inputs, offered: &[&Series]) -> Result<Rank, Mi
     let project = names(&served.projects, || asked.project()).ok_or(Misfit::Project)?;
     let originator = names(&served.originators, || asked.originator()).ok_or(Misfit::Originator)?;
     let sub_type = names(&served.sub_types, || asked.sub_type()).ok_or(Misfit::SubType)?;
+    if !series.serves_day_of(inputs, now) {
+        return Err(Misfit::Date);
+    }
     let named = [project, originator, names_type, sub_type];
     Ok(Rank::new(series.definition.serves.default, named))
 }
@@ -304,14 +337,26 @@ fn why_not(series: &Series, misfit: Misfit) -> String {
         Misfit::Project => only("project", &serves.projects),
         Misfit::Originator => only("originator", &serves.originators),
         Misfit::SubType => only("sub type", &serves.sub_types),
+        Misfit::Date => format!("serves documents dated {} only", series.window),
     }
 }
 
-/// What a caller may ask for instead of a type that is not numbered for the project.
-fn hint_for_known(offered: &[&Series], inputs: &Inputs) -> String {
+/// What a caller may ask for instead of a type that is not numbered for the project, or on that
+/// day.
+fn hint_for_known(offered: &[&Series], inputs: &Inputs, now: Timestamp) -> String {
+    let missing = |wanted: Misfit| {
+        offered.iter().filter(move |offer| fit(offer, inputs, offered, now) == Err(wanted))
+    };
+    let days = missing(Misfit::Date).map(|offer| {
+        let (code, days) = (&offer.definition.code, offer.window);
+        format!("series {code} numbers it for dates {days}")
+    });
+    let days: Vec<String> = days.take(LISTED_MAX).collect();
+    if !days.is_empty() {
+        return days.join(", ");
+    }
     let missed = |wanted: Misfit, names: fn(&Series) -> &Vec<String>| {
-        let missing = offered.iter().filter(|offer| fit(offer, inputs, offered) == Err(wanted));
-        let names = missing.flat_map(|offer| names(offer).iter().map(String::as_str));
+        let names = missing(wanted).flat_map(|offer| names(offer).iter().map(String::as_str));
         names.collect::<Vec<&str>>()
     };
     let kinds = [
@@ -347,7 +392,7 @@ fn listed(kind: &str, mut names: Vec<&str>) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::testing::{inputs, reference, series};
+    use super::super::testing::{NOW, inputs, reference, series};
     use super::super::{ReferenceData, References, VariableDefinition};
     use super::*;
 
@@ -380,7 +425,7 @@ mod tests {
             ("RFI", Some("P1"), 3),
         ] {
             assert_eq!(
-                choose(&offers, &asked(type_code, project)),
+                choose(&offers, &asked(type_code, project), NOW),
                 Ok(expected),
                 "{type_code} {project:?}"
             );
@@ -391,13 +436,13 @@ mod tests {
     fn a_default_for_a_project_yields_to_a_series_for_any_project() {
         let offers =
             [offer("default", &["RFA"], &["P1"], true), offer("any", &["RFA"], &[], false)];
-        assert_eq!(choose(&offers, &asked("RFA", Some("P1"))), Ok(1));
+        assert_eq!(choose(&offers, &asked("RFA", Some("P1")), NOW), Ok(1));
     }
 
     #[test]
     fn equal_rules_are_an_error_that_names_both() {
         let offers = [offer("a", &["RFA"], &[], false), offer("b", &["RFA"], &[], false)];
-        let error = choose(&offers, &asked("RFA", None)).expect_err("ambiguous").to_string();
+        let error = choose(&offers, &asked("RFA", None), NOW).expect_err("ambiguous").to_string();
         let says =
             "series a and b serve document type \"RFA\" equally well; change `serves` of one";
         assert!(error.starts_with(says), "{error}");
@@ -406,7 +451,7 @@ mod tests {
             offer("b", &["X"], &[], true),
             offer("c", &["X"], &[], false),
         ];
-        assert_eq!(choose(&better, &asked("X", None)), Ok(2));
+        assert_eq!(choose(&better, &asked("X", None), NOW), Ok(2));
     }
 
     #[test]
@@ -417,7 +462,7 @@ mod tests {
             definition.serves.default = true;
         }));
         let refusal = |type_code: &str, project: Option<&str>| {
-            choose(&offers, &asked(type_code, project)).expect_err(type_code)
+            choose(&offers, &asked(type_code, project), NOW).expect_err(type_code)
         };
         for (type_code, project, hint) in [
             ("DRAWING", Some("P1"), "served: type RFA, T"),
@@ -431,7 +476,7 @@ mod tests {
         let unknown = refusal("rfa", None).to_string();
         assert_eq!(unknown, "unknown document type \"rfa\"; served: type RFA, T");
         let none: [Series; 0] = [];
-        let error = choose(&none, &asked("X", None)).expect_err("no series").to_string();
+        let error = choose(&none, &asked("X", None), NOW).expect_err("no series").to_string();
         assert!(error.contains("no series") && error.contains("series apply"), "{error}");
     }
 
@@ -440,7 +485,7 @@ mod tests {
         let types: Vec<String> = (10..50).map(|number| format!("T{number}")).collect();
         let types: Vec<&str> = types.iter().map(String::as_str).collect();
         let error =
-            choose(&[offer("a", &types, &[], false)], &asked("X", None)).expect_err("unknown");
+            choose(&[offer("a", &types, &[], false)], &asked("X", None), NOW).expect_err("unknown");
         assert!(error.to_string().ends_with("T20, T21, … (40 in all)"), "{error}");
     }
 
@@ -466,7 +511,7 @@ mod tests {
             named("two", &[], &["O"], &["21"]),
         ];
         let chosen = |project: &str, context: &[(&str, &str)]| {
-            let index = choose(&offers, &inputs("T", project, "", context)).unwrap();
+            let index = choose(&offers, &inputs("T", project, "", context), NOW).unwrap();
             offers[index].definition().code.clone()
         };
         assert_eq!(chosen("", &[]), "any");
@@ -476,7 +521,7 @@ mod tests {
         assert_eq!(chosen("Q", &[("SUB_TYPE", "21")]), "sub-type");
         assert_eq!(chosen("P", &[("ORIGINATOR", "O"), ("SUB_TYPE", "21")]), "two");
         let request = inputs("T", "P", "", &[("ORIGINATOR", "O")]);
-        let told = explain(&offers, &request);
+        let told = explain(&offers, &request, NOW);
         let verdicts: Vec<_> = told.iter().map(|told| (&*told.series, told.verdict)).collect();
         let expected = [
             ("project", Verdict::Serves),
@@ -489,7 +534,7 @@ mod tests {
         assert_eq!(told[0].why, "names the project, the type");
         assert_eq!(told[1].why, "names the originator, the type; yields to project");
         assert_eq!(told[3].why, "serves sub type 21 only");
-        let refusal = choose(&offers[4..], &request).expect_err("no sub type").to_string();
+        let refusal = choose(&offers[4..], &request, NOW).expect_err("no sub type").to_string();
         assert!(refusal.ends_with("it is numbered for sub type 21"), "{refusal}");
     }
 
@@ -506,16 +551,16 @@ mod tests {
                 References { type_code: Some("types".into()), ..References::default() };
         });
         let offers = [offer("rfa", &["RFA"], &[], false), default.with_reference(data)];
-        assert_eq!(choose(&offers, &asked("NEW", None)), Ok(1));
-        assert_eq!(choose(&offers, &asked("RFA", None)), Ok(0));
+        assert_eq!(choose(&offers, &asked("NEW", None), NOW), Ok(1));
+        assert_eq!(choose(&offers, &asked("RFA", None), NOW), Ok(0));
         let by_id = Inputs { type_id: Some("2".into()), ..Inputs::default() };
-        assert_eq!(choose(&offers, &by_id), Ok(1));
+        assert_eq!(choose(&offers, &by_id, NOW), Ok(1));
         let by_id = Inputs { type_id: Some("9".into()), ..Inputs::default() };
-        let refused = choose(&offers, &by_id).expect_err("no such id").to_string();
+        let refused = choose(&offers, &by_id, NOW).expect_err("no such id").to_string();
         assert!(refused.starts_with("unknown document type \"id 9\""), "{refused}");
-        let drawing = choose(&offers, &asked("DRAWING", None));
+        let drawing = choose(&offers, &asked("DRAWING", None), NOW);
         assert!(matches!(drawing, Err(RuleError::TypeNotConfigured { .. })), "{drawing:?}");
-        let song = choose(&offers, &asked("SONG", None));
+        let song = choose(&offers, &asked("SONG", None), NOW);
         assert!(matches!(song, Err(RuleError::UnknownType { .. })), "{song:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! A request that a series accepts, for previews of series that nobody has asked yet.
 
+use jiff::Timestamp;
+
 use super::series::Variable;
 use super::{Inputs, Series, SeriesDefinition};
 
@@ -13,11 +15,11 @@ const PHASE: &str = "1";
 const CHARACTERS: std::ops::RangeInclusive<char> = 'A'..='\u{fffd}';
 
 impl Series {
-    /// A request of the first type and project that the series serves, today, with the least that
-    /// each variable needs. Values are the first of their tables, or made up; no proof that the
+    /// A request of the first type and project that the series serves, today or on the nearest day
+    /// that it serves, with the least that each variable needs. Values are the first of their tables, or made up; no proof that the
     /// series accepts them.
     #[must_use]
-    pub fn sample(&self) -> Inputs {
+    pub fn sample(&self, now: Timestamp) -> Inputs {
         let SeriesDefinition { serves, references, .. } = &self.definition;
         let listed = |table: Option<&String>| {
             let row = self.reference.rows(table?).find(|row| row.active)?;
@@ -47,6 +49,7 @@ impl Series {
             type_code: serves.types.first().cloned().unwrap_or_default(),
             // Where memberships are looked at, it follows from the originator.
             project: project.filter(|_| !references.membership),
+            date: self.nearest_date(now),
             phase: self.phase_needed.then(|| PHASE.to_owned()),
             context: self.variables.iter().filter(needed).map(value).collect(),
             ..Inputs::default()
@@ -56,14 +59,14 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
-
+    use super::super::testing::NOW;
     use super::super::{Series, VariableDefinition, builtin_series};
 
     #[test]
     fn every_built_in_series_accepts_its_sample() {
         for definition in builtin_series() {
             let series = Series::compile(definition).expect("built in");
-            let draft = series.draft(&series.sample(), crate::testing::NOW);
+            let draft = series.draft(&series.sample(NOW), NOW);
             assert!(draft.is_ok(), "{}: {draft:?}", series.definition().code);
         }
     }
@@ -78,6 +81,6 @@ mod tests {
             };
             definition.variables.insert("UNIT".into(), digits);
         });
-        assert_eq!(series.sample().context["UNIT"], "111");
+        assert_eq!(series.sample(NOW).context["UNIT"], "111");
     }
 }

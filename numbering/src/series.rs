@@ -16,6 +16,7 @@ use super::served::Served;
 use super::template::Part;
 use super::value::ValueRule;
 use super::values::DeclaredValues;
+use super::window::Window;
 use super::{
     CounterKey, Draft, InputError, Inputs, Original, ParseError, ReferenceData, Reset,
     RevisedNumber, RevisionError, SeriesDefinition, Snowflake, TemplateError,
@@ -40,6 +41,8 @@ pub struct Series {
     pub(super) time_needed: bool,
     pub(super) fiscal: FiscalYear,
     pub(super) zone: TimeZone,
+    /// The document dates that it serves.
+    pub(super) window: Window,
     /// The first day that is not closed, where earlier ones are.
     pub(super) closed_before: Option<Date>,
     /// The tables that it refers to.

@@ -266,6 +266,17 @@ pub enum FieldFlaw {
         /// The most allowed.
         most: u64,
     },
+    /// Days of which there is none.
+    #[error(
+        "{before} is no day after {from}; `dated_from` is the first day, and `dated_before` the \
+             first one behind the last"
+    )]
+    NoDays {
+        /// The first one.
+        from: String,
+        /// The first one behind them.
+        before: String,
+    },
     /// Two settings that exclude each other.
     #[error("contradicts `{other}`; keep one of them")]
     Contradiction {

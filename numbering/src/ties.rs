@@ -9,6 +9,7 @@ use foldhash::HashMap;
 
 use super::error::excerpt;
 use super::rules::{Rank, RuleError};
+use super::window::{Window, zone_name};
 use super::{Series, SeriesDefinition};
 
 /// The values that a rule names of one field; `None`: any.
@@ -38,6 +39,15 @@ pub(super) struct Rule<'a, T = &'a str> {
     pub(super) code: &'a str,
     pub(super) rank: Rank,
     pub(super) names: Region<T>,
+    window: Window,
+    zone: &'a str,
+}
+
+impl<T> Rule<'_, T> {
+    /// Whether it takes some days as a whole, as they are read in a zone.
+    fn takes_all_of(&self, days: Window, zone: &str) -> bool {
+        self.window.is_all() || self.zone == zone && self.window.covers(days)
+    }
 }
 
 /// Checks that these series, all active at once, leave no request without a choice, whatever type,
@@ -54,21 +64,46 @@ pub fn check_rules<'a>(
         let earlier = before.beside(rule).into_iter().map(|place| &rules[place]);
         before.add(place, rule);
         for earlier in earlier.filter(|earlier| earlier.rank == rule.rank) {
-            let Some(shared) = shared(&earlier.names, &rule.names) else { continue };
-            let better: Vec<&Rule<'_>> =
-                rules.iter().filter(|other| other.rank > rule.rank).collect();
-            let left = left_over(shared, &better, &mut steps).map_err(|Spent| {
-                let (first, second) = (earlier.code.into(), rule.code.into());
-                RuleError::Unsettled { first, second, steps_max: RULE_STEPS_MAX }
-            })?;
-            if let Some(region) = left {
-                let type_code = region[TYPE].as_ref().and_then(|types| types.first());
-                return Err(RuleError::Ambiguous {
-                    type_code: excerpt(type_code.unwrap_or(&"any other")),
-                    first: earlier.code.into(),
-                    second: rule.code.into(),
-                });
-            }
+            must_not_tie([earlier, rule], &rules, &mut steps)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses two rules of equal rank where some request of some day is left to both, or where days
+/// that they do not share begin in two zones.
+fn must_not_tie(
+    [one, other]: [&Rule<'_>; 2],
+    rules: &[Rule<'_>],
+    steps: &mut u64,
+) -> Result<(), RuleError> {
+    let Some(shared) = shared(&one.names, &other.names) else { return Ok(()) };
+    let (days, is_one_zone) = (one.window.common(other.window), one.zone == other.zone);
+    let better: Vec<&Rule<'_>> = rules.iter().filter(|better| better.rank > other.rank).collect();
+    let pieces = match days {
+        None if is_one_zone => return Ok(()),
+        Some(days) if is_one_zone => {
+            let there = better.iter().filter(|better| better.zone == other.zone);
+            days.pieces(there.map(|better| better.window))
+        }
+        // Days of two zones are not compared: only who takes all of them takes these.
+        _ => vec![Window::default()],
+    };
+    let (first, second) = (one.code.to_owned(), other.code.to_owned());
+    for piece in pieces {
+        let taking = better.iter().filter(|better| better.takes_all_of(piece, other.zone));
+        let taking: Vec<&Rule<'_>> = taking.copied().collect();
+        let left = left_over(shared.clone(), &taking, steps);
+        let Ok(left) = left else {
+            return Err(RuleError::Unsettled { first, second, steps_max: RULE_STEPS_MAX });
+        };
+        if let Some(region) = left {
+            let type_code = region[TYPE].as_ref().and_then(|types| types.first());
+            let type_code = excerpt(type_code.unwrap_or(&"any other"));
+            return Err(match days {
+                Some(_) => RuleError::Ambiguous { type_code, first, second },
+                None => RuleError::Zones { type_code, first, second },
+            });
         }
     }
     Ok(())
@@ -121,7 +156,7 @@ impl<'a> Index<'a> {
 }
 
 /// Whether a series may take some request before another one that takes it too. Says so in doubt: a
-/// code of a table may come to be any.
+/// code of a table may come to be any, and the days of a series may come to be others.
 #[must_use]
 pub fn may_come_before(series: &SeriesDefinition, other: &SeriesDefinition) -> bool {
     let by_tables = series.refers_to_tables() || other.refers_to_tables();
@@ -136,11 +171,12 @@ pub fn may_come_before(series: &SeriesDefinition, other: &SeriesDefinition) -> b
 /// where it is a default with one.
 pub(super) fn rules_of(definition: &SeriesDefinition) -> Vec<Rule<'_>> {
     let serves = &definition.serves;
+    let (window, zone) = (Window::of(serves), zone_name(definition));
     let rule = |types| {
         let (projects, originators) = (names(&serves.projects), names(&serves.originators));
         let names = [projects, originators, types, names(&serves.sub_types)];
         let named = names.each_ref().map(Option::is_some);
-        Rule { code: &definition.code, rank: Rank::new(serves.default, named), names }
+        Rule { code: &definition.code, rank: Rank::new(serves.default, named), names, window, zone }
     };
     let mut rules = vec![rule(names(&serves.types))];
     if Series::takes_any_type(definition) {
@@ -211,7 +247,7 @@ pub(super) fn left_over<T: Copy + Ord>(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::testing::{definition, inputs};
+    use super::super::testing::{NOW, definition, inputs};
     use super::super::{Inputs, References, VariableDefinition, choose};
     use super::*;
 
@@ -306,7 +342,7 @@ mod tests {
                         for sub_type in ["1", "2", "other"] {
                             let context = [("ORIGINATOR", originator), ("SUB_TYPE", sub_type)];
                             let request: Inputs = inputs(type_code, project, "", &context);
-                            let chosen = choose(&series, &request);
+                            let chosen = choose(&series, &request, NOW);
                             met |= matches!(chosen, Err(RuleError::Ambiguous { .. }));
                         }
                     }

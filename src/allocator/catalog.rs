@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use jiff::Timestamp;
 use numbering::{
     Explanation, Inputs, ParsedSerial, PartialNumber, Policy, ReferenceData, RuleError, Series,
     TemplateError, choose, comes_before, explain,
@@ -220,12 +221,13 @@ impl Catalog {
         &self.reference
     }
 
-    /// The active series that serves a request (R2.9). One that would be given it only because
-    /// another was deactivated since it was saved has not been proved for it, and does not.
+    /// The active series that serves a request (R2.9), which is dated `now` where it has no date.
+    /// One that would be given it only because another was deactivated since it was saved has not
+    /// been proved for it, and does not.
     ///
     /// # Errors
     /// See [`RuleError`].
-    pub fn choose(&self, inputs: &Inputs) -> Result<&Arc<ServedSeries>, RuleError> {
+    pub fn choose(&self, inputs: &Inputs, now: Timestamp) -> Result<&Arc<ServedSeries>, RuleError> {
         let may_take = |aside: &&SetAside| {
             aside.version.active && Series::may_serve(&aside.version.definition, inputs)
         };
@@ -233,7 +235,7 @@ impl Catalog {
             return Err(RuleError::set_aside(&version.definition.code, error, inputs));
         }
         let active = || self.active.iter().map(|served| &served.series);
-        let chosen = match choose(active(), inputs) {
+        let chosen = match choose(active(), inputs, now) {
             Ok(index) => &self.active[index],
             Err(error) => return Err(self.know_inactive(error, inputs)),
         };
@@ -241,8 +243,8 @@ impl Catalog {
             let code = &resting.from.last.definition.code;
             resting.from.since > chosen.version.stamp && *code != chosen.version.definition.code
         });
-        let mut before =
-            later.filter(|resting| comes_before(&resting.series, &chosen.series, active(), inputs));
+        let mut before = later
+            .filter(|resting| comes_before(&resting.series, &chosen.series, active(), inputs, now));
         match before.next() {
             None => Ok(chosen),
             Some(resting) => Err(RuleError::waiting(&resting.series, &chosen.series, inputs)),
@@ -251,8 +253,8 @@ impl Catalog {
 
     /// Which active series would serve a request, and why the others would not (R2.9).
     #[must_use]
-    pub fn explain(&self, inputs: &Inputs) -> Vec<Explanation> {
-        explain(self.active.iter().map(|served| &served.series), inputs)
+    pub fn explain(&self, inputs: &Inputs, now: Timestamp) -> Vec<Explanation> {
+        explain(self.active.iter().map(|served| &served.series), inputs, now)
     }
 
     /// A type that only series serve that are deactivated is not unknown (R4.3).
@@ -384,7 +386,8 @@ mod tests {
         };
         let asked = |catalog: &Catalog, type_code: &str| {
             let inputs = Inputs { type_code: type_code.into(), ..Inputs::default() };
-            let chosen = catalog.choose(&inputs).map_err(|error| error.to_string());
+            let chosen =
+                catalog.choose(&inputs, Timestamp::UNIX_EPOCH).map_err(|error| error.to_string());
             chosen.map(|served| served.version.definition.code.clone())
         };
         let resting = RestingSeries { last: broken(), since: 0 };

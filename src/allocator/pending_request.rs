@@ -67,8 +67,9 @@ impl Order {
             let reason = format!("must be 1 to {COUNT_MAX}");
             return Err(AllocError::Field { field: "count", reason });
         }
-        let served = reach::choose(catalog, &request)?;
+        // Read once: the series that serves one day must not be given another one's document.
         let now = clock.now();
+        let served = reach::choose(catalog, &request, now)?;
         let draft = served.series.draft(&request.inputs, now);
         let draft = draft.map_err(|error| reach::refused(&request, error))?;
         if request.count > 1 && draft.snowflake.is_some() {

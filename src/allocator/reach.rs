@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use numbering::{InputError, RuleError};
 
 use super::pending_request::Order;
@@ -16,10 +17,11 @@ use crate::ledger::Entry;
 pub(super) fn choose<'a>(
     catalog: &'a Catalog,
     request: &Request,
+    now: Timestamp,
 ) -> Result<&'a Arc<ServedSeries>, AllocError> {
     let reach = &request.identity.reach;
     let unknown = || Err(out_of_reach(&request.inputs.type_code));
-    match catalog.choose(&request.inputs) {
+    match catalog.choose(&request.inputs, now) {
         Ok(served) if reach.has_series(&served.version.definition.code) => Ok(served),
         Ok(_) => unknown(),
         // The hints of these name types and projects of everybody.

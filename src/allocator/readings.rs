@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use numbering::{Inputs, ParseError, Parsed, RuleError, SeriesDefinition};
 use thiserror::Error;
 
@@ -99,6 +100,7 @@ impl Catalog {
         type_code: &str,
         project: Option<&str>,
         number: &str,
+        now: Timestamp,
     ) -> Result<Vec<Reading>, ReadingError> {
         let serves = |served: &&Arc<ServedSeries>| {
             let projects = served.series.projects_shown();
@@ -109,7 +111,8 @@ impl Catalog {
         let mut serving: Vec<&Arc<ServedSeries>> = self.active().iter().filter(serves).collect();
         if serving.is_empty() {
             let (type_code, project) = (type_code.to_owned(), project.map(str::to_owned));
-            serving.push(self.choose(&Inputs { type_code, project, ..Inputs::default() })?);
+            let inputs = Inputs { type_code, project, ..Inputs::default() };
+            serving.push(self.choose(&inputs, now)?);
         }
         let (mut found, mut departures) = (Vec::new(), Vec::new());
         for served in serving {

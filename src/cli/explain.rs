@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::inputs::name_value;
 use super::output::{print, print_json};
-use super::session::open_catalog;
+use super::session::{clock, open_catalog};
 use super::words::table;
 use crate::allocator::AllocError;
 use crate::config::Settings;
@@ -31,6 +31,9 @@ pub struct ExplainArgs {
     /// Id of the project, for series that have a table of projects
     #[arg(long, value_name = "ID", conflicts_with = "project")]
     pub project_id: Option<String>,
+    /// Document date: 2025-12-02, or a date-time with offset; now without it
+    #[arg(long)]
+    pub date: Option<String>,
     /// Value of a variable, such as ORIGINATOR=A, or its id (originator_id=22); may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_value)]
     pub context: Vec<(String, String)>,
@@ -81,15 +84,19 @@ pub async fn run(settings: &Settings, args: ExplainArgs) -> anyhow::Result<()> {
             bail!("variable {name} is set twice; leave one --context {name}=… out");
         }
     }
-    let ExplainArgs { type_code, type_id, project, project_id, .. } = args;
+    let ExplainArgs { type_code, type_id, project, project_id, date, .. } = args;
     let type_code = type_code.unwrap_or_default();
-    let inputs = Inputs { type_code, type_id, project, project_id, context, ..Inputs::default() };
-    let catalog = open_catalog(settings).await?;
-    let chosen = catalog.choose(&inputs);
+    let inputs =
+        Inputs { type_code, type_id, project, project_id, date, context, ..Inputs::default() };
+    let (catalog, now) = (open_catalog(settings).await?, clock().now());
+    let chosen = catalog.choose(&inputs, now).map_err(AllocError::from).and_then(|served| {
+        // A date that cannot be read has chosen nothing.
+        served.series.document_day(&inputs, now).map_err(AllocError::from).map(|_| served)
+    });
     let answer = ExplainAnswer {
         chosen: chosen.as_ref().ok().map(|served| served.version.definition.code.clone()),
-        problem: chosen.err().map(|error| Problem::from(AllocError::from(error)).to_string()),
-        series: catalog.explain(&inputs).into_iter().map(SeriesAnswer::of).collect(),
+        problem: chosen.err().map(|error| Problem::from(error).to_string()),
+        series: catalog.explain(&inputs, now).into_iter().map(SeriesAnswer::of).collect(),
     };
     if args.json {
         print_json(&answer)?;

@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::output::{print, print_json};
-use super::session::{open_catalog, refusal};
+use super::session::{clock, open_catalog, refusal};
 use crate::allocator::{AllocError, ReadingError};
 use crate::config::Settings;
 use crate::http::ReadingAnswer;
@@ -60,7 +60,8 @@ pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
     let catalog = open_catalog(settings).await?;
     let readings = match &args.type_code {
         Some(type_code) => {
-            let read = catalog.readings_as(type_code, args.project.as_deref(), &args.number);
+            let (project, now) = (args.project.as_deref(), clock().now());
+            let read = catalog.readings_as(type_code, project, &args.number, now);
             read.map_err(|error| match error {
                 ReadingError::NotServed(error) => refusal(AllocError::from(error)),
                 error @ ReadingError::Departs(_) => error.into(),

@@ -219,7 +219,9 @@ fn a_token_that_cannot_be_sent_keeps_the_process_from_starting_and_is_not_shown(
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("token");
     let open = |text: Option<&str>| {
-        text.map(|text| std::fs::write(&file, text).expect("written"));
+        if let Some(text) = text {
+            std::fs::write(&file, text).expect("written");
+        }
         let settings =
             SourceSettings { token_file: Some(file.clone()), ..settings("https://erp.example/") };
         Sources::open(&[settings]).map(drop).map_err(|error| format!("{error:#}"))

@@ -217,7 +217,7 @@ async fn next_numbers(
     series_id: Option<i64>,
     asked: Option<&Inputs>,
 ) -> Result<Vec<String>, Problem> {
-    let sample = asked.cloned().unwrap_or_else(|| series.sample());
+    let sample = asked.cloned().unwrap_or_else(|| series.sample(app.service.clock.now()));
     let allocator = &app.service.allocator;
     match allocator.preview_series(series, series_id, &sample, PREVIEWED).await {
         Err(AllocError::Input(_)) => Ok(Vec::new()),

@@ -149,12 +149,12 @@ async fn check_and_save(
     order: ConfigOrder,
     saving: Saving,
 ) -> Result<SavedConfig, Problem> {
-    let catalog = app.service.allocator.catalog();
+    let (catalog, now) = (app.service.allocator.catalog(), app.service.clock.now());
     let compiling = compute(move || {
         let (definition, example) = (order.define()?, order.example);
         let series = Series::compile(definition.clone())?;
         let series = series.with_reference(Arc::clone(catalog.reference()));
-        let sample = series.sample();
+        let sample = series.sample(now);
         let asked = example.map(|example| example.inputs(sample.clone()));
         Ok::<_, Problem>((definition, series, asked.ok_or(sample)))
     });

@@ -269,11 +269,11 @@ impl From<&AllocError> for Problem {
         let told = |slug| Problem::new(slug, error.to_string());
         match error {
             AllocError::Rule(rule) => {
-                use RuleError::{Ambiguous, TypeNotConfigured, UnknownType, Unsettled};
+                use RuleError::{Ambiguous, TypeNotConfigured, UnknownType, Unsettled, Zones};
                 let slug = match rule {
                     UnknownType { .. } => Slug::UnknownType,
                     TypeNotConfigured { .. } => Slug::TypeNotConfigured,
-                    Ambiguous { .. } | Unsettled { .. } => Slug::SeriesAmbiguous,
+                    Ambiguous { .. } | Unsettled { .. } | Zones { .. } => Slug::SeriesAmbiguous,
                 };
                 Problem { field: Some("type".into()), ..told(slug) }
             }

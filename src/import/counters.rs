@@ -37,6 +37,12 @@ const ID_COLUMNS: [(&str, &str, &[&str]); 5] = [
     ("discipline_id", "disciplines", &["DISCIPLINE", "DISCIPLINE_CODE"]),
 ];
 
+/// First day of a year.
+const NEW_YEAR: &str = "01-01";
+
+/// Last day of a year.
+const NEW_YEARS_EVE: &str = "12-31";
+
 /// Values for variables that are shown but not counted by: the first that the series takes.
 const FILLERS: [&str; 3] = ["A", "0", "a"];
 
@@ -206,7 +212,12 @@ impl Mapping<'_> {
             }
             known.push((names, code));
         }
-        let served = self.served(&asked)?;
+        let year = needed(table_row, "current_year")?;
+        let on = |inputs: &Inputs, day: &str| {
+            let date = Some(format!("{year:0>4}-{day}"));
+            Inputs { date, ..inputs.clone() }
+        };
+        let served = self.served(&on(&asked, NEW_YEAR))?;
         let definition = &served.version.definition;
         let counted = |(_, names): &&(&str, &[&str])| names.iter().any(|n| counts(definition, n));
         if let Some((column, _)) = lacking.iter().find(counted) {
@@ -220,13 +231,11 @@ impl Mapping<'_> {
                 inputs.context.insert((*name).to_owned(), code?);
             }
         }
-        let year = needed(table_row, "current_year")?;
-        let on = |day: &str| {
-            let date = Some(format!("{year:0>4}-{day}"));
-            self.key(&served, &Inputs { date, ..inputs.clone() })
-        };
-        let key = on("01-01")?;
-        if key != on("12-31")? {
+        let key = self.key(&served, &on(&inputs, NEW_YEAR))?;
+        // A successor may take over within the year.
+        let last = self.served(&on(&asked, NEW_YEARS_EVE))?;
+        let is_same = served.version.series_id == last.version.series_id;
+        if !is_same || key != self.key(&served, &on(&inputs, NEW_YEARS_EVE))? {
             return Err(other_period(&served, "calendar years"));
         }
         at(served, key, value)
@@ -234,7 +243,7 @@ impl Mapping<'_> {
 
     /// The series that a request like this gets.
     fn served(&self, inputs: &Inputs) -> Result<Arc<ServedSeries>, Misfit> {
-        let served = self.import.catalog.choose(inputs);
+        let served = self.import.catalog.choose(inputs, self.import.now);
         let served =
             served.map_err(|error| Misfit::new(ProblemKind::NotRead, error.to_string()))?;
         of_one_serial(served)

@@ -160,7 +160,7 @@ impl Reader<'_> {
         let codes: Vec<String> = readings.iter().map(|reading| reading.code().to_owned()).collect();
         if row.type_code.is_some() {
             readings.retain(|reading| {
-                let chosen = self.catalog.choose(&reading.inputs);
+                let chosen = self.catalog.choose(&reading.inputs, self.now);
                 chosen.is_ok_and(|served| Arc::ptr_eq(served, &reading.served))
             });
         }

@@ -42,6 +42,7 @@ mod sweeping;
 mod takes;
 mod tokens;
 mod verified;
+mod windows;
 mod world;
 
 use world::World;
@@ -87,6 +88,9 @@ ledger_contract! {
         memberships_begin_and_end_between_rows_that_exist
         of_many_importers_of_one_code_one_gets_it
         a_series_with_counters_keeps_the_tables_that_name_them
+    }
+    windows {
+        a_successor_serves_from_a_day_on_beside_the_series_before_it
     }
     series {
         activity_changes_by_versions_of_their_own

@@ -9,6 +9,7 @@ use super::super::Series;
 use super::super::series::{Dimension, Variable};
 use super::super::served::{self, ORIGINATORS};
 use super::super::ties::{ORIGINATOR, PROJECT, Rule, SUB_TYPE, TYPE, rules_of};
+use super::super::window::days_of;
 use super::Party;
 
 /// How many values of a request the choice of a series looks at.
@@ -150,6 +151,12 @@ fn of_rule<'s>(series: &'s Series, rule: &Rule<'s>) -> Requests<'s> {
 /// may read them otherwise.
 fn taken<'s>(party: &Party<'s>, rule: &Rule<'s>) -> Option<[Option<BTreeSet<&'s str>>; AXES]> {
     let (series, rival) = (party.series, party.rival?);
+    // On other days it leaves them to the party. Which days these are may change; that both have
+    // the same ones is looked at anew with each change of one.
+    let days = days_of(&rival.definition);
+    if days.is_some() && days != days_of(&series.definition) {
+        return None;
+    }
     let mut taken: [Option<BTreeSet<&'s str>>; AXES] = Default::default();
     for (axis, codes) in rule.names.iter().enumerate() {
         // One that lists no types takes those of its table.

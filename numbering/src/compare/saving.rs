@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::super::window::days_of;
 use super::super::{
     LookAlikes, Policy, ReferenceData, Series, SeriesDefinition, Serves, TemplateError,
     VariableDefinition,
@@ -258,8 +259,8 @@ fn same_turn(one: Option<&SeriesDefinition>, other: Option<&SeriesDefinition>) -
 /// other series there are.
 #[must_use]
 pub fn same_rules(one: &SeriesDefinition, other: &SeriesDefinition) -> bool {
-    (&one.serves, &one.references, by_characters(one))
-        == (&other.serves, &other.references, by_characters(other))
+    (&one.serves, &one.references, by_characters(one), days_of(one))
+        == (&other.serves, &other.references, by_characters(other), days_of(other))
 }
 
 /// Whether two versions of a series can give the same numbers to the same requests, by what their

@@ -107,7 +107,7 @@ fn twice_the_request_is_at_most_twice_the_work() {
             let context = [("ORIGINATOR", value), ("RECIPIENT", value)];
             for request in [inputs("LETTER", value, value, &context), inputs(value, "", "", &[])] {
                 let _ = series.draft(&request, testing::NOW);
-                let _ = choose([&series], &request);
+                let _ = choose([&series], &request, testing::NOW);
             }
         });
     }

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::super::testing::{inputs, series};
+use super::super::testing::{self, inputs, series};
 use super::super::*;
 
 /// Late evening in UTC, the next day in Bangkok and Taipei.
@@ -18,7 +18,7 @@ fn builtin() -> Vec<Series> {
 }
 
 fn chosen<'s>(series: &'s [Series], inputs: &Inputs) -> &'s Series {
-    &series[choose(series, inputs).unwrap()]
+    &series[choose(series, inputs, testing::NOW).unwrap()]
 }
 
 /// A reference number.
@@ -244,9 +244,9 @@ fn every_default_type_is_served_and_drawings_are_not() {
         // 2026 in Bangkok already: B.E. 2569.
         assert_eq!(draft.partial.fill(&[1]).unwrap(), "A-B-0001-2569");
     }
-    let refused = choose(&series, &inputs("DRAWING", "P", "", &[]));
+    let refused = choose(&series, &inputs("DRAWING", "P", "", &[]), testing::NOW);
     assert!(matches!(refused, Err(RuleError::TypeNotConfigured { .. })), "{refused:?}");
-    let unknown = choose(&series, &inputs("SONG", "", "", &[]));
+    let unknown = choose(&series, &inputs("SONG", "", "", &[]), testing::NOW);
     assert!(matches!(unknown, Err(RuleError::UnknownType { .. })), "{unknown:?}");
 }
 

@@ -36,7 +36,7 @@ fn what_a_source_gives_stands_in_the_number_and_takes_a_hidden_value_of_each_day
     assert_eq!((answered.keys, answered.scope), (asked.keys, asked.scope));
     let parsed = series.parse("HT4711").expect("reads back");
     assert_eq!((parsed.variables["ERP"].as_str(), parsed.serials.len()), ("4711", 0));
-    assert!(series.draft(&series.sample(), now).is_ok());
+    assert!(series.draft(&series.sample(now), now).is_ok());
     let again = serde_json::to_value(series.definition()).expect("JSON");
     assert!(again.get("serials").is_none(), "{again}");
 }

@@ -39,7 +39,7 @@ fn a_value_that_is_not_declared_is_refused_with_the_nearest() {
         );
     }
     // A made-up request of a preview is one that the series takes.
-    let sample = series.sample();
+    let sample = series.sample(NOW);
     assert_eq!(sample.context["SUPPLIER"], "ACME");
     series.draft(&sample, NOW).expect("a sample");
 }

@@ -154,12 +154,12 @@ impl Counters {
         leads_back: bool,
     ) -> Result<(String, String), (String, Option<String>)> {
         let inputs = vector.inputs();
-        let chosen = choose(&self.series, &inputs).map_err(|error| match error {
+        let chosen = choose(&self.series, &inputs, testing::NOW).map_err(|error| match error {
             RuleError::UnknownType { .. } => ("unknown-type".into(), Some("type".into())),
             RuleError::TypeNotConfigured { .. } => {
                 ("type-not-configured".into(), Some("type".into()))
             }
-            RuleError::Ambiguous { .. } | RuleError::Unsettled { .. } => {
+            RuleError::Ambiguous { .. } | RuleError::Unsettled { .. } | RuleError::Zones { .. } => {
                 ("series-ambiguous".into(), Some("type".into()))
             }
         })?;

@@ -45,6 +45,7 @@ impl From<&SeriesRefusal> for Problem {
             SeriesRefusal::Rule(RuleError::Ambiguous { .. }) => {
                 (Slug::SeriesAmbiguous, Some("serves"))
             }
+            SeriesRefusal::Rule(RuleError::Zones { .. }) => (Slug::InvalidField, Some("timezone")),
             SeriesRefusal::Ambiguous(_) => (Slug::TemplateAmbiguous, Some("template")),
             SeriesRefusal::Rule(_) => (Slug::InvalidField, Some("serves")),
             SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),

@@ -24,11 +24,11 @@ fn building_on(version: &SeriesVersion, template: &str) -> SeriesChange {
     SeriesChange { expected, ..change(&version.definition.code, template) }
 }
 
-async fn save(ledger: &SharedLedger, change: SeriesChange) -> SeriesVersion {
+pub(super) async fn save(ledger: &SharedLedger, change: SeriesChange) -> SeriesVersion {
     ledger.apply_series(&[change]).await.unwrap().remove(0)
 }
 
-async fn refusal(ledger: &SharedLedger, change: SeriesChange) -> SeriesRefusal {
+pub(super) async fn refusal(ledger: &SharedLedger, change: SeriesChange) -> SeriesRefusal {
     match ledger.apply_series(&[change]).await.expect_err("refused") {
         LedgerError::Series(refusal) => refusal,
         other => panic!("{other}"),

@@ -193,7 +193,7 @@ pub(super) async fn a_rule_does_not_begin_with_what_the_default_gave_before_it(w
 async fn why_not(world: &World, type_code: &str) -> Option<String> {
     let catalog = Catalog::load(&world.ledger).await.unwrap();
     let inputs = Inputs { type_code: type_code.into(), ..Inputs::default() };
-    match catalog.choose(&inputs) {
+    match catalog.choose(&inputs, jiff::Timestamp::UNIX_EPOCH) {
         Ok(_) => None,
         Err(error @ RuleError::TypeNotConfigured { .. }) => Some(error.to_string()),
         Err(other) => panic!("{other}"),

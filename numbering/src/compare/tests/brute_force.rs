@@ -47,7 +47,7 @@ fn numbers(plan: &Plan, among: &[&Series], least: u64, worlds: &Worlds) -> Numbe
         for inputs in
             requests.iter().step_by(if ids.len() > 1 { requests.len() / 30 + 1 } else { 1 })
         {
-            if choose(&all, inputs) != Ok(0) {
+            if choose(&all, inputs, testing::NOW) != Ok(0) {
                 continue;
             }
             let Ok(draft) = all[0].draft(inputs, testing::NOW) else { continue };
@@ -195,13 +195,22 @@ fn bound(plan: &Plan, code: &str, worlds: &Worlds) -> Series {
 /// Two plans whose texts meet, or nearly so.
 fn two_near() -> impl Strategy<Value = (Plan, Plan)> {
     let more = (one_of(&["", "", "-", "1", "{B}"]), any::<Index>());
-    (two_alike(), prop::bool::weighted(0.8), more).prop_map(|((one, mut two), near, (more, at))| {
+    let alike = (prop::bool::weighted(0.8), any::<bool>());
+    (two_alike(), alike, more).prop_map(|((mut one, mut two), (near, on_one_day), (more, at))| {
         if near {
-            let Plan { types, projects, originators, default, .. } = two;
-            two = Plan { types, projects, originators, default, ..one.clone() };
+            let Plan { types, projects, originators, default, days, .. } = two;
+            two = Plan { types, projects, originators, default, days, ..one.clone() };
             two.parts.insert(at.index(two.parts.len() + 1), more);
         }
         two.scope.clone_from(&one.scope);
+        if on_one_day {
+            two.days = one.days;
+        }
+        if one.days.or(two.days).is_some() {
+            // One that serves all days is asked on each of them, too.
+            one.days.get_or_insert_default();
+            two.days.get_or_insert_default();
+        }
         (one, two)
     })
 }
@@ -215,6 +224,33 @@ fn two_series_that_are_proved_share_no_number() {
         let verdict = compared(&party(&a, Some(&b)), &party(&b, Some(&a)));
         (verdict, collision(&of_a, &of_b, false))
     });
+}
+
+/// Goal: no pair of series is proved because of the days that they serve: a later version may have
+/// others. Method: whatever is proved with days is proved without them.
+#[test]
+fn days_never_make_a_pair_of_series_one_that_is_proved() {
+    let refused = Cell::new(0_u32);
+    let of = |(one, two): (Plan, Plan), worlds: &Worlds| {
+        let (a, b) = (bound(&one, "a", worlds), bound(&two, "b", worlds));
+        compared(&party(&a, Some(&b)), &party(&b, Some(&a)))
+    };
+    let cases = (two_near(), worlds());
+    let mut runner = TestRunner::new(ProptestConfig {
+        source_file: Some(file!()),
+        ..ProptestConfig::with_cases(4 * CASES)
+    });
+    let run = runner.run(&cases, |((one, two), worlds)| {
+        prop_assume!(one.days.is_some());
+        let always = [&one, &two].map(|plan| Plan { days: None, ..plan.clone() });
+        let always = of(always.into(), &worlds);
+        let on_days = of((one, two), &worlds);
+        prop_assert!(on_days.is_err() || always.is_ok(), "{:?}", always);
+        refused.set(refused.get() + u32::from(on_days.is_err() && always.is_ok()));
+        Ok(())
+    });
+    run.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(refused.get() > 0, "days that keep a proof from holding are among the cases");
 }
 
 /// Goal: what another series has issued is never issued again. Method: a series gave numbers while

@@ -53,6 +53,8 @@ pub(super) struct Plan {
     pub(super) projects: &'static [&'static str],
     pub(super) originators: bool,
     pub(super) default: bool,
+    /// From which day on and before which it serves; none: dates play no part.
+    pub(super) days: Option<Days>,
     /// Whether projects, types and originators are rows of tables.
     pub(super) tables: [bool; 3],
     /// Whether projects follow from memberships, where both are rows.
@@ -65,6 +67,9 @@ pub(super) struct Plan {
     pub(super) format: (Style, Overflow),
     pub(super) check: (&'static str, Index),
 }
+
+/// The first day that a series serves, and the first that it does not serve any more.
+pub(super) type Days = [Option<&'static str>; 2];
 
 /// A variable: its alphabet, its width and whether that is fixed, and whether it is required, has a
 /// default, or neither.
@@ -109,7 +114,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         one_of(&[&[][..], &["P"], &["1", "11"], &["-", "a"]]),
         [prop::bool::weighted(0.2), prop::bool::weighted(0.2)],
         prop_oneof![2 => Just([false; 3]), 1 => any::<[bool; 3]>(), 1 => Just([true; 3])],
-        any::<bool>(),
+        (any::<bool>(), days()),
     );
     let parts = (prop::collection::vec(one_of(&PARTS), 0..5), serials, any::<[Index; 2]>());
     let counters = prop::collection::vec((dimension(), reset), 2);
@@ -117,7 +122,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     (parts, [variable(), variable()], rest).prop_map(
         |((mut parts, serials, at), variables, rest)| {
             let (serves, scope, mut counters, numbers) = rest;
-            let (types, projects, [originators, default], tables, membership) = serves;
+            let (types, projects, [originators, default], tables, (membership, days)) = serves;
             let (fiscal_year_start, progression, format, check) = numbers;
             for (serial, at) in std::iter::zip(&serials, at) {
                 parts.insert(at.index(parts.len() + 1), serial);
@@ -130,6 +135,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
                 projects,
                 originators,
                 default,
+                days,
                 tables,
                 membership,
                 scope,
@@ -141,6 +147,13 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             }
         },
     )
+}
+
+/// Mostly all days.
+fn days() -> impl Strategy<Value = Option<Days>> {
+    let turn = "2026-01-01";
+    let some = [[None, Some(turn)], [Some(turn), None], [Some("2025-01-02"), Some(turn)]];
+    prop_oneof![4 => Just(None), 1 => one_of(&some).prop_map(Some)]
 }
 
 pub(super) fn worlds() -> impl Strategy<Value = Worlds> {
@@ -177,6 +190,9 @@ impl Plan {
         series.serves.types = strings(self.types);
         series.serves.projects = strings(self.projects);
         series.serves.default = self.default;
+        let [from, before] = self.days.unwrap_or_default();
+        series.serves.dated_from = from.map(Into::into);
+        series.serves.dated_before = before.map(Into::into);
         series.unique_within = strings(&self.scope);
         series.fiscal_year_start = Some(self.fiscal_year_start);
         for (index, name) in ["ORIGINATOR", "B"].into_iter().enumerate() {
@@ -233,7 +249,7 @@ impl Plan {
             let mut resets = self.counters.iter().map(|(_, reset)| *reset);
             resets.any(|reset| reset != Reset::None && (reset == Reset::Phase) == phase)
         };
-        let dated = has("DATE") || has("Y") || resets(false);
+        let dated = has("DATE") || has("Y") || resets(false) || self.days.is_some();
         let dates = if dated { &DATES[..] } else { &DATES[..1] };
         let phases: &[_] =
             if has("PHASE") || resets(true) { &[Some("P"), Some("1")] } else { &[None] };
