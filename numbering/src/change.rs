@@ -3,11 +3,13 @@
 //! step or the template; what is looked at here are changes after which *another* counter, or
 //! another scope, stands behind the same text.
 
+use std::collections::BTreeMap;
+
 use thiserror::Error;
 
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
-use super::{SerialDefinition, Series};
+use super::{SerialDefinition, Series, SeriesDefinition};
 
 /// Why a series that has issued numbers cannot be changed so. `field` says where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -149,6 +151,34 @@ fn lengths(series: &Series) -> (usize, usize) {
         Part::Project | Part::Type(_) | Part::Phase => (1, super::TEXT_CHARS_MAX),
     };
     series.parts.iter().map(chars).fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+}
+
+impl SeriesDefinition {
+    /// The dimensions of its counters and of its scope, each with the table whose ids stand for its
+    /// values there.
+    fn tables(&self) -> BTreeMap<&str, Option<&String>> {
+        let counted = self.serials.iter().flat_map(|serial| &serial.counter);
+        let table = |name: &str| match name {
+            "project" => self.references.project.as_ref(),
+            "type" => self.references.type_code.as_ref(),
+            _ => self.variables.get(name)?.reference.as_ref(),
+        };
+        self.unique_within.iter().chain(counted).map(|name| (&**name, table(name))).collect()
+    }
+
+    /// A dimension of counters or scopes of both that is known by ids of a table in one of them and
+    /// by codes, or by another table, in the other: the same document has another counter there.
+    /// The field that names the table.
+    pub(super) fn refers_otherwise_than(&self, other: &Self) -> Option<String> {
+        let there = other.tables();
+        let differs =
+            |(name, table): &(&str, Option<&String>)| there.get(name).is_some_and(|t| t != table);
+        let (name, _) = self.tables().into_iter().find(differs)?;
+        Some(match name {
+            "project" | "type" => format!("references.{name}"),
+            variable => format!("variables.{variable}.reference"),
+        })
+    }
 }
 
 #[cfg(test)]

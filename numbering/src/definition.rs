@@ -286,32 +286,6 @@ impl SeriesDefinition {
     pub fn refers_to_tables(&self) -> bool {
         !self.references.is_empty() || self.variables.values().any(|v| v.reference.is_some())
     }
-
-    /// The dimensions of its counters and of its scope, each with the table whose ids stand for its
-    /// values there.
-    fn tables(&self) -> BTreeMap<&str, Option<&String>> {
-        let counted = self.serials.iter().flat_map(|serial| &serial.counter);
-        let table = |name: &str| match name {
-            "project" => self.references.project.as_ref(),
-            "type" => self.references.type_code.as_ref(),
-            _ => self.variables.get(name)?.reference.as_ref(),
-        };
-        self.unique_within.iter().chain(counted).map(|name| (&**name, table(name))).collect()
-    }
-
-    /// A dimension of counters or scopes of both that is known by ids of a table in one of them and
-    /// by codes, or by another table, in the other: the same document has another counter there.
-    /// The field that names the table.
-    pub(super) fn refers_otherwise_than(&self, other: &Self) -> Option<String> {
-        let there = other.tables();
-        let differs =
-            |(name, table): &(&str, Option<&String>)| there.get(name).is_some_and(|t| t != table);
-        let (name, _) = self.tables().into_iter().find(differs)?;
-        Some(match name {
-            "project" | "type" => format!("references.{name}"),
-            variable => format!("variables.{variable}.reference"),
-        })
-    }
 }
 
 impl Default for SerialDefinition {

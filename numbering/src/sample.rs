@@ -16,8 +16,8 @@ const CHARACTERS: std::ops::RangeInclusive<char> = 'A'..='\u{fffd}';
 
 impl Series {
     /// A request of the first type and project that the series serves, today or on the nearest day
-    /// that it serves, with the least that each variable needs. Values are the first of their tables, or made up; no proof that the
-    /// series accepts them.
+    /// that it serves, with the least that each variable needs. Values are the first of their
+    /// tables, or made up; no proof that the series accepts them.
     #[must_use]
     pub fn sample(&self, now: Timestamp) -> Inputs {
         let SeriesDefinition { serves, references, .. } = &self.definition;

@@ -77,8 +77,7 @@ impl Order {
                           documents";
             return Err(AllocError::Field { field: "count", reason: reason.into() });
         }
-        let source = served.series.sourced().map(|sourced| sourced.source);
-        let asking = Asking::of(&request, source, now)?;
+        let asking = Asking::of(&request, served.series.sourced().map(|it| it.source), now)?;
         let series_id = served.version.series_id;
         let specs = counter_specs(served, &draft.keys);
         let payload_digest = digest(&request);

@@ -241,7 +241,9 @@ fn days_never_make_a_pair_of_series_one_that_is_proved() {
         ..ProptestConfig::with_cases(4 * CASES)
     });
     let run = runner.run(&cases, |((one, two), worlds)| {
-        prop_assume!(one.days.is_some());
+        if one.days.is_none() {
+            return Ok(());
+        }
         let always = [&one, &two].map(|plan| Plan { days: None, ..plan.clone() });
         let always = of(always.into(), &worlds);
         let on_days = of((one, two), &worlds);

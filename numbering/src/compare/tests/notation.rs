@@ -29,9 +29,8 @@ pub(super) fn define(line: &str) -> SeriesDefinition {
     if !serials.is_empty() {
         series.serials = serials;
     }
-    if !series.template.contains("{SEQ") {
-        series.serials.clear();
-    }
+    let is_counted = series.template.contains("{SEQ");
+    series.serials.retain(|_| is_counted);
     for word in words {
         let (name, value) = word.split_once('=').expect("name=value");
         let list = || {
