@@ -158,21 +158,23 @@ impl EpochLease {
         self.sent_at = started;
         let (redis, flight, mut due) =
             (&self.redis, &in_flight.flight, std::mem::take(&mut self.due));
-        let meanwhile = || due.answer();
-        let sent = match &in_flight.batch {
-            FlightBatch::Requests(..) => {
-                let sent = set_off(redis.issue(flight), meanwhile).await;
-                sent.map(|answer| self.executed(answer).map(Answer::Issued))
-            }
-            FlightBatch::Seeds(..) => {
-                let sent = set_off(redis.seed(flight), meanwhile).await;
-                sent.map(|answer| self.executed(answer).map(Answer::Seeded))
-            }
-            FlightBatch::Raises(..) => {
-                let sent = set_off(redis.raise(flight), meanwhile).await;
-                sent.map(|answer| self.executed(answer).map(Answer::Raised))
+        let call = async {
+            match &in_flight.batch {
+                FlightBatch::Requests(..) => {
+                    let sent = redis.issue(flight).await;
+                    sent.map(|answer| self.executed(answer).map(Answer::Issued))
+                }
+                FlightBatch::Seeds(..) => {
+                    let sent = redis.seed(flight).await;
+                    sent.map(|answer| self.executed(answer).map(Answer::Seeded))
+                }
+                FlightBatch::Raises(..) => {
+                    let sent = redis.raise(flight).await;
+                    sent.map(|answer| self.executed(answer).map(Answer::Raised))
+                }
             }
         };
+        let sent = set_off(call, || due.answer()).await;
         self.context.metrics.flight_seconds.of("redis").record(started.elapsed());
         match sent {
             Ok(Ok(answer)) => self.complete(intake, in_flight.number, in_flight.batch, answer),
