@@ -64,18 +64,18 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         }
     });
     let metrics = || service.metrics.clone();
-    let router = http::router(service.clone(), settings, metrics(), prometheus.clone());
+    let doors = http::doors(service.clone(), settings, metrics(), prometheus.clone());
     let bounds = http::ConnectionBounds::of(settings);
     let health = async {
         if let Some(listener) = health_listener {
-            let router = http::health_router(service.clone(), settings, metrics(), prometheus);
+            let doors = http::health_doors(service.clone(), settings, metrics(), prometheus);
             let bounds = http::ConnectionBounds::of_health(settings);
-            http::serve(listener, None, router, bounds, pending()).await;
+            http::serve(listener, None, doors, bounds, pending()).await;
         }
         pending::<Infallible>().await
     };
     let main = async {
-        http::serve(listener, acceptor, router, bounds, until(stopping)).await;
+        http::serve(listener, acceptor, doors, bounds, until(stopping)).await;
         told.await.context("waiting for a signal")?;
         service.stop().await
     };

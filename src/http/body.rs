@@ -4,10 +4,10 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::pin::Pin;
+use std::pin::pin;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
@@ -40,9 +40,22 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
             .extensions()
             .get::<BodyBounds>()
             .ok_or_else(|| Problem::internal(&"a route that reads a body has no bounds"))?;
-        check_kind(request.headers())?;
+        let (parts, body) = request.into_parts();
+        Json::read(&parts.headers, body, bounds).await
+    }
+}
+
+impl<T: DeserializeOwned> Json<T> {
+    /// The body of a request with these headers.
+    pub(super) async fn read<B: HttpBody<Data = Bytes>>(
+        headers: &HeaderMap,
+        body: B,
+        bounds: BodyBounds,
+    ) -> Result<Self, Problem> {
+        check_kind(headers)?;
         // Only the body is awaited here: nothing that a time-out could leave half done.
-        let bytes = tokio::time::timeout(bounds.time_limit, read(request, bounds.max_bytes))
+        let read = read(headers, body, bounds.max_bytes);
+        let bytes = tokio::time::timeout(bounds.time_limit, read)
             .await
             .map_err(|_| Problem::new(Slug::BodyTimeout, "send the body faster"))??;
         parse("body", &bytes).map(Json)
@@ -102,18 +115,22 @@ pub(super) fn depth_of(json: &str) -> usize {
 
 /// Reads a body of at most so many bytes: refused at once where a larger one is announced, else
 /// as soon as it grows too large.
-async fn read(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
+async fn read<B: HttpBody<Data = Bytes>>(
+    headers: &HeaderMap,
+    body: B,
+    max_bytes: usize,
+) -> Result<Vec<u8>, Problem> {
     let too_large = || {
         Problem::new(Slug::BodyTooLarge, format!("send at most {max_bytes} bytes in one request"))
     };
-    let announced = request.headers().get(header::CONTENT_LENGTH);
+    let announced = headers.get(header::CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > max_bytes) {
         return Err(too_large());
     }
-    let mut body: Body = request.into_body();
+    let mut body = pin!(body);
     let mut bytes = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+    while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
         let frame = frame
             .map_err(|_| Problem::new(Slug::MalformedJson, "the body broke off; send it whole"))?;
         // Trailers are of no interest.

@@ -60,6 +60,24 @@ impl Peer {
     }
 }
 
+/// The route of a call: one of few patterns.
+#[derive(Clone, Debug)]
+pub(super) enum Route {
+    /// As the router found it.
+    Matched(MatchedPath),
+    /// Of a door that knows its patterns.
+    Known(&'static str),
+}
+
+impl Route {
+    fn pattern(&self) -> &str {
+        match self {
+            Route::Matched(path) => path.as_str(),
+            Route::Known(pattern) => pattern,
+        }
+    }
+}
+
 /// Who calls. Handlers get it as an extension.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
@@ -140,26 +158,62 @@ impl Gate {
     }
 }
 
-/// The middleware around all routes.
+/// The middleware around the router.
 pub(super) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<Peer>().cloned();
+    let route = request.extensions().get::<MatchedPath>().cloned().map(Route::Matched);
+    let answer = |mut request: Request, caller: Caller| {
+        request.extensions_mut().insert(caller);
+        next.run(request)
+    };
+    pass(gate, request, peer, route, answer).await
+}
+
+/// A call, from its head to its answer: whoever is let in is answered by `next`.
+pub(super) async fn pass<B, N, A>(
+    gate: Arc<Gate>,
+    request: Request<B>,
+    peer: Option<Peer>,
+    route: Option<Route>,
+    next: N,
+) -> Response
+where
+    N: FnOnce(Request<B>, Caller) -> A,
+    A: Future<Output = Response>,
+{
     let request_id = request_id(request.headers(), &gate.clock);
     #[cfg(feature = "otlp")]
     let span = super::traces::span(&request_id, request.headers());
-    let passed = working_for(Arc::clone(&request_id), pass(gate, request, next, request_id));
+    let named = Named { peer, route, request_id: Arc::clone(&request_id) };
+    let passed = working_for(request_id, pass_named(gate, request, named, next));
     #[cfg(feature = "otlp")]
     let passed = tracing::Instrument::instrument(passed, span);
     passed.await
 }
 
-/// The call itself.
-async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc<str>) -> Response {
+/// What is known of a call before its head is read.
+struct Named {
+    peer: Option<Peer>,
+    route: Option<Route>,
+    request_id: Arc<str>,
+}
+
+async fn pass_named<B, N, A>(
+    gate: Arc<Gate>,
+    request: Request<B>,
+    Named { peer, route, request_id }: Named,
+    next: N,
+) -> Response
+where
+    N: FnOnce(Request<B>, Caller) -> A,
+    A: Future<Output = Response>,
+{
     let language = spoken(request.headers());
-    let peer = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.0));
-    let ip = peer.map(|peer| gate.admission.proxies.client(peer, request.headers()));
+    let ip = peer.map(|peer| gate.admission.proxies.client(peer.0, request.headers()));
     let mut call = Call {
         gate: Arc::clone(&gate),
         method: request.method().clone(),
-        route: request.extensions().get::<MatchedPath>().cloned(),
+        route,
         user_id: None,
         ip_address: ip.clone(),
         served_by: ServedBy::default(),
@@ -173,16 +227,15 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
     };
     let mut response = match admitted {
         Ok((identity, Asker { user_id, address })) => {
-            let request_id = request_id.clone();
-            request.extensions_mut().insert(Caller {
+            let caller = Caller {
                 user_id,
                 identity,
                 ip_address: address,
-                request_id,
+                request_id: request_id.clone(),
                 language,
                 served_by: call.served_by.clone(),
-            });
-            next.run(request).await
+            };
+            next(request, caller).await
         }
         Err(problem) => problem.into_response(),
     };
@@ -223,7 +276,7 @@ async fn admit(
     let Some(route) = call.route.as_ref().filter(|_| !is_open) else {
         return Ok((identity, asker));
     };
-    let act = rights::check(&identity, &call.method, route.as_str())?;
+    let act = rights::check(&identity, &call.method, route.pattern())?;
     let person = asker.name_person(&identity, headers)?;
     call.user_id = Some(Arc::clone(&asker.user_id));
     call.ip_address.clone_from(&asker.address);
@@ -253,7 +306,7 @@ struct Call {
     gate: Arc<Gate>,
     method: Method,
     /// The route, where there is one.
-    route: Option<MatchedPath>,
+    route: Option<Route>,
     /// Who calls; `None` where nobody was let in.
     user_id: Option<Arc<str>>,
     ip_address: Option<Arc<str>>,
@@ -266,7 +319,7 @@ struct Call {
 impl Call {
     /// Pattern of the route, as a label.
     fn route(&self) -> &str {
-        self.route.as_ref().map_or(OTHER, MatchedPath::as_str)
+        self.route.as_ref().map_or(OTHER, Route::pattern)
     }
 }
 

@@ -6,10 +6,9 @@
 //! itself tells both apart: by the header `Host`, and by `Origin` and `Sec-Fetch-Site`. Nothing
 //! here replaces tokens: a program can send whatever headers it likes.
 
-use axum::extract::Request;
 use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{Uri, Version};
+use axum::http::{Request, Uri, Version};
 use numerator_base::hosts::is_this_machine;
 
 use super::problem::{Problem, Slug};
@@ -31,7 +30,7 @@ impl Hosts {
     ///
     /// # Errors
     /// `invalid-host`, `host-not-allowed` or `cross-site`. None of them took anything.
-    pub(super) fn admit(&self, request: &Request) -> Result<(), Problem> {
+    pub(super) fn admit<B>(&self, request: &Request<B>) -> Result<(), Problem> {
         let host = only_host(request.headers(), request.version())?;
         let Hosts::Named(named) = self else { return Ok(()) };
         let is_ours = |text: &str| name_of(text).is_some_and(|name| is_among(named, name));

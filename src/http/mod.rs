@@ -18,6 +18,7 @@ mod configs;
 mod counters;
 mod document;
 mod documents;
+mod doors;
 mod effort;
 mod etag;
 mod events;
@@ -60,6 +61,7 @@ pub(crate) use config_effect::{FieldChange, changed_fields, counters_in_words};
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;
 pub(crate) use counters::{CounterAnswer, CounterQuery, find_counters};
+pub use doors::Doors;
 pub use events::EventAnswer;
 pub(crate) use events::check_period;
 pub use lookups::ReadingAnswer;
@@ -99,6 +101,7 @@ use crate::log_lines::along;
 use crate::metrics::Metrics;
 use crate::service::Service;
 use body::BodyBounds;
+use doors::NumberDoor;
 use effort::Effort;
 use forwarded::Proxies;
 use gate::{Admission, Caller, Gate, Told};
@@ -148,12 +151,12 @@ impl App {
 struct Document;
 
 /// Every route, the OpenAPI document included.
-pub fn router(
+pub fn doors(
     service: Arc<Service>,
     settings: &Settings,
     metrics: Metrics,
     prometheus: PrometheusHandle,
-) -> Router {
+) -> Doors {
     // Without tokens the listener is on loopback: see `config`.
     let is_checked = !settings.asks_for_tokens || !settings.http.hosts.is_empty();
     let gate = gate_of(&service, settings, metrics, is_checked);
@@ -164,22 +167,44 @@ pub fn router(
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
     };
-    let app = App::new(service, settings, prometheus);
-    behind(gate, routes.with_state(app).route("/openapi.json", get(describe)))
+    let (app, gate) = (App::new(service, settings, prometheus), Arc::new(gate));
+    let BodyLimits { single, batch } = BodyLimits::of(settings);
+    let numbers = NumberDoor { gate: Arc::clone(&gate), app: app.clone(), single, batch };
+    let routes = routes.with_state(app).route("/openapi.json", get(describe));
+    Doors::new(behind(gate, routes), numbers)
+}
+
+/// Bounds of the bodies that routes read.
+struct BodyLimits {
+    /// Of a batch, or a table of reference data.
+    batch: BodyBounds,
+    /// Of all others.
+    single: BodyBounds,
+}
+
+impl BodyLimits {
+    fn of(settings: &Settings) -> Self {
+        let (http, time_limit) = (&settings.http, settings.allocator.time_limit);
+        BodyLimits {
+            batch: BodyBounds { max_bytes: http.batch_body_max_bytes, time_limit },
+            single: BodyBounds { max_bytes: http.body_max_bytes, time_limit },
+        }
+    }
 }
 
 /// The routes of `http.health_listen`: those for machines that watch, which need no token.
-pub fn health_router(
+pub fn health_doors(
     service: Arc<Service>,
     settings: &Settings,
     metrics: Metrics,
     prometheus: PrometheusHandle,
-) -> Router {
+) -> Doors {
     // Beyond loopback, probes ask by address.
     let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
     let gate = gate_of(&service, settings, metrics, is_checked);
     let routes = health_routes().merge(problem_routes()).split_for_parts().0;
-    behind(gate, routes.with_state(App::new(service, settings, prometheus)))
+    let app = App::new(service, settings, prometheus);
+    behind(Arc::new(gate), routes.with_state(app)).into()
 }
 
 fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
@@ -216,9 +241,7 @@ fn problem_routes() -> OpenApiRouter<App> {
 
 /// The routes with their descriptions.
 fn api(settings: &Settings) -> OpenApiRouter<App> {
-    let time_limit = settings.allocator.time_limit;
-    let single = BodyBounds { max_bytes: settings.http.body_max_bytes, time_limit };
-    let batch = BodyBounds { max_bytes: settings.http.batch_body_max_bytes, time_limit };
+    let BodyLimits { single, batch } = BodyLimits::of(settings);
     let routes = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(generate::generate_number).layer(Extension(single)))
         .routes(routes!(batches::create_batch).layer(Extension(batch)))
@@ -268,7 +291,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
 }
 
 /// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.
-fn behind(gate: Gate, routes: Router) -> Router {
+fn behind(gate: Arc<Gate>, routes: Router) -> Router {
     routes
         .fallback(async |uri: Uri| {
             Problem::new(Slug::RouteNotFound, format!("nothing answers at {}", uri.path()))
@@ -277,7 +300,7 @@ fn behind(gate: Gate, routes: Router) -> Router {
             Problem::new(Slug::MethodNotAllowed, "the header Allow lists the methods of this route")
         })
         .layer(CatchPanicLayer::custom(gate::answer_panic))
-        .layer(middleware::from_fn_with_state(Arc::new(gate), gate::watch))
+        .layer(middleware::from_fn_with_state(gate, gate::watch))
 }
 
 /// Runs ledger work to its end even if the client leaves: a statement that is dropped half way

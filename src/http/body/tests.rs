@@ -1,6 +1,8 @@
 //! Bodies that are too large, too slow, not JSON, or not what the route takes.
 
-use axum::body::to_bytes;
+use std::pin::Pin;
+
+use axum::body::{Body, to_bytes};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 
@@ -34,7 +36,7 @@ struct Frames {
 }
 
 impl HttpBody for Frames {
-    type Data = axum::body::Bytes;
+    type Data = Bytes;
     type Error = std::convert::Infallible;
 
     fn poll_frame(
@@ -49,7 +51,7 @@ impl HttpBody for Frames {
             };
         }
         self.left -= 1;
-        let data = axum::body::Bytes::from_static(b"                ");
+        let data = Bytes::from_static(b"                ");
         std::task::Poll::Ready(Some(Ok(hyper::body::Frame::data(data))))
     }
 }

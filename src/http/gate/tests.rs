@@ -58,7 +58,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
         )
         .route("/api/v1/documents/{documentId}/numbers", get(who))
         .route(PANIC, get(async || -> String { panic!("secret cause") }));
-    super::super::behind(gate, routes)
+    super::super::behind(Arc::new(gate), routes)
 }
 
 /// Everybody, as often as they like.
@@ -317,7 +317,7 @@ fn a_client_that_leaves_early_is_counted() {
         let gate = Gate::new(admission(Hosts::Any), Metrics::new(), clock, told(Duration::MAX));
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
-        let mut call = Box::pin(super::super::behind(gate, routes).oneshot(request));
+        let mut call = Box::pin(super::super::behind(Arc::new(gate), routes).oneshot(request));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(call.as_mut().poll(&mut context).is_pending());
         drop(call);

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
 use axum::routing::get;
+use axum::{Extension, Router};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -40,7 +40,7 @@ async fn start_under(tls: Option<TlsAcceptor>, router: Router, flags: &[(&str, &
     let (stop, stopped) = oneshot::channel::<()>();
     let bounds = ConnectionBounds::of(&settings);
     let served = tokio::spawn(async move {
-        serve(listener, tls, router, bounds, async { drop(stopped.await) }).await;
+        serve(listener, tls, router.into(), bounds, async { drop(stopped.await) }).await;
     });
     Running { address, stop, served }
 }

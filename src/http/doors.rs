@@ -1,0 +1,182 @@
+//! The two ways into the service. The calls that take numbers, most of all calls, are known by
+//! their path alone and answered at once; all others, and whatever is odd about a path, go to the
+//! router. Both pass the same gate and end in the same handlers: nothing is decided here but the
+//! way, and no answer may show which one it took.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Path, State};
+use axum::http::{Method, Request};
+use axum::response::{IntoResponse, Response};
+use axum::{BoxError, Extension, Router};
+use futures_util::FutureExt;
+use futures_util::future::Either;
+use percent_encoding::percent_decode_str;
+use tower::ServiceExt;
+
+use super::body::{BodyBounds, Json};
+use super::gate::{self, Caller, Gate, Peer, Route};
+use super::problem::Problem;
+use super::{App, batches, generate, serials};
+
+/// How requests are answered: by the router, and those that take numbers before it. Cheap to clone.
+#[derive(Clone)]
+pub struct Doors {
+    router: Router,
+    numbers: Option<Arc<NumberDoor>>,
+}
+
+/// By the router alone.
+impl From<Router> for Doors {
+    fn from(router: Router) -> Self {
+        Doors { router, numbers: None }
+    }
+}
+
+impl Doors {
+    /// The router, and before it the calls that take numbers.
+    pub(super) fn new(router: Router, numbers: NumberDoor) -> Self {
+        Doors { router, numbers: Some(Arc::new(numbers)) }
+    }
+
+    /// Answers a request from that end of a connection.
+    pub(super) fn answer<B>(
+        &self,
+        request: Request<B>,
+        peer: Peer,
+    ) -> impl Future<Output = Response> + Send + use<B>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let known = self.numbers.as_ref().and_then(|door| {
+            Some((Arc::clone(door), Taking::of(request.method(), request.uri().path())?))
+        });
+        if let Some((door, taking)) = known {
+            // In a place of its own: an idle connection would keep room for it otherwise.
+            return Either::Left(Box::pin(door.answer(request, peer, taking)));
+        }
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        let answered = self.router.clone().oneshot(request);
+        Either::Right(answered.map(|answer: Result<_, Infallible>| match answer {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }))
+    }
+}
+
+/// What a call takes, by its path.
+#[derive(Debug, Eq, PartialEq)]
+enum Taking {
+    /// A number for this document.
+    Number(String),
+    /// Many.
+    Batch,
+    UnifiedSerial,
+    SystemSerial,
+    InterfaceSerial,
+}
+
+impl Taking {
+    /// Nothing where the router is to say what the path means, or what is wrong with it.
+    fn of(method: &Method, path: &str) -> Option<Self> {
+        if method != Method::POST {
+            return None;
+        }
+        let path = path.strip_prefix("/api/v1/")?;
+        if let Some(rest) = path.strip_prefix("documents/") {
+            let document = rest.strip_suffix("/generate-number")?;
+            let is_segment = !document.is_empty() && !document.contains('/');
+            let document = percent_decode_str(document).decode_utf8().ok()?;
+            return is_segment.then(|| Taking::Number(document.into_owned()));
+        }
+        match path {
+            "document-numbering/batches" => Some(Taking::Batch),
+            "serials/unified" => Some(Taking::UnifiedSerial),
+            "serials/system" => Some(Taking::SystemSerial),
+            "serials/interface" => Some(Taking::InterfaceSerial),
+            _ => None,
+        }
+    }
+
+    /// The pattern of the route.
+    fn pattern(&self) -> &'static str {
+        match self {
+            Taking::Number(_) => "/api/v1/documents/{documentId}/generate-number",
+            Taking::Batch => "/api/v1/document-numbering/batches",
+            Taking::UnifiedSerial => "/api/v1/serials/unified",
+            Taking::SystemSerial => "/api/v1/serials/system",
+            Taking::InterfaceSerial => "/api/v1/serials/interface",
+        }
+    }
+}
+
+/// Answers calls that take numbers.
+pub(super) struct NumberDoor {
+    pub(super) gate: Arc<Gate>,
+    pub(super) app: App,
+    /// Bounds of the body of a batch.
+    pub(super) batch: BodyBounds,
+    /// Of all others.
+    pub(super) single: BodyBounds,
+}
+
+impl NumberDoor {
+    async fn answer<B>(self: Arc<Self>, request: Request<B>, peer: Peer, taking: Taking) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send,
+    {
+        let gate = Arc::clone(&self.gate);
+        let route = Route::Known(taking.pattern());
+        let take = |request, caller| {
+            let taken = AssertUnwindSafe(self.take(request, caller, taking)).catch_unwind();
+            taken.map(|taken| match taken {
+                Ok(answer) => answer.into_response(),
+                Err(panic) => gate::answer_panic(panic),
+            })
+        };
+        gate::pass(gate, request, Some(peer), Some(route), take).await
+    }
+
+    async fn take<B>(
+        &self,
+        request: Request<B>,
+        caller: Caller,
+        taking: Taking,
+    ) -> Result<Response, Problem>
+    where
+        B: HttpBody<Data = Bytes> + Send,
+    {
+        let (app, caller) = (State(self.app.clone()), Extension(caller));
+        let (parts, body) = request.into_parts();
+        let headers = parts.headers;
+        match taking {
+            Taking::Number(document_id) => {
+                let order = Json::read(&headers, body, self.single).await?;
+                generate::generate_number(app, caller, Ok(Path(document_id)), headers, order).await
+            }
+            Taking::Batch => {
+                let order = Json::read(&headers, body, self.batch).await?;
+                batches::create_batch(app, caller, headers, order).await
+            }
+            Taking::UnifiedSerial => {
+                let order = Json::read(&headers, body, self.single).await?;
+                serials::generate_unified_serial(app, caller, headers, order).await
+            }
+            Taking::SystemSerial => {
+                let order = Json::read(&headers, body, self.single).await?;
+                serials::generate_system_serial(app, caller, order).await
+            }
+            Taking::InterfaceSerial => {
+                let order = Json::read(&headers, body, self.single).await?;
+                serials::generate_interface_serial(app, caller, headers, order).await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
