@@ -5,6 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Keeps a process, all threads of it and what they start to some cores, such as `0` or `1-3`.
+pub fn keep_to(id: u32, cores: &str) {
+    let id = id.to_string();
+    let kept = Command::new("taskset").args(["-a", "-c", "-p", cores, &id]).output();
+    let kept = kept.expect("taskset runs");
+    assert!(kept.status.success(), "process {id} is not kept to {cores}: {kept:?}");
+}
+
 /// A running server; killed when dropped.
 pub struct Process {
     child: Child,

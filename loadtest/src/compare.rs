@@ -12,6 +12,7 @@ use crate::report::machine::Circumstances;
 use crate::report::{Section, conclude};
 use crate::say;
 use crate::scenarios::{Bench, SCENARIOS, Scenario};
+use crate::stage::Placement;
 
 /// Connections of a smoke test, which also runs where the service is slow.
 const SMOKE_CONNECTIONS: u16 = 8;
@@ -45,6 +46,12 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
     rows: u64,
+    /// Give the first core to what answers, the others to the stores and the generator
+    #[arg(long)]
+    placed: bool,
+    /// An earlier build of this program: `hot` measures its service in turn with this one's
+    #[arg(long, value_name = "PROGRAM")]
+    before: Option<PathBuf>,
     /// Write the tables into this page; its ending, `.md`, may be left out
     #[arg(long, value_name = "PAGE")]
     write: Option<PathBuf>,
@@ -59,6 +66,8 @@ impl CompareArgs {
             measured: Duration::from_secs(self.seconds),
             is_smoke: self.smoke,
             rows: self.rows,
+            placement: if self.placed { Placement::Placed } else { Placement::Free },
+            before: self.before.clone(),
         };
         if !self.smoke {
             return usual;
@@ -80,6 +89,7 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
     }
     let bench = args.bench();
     let circumstances = Circumstances::begin();
+    bench.placement.begin();
     let bar = ProgressBar::new(scenarios.len() as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} [{elapsed}] {msg}");
     bar.set_style(style.expect("a template that can be read"));

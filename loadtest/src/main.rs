@@ -22,6 +22,7 @@ mod work;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -77,7 +78,11 @@ fn main() -> ExitCode {
 
 /// This executable as the program, with settings over those of the file.
 fn program(settings: &[&str]) -> Program {
-    let path = std::env::current_exe().expect("the path of this executable");
+    program_at(std::env::current_exe().expect("the path of this executable"), settings)
+}
+
+/// The same of another build of this executable.
+fn program_at(path: PathBuf, settings: &[&str]) -> Program {
     let flags = settings.iter().flat_map(|setting| ["--setting", setting]);
     let arguments = std::iter::once("numerator").chain(flags).map(str::to_owned).collect();
     Program { path, arguments }

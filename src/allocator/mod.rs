@@ -122,6 +122,8 @@ impl Allocator {
         answer
     }
 
+    // What few requests do has a place of its own: room for it in the future of every request would
+    // be moved with that, several times, for nothing.
     async fn allocate(&self, request: Request, began: Instant) -> Result<Issued, AllocError> {
         let by = began + self.shared.context.settings.time_limit;
         let mut order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
@@ -129,10 +131,10 @@ impl Allocator {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
         if let Some(closed) = order.closed.clone() {
-            return self.earlier(&order).await?.unwrap_or(Err(closed.into()));
+            return Box::pin(self.earlier(&order)).await?.unwrap_or(Err(closed.into()));
         }
         if order.asking.is_some()
-            && let Some(answer) = self.earlier(&order).await?
+            && let Some(answer) = Box::pin(self.earlier(&order)).await?
         {
             return answer;
         }
@@ -141,9 +143,11 @@ impl Allocator {
         let Ok(place) = Arc::clone(&worker.places).try_acquire_owned() else {
             return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
         };
-        self.complete(&mut order, by).await?;
+        if order.asking.is_some() {
+            Box::pin(self.complete(&mut order, by)).await?;
+        }
         if order.snowflake.is_some() {
-            let id = self.shared.snowflakes.draw().await;
+            let id = Box::pin(self.shared.snowflakes.draw()).await;
             order.put_snowflake(id.map_err(|why| unavailable(why, NumberTaken::No))?);
         }
         let (reply, answer) = oneshot::channel();

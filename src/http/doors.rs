@@ -158,21 +158,22 @@ impl NumberDoor {
                 let order = Json::read(&headers, body, self.single).await?;
                 generate::generate_number(app, caller, Ok(Path(document_id)), headers, order).await
             }
+            // In places of their own: the most frequent call would carry room for all of them.
             Taking::Batch => {
                 let order = Json::read(&headers, body, self.batch).await?;
-                batches::create_batch(app, caller, headers, order).await
+                Box::pin(batches::create_batch(app, caller, headers, order)).await
             }
             Taking::UnifiedSerial => {
                 let order = Json::read(&headers, body, self.single).await?;
-                serials::generate_unified_serial(app, caller, headers, order).await
+                Box::pin(serials::generate_unified_serial(app, caller, headers, order)).await
             }
             Taking::SystemSerial => {
                 let order = Json::read(&headers, body, self.single).await?;
-                serials::generate_system_serial(app, caller, order).await
+                Box::pin(serials::generate_system_serial(app, caller, order)).await
             }
             Taking::InterfaceSerial => {
                 let order = Json::read(&headers, body, self.single).await?;
-                serials::generate_interface_serial(app, caller, headers, order).await
+                Box::pin(serials::generate_interface_serial(app, caller, headers, order)).await
             }
         }
     }

@@ -50,6 +50,11 @@ impl Run {
         self.measured.rate()
     }
 
+    /// Microseconds of the processor per number, of all processes.
+    pub(super) fn cost(&self) -> f64 {
+        self.cost.values().sum()
+    }
+
     /// Microseconds of the processor per number, of all processes but the generator.
     pub(super) fn cost_of_servers(&self) -> f64 {
         self.cost.iter().filter(|(name, _)| **name != "generator").map(|(_, cost)| cost).sum()

@@ -39,7 +39,7 @@ const COLUMNS: [(&str, &str); 8] = [
 ];
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
-    let stage = Stage::start();
+    let stage = Stage::start(bench.placement);
     let service = stage.service(Path::Redis, "", &[]);
     send(section, &service, &shared(Numbers::hot(Ask::One)), 1, 1);
     section.breaches.extend(service.await_journal(&stage, 1).err());

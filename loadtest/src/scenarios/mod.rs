@@ -11,12 +11,13 @@ mod record;
 mod verified;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::load::{Load, Shared};
 use crate::pace::Pace;
 use crate::report::Section;
-use crate::stage::Served;
+use crate::stage::{Placement, Served};
 
 /// A scenario.
 pub(crate) struct Scenario {
@@ -59,6 +60,10 @@ pub(crate) struct Bench {
     pub(crate) is_smoke: bool,
     /// Rows of a long journal.
     pub(crate) rows: u64,
+    /// Which cores the processes have.
+    pub(crate) placement: Placement,
+    /// Another build of this executable, which `hot` measures beside this one.
+    pub(crate) before: Option<PathBuf>,
 }
 
 impl Bench {

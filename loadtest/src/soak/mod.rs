@@ -14,7 +14,7 @@ use crate::load::{Load, shared};
 use crate::pace::Pace;
 use crate::report::machine::Circumstances;
 use crate::report::{Row, Section, conclude};
-use crate::stage::{Path, Stage};
+use crate::stage::{Path, Placement, Stage};
 use crate::work::{Ask, Counters, Numbers};
 use looks::Looks;
 
@@ -54,7 +54,7 @@ fn time(text: &str) -> Result<DurationText, String> {
 /// Runs and prints.
 pub(crate) fn run(args: &SoakArgs) -> ExitCode {
     let circumstances = Circumstances::begin();
-    let mut section = hold(args, &Stage::start());
+    let mut section = hold(args, &Stage::start(Placement::Free));
     section.is_judged = args.length.0 >= JUDGED_MIN;
     conclude(&circumstances, &[section], args.write.as_deref())
 }

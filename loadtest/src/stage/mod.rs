@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;
-use harness::process::{Process, free_port};
+use harness::process::{Process, free_port, keep_to};
 use harness::redis::Redis;
 use harness::service::Deployment;
 
 use crate::baselines::Baseline;
 use crate::work::{LINE_DIGITS, SERIES_MAX};
-use crate::{program, series};
+use crate::{program_at, series};
 pub(crate) use process::{Usage, redis_bytes, resident_mb, resident_peak_mb};
 pub(crate) use served::{Served, metric};
 pub(crate) use sizes::{Growth, Sizes};
@@ -39,6 +39,34 @@ pub(crate) struct Stage {
     folder: tempfile::TempDir,
     /// Schemas so far, each of which is the prefix of its keys in Redis too.
     schemas: Cell<usize>,
+    placement: Placement,
+}
+
+/// Which cores the processes have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// All, as the kernel likes it.
+    #[default]
+    Free,
+    /// The first core is for what answers, the others are for the stores and the generator.
+    Placed,
+}
+
+impl Placement {
+    /// Leaves the first core to what answers; what this process starts from now on does, too.
+    pub(crate) fn begin(self) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if self == Placement::Placed && cores > 1 {
+            keep_to(std::process::id(), &format!("1-{}", cores - 1));
+        }
+    }
+
+    /// Gives the first core to a process that answers.
+    fn give_core(self, id: u32) {
+        if self == Placement::Placed {
+            keep_to(id, "0");
+        }
+    }
 }
 
 /// Where a service keeps its numbers.
@@ -54,8 +82,9 @@ pub(crate) enum Path {
 
 impl Stage {
     /// Starts stores.
-    pub(crate) fn start() -> Self {
+    pub(crate) fn start(placement: Placement) -> Self {
         Stage {
+            placement,
             redis: Redis::start_with(&REDIS_OPTIONS),
             postgres: Postgres::start_for_load(),
             folder: tempfile::tempdir().expect("temporary folder"),
@@ -72,9 +101,21 @@ impl Stage {
     /// A service with a ledger of its own, the series of loads in it, ready to be asked. `series`
     /// are lines that each series has besides; the service's settings are `name=value`.
     pub(crate) fn service(&self, path: Path, series: &str, settings: &[&str]) -> Served {
+        let this = std::env::current_exe().expect("the path of this executable");
+        self.service_of(this, path, series, settings)
+    }
+
+    /// The same by another build of this executable.
+    pub(crate) fn service_of(
+        &self,
+        build: PathBuf,
+        path: Path,
+        series: &str,
+        settings: &[&str],
+    ) -> Served {
         let schema = self.new_schema();
         let prefix = format!("redis.prefix={schema}");
-        let program = program(&[settings, &[&prefix]].concat());
+        let program = program_at(build, &[settings, &[&prefix]].concat());
         let redis_url = (path == Path::Redis).then(|| self.redis.url());
         let mut deployment = match path {
             Path::Sqlite => Deployment::sqlite(program, None),
@@ -86,7 +127,9 @@ impl Stage {
         std::fs::write(&file, all_series(series)).expect("series file");
         deployment.apply(&[file]);
         let schema = (path != Path::Sqlite).then_some(schema);
-        Served::start(deployment, schema)
+        let served = Served::start(deployment, schema);
+        self.placement.give_core(served.id());
+        served
     }
 
     /// Starts a baseline on the same stores: its process, and where that listens.
@@ -111,6 +154,7 @@ impl Stage {
             assert!(Instant::now() < deadline, "{} does not start: {}", baseline.name(), said());
             std::thread::park_timeout(Duration::from_millis(10));
         }
+        self.placement.give_core(process.id());
         (process, address)
     }
 

@@ -65,7 +65,7 @@ struct Record<'s> {
 }
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
-    let stage = Stage::start();
+    let stage = Stage::start(bench.placement);
     let folder = tempfile::tempdir().expect("temporary folder");
     let key = folder.path().join("audit.pem");
     make_key(&key);
