@@ -3,11 +3,13 @@
 //! Values of serials are strings: a JSON number is not safe past 2^53 in every client (R2.4). An
 //! answer borrows what it tells and copies none of it: it is written as soon as it is made.
 
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use numbering::{CounterKey, Range};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
+use super::problem::Problem;
 use crate::allocator::{Issued, NextValue, Preview};
 use crate::ledger::{Entry, IssuePath, Record};
 
@@ -258,6 +260,19 @@ impl<'a> PreviewAnswer<'a> {
         }
     }
 }
+
+/// Room for the answer of an ordinary number, in bytes.
+const ANSWER_BYTES: usize = 512;
+
+/// An answer, written.
+pub(super) fn written(answer: &impl Serialize) -> Result<Written, Problem> {
+    let mut text = Vec::with_capacity(ANSWER_BYTES);
+    serde_json::to_writer(&mut text, answer).map_err(|error| Problem::internal(&error))?;
+    Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], text))
+}
+
+/// The type of an answer, and its text.
+type Written = ([(HeaderName, HeaderValue); 1], Vec<u8>);
 
 /// Writes the value of a serial.
 fn text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {

@@ -132,7 +132,9 @@ impl NumberDoor {
         let gate = Arc::clone(&self.gate);
         let route = Route::Known(taking.pattern());
         let take = |request, caller| {
-            let taken = AssertUnwindSafe(self.take(request, caller, taking)).catch_unwind();
+            // In a place of its own, too: the gate would carry it from hand to hand.
+            let taken = Box::pin(self.take(request, caller, taking));
+            let taken = AssertUnwindSafe(taken).catch_unwind();
             taken.map(|taken| match taken {
                 Ok(answer) => answer.into_response(),
                 Err(panic) => gate::answer_panic(panic),

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::App;
-use super::answer::NumberAnswer;
+use super::answer::{NumberAnswer, written};
 use super::body::Json;
 use super::gate::Caller;
 use super::order::{self, NumberOrder};
@@ -41,7 +41,7 @@ pub(super) async fn generate_number(
     let key = order::idempotency_key(&headers, KEY_CHARS_MAX)?;
     let request = order.request(Some(document_id), key, &caller)?;
     let issued = app.issue(&caller, request).await?;
-    let answer = axum::Json(NumberAnswer::of(&issued));
+    let answer = written(&NumberAnswer::of(&issued))?;
     let (status, headers) = outcome_of(issued.replayed);
     Ok((status, headers, answer).into_response())
 }
