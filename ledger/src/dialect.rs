@@ -139,7 +139,9 @@ pub(crate) trait Bulk: Send {
         keys: &[Earlier<'_>],
     ) -> Result<Vec<Option<Row>>, LedgerError>;
 
-    /// Inserts lines; returns the (counter, first value) of those that no unique key kept out.
+    /// Inserts lines; returns the (counter, first value) of those that no unique key kept out. May
+    /// fail with `Conflict` where all are above what their counters had taken and one was kept out:
+    /// then nothing of this may be committed.
     async fn insert_lines(
         &mut self,
         lines: &[&Line<'_>],

@@ -7,7 +7,8 @@
 //! connections.
 //!
 //! Heartbeat and journal have a connection each (F31): calls that wait for locks may hold all
-//! others, and a process whose heartbeat stands still is taken for dead.
+//! others, and a process whose heartbeat stands still is taken for dead. The journal's has its
+//! statements planned once: to plan what writes a batch costs as much as to write fifty rows.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -34,6 +35,10 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 /// The fewest connections that calls share: one each for seeds, for questions, for who waits for a
 /// counter, and for everybody else.
 const COMMON_MIN: u32 = 4;
+
+/// What has the statements of a connection planned once, where all of them look for keys. Left to
+/// itself, the server plans what writes a batch anew as long as that is smaller than it expects.
+const PLANNED_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
 /// The engine.
 pub(super) struct PgEngine {
@@ -117,14 +122,18 @@ impl Shares {
         clock: &SharedClock,
         lasting: &Lasting,
     ) -> Self {
-        let share = |connections_max| {
+        let share = |connections_max, options: &PgConnectOptions| {
             let pool = connections(options, connections_max);
             let begins = PgConnections { pool: pool.clone(), lock_timeout: settings.lock_timeout };
             let store = Store::new(Arc::new(begins), Arc::clone(clock), lasting.clone());
             PgShare { store: Arc::new(store), pool }
         };
-        let common = share(settings.connections_max.max(COMMON_MIN));
-        Shares { common, heartbeat: share(1), journal: share(1) }
+        let planned_once = options.clone().options([PLANNED_ONCE]);
+        Shares {
+            common: share(settings.connections_max.max(COMMON_MIN), options),
+            heartbeat: share(1, options),
+            journal: share(1, &planned_once),
+        }
     }
 
     fn of(&self, share: Share) -> &PgShare {
@@ -181,6 +190,19 @@ mod tests {
     use super::*;
     use crate::incarnation::Incarnation;
     use crate::witness::Marks;
+
+    #[tokio::test]
+    async fn only_the_journals_statements_are_planned_once() {
+        let clock: SharedClock = Arc::new(ManualClock::at(0));
+        let engine = PgEngine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
+        let current = engine.current();
+        let planned_once = [Share::Common, Share::Heartbeat, Share::Journal].map(|share| {
+            let options = current.of(share).pool.connect_options();
+            let options = options.get_options().unwrap_or_default();
+            options.contains("plan_cache_mode=force_generic_plan")
+        });
+        assert_eq!(planned_once, [false, false, true]);
+    }
 
     #[tokio::test]
     async fn what_the_ledger_confirmed_is_remembered_over_new_connections() {

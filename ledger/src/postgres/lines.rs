@@ -49,6 +49,8 @@ macro_rules! with_shared {
     };
 }
 
+/// The rows themselves. In the list of a select the arrays go in step, and no row waits in a store
+/// of its own, as each column's would if they stood behind `from`: a fifth of the whole work.
 macro_rules! insert {
     () => {
         "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
@@ -62,13 +64,17 @@ macro_rules! insert {
            ((select array_agg(batch_id order by place) from fresh))[line.batch], \
            ((select ids from kind))[line.kind], ((select ids from name))[line.user_name], \
            ((select ids from name))[line.address_name] \
-         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], \
-           $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], \
-           $13::text[], $14::text[], $15::bytea[], $16::bigint[], $17::integer[], $18::text[], \
-           $19::integer[], $20::integer[], $21::integer[], $22::integer[]) \
-           as line (counter_id, first_value, last_value, step, allocation_id, number, scope, \
-           mask, outline, rest, context, document_id, idempotency_key, document_day, digest, \
-           issued_at_us, retry_count, path, user_name, address_name, kind, batch) \
+         from (select unnest($1::bigint[]) as counter_id, unnest($2::bigint[]) as first_value, \
+           unnest($3::bigint[]) as last_value, unnest($4::bigint[]) as step, \
+           unnest($5::bytea[]) as allocation_id, unnest($6::text[]) as number, \
+           unnest($7::text[]) as scope, unnest($8::text[]) as mask, \
+           unnest($9::text[]) as outline, unnest($10::text[]) as rest, \
+           unnest($11::text[]) as context, unnest($12::text[]) as document_id, \
+           unnest($13::text[]) as idempotency_key, unnest($14::text[]) as document_day, \
+           unnest($15::bytea[]) as digest, unnest($16::bigint[]) as issued_at_us, \
+           unnest($17::integer[]) as retry_count, unnest($18::text[]) as path, \
+           unnest($19::integer[]) as user_name, unnest($20::integer[]) as address_name, \
+           unnest($21::integer[]) as kind, unnest($22::integer[]) as batch) as line \
          where exists (select 1 from fresh)"
     };
 }
@@ -187,11 +193,22 @@ impl<'l> Lines<'l> {
 
     /// Inserts those that no unique key keeps out; their counters and first values. A batch is
     /// sealed with what is written: the free ones are found first, and then written as all.
+    ///
+    /// # Errors
+    /// `Conflict` where all lie above what their counters had taken and one is kept out all the
+    /// same: the transaction is of no use then, and the next one has each of them judged.
     pub(super) async fn insert_free(
         conn: &mut PgConnection,
         lines: &[&Line<'_>],
         writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
+        let keys = |free: &[&Line<'_>]| free.iter().map(|line| key(line)).collect();
+        if !lines.is_empty() && lines.iter().all(|line| line.is_above) {
+            // Next to nothing keeps one out, and a savepoint is two round trips for nothing.
+            let is_whole = Lines::new(lines, writing).insert_all(conn).await?;
+            let met = || LedgerError::Conflict("a line above all of its counter was met".into());
+            return if is_whole { Ok(keys(lines)) } else { Err(met()) };
+        }
         let mut free = lines.to_vec();
         for _ in 0..ATTEMPTS {
             if free.is_empty() {
@@ -203,7 +220,7 @@ impl<'l> Lines<'l> {
             sqlx::raw_sql("savepoint lines").execute(&mut *conn).await?;
             if lines.insert_all(&mut *conn).await? {
                 sqlx::raw_sql("release savepoint lines").execute(&mut *conn).await?;
-                return Ok(free.iter().map(|line| key(line)).collect());
+                return Ok(keys(&free));
             }
             sqlx::raw_sql("rollback to savepoint lines").execute(&mut *conn).await?;
             // The names may be new: the trial finds none of its lines' ids otherwise.

@@ -124,7 +124,8 @@ pub(super) async fn append(
     }
     let entries: Vec<&Entry> = entries.iter().collect();
     match attempt(store, node, &entries, Care::Plain).await {
-        // Somebody wrote a row above what its counter has taken: then all are looked for.
+        // Somebody wrote a row above what its counter has taken, or has the text of one of these
+        // numbers: then all are looked for.
         Err(LedgerError::Conflict(_)) => attempt(store, node, &entries, Care::Judged).await,
         appended => appended,
     }

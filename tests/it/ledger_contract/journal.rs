@@ -118,10 +118,13 @@ pub(super) async fn one_collision_in_a_large_batch_keeps_nobody_out(world: World
     let mut batch: Vec<Entry> = (1..=300).map(|value| entry(open, counter_id, value)).collect();
     first.number.clone_from(&batch[149].number);
     world.append(&[first]).await;
+    let batches = || world.ledger.confirmed(world.node).unwrap().batches;
+    let before = batches();
     let appended = world.ledger.append(world.node, &batch).await.unwrap();
     let collided = batch.remove(149).record.allocation_id;
     assert_eq!((appended.written, appended.collisions), (299, vec![collided]));
     assert_eq!(marks(&world).await, (300, 1_000, 299));
+    assert_eq!(batches(), before + 1, "whatever was tried for it");
     let again = world.ledger.append(world.node, &batch).await.unwrap();
     assert_eq!((again.written, again.known), (0, 299));
     assert_eq!(marks(&world).await, (300, 1_000, 299));
