@@ -22,39 +22,41 @@ local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
 local now_ms, window_ms, records_max = clock(ARGV[8]), ARGV[9], tonumber(ARGV[10])
 
+local baskets, marks = cjson.decode(ARGV[12]), ARGV[13]
+
 local function key(place) return KEYS[place] end
-local requests, wrong = admitted(cjson.decode(ARGV[12]), ARGV[13], key)
+local count, wrong = admitted(baskets, marks, key)
 if wrong then return redis.error_reply('ERR issue: ' .. wrong) end
 
 local refusal, executed, held = guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
 if refusal then return refusal end
-if executed then return {'issued', echo, completed(outbox_key, flight, #requests), '0'} end
+if executed then return {'issued', echo, completed(outbox_key, flight, count), '0'} end
 
 local view = viewed(owner_key, list_key, epoch, now_ms, window_ms)
 view.outboxes, view.texts = string.sub(outbox_key, 1, #outbox_key - #node), ARGV[14]
 
 -- Everything is judged against working copies; nothing is written before the last request is.
-local counters, records, noted = {}, view.records, {}
-local outcomes, taken, took, entry = {}, {}, {}, {'epoch', epoch}
-for i, request in ipairs(requests) do
-  local outcome, earlier = repeated(view, request)
+local counters, slots, noted = {}, view.slots, {}
+local outcomes, taken, entry = {}, {}, {'epoch', epoch}
+for i = 1, count do
+  local basket, asks, payload, caller, document = marked(marks, i)
+  local takes = baskets[basket]
+  if not takes then return redis.error_reply('ERR issue: a request takes nothing') end
+  local outcome, earlier = repeated(view, asks, payload, caller, document)
   if not outcome then
     local values
-    outcome, values = take(counters, request.takes, epoch)
+    outcome, values = take(counters, takes, epoch)
     if values then
       outcome = values
-      local place = decimal(i)
-      taken[#taken + 1], took[i] = place .. ' ' .. values, true
-      earlier = {
-        epoch = epoch, node = node, flight = flight, place = place, digest = request.digest,
-        values = values,
-      }
-      if request.document then records[request.document], noted[request.document] = earlier, true end
+      taken[#taken + 1] = string.format('%d %s', i, values)
+      earlier = {epoch = epoch, place = i, digest = payload, values = values}
+      local slot = slots[document]
+      if slot then slot.found, noted[#noted + 1] = earlier, slot end
     end
   elseif outcome[1] == 'ask' then
-    outcome = cold(counters, request.takes, epoch) or outcome
+    outcome = cold(counters, takes, epoch) or outcome
   elseif outcome[1] == 'replayed' or outcome[1] == 'numbered' then
     -- A replay is a hand-out, and so is a refusal that shows the number: it stands in this node's
     -- outbox too (F2, F30).
@@ -63,16 +65,15 @@ for i, request in ipairs(requests) do
   end
   -- A replay found by the document still binds the caller's new key to its payload; the document's
   -- own record names its latest number and is left alone.
-  if earlier and request.caller then
-    records[request.caller], noted[request.caller] = earlier, true
-  end
+  local slot = earlier and slots[caller]
+  if slot then slot.found, noted[#noted + 1] = earlier, slot end
   outcomes[i] = outcome
 end
 
 if #taken > 0 then
   local texts = view.texts
   -- Whoever took nothing leaves an empty place: an outbox is as large as what stands in it.
-  if #taken < #requests then texts = kept(view, took) end
+  if #taken < count then texts = kept(view, outcomes) end
   for _, part in ipairs({'taken', table.concat(taken, '\n'), 'records', texts}) do
     entry[#entry + 1] = part
   end
@@ -85,9 +86,9 @@ for key, copy in pairs(counters) do
     redis.call('HSET', key, 'value', value, 'check', value)
   end
 end
-local count = decimal(held + (#entry > 2 and 1 or 0))
-redis.call('HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, count)
+held = decimal(held + (#entry > 2 and 1 or 0))
+redis.call('HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, held)
 dated(owner_key, view, now_ms, window_ms)
 local whole = ARGV[11] == 'whole'
-local shed = remember(owner_key, view, noted, now_ms, window_ms, records_max, whole)
+local shed = remember(owner_key, node, flight, view, noted, now_ms, window_ms, records_max, whole)
 return {'issued', echo, outcomes, decimal(shed)}

@@ -25,6 +25,7 @@ static ISSUE: LazyLock<Script> = script!(
     "issue",
     "clock",
     "admitted",
+    "marked",
     "lines",
     "integer",
     "decimal",
@@ -51,6 +52,7 @@ static ISSUE: LazyLock<Script> = script!(
     "kept",
     "forget",
     "attest",
+    "headed",
     "remember",
     "dated"
 );

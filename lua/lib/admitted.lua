@@ -1,8 +1,8 @@
--- admitted: the requests of a flight, put together from its arguments; reads nothing else.
--- Takes the baskets as decoded, the marks, a counter's key by its place.
--- Returns requests of {takes, digest, caller?, document?, again, asked, once}; takes are
---   {key, step, max, seen?, span, is_single} with numbers in the place of texts but for the step;
---   caller and document are names of idempotency records | nil, what is wrong
+-- admitted: how many requests a flight has, and what they take, put together from its arguments;
+-- reads nothing else.
+-- Takes the baskets as decoded, in which it puts keys and numbers in the place of texts but for the
+--   step; the marks, a counter's key by its place.
+-- Returns the number of requests | nil, what is wrong
 local function admitted(baskets, marks, key)
   local count = #marks / 35
   -- One entry is written by one call, whose arguments must fit Lua's stack.
@@ -19,16 +19,5 @@ local function admitted(baskets, marks, key)
       wish.is_single = many == 1
     end
   end
-  local requests, none = {}, string.rep('\0', 12)
-  for i = 1, count do
-    local basket, asks, digest, caller, document =
-      struct.unpack('>I2I1c8c12c12', marks, 35 * i - 34)
-    requests[i] = {
-      takes = baskets[basket], digest = digest,
-      caller = caller ~= none and caller, document = document ~= none and document,
-      again = asks % 2 == 1, asked = asks % 4 >= 2, once = asks >= 4,
-    }
-    if not requests[i].takes then return nil, 'a request takes nothing' end
-  end
-  return requests
+  return count
 end

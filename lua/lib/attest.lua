@@ -1,9 +1,10 @@
 -- attest: notes that a bucket is written to in this period (lib/witness): once in an epoch, which
 -- may have begun without its witnesses.
--- Takes the owner record's key, the flight's view of the records, the bucket's key, the window.
+-- Takes the owner record's key, the flight's view of the records, the bucket's key and mark, the
+--   window.
 -- Returns the bucket's new mark | nil, where it stays as it is
-local function attest(owner_key, view, key, window_ms)
-  local mark, since_ms = view.marks[key], 0
+local function attest(owner_key, view, key, mark, window_ms)
+  local since_ms = 0
   if mark and #mark == 18 then
     if string.sub(mark, 7) == string.sub(view.mark, 7) then return nil end
     since_ms = struct.unpack('>I6', mark)
@@ -32,6 +33,5 @@ local function attest(owner_key, view, key, window_ms)
   redis.call('SETBIT', bitmap_key, place(key), 1)
   -- It is needed to the end of the next period.
   if redis.call('PTTL', bitmap_key) < 0 then redis.call('PEXPIRE', bitmap_key, 3 * window_ms) end
-  view.marks[key] = struct.pack('>I6', since_ms) .. string.sub(view.mark, 7)
-  return view.marks[key]
+  return struct.pack('>I6', since_ms) .. string.sub(view.mark, 7)
 end

@@ -4,6 +4,6 @@
 -- Returns its key
 local function bucket(list_key, name)
   local low, high = string.byte(name, 1, 2)
-  -- `..` is exact here: a bucket has five digits at most.
-  return list_key .. ':' .. (low + 256 * (high % 128))
+  -- A bucket has five digits at most.
+  return string.format('%s:%d', list_key, low + 256 * (high % 128))
 end

@@ -1,10 +1,10 @@
 -- kept: the records of a flight without those of requests that took nothing; in the place of each
 -- of these stands "-", so that the others keep their places.
--- Takes the flight's view of the records, which requests took, by their places.
+-- Takes the flight's view of the records, the outcomes.
 -- Returns the text, one record in a line
-local function kept(view, took)
+local function kept(view, outcomes)
   view.lines = view.lines or lines(view.texts)
   local list = {}
-  for i, line in ipairs(view.lines) do list[i] = took[i] and line or '-' end
+  for i, line in ipairs(view.lines) do list[i] = type(outcomes[i]) == 'string' and line or '-' end
   return table.concat(list, '\n') .. '\n'
 end

@@ -4,18 +4,18 @@
 -- Returns "new" | "ask" | "vanished" (its bucket, or what would tell whether there was one)
 --   | "same", idempotency record | "other", idempotency record
 local function recall(view, name, digest, asked, once)
-  local found = view.records[name]
-  if found == nil then
+  local slot = view.slots[name]
+  if not slot then
     local key = bucket(view.list_key, name)
-    view.buckets[name] = key
-    found, view.marks[key] = written(key, name)
+    local found, mark = written(key, name)
     -- The window ends for each record by itself; its bucket lasts as long as the newest in it.
     if found and found.at_ms and found.at_ms <= view.oldest_ms then found = false end
-    view.records[name] = found
+    slot = {name = name, key = key, mark = mark, found = found}
+    view.slots[name] = slot
   end
-  local mark = view.marks[view.buckets[name]]
+  local found, mark = slot.found, slot.mark
   -- Also when the journal was asked: it may not have the number yet, and will once the epoch ends.
-  if not mark and expected(view, view.buckets[name]) then return 'vanished' end
+  if not mark and expected(view, slot.key) then return 'vanished' end
   if not found then
     local is_new = asked or not once and complete(view, mark)
     return is_new and 'new' or 'ask'

@@ -3,41 +3,39 @@
 -- (6), place in it (2), first half of the payload's digest (8); whole records have `values record`
 -- behind it. The partition's list names the records in the order of their writing, one element per
 -- flight: `<ordinal of its first record> <of its last> <when, ms> <names of 12 bytes, joined>`.
--- Takes the owner record's key, the flight's view of the records, the names to write, now, the
---   window, the bound, whether records are kept whole.
+-- Takes the owner record's key, the node, the flight, its view of the records, the slots to write,
+--   now, the window, the bound, whether records are kept whole.
 -- Returns how many older records went before their time
-local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
-  local list_key, names, nodes = view.list_key, {}, {}
-  for name in pairs(noted) do
-    local found = view.records[name]
-    local node = nodes[found.node]
-    if not node then
-      local function part(at) return tonumber(string.sub(found.node, at, at + 7), 16) end
-      node = struct.pack('>I4I4I4I4', part(1), part(9), part(17), part(25))
-      nodes[found.node] = node
+local function remember(owner_key, node, flight, view, noted, now_ms, window_ms, most, whole)
+  if #noted == 0 then return 0 end
+  local list_key, names, own = view.list_key, {}, headed(view.epoch, now_ms, node, flight)
+  for i = 1, #noted do
+    local slot = noted[i]
+    local key, found = slot.key, slot.found
+    -- What is noted twice in a flight is written once, as it is by now.
+    if key then
+      slot.key = nil
+      local head = found.node and headed(found.epoch, now_ms, found.node, found.flight) or own
+      local text = struct.pack('>c34I2c8', head, found.place, found.digest)
+      if whole and found.values then
+        text = text .. table.concat(allocated(view, found.values, found), ' ', 2)
+      end
+      local is_witnessed = slot.mark == view.mark
+      local mark = not is_witnessed and attest(owner_key, view, key, slot.mark, window_ms)
+      -- Whatever else stands there is no record.
+      if type(redis.pcall('HSET', key, slot.name, text)) == 'table' then
+        redis.call('DEL', key)
+        redis.call('HSET', key, slot.name, text)
+      end
+      -- Not before the period after this one is over: until then it is expected to be there. A
+      -- bucket that bears this period's mark was put off before it got that.
+      if not (is_witnessed and view.is_lasting) and redis.call('PTTL', key) < 2 * window_ms then
+        redis.call('PEXPIRE', key, 3 * window_ms)
+      end
+      if mark then redis.call('HSET', key, '', mark) end
+      names[#names + 1] = slot.name
     end
-    local text = struct.pack(
-      '>I6I6c16I6I2c8', found.epoch, now_ms, node, found.flight, found.place, found.digest
-    )
-    if whole and found.values then
-      text = text .. table.concat(allocated(view, found.values, found), ' ', 2)
-    end
-    local key = view.buckets[name]
-    local mark = view.marks[key] ~= view.mark and attest(owner_key, view, key, window_ms)
-    -- Whatever else stands there is no record.
-    if type(redis.pcall('HSET', key, name, text)) == 'table' then
-      redis.call('DEL', key)
-      redis.call('HSET', key, name, text)
-    end
-    if mark then redis.call('HSET', key, '', mark) end
-    -- Not before the period after this one is over: until then it is expected to be there. And put
-    -- off once in a window, not with each record.
-    if redis.call('PTTL', key) < 2 * window_ms then
-      redis.call('PEXPIRE', key, 3 * window_ms)
-    end
-    names[#names + 1] = name
   end
-  if #names == 0 then return 0 end
 
   local newest = redis.pcall('LINDEX', list_key, -1)
   -- Whatever else stands there names nothing: its records go with their buckets, in which nobody

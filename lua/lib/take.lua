@@ -4,7 +4,8 @@
 --   | {"exhausted", take} | {"ceiling", take, value, ceiling}; `take` counts from 0
 local function take(counters, takes, epoch)
   local values
-  for i, wish in ipairs(takes) do
+  for i = 1, #takes do
+    local wish = takes[i]
     local copy = working(counters, wish.key, epoch)
     local refusal, last
     if copy.state ~= 'warm' then

@@ -3,6 +3,7 @@
 //! Method: typed calls go through the client; damage is done with redis-cli, as a person would.
 
 mod bench;
+mod buckets;
 mod guard;
 mod issue;
 mod lost_records;

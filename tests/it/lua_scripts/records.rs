@@ -169,40 +169,6 @@ async fn whatever_stands_in_place_of_a_record_ends_the_epoch_and_is_replaced_in_
 }
 
 #[tokio::test]
-async fn a_record_takes_few_bytes_and_goes_with_the_window() {
-    let mut bench = seeded().await;
-    bench.issue(&[keyed("doc", Some("key"), "d1")]).await;
-    let buckets = bench.bucket_keys();
-    assert_eq!(buckets.len(), 2, "{buckets:?}");
-    for key in &buckets {
-        let lengths = "local list = {} for i, text in ipairs(redis.call('hgetall', KEYS[1])) do \
-                       list[i] = #text end return list";
-        let lengths = bench.server.cli(&["--raw", "eval", lengths, "1", key]);
-        // And the bucket's mark, however many records it has.
-        assert_eq!(lengths.trim(), "12\n44\n0\n18");
-        assert_eq!(bench.server.cli(&["object", "encoding", key]).trim(), "listpack");
-    }
-    let list = bench.records_key();
-    // The list outlives what it names.
-    for (key, windows) in buckets.iter().map(|key| (key, 3)).chain([(&list, 4)]) {
-        let left_ms = left_ms(&bench, key);
-        assert!(left_ms.abs_diff(windows * WINDOW_MS) < 60_000, "{left_ms}");
-        bench.server.cli(&["pexpire", key, &(2 * WINDOW_MS - 1_000).to_string()]);
-    }
-    // Put off before a record in it could go early.
-    let again = IssueRequest { again: true, ..keyed("doc", None, "d2") };
-    assert_eq!(bench.issue(&[again]).await, [taken(2)]);
-    let put_off = buckets.iter().filter(|key| left_ms(&bench, key) > 2 * WINDOW_MS);
-    assert_eq!(put_off.count(), 1, "the document's");
-    assert!(left_ms(&bench, &list) > 3 * WINDOW_MS);
-}
-
-/// What is left of a key's time.
-fn left_ms(bench: &Bench, key: &str) -> u64 {
-    bench.server.cli(&["pttl", key]).trim().parse().unwrap()
-}
-
-#[tokio::test]
 async fn a_journaled_number_is_asked_for_even_when_the_journal_was_asked_before() {
     let mut bench = seeded().await;
     let request = keyed("doc", Some("key"), "d1");
