@@ -276,7 +276,7 @@ type Written = ([(HeaderName, HeaderValue); 1], Vec<u8>);
 
 /// Writes the value of a serial.
 fn text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
+    serializer.serialize_str(itoa::Buffer::new().format(*value))
 }
 
 /// Microseconds of the ledger as RFC 3339 in UTC; what no calendar holds (past 9999) is the epoch.
