@@ -40,6 +40,11 @@ const COMMON_MIN: u32 = 4;
 /// itself, the server plans what writes a batch anew as long as that is smaller than it expects.
 const PLANNED_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
+/// How long a connection lives whose statements are planned once. A plan of when a table was small
+/// reads all of it; the server makes a new one once it has counted the table, or the next
+/// connection does.
+const PLANS_LAST: Duration = Duration::from_mins(1);
+
 /// The engine.
 pub(super) struct PgEngine {
     current: Mutex<Shares>,
@@ -122,17 +127,18 @@ impl Shares {
         clock: &SharedClock,
         lasting: &Lasting,
     ) -> Self {
-        let share = |connections_max, options: &PgConnectOptions| {
-            let pool = connections(options, connections_max);
+        let share = |pool: PgPool| {
             let begins = PgConnections { pool: pool.clone(), lock_timeout: settings.lock_timeout };
             let store = Store::new(Arc::new(begins), Arc::clone(clock), lasting.clone());
             PgShare { store: Arc::new(store), pool }
         };
         let planned_once = options.clone().options([PLANNED_ONCE]);
+        let common = pool_options(settings.connections_max.max(COMMON_MIN));
+        let journal = pool_options(1).max_lifetime(PLANS_LAST);
         Shares {
-            common: share(settings.connections_max.max(COMMON_MIN), options),
-            heartbeat: share(1, options),
-            journal: share(1, &planned_once),
+            common: share(common.connect_lazy_with(options.clone())),
+            heartbeat: share(pool_options(1).connect_lazy_with(options.clone())),
+            journal: share(journal.connect_lazy_with(planned_once)),
         }
     }
 
@@ -166,7 +172,7 @@ impl Shares {
 }
 
 /// So many connections.
-fn connections(options: &PgConnectOptions, connections_max: u32) -> PgPool {
+fn pool_options(connections_max: u32) -> PgPoolOptions {
     PgPoolOptions::new()
         .max_connections(connections_max)
         .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -179,7 +185,6 @@ fn connections(options: &PgConnectOptions, connections_max: u32) -> PgPool {
                 Ok(true)
             })
         })
-        .connect_lazy_with(options.clone())
 }
 
 #[cfg(test)]
@@ -192,14 +197,17 @@ mod tests {
     use crate::witness::Marks;
 
     #[tokio::test]
-    async fn only_the_journals_statements_are_planned_once() {
+    async fn only_the_journals_statements_are_planned_once_and_not_for_long() {
         let clock: SharedClock = Arc::new(ManualClock::at(0));
         let engine = PgEngine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
         let current = engine.current();
         let planned_once = [Share::Common, Share::Heartbeat, Share::Journal].map(|share| {
-            let options = current.of(share).pool.connect_options();
+            let pool = &current.of(share).pool;
+            let options = pool.connect_options();
             let options = options.get_options().unwrap_or_default();
-            options.contains("plan_cache_mode=force_generic_plan")
+            let is_planned_once = options.contains("plan_cache_mode=force_generic_plan");
+            assert!(!is_planned_once || pool.options().get_max_lifetime() == Some(PLANS_LAST));
+            is_planned_once
         });
         assert_eq!(planned_once, [false, false, true]);
     }
