@@ -84,6 +84,10 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
         args.only.is_empty() || args.only.iter().any(|name| name == scenario.name)
     };
     let scenarios: Vec<Scenario> = SCENARIOS.into_iter().filter(is_wanted).collect();
+    if args.before.is_some() && !scenarios.iter().any(|scenario| scenario.name == "hot") {
+        say("--before: only `hot` measures another build; add --only hot");
+        return ExitCode::from(2);
+    }
     if cfg!(debug_assertions) && !args.smoke {
         say("this is a debug build: its figures say nothing (cargo run --release -p loadtest)");
     }

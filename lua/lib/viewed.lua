@@ -19,7 +19,7 @@ local function viewed(owner_key, list_key, epoch, now_ms, window_ms)
     oldest_ms = oldest_ms, period = period, last_period = period - window, witnessed = {},
     mark = struct.pack('>I6I6I6', 0, epoch, period),
     is_of_window = owner[2] == window_ms,
-    is_lasting = owner[2] == window_ms and (integer(owner[5] or '0') or period + 1) <= period,
+    is_lasting = owner[2] == window_ms and (integer(owner[5] or '0') or period) < period,
     is_looking = not looked_ms or looked_ms > now_ms or looked_ms + 60000 <= now_ms,
   }
   view.may_evict = view.is_looking and evicts()

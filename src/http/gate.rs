@@ -49,7 +49,7 @@ const HTML: &[u8] = b"text/html";
 const PAGE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
-/// The other end of the connection; put into each request by the server.
+/// The other end of the connection; an extension of each request that goes to the router.
 #[derive(Clone, Debug)]
 pub(super) struct Peer(pub(super) Arc<str>);
 
@@ -78,7 +78,7 @@ impl Route {
     }
 }
 
-/// Who calls. Handlers get it as an extension.
+/// Who calls. Handlers get it as an extension, whichever door they are behind.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
     /// What it may do.

@@ -11,12 +11,12 @@
 //! statements planned once: to plan what writes a batch costs as much as to write fifty rows.
 
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use numerator_base::clock::SharedClock;
 use sqlx::Connection as _;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
 use super::life::PgConnections;
 use crate::LedgerSettings;
@@ -40,9 +40,9 @@ const COMMON_MIN: u32 = 4;
 /// itself, the server plans what writes a batch anew as long as that is smaller than it expects.
 const PLANNED_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
-/// How long a connection lives whose statements are planned once. A plan of when a table was small
-/// reads all of it; the server makes a new one once it has counted the table, or the next
-/// connection does.
+/// How long statements that are planned once keep their plans. A plan of when a table was small
+/// reads all of it; the server makes a new one once it has counted the table, and in any case after
+/// this. The connection stays: its place at the server could be somebody else's by then (F31).
 const PLANS_LAST: Duration = Duration::from_mins(1);
 
 /// The engine.
@@ -134,7 +134,7 @@ impl Shares {
         };
         let planned_once = options.clone().options([PLANNED_ONCE]);
         let common = pool_options(settings.connections_max.max(COMMON_MIN));
-        let journal = pool_options(1).max_lifetime(PLANS_LAST);
+        let journal = planning_once(Plans::new(Instant::now()));
         Shares {
             common: share(common.connect_lazy_with(options.clone())),
             heartbeat: share(pool_options(1).connect_lazy_with(options.clone())),
@@ -177,14 +177,47 @@ fn pool_options(connections_max: u32) -> PgPoolOptions {
         .max_connections(connections_max)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
-        .before_acquire(|conn, idle| {
-            Box::pin(async move {
-                if idle.idle_for >= FRESH_FOR {
-                    conn.ping().await?;
-                }
-                Ok(true)
-            })
+        .before_acquire(|conn, idle| Box::pin(freshen(conn, idle.idle_for)))
+}
+
+/// Asks whether the peer of a connection is still there, where that may have changed.
+async fn freshen(conn: &mut PgConnection, idle_for: Duration) -> sqlx::Result<bool> {
+    if idle_for >= FRESH_FOR {
+        conn.ping().await?;
+    }
+    Ok(true)
+}
+
+/// One connection, whose plans go now and then.
+fn planning_once(plans: Plans) -> PgPoolOptions {
+    pool_options(1).before_acquire(move |conn, idle| {
+        let are_over = plans.are_over(Instant::now());
+        Box::pin(async move {
+            if are_over {
+                sqlx::raw_sql("discard plans").execute(&mut *conn).await?;
+            }
+            freshen(conn, idle.idle_for).await
         })
+    })
+}
+
+/// Since when the plans of a connection are there, or may be.
+struct Plans(Mutex<Instant>);
+
+impl Plans {
+    fn new(now: Instant) -> Self {
+        Plans(Mutex::new(now))
+    }
+
+    /// Whether they have lasted; then new ones begin.
+    fn are_over(&self, now: Instant) -> bool {
+        let mut since = self.0.lock().expect("no holder of this lock panics");
+        let are_over = now.saturating_duration_since(*since) >= PLANS_LAST;
+        if are_over {
+            *since = now;
+        }
+        are_over
+    }
 }
 
 #[cfg(test)]
@@ -197,7 +230,7 @@ mod tests {
     use crate::witness::Marks;
 
     #[tokio::test]
-    async fn only_the_journals_statements_are_planned_once_and_not_for_long() {
+    async fn only_the_journals_statements_are_planned_once() {
         let clock: SharedClock = Arc::new(ManualClock::at(0));
         let engine = PgEngine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
         let current = engine.current();
@@ -205,11 +238,20 @@ mod tests {
             let pool = &current.of(share).pool;
             let options = pool.connect_options();
             let options = options.get_options().unwrap_or_default();
-            let is_planned_once = options.contains("plan_cache_mode=force_generic_plan");
-            assert!(!is_planned_once || pool.options().get_max_lifetime() == Some(PLANS_LAST));
-            is_planned_once
+            options.contains("plan_cache_mode=force_generic_plan")
         });
         assert_eq!(planned_once, [false, false, true]);
+    }
+
+    #[test]
+    fn plans_go_once_they_have_lasted_and_the_next_ones_last_as_long() {
+        let begun = Instant::now();
+        let plans = Plans::new(begun);
+        let at = |share: u32| plans.are_over(begun + PLANS_LAST * share / 4);
+        assert_eq!(
+            [0, 3, 4, 5, 7, 8, 20, 23].map(at),
+            [false, false, true, false, false, true, true, false]
+        );
     }
 
     #[tokio::test]
