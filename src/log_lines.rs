@@ -115,6 +115,17 @@ impl PlainFields<'_, '_> {
         }
     }
 
+    /// Has a field written as it usually is.
+    fn usual(&mut self, field: &Field, write: impl FnOnce(&mut DefaultVisitor<'_>)) {
+        if self.outcome.is_ok() {
+            let mut usual = DefaultVisitor::new(self.line.by_ref(), self.is_empty);
+            write(&mut usual);
+            // What another logger says of a line is left out.
+            self.is_empty &= field.name().starts_with("log.");
+            self.outcome = usual.finish();
+        }
+    }
+
     fn number(&mut self, field: &Field, digits: &str) {
         match self.name(field) {
             true => self.put(digits),
@@ -146,21 +157,11 @@ impl Visit for PlainFields<'_, '_> {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if self.outcome.is_ok() {
-            let mut usual = DefaultVisitor::new(self.line.by_ref(), self.is_empty);
-            usual.record_debug(field, value);
-            self.is_empty &= field.name().starts_with("log.");
-            self.outcome = usual.finish();
-        }
+        self.usual(field, |usual| usual.record_debug(field, value));
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        if self.outcome.is_ok() {
-            let mut usual = DefaultVisitor::new(self.line.by_ref(), self.is_empty);
-            usual.record_error(field, value);
-            self.is_empty = false;
-            self.outcome = usual.finish();
-        }
+        self.usual(field, |usual| usual.record_error(field, value));
     }
 }
 

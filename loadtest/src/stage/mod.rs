@@ -43,10 +43,9 @@ pub(crate) struct Stage {
 }
 
 /// Which cores the processes have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
     /// All, as the kernel likes it.
-    #[default]
     Free,
     /// The first core is for what answers, the others are for the stores and the generator.
     Placed,

@@ -30,6 +30,18 @@ pub(super) struct Bench {
     pub(super) limits: IdempotencyLimits,
 }
 
+/// A partition with one counter, `c`, that has a thousand values.
+pub(super) async fn seeded() -> Bench {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 0, 1_000).await;
+    bench
+}
+
+/// The window as moments are reckoned.
+pub(super) fn window_ms() -> i64 {
+    i64::try_from(WINDOW_MS).unwrap()
+}
+
 impl Bench {
     /// Opens a pristine partition.
     pub(super) async fn new() -> Self {

@@ -4,17 +4,7 @@ use std::slice::from_ref;
 
 use numerator::counter::{IssueOutcome, IssueRequest};
 
-use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, range, replayed, taken};
-
-async fn seeded() -> Bench {
-    let mut bench = Bench::new().await;
-    bench.seed("c", 0, 1_000).await;
-    bench
-}
-
-fn window_ms() -> i64 {
-    i64::try_from(WINDOW_MS).unwrap()
-}
+use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, range, replayed, seeded, taken, window_ms};
 
 /// Another number for the document `doc`.
 fn another(digest: &str) -> IssueRequest {

@@ -6,14 +6,8 @@ use numerator::counter::{
 
 use super::bench::{
     Bench, EPOCH, LIMITS, NOW_MS, WINDOW_MS, completed, connect, issued, keyed, plain, replayed,
-    taken,
+    seeded, taken,
 };
-
-async fn seeded() -> Bench {
-    let mut bench = Bench::new().await;
-    bench.seed("c", 0, 1_000).await;
-    bench
-}
 
 fn assert_fenced<T: std::fmt::Debug>(completion: &Completion<T>, epoch: Option<u64>, part: &str) {
     let Completion::Fenced { epoch: shown, reason } = completion else { panic!("{completion:?}") };

@@ -6,17 +6,7 @@ use std::slice::from_ref;
 
 use numerator::counter::{IssueOutcome, IssueRequest};
 
-use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, replayed, take, taken};
-
-async fn seeded() -> Bench {
-    let mut bench = Bench::new().await;
-    bench.seed("c", 0, 1_000).await;
-    bench
-}
-
-fn window_ms() -> i64 {
-    i64::try_from(WINDOW_MS).unwrap()
-}
+use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, replayed, seeded, take, taken, window_ms};
 
 /// Deletes every bucket, as an eviction of what expires would, sooner or later.
 fn delete_buckets(bench: &Bench) {

@@ -5,17 +5,11 @@ use std::slice::from_ref;
 use numerator::counter::{Completion, Flight, IssueOutcome, IssueRequest};
 
 use super::bench::{
-    Bench, NOW_MS, PARTITION, WINDOW_MS, issued, keyed, plain, range, replayed, taken,
+    Bench, NOW_MS, PARTITION, WINDOW_MS, issued, keyed, plain, range, replayed, seeded, taken,
 };
 
 fn numbered(value: u64, record: &str) -> IssueOutcome {
     IssueOutcome::DocumentNumbered { taken: vec![range(value, value, 1)], record: record.into() }
-}
-
-async fn seeded() -> Bench {
-    let mut bench = Bench::new().await;
-    bench.seed("c", 0, 1_000).await;
-    bench
 }
 
 #[tokio::test]
