@@ -20,14 +20,16 @@ const ATTEMPTS: usize = 3;
 
 /// The beginning of a statement that inserts the lines of its first 34 parameters: the ids of what
 /// they share, and new batches. Where an id is missing there is no batch, and nothing is inserted.
-/// What one look-up for all finds is no join: a statement is mostly for a few lines.
+/// What one look-up for all finds is no join: a statement is mostly for a few lines. The least id is
+/// that of `id + 0`: the least of a bare id PostgreSQL may seek by walking through all ids from the
+/// first, and does so in a ledger that was never analyzed (65 µs a name of 2,000, in place of 4).
 macro_rules! with_shared {
     () => {
         "with name as materialized (select array(\
-           select (select min(n.name_id) from journal_name n where n.name = w.name) \
+           select (select min(n.name_id + 0) from journal_name n where n.name = w.name) \
            from unnest($23::text[]) with ordinality as w (name, place) order by place) as ids), \
          kind as materialized (select array(\
-           select (select min(k.kind_id) from journal_kind k where k.series_id = w.series_id \
+           select (select min(k.kind_id + 0) from journal_kind k where k.series_id = w.series_id \
              and k.version = w.version and k.type_code = w.type_code \
              and k.project is not distinct from w.project) \
            from unnest($24::bigint[], $25::integer[], $26::text[], $27::text[]) \

@@ -1,4 +1,4 @@
-//! From ten counters to a million: what one number costs, the memory of a service that has touched
+//! From one counter to a million: what one number costs, the memory of a service that has touched
 //! them all, and how soon numbers come again once Redis has lost everything. Counters are resolved
 //! at their first touch, so that should not depend on how many there are.
 
@@ -12,7 +12,10 @@ use crate::tally::Tally;
 use crate::work::{Ask, Counters, Numbers, SERIES_MAX};
 
 /// The steps.
-const STEPS: [u32; 4] = [10, 1_000, 100_000, 1_000_000];
+const STEPS: [u32; 5] = [1, 10, 1_000, 100_000, 1_000_000];
+
+/// The last of them.
+const MANY: usize = STEPS.len() - 1;
 
 /// Connections that walk through all counters.
 const WALKERS: usize = 8;
@@ -24,17 +27,17 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let steps = STEPS.map(|step| bench.sized(step as usize));
     let stages = steps.map(|_| Stage::start(bench.placement));
     let services = stages.each_ref().map(|stage| stage.service(Path::Redis, "", &[]));
-    let idle_mb = resident_mb(services[3].id()).unwrap_or_default();
+    let idle_mb = resident_mb(services[MANY].id()).unwrap_or_default();
     section.rows.push(Row::new("memory, idle", idle_mb, "MiB").reach(Reach::AtMost(40.0)));
     let mut tallies: Vec<Tally> = Vec::new();
     for ((stage, service), step) in stages.iter().zip(&services).zip(steps) {
         tallies.push(write_counters(stage, service, step, section));
     }
-    let touched = std::mem::take(&mut tallies[3]);
-    tallies[3] = walk(&services[3], steps[3], touched, section);
+    let touched = std::mem::take(&mut tallies[MANY]);
+    tallies[MANY] = walk(&services[MANY], steps[MANY], touched, section);
     // What waits for the journal is no counter's memory.
-    section.breaches.extend(services[3].await_journal(&stages[3], tallies[3].numbers()).err());
-    let touched_mb = resident_mb(services[3].id()).unwrap_or_default();
+    section.breaches.extend(services[MANY].await_journal(&stages[MANY], tallies[MANY].numbers()).err());
+    let touched_mb = resident_mb(services[MANY].id()).unwrap_or_default();
     let row = Row::new("memory, 1,000,000 counters touched", touched_mb, "MiB");
     section.rows.push(row.reach(Reach::AtMost(300.0)));
 
@@ -46,10 +49,16 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         })
         .collect();
     bench.contest(&Pace::Closed, section, &mut contestants);
-    for (contestant, step) in contestants.iter().zip(STEPS) {
+    let [one, few, thousand, .., many] = &contestants[..] else {
+        unreachable!("as many as there are steps");
+    };
+    section.rows.push(one.row("one counter"));
+    for (contestant, step) in contestants.iter().zip(STEPS).skip(1) {
         section.rows.push(contestant.row(&format!("{} counters", figure(f64::from(step)))));
     }
-    let [few, .., many] = &contestants[..] else { unreachable!("as many as there are steps") };
+    let rate = thousand.median(Run::rate);
+    let row = Row::new("1,000 counters", rate, "/s").per(thousand.ratio(one, Run::rate), "one");
+    section.rows.push(row.reach(Reach::AtLeast(0.8)));
     let cost = many.median(Run::cost_of_servers);
     section.rows.push(
         Row::new("a number of 1,000,000 counters, CPU", cost, "µs")

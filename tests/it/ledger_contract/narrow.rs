@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use numerator::ledger::{Closing, JournalFilter, JournalRow, open};
+use numerator::ledger::{Closing, CounterSpec, JournalFilter, JournalRow, open};
 use sqlx::Connection as _;
 use tokio::task::JoinHandle;
 
@@ -278,4 +278,37 @@ pub(super) async fn who_writes_a_name_for_the_first_time_keeps_nobody_waiting(wo
     let values: Vec<u64> = found.iter().map(|row| row.entry.taken[0].range.first).collect();
     assert_eq!(values, [1, 2]);
     assert_eq!(count(&world, "user_name_id = (select min(user_name_id) from journal)").await, 1);
+}
+
+/// Users of the ledger in which names are sought.
+const USERS: u64 = 500;
+
+/// Goal: what a row's names cost does not grow with those that there are, from the first day on.
+/// Method: a ledger that was never analyzed, and what its server counts of the index of ids.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_is_sought_among_all_by_what_it_says() {
+    let server = harness::postgres::Postgres::start();
+    let world = World::open(&server.url("names")).await;
+    let open = world.redis_epoch(Closing::Exact).await;
+    let roomy = CounterSpec { headroom: 1_000 * USERS, ..spec("k") };
+    let (id, ..) = world.seed(open, &roomy).await;
+    let of_users = |first: u64| -> Vec<_> {
+        let entries = (0..USERS).map(|user| {
+            with(entry(open, id, first + user), |record| record.user_id = format!("user {user}"))
+        });
+        entries.collect()
+    };
+    let mut pool = sqlx::PgConnection::connect(&world.url).await.unwrap();
+    let mut reads = async |index: &'static str| -> i64 {
+        let reads = "select idx_tup_read from pg_stat_user_indexes where indexrelname = $1";
+        sqlx::query_scalar(reads).bind(index).fetch_one(&mut pool).await.unwrap()
+    };
+    // Sessions tell what they read now and then, as they commit.
+    let mut first = 1;
+    while reads("journal_name_name").await < i64::try_from(USERS).unwrap() {
+        world.append(&of_users(first)).await;
+        first += USERS;
+        assert!(first < 1_000 * USERS, "no session tells what it read");
+    }
+    assert_eq!(reads("journal_name_pk").await, 0, "rows read in the order of their ids");
 }
