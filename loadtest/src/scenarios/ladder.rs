@@ -36,7 +36,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let touched = std::mem::take(&mut tallies[MANY]);
     tallies[MANY] = walk(&services[MANY], steps[MANY], touched, section);
     // What waits for the journal is no counter's memory.
-    section.breaches.extend(services[MANY].await_journal(&stages[MANY], tallies[MANY].numbers()).err());
+    section
+        .breaches
+        .extend(services[MANY].await_journal(&stages[MANY], tallies[MANY].numbers()).err());
     let touched_mb = resident_mb(services[MANY].id()).unwrap_or_default();
     let row = Row::new("memory, 1,000,000 counters touched", touched_mb, "MiB");
     section.rows.push(row.reach(Reach::AtMost(300.0)));
