@@ -30,6 +30,11 @@ impl Incarnation {
     }
 }
 
+/// The one incarnation in which several calls belong together: what one of them read is true for
+/// what another writes. Each fails with `WentBack` in any other.
+#[derive(Clone, Copy, Debug)]
+pub struct OneIncarnation(pub(super) Incarnation);
+
 /// What a ledger says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shown {

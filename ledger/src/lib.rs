@@ -40,7 +40,7 @@ mod witness;
 pub use connections::Connections;
 pub use error::LedgerError;
 pub use giving_up::{is_given_up, until_given_up};
-pub use incarnation::Confirmed;
+pub use incarnation::{Confirmed, OneIncarnation};
 pub use inquest::{Agreement, Known, Report};
 pub use lookalikes::warnings;
 pub use postgres::postgres_options;

@@ -10,6 +10,7 @@ use numerator_base::node::NodeId;
 
 use crate::LedgerError;
 use crate::dialect::{Begin, Pool, Reader, Transaction};
+use crate::incarnation::OneIncarnation;
 use crate::seal::{ProofKey, Writing};
 use crate::witness::Witness;
 
@@ -72,6 +73,22 @@ impl Store {
     /// Begins a transaction in what was agreed on last.
     pub(crate) async fn begin(&self) -> Result<Transaction, LedgerError> {
         self.pool().begin(Some(self.witness.required(None)?), Begin::Writing).await
+    }
+
+    /// Begins a transaction in the incarnation that an earlier one of it was in.
+    pub(crate) async fn begin_in(
+        &self,
+        OneIncarnation(incarnation): OneIncarnation,
+    ) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(incarnation), Begin::Writing).await
+    }
+
+    /// Begins a transaction that reads: in one incarnation, or in whatever life the ledger lives.
+    pub(crate) async fn begin_reading_in(
+        &self,
+        within: Option<OneIncarnation>,
+    ) -> Result<Transaction, LedgerError> {
+        self.pool().begin(within.map(|OneIncarnation(it)| it), Begin::Reading).await
     }
 
     /// Begins a transaction of a node, in the incarnation that it registered in.

@@ -9,7 +9,7 @@ use numbering::hexadecimal;
 use super::checkpoint::{Body, Part, UnsealedRows, name_of};
 use super::key::AuditKey;
 use crate::clock::SharedClock;
-use crate::ledger::{Bindable, Bound, LedgerError, SharedLedger, Vouched};
+use crate::ledger::{Bindable, Bound, LedgerError, OneIncarnation, SharedLedger, Vouched};
 use crate::process::Context;
 use crate::task::{Task, Ticks};
 
@@ -48,14 +48,17 @@ pub enum Made {
 /// Makes the next checkpoint, unless all is bound.
 ///
 /// # Errors
-/// Those of the ledger; `Refused` where the last checkpoint is none.
+/// Those of the ledger, `WentBack` where it did meanwhile; `Refused` where the last checkpoint is
+/// none.
 pub async fn make(
     ledger: &SharedLedger,
     clock: &SharedClock,
     node: &str,
     key: &AuditKey,
 ) -> Result<Made, LedgerError> {
-    let last = ledger.last_checkpoint().await?;
+    // What was read of a ledger that has gone back since is not written into the other one (F25).
+    let within = ledger.one_incarnation().await?;
+    let last = ledger.last_checkpoint(Some(within)).await?;
     let before = match &last {
         None => None,
         Some(signed) => match Body::read(signed) {
@@ -73,18 +76,18 @@ pub async fn make(
     let nothing = Part::default();
     let part = |of: fn(&Body) -> &Part| before.as_ref().map_or(&nothing, of);
     let (batches, more_batches) =
-        next(ledger, Bindable::Batches, part(|body| &body.batches), now_us).await?;
+        next(ledger, within, Bindable::Batches, part(|body| &body.batches), now_us).await?;
     let (events, more_events) =
-        next(ledger, Bindable::Events, part(|body| &body.events), now_us).await?;
+        next(ledger, within, Bindable::Events, part(|body| &body.events), now_us).await?;
     let (versions, more_versions) =
-        next(ledger, Bindable::Versions, part(|body| &body.versions), now_us).await?;
+        next(ledger, within, Bindable::Versions, part(|body| &body.versions), now_us).await?;
     if before.is_some() && [&batches, &events, &versions].iter().all(|it| it.bound.is_empty()) {
         return Ok(Made::Whole);
     }
     let unsealed = match before {
         Some(_) => None,
         None => {
-            let all = ledger.unsealed().await?;
+            let all = ledger.unsealed(Some(within)).await?;
             Some(UnsealedRows { rows: all.rows, digest: hexadecimal(&all.digest) })
         }
     };
@@ -99,7 +102,7 @@ pub async fn make(
         unsealed,
     };
     warn_of_forged(&body);
-    let added = ledger.add_checkpoint(&body.sign(key)).await?;
+    let added = ledger.add_checkpoint(within, &body.sign(key)).await?;
     let is_more = more_batches || more_events || more_versions;
     Ok(if added && !is_more { Made::Whole } else { Made::MoreIsLeft })
 }
@@ -107,6 +110,7 @@ pub async fn make(
 /// What comes next of a table, and whether there is more.
 async fn next(
     ledger: &SharedLedger,
+    within: OneIncarnation,
     table: Bindable,
     before: &Part,
     now_us: i64,
@@ -114,9 +118,9 @@ async fn next(
     let mut late: Vec<Bound> = Vec::new();
     for (first, last, _) in &before.open {
         let left = ROWS_MAX.saturating_sub(u32::try_from(late.len()).unwrap_or(u32::MAX));
-        late.extend(ledger.bindable(table, first - 1, *last, left).await?);
+        late.extend(ledger.bindable(Some(within), table, (first - 1, *last), left).await?);
     }
-    let rows = ledger.bindable(table, before.upto, i64::MAX, ROWS_MAX).await?;
+    let rows = ledger.bindable(Some(within), table, (before.upto, i64::MAX), ROWS_MAX).await?;
     let is_more = rows.len() >= ROWS_MAX as usize || late.len() >= ROWS_MAX as usize;
     Ok((before.next(&late, &rows, now_us), is_more))
 }

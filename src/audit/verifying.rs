@@ -280,7 +280,7 @@ impl Course<'_> {
         let table = TABLES[index];
         let mut after = self.begun_at(index).await?;
         loop {
-            let rows = self.ledger.bindable(table, after, i64::MAX, PAGE_ROWS).await?;
+            let rows = self.ledger.bindable(None, table, (after, i64::MAX), PAGE_ROWS).await?;
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.id;
             let mut without_rows = Vec::new();
@@ -324,7 +324,7 @@ impl Course<'_> {
 
     async fn compare_unsealed(&mut self) -> anyhow::Result<()> {
         let Some((rows, digest)) = &self.unsealed else { return Ok(()) };
-        let now = self.ledger.unsealed().await?;
+        let now = self.ledger.unsealed(None).await?;
         if now.rows != *rows || hexadecimal(&now.digest) != *digest {
             let why = format!("had {rows} rows and has {}, or they say something else", now.rows);
             self.found.add(Place::Before, why);

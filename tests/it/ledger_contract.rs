@@ -1,7 +1,6 @@
-//! What every ledger must keep, as one list of named cases run on each engine.
-//!
-//! On SQLite each case is a test with its own file. On PostgreSQL each group is a test with its own
-//! server, in which each case has its own schema; a failing group names its failing cases.
+//! What every ledger must keep, as one list of named cases run on each engine: on SQLite each case is
+//! a test and has a file, on PostgreSQL each group is a test and has a server, each case a schema; a
+//! failing group names its failing cases.
 
 #[macro_use]
 mod engines;
@@ -136,6 +135,7 @@ ledger_contract! {
         of_two_branches_of_a_ledger_neither_is_taken_for_the_other
         an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledger_went_back
         an_entry_of_an_unknown_counter_shows_that_the_ledger_went_back
+        a_checkpoint_goes_into_the_ledger_that_it_was_read_from
     }
     inquests {
         once_all_have_told_the_partitions_are_open_and_closed_exact

@@ -1,5 +1,8 @@
 //! What checkpoints bind, the checkpoints themselves, and what `audit verify` compares with them.
 //! Signs nothing and judges nothing but whether a proof is right.
+//!
+//! A checkpoint follows from what several calls read. Whoever makes one names the incarnation of all
+//! of them: what a ledger held before it went back is not written into the one that came back (F25).
 
 use super::{CALL, QueryBuilder, Row, SEARCH, Store, commit, query, query_scalar};
 use crate::Ledger;
@@ -7,22 +10,35 @@ use crate::columns::unreadable;
 use crate::rows::KindText;
 use crate::seal::{RowDigest, RowText};
 use crate::{
-    Bindable, Bound, JournalTexts, LedgerError, SealedBatch, SealedRow, SignedCheckpoint, Unsealed,
-    Vouched,
+    Bindable, Bound, JournalTexts, LedgerError, OneIncarnation, SealedBatch, SealedRow,
+    SignedCheckpoint, Unsealed, Vouched,
 };
 
 /// Rows of before seals that are read at once.
 const UNSEALED_PAGE: i64 = 10_000;
 
 impl Ledger {
-    /// The newest checkpoint.
-    pub async fn last_checkpoint(&self) -> Result<Option<SignedCheckpoint>, LedgerError> {
+    /// The incarnation that was agreed on last, for calls that belong together.
+    ///
+    /// # Errors
+    /// `WentBack` where nothing was agreed on.
+    pub async fn one_incarnation(&self) -> Result<OneIncarnation, LedgerError> {
+        self.call(CALL, async |store| store.witness.required(None).map(OneIncarnation)).await
+    }
+
+    /// The newest checkpoint: of one incarnation, or of whatever the ledger is.
+    pub async fn last_checkpoint(
+        &self,
+        within: Option<OneIncarnation>,
+    ) -> Result<Option<SignedCheckpoint>, LedgerError> {
         self.call(CALL, async |store| {
+            let mut tx = store.begin_reading_in(within).await?;
             let row = query(
                 "select checkpoint_no, body, public_key, signature from checkpoint \
                  order by checkpoint_no desc limit 1",
             );
-            let row = row.fetch_optional(&store.reader).await?;
+            let row = row.fetch_optional(&mut *tx).await?;
+            tx.commit().await?;
             row.as_ref().map(checkpoint_of).transpose()
         })
         .await
@@ -45,10 +61,15 @@ impl Ledger {
         .await
     }
 
-    /// Writes a checkpoint; false where another process was quicker and has written its number.
-    pub async fn add_checkpoint(&self, new: &SignedCheckpoint) -> Result<bool, LedgerError> {
+    /// Writes a checkpoint over what was read in one incarnation, into that alone; false where
+    /// another process was quicker and has written its number.
+    pub async fn add_checkpoint(
+        &self,
+        within: OneIncarnation,
+        new: &SignedCheckpoint,
+    ) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
-            let mut tx = store.begin().await?;
+            let mut tx = store.begin_in(within).await?;
             let written = query(
                 "insert into checkpoint (checkpoint_no, body, public_key, signature) \
                  values ($1, $2, $3, $4) on conflict do nothing",
@@ -66,12 +87,13 @@ impl Ledger {
         .await
     }
 
-    /// Rows of a table with ids above one and up to another, in their order, at most `limit`.
+    /// Rows of a table with ids above one and up to another, in their order, at most `limit`: of
+    /// one incarnation, or of whatever the ledger is.
     pub async fn bindable(
         &self,
+        within: Option<OneIncarnation>,
         table: Bindable,
-        after: i64,
-        upto: i64,
+        (after, upto): (i64, i64),
         limit: u32,
     ) -> Result<Vec<Bound>, LedgerError> {
         self.call(CALL, async |store| {
@@ -80,7 +102,7 @@ impl Ledger {
             query.push(" where ").push(id).push(" > ").push_bind(after);
             query.push(" and ").push(id).push(" <= ").push_bind(upto);
             query.push(" order by ").push(id).push(" limit ").push_bind(i64::from(limit));
-            bound_rows(store, table, query).await
+            bound_rows(store, within, table, query).await
         })
         .await
     }
@@ -95,7 +117,7 @@ impl Ledger {
             let mut query = select(table);
             query.push(" where ").push(id_of(table)).push_among(ids.to_vec());
             query.push(" order by ").push(id_of(table));
-            bound_rows(store, table, query).await
+            bound_rows(store, None, table, query).await
         })
         .await
     }
@@ -164,15 +186,16 @@ impl Ledger {
         .await
     }
 
-    /// All rows of before seals. Reads them all, page by page.
-    pub async fn unsealed(&self) -> Result<Unsealed, LedgerError> {
+    /// All rows of before seals, page by page: of one incarnation, or of whatever the ledger is.
+    pub async fn unsealed(&self, within: Option<OneIncarnation>) -> Result<Unsealed, LedgerError> {
         let mut all = Unsealed { rows: 0, digest: [0; 32] };
-        if !self.call(CALL, async |store| has_unsealed(store).await).await? {
+        if !self.call(CALL, async |store| has_unsealed(store, within).await).await? {
             return Ok(all);
         }
         let mut after = (i64::MIN, i64::MIN);
         loop {
-            let page = self.call(SEARCH, async |store| unsealed_page(store, after).await).await?;
+            let page = async |store: &Store| unsealed_page(store, within, after).await;
+            let page = self.call(SEARCH, page).await?;
             let Some(last) = page.last() else { return Ok(all) };
             after = (last.0, last.1);
             for (_, _, bytes) in &page {
@@ -210,10 +233,13 @@ fn select<'q>(table: Bindable) -> QueryBuilder<'q> {
 
 async fn bound_rows(
     store: &Store,
+    within: Option<OneIncarnation>,
     table: Bindable,
     query: QueryBuilder<'_>,
 ) -> Result<Vec<Bound>, LedgerError> {
-    let rows = query.build().fetch_all(&store.reader).await?;
+    let mut tx = store.begin_reading_in(within).await?;
+    let rows = query.build().fetch_all(&mut *tx).await?;
+    tx.commit().await?;
     let bound = |row: &Row| match table {
         Bindable::Batches => bound_batch(store, row),
         Bindable::Events => bound_event(row),
@@ -222,24 +248,27 @@ async fn bound_rows(
     rows.iter().map(bound).collect()
 }
 
-async fn has_unsealed(store: &Store) -> Result<bool, LedgerError> {
+async fn has_unsealed(store: &Store, within: Option<OneIncarnation>) -> Result<bool, LedgerError> {
+    let mut tx = store.begin_reading_in(within).await?;
+    let mut has = false;
     for statement in [
         "select batch_id from journal_batch where seal is null limit 1",
         "select counter_id from journal where batch_id is null limit 1",
     ] {
-        let found: Option<i64> = query_scalar(statement).fetch_optional(&store.reader).await?;
-        if found.is_some() {
-            return Ok(true);
-        }
+        let found: Option<i64> = query_scalar(statement).fetch_optional(&mut *tx).await?;
+        has |= found.is_some();
     }
-    Ok(false)
+    tx.commit().await?;
+    Ok(has)
 }
 
 /// The next rows, with what of their batches belongs to them.
 async fn unsealed_page(
     store: &Store,
+    within: Option<OneIncarnation>,
     (counter_id, first): (i64, i64),
 ) -> Result<Vec<(i64, i64, Vec<u8>)>, LedgerError> {
+    let mut tx = store.begin_reading_in(within).await?;
     let rows = query(
         "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask, \
          outline, rest, context, document_id, idempotency_key, series_id, version, type_code, \
@@ -252,8 +281,9 @@ async fn unsealed_page(
     .bind(counter_id)
     .bind(first)
     .bind(UNSEALED_PAGE)
-    .fetch_all(&store.reader)
+    .fetch_all(&mut *tx)
     .await?;
+    tx.commit().await?;
     rows.iter().map(unsealed_row).collect()
 }
 

@@ -2,7 +2,8 @@
 //! from it (F25). The going back is done with plain SQL, as a copy put in its place would.
 
 use numerator::ledger::{
-    Acknowledged, At, Closing, LedgerError, Owner, PartitionState, Question, Released,
+    Acknowledged, At, Bindable, Closing, LedgerError, Owner, PartitionState, Question, Released,
+    SignedCheckpoint,
 };
 use numerator::node::NodeId;
 
@@ -194,4 +195,34 @@ pub(super) async fn a_take_that_the_ledger_forgot_is_noticed_though_another_took
     let acknowledged = world.ledger.acknowledge(next, &[world.node]).await.unwrap();
     assert_eq!(acknowledged, Acknowledged::Forgotten, "it would close the epoch without them");
     assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
+}
+
+/// A checkpoint follows from what several calls read: of a ledger that has gone back meanwhile none
+/// of it is so any more, although everybody goes on in the other one.
+pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(world: World) {
+    let ledger = &world.ledger;
+    let before = ledger.one_incarnation().await.unwrap();
+    let checkpoint = |number| SignedCheckpoint {
+        number,
+        body: "{}".into(),
+        public_key: vec![1; 32],
+        signature: vec![2; 64],
+    };
+    assert!(ledger.add_checkpoint(before, &checkpoint(1)).await.unwrap());
+    let assert_stopped = async || {
+        let (reads, ids) = (Some(before), (0, i64::MAX));
+        assert!(went_back(&ledger.last_checkpoint(reads).await));
+        assert!(went_back(&ledger.bindable(reads, Bindable::Batches, ids, 1).await));
+        assert!(went_back(&ledger.unsealed(reads).await));
+        assert!(went_back(&ledger.add_checkpoint(before, &checkpoint(2)).await));
+    };
+    world.put_back().await;
+    assert_stopped().await;
+    ledger.hold_all(&[], "c").await.unwrap();
+    assert_stopped().await;
+    // Who only looks sees whatever is there.
+    assert_eq!(ledger.last_checkpoint(None).await.unwrap(), Some(checkpoint(1)));
+    let now = ledger.one_incarnation().await.unwrap();
+    assert_eq!(ledger.last_checkpoint(Some(now)).await.unwrap(), Some(checkpoint(1)));
+    assert!(ledger.add_checkpoint(now, &checkpoint(2)).await.unwrap());
 }

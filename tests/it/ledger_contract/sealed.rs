@@ -87,7 +87,8 @@ impl Kit {
     }
 
     pub(super) async fn batches(&self) -> Vec<i64> {
-        let all = self.world.ledger.bindable(Bindable::Batches, 0, i64::MAX, 100).await.unwrap();
+        let all =
+            self.world.ledger.bindable(None, Bindable::Batches, (0, i64::MAX), 100).await.unwrap();
         all.into_iter().map(|row| row.id).collect()
     }
 

@@ -209,7 +209,7 @@ pub(super) async fn a_batch_of_a_process_without_the_key_is_named(world: World) 
     assert!(kit.world.ledger.participate(kit.at, kit.world.node).await.unwrap());
     kit.write("l").await;
     kit.world.ledger = with_key;
-    let unbound = kit.world.ledger.bindable(Bindable::Batches, 3, 4, 1).await.unwrap();
+    let unbound = kit.world.ledger.bindable(None, Bindable::Batches, (3, 4), 1).await.unwrap();
     assert_eq!(unbound[0].standing, Vouched::Unproven);
     kit.checkpoint().await;
     let (place, said) = kit.complaint().await;
