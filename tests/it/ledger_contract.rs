@@ -1,6 +1,6 @@
-//! What every ledger must keep, as one list of named cases run on each engine: on SQLite each case is
-//! a test and has a file, on PostgreSQL each group is a test and has a server, each case a schema; a
-//! failing group names its failing cases.
+//! What every ledger must keep, as one list of named cases run on each engine. On SQLite each case
+//! is a test and has a file; on PostgreSQL each group is a test and has a server, each case has a
+//! schema, and a failing group names its failing cases.
 
 #[macro_use]
 mod engines;

@@ -20,9 +20,9 @@ const ATTEMPTS: usize = 3;
 
 /// The beginning of a statement that inserts the lines of its first 34 parameters: the ids of what
 /// they share, and new batches. Where an id is missing there is no batch, and nothing is inserted.
-/// What one look-up for all finds is no join: a statement is mostly for a few lines. The least id is
-/// that of `id + 0`: the least of a bare id PostgreSQL may seek by walking through all ids from the
-/// first, and does so in a ledger that was never analyzed (65 µs a name of 2,000, in place of 4).
+/// What one look-up for all finds is no join: a statement is mostly for a few lines. The least id
+/// is that of `id + 0`: the least of a bare id PostgreSQL may seek by walking through all ids from
+/// the first, and does so in a ledger that was never analyzed (65 µs a name of 2,000, not 4).
 macro_rules! with_shared {
     () => {
         "with name as materialized (select array(\

@@ -1,8 +1,8 @@
 //! What checkpoints bind, the checkpoints themselves, and what `audit verify` compares with them.
 //! Signs nothing and judges nothing but whether a proof is right.
 //!
-//! A checkpoint follows from what several calls read. Whoever makes one names the incarnation of all
-//! of them: what a ledger held before it went back is not written into the one that came back (F25).
+//! A checkpoint follows from what several calls read. Whoever makes one names the incarnation of
+//! all of them: what a ledger held before it went back is not written into the other one (F25).
 
 use super::{CALL, QueryBuilder, Row, SEARCH, Store, commit, query, query_scalar};
 use crate::Ledger;
