@@ -55,8 +55,8 @@ pub(super) async fn turn_over(conn: &mut PgConnection, rows_max: u32) -> Result<
          returning batch_id, partition_id, epoch, node_id, journaled_at_us) \
          update journal j set batch_id = b.batch_id, \
            kind_id = (select min(k.kind_id + 0) from journal_kind k \
-             where k.series_id = j.series_id and k.version = j.version and k.type_code = j.type_code \
-             and k.project is not distinct from j.project), \
+             where k.series_id = j.series_id and k.version = j.version \
+             and k.type_code = j.type_code and k.project is not distinct from j.project), \
            user_name_id = (select min(name_id + 0) from journal_name where name = j.user_id), \
            address_name_id = (select min(name_id + 0) from journal_name \
              where name = j.ip_address), \
