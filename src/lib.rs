@@ -43,8 +43,8 @@ pub mod statement;
 
 /// Short-lived texts of requests and records that live for a minute lie side by side: the system's
 /// allocator spends a third of the service's time on putting such free places together again. For
-/// every program that is made of this library, the load generator included. Huge pages are off:
-/// they made nothing faster, and an idle service half as large again. Whatever a program starts
-/// inherits that.
+/// every program that is made of this library, the load generator included. It asks for no huge
+/// pages: they made nothing faster, and an idle service half as large again. A kernel that gives
+/// them unasked still does.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

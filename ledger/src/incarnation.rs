@@ -31,7 +31,8 @@ impl Incarnation {
 }
 
 /// The one incarnation in which several calls belong together: what one of them read is true for
-/// what another writes. Each fails with `WentBack` in any other.
+/// what another writes. Each fails with `WentBack` in any other, and with `Unreachable` on a
+/// standby.
 #[derive(Clone, Copy, Debug)]
 pub struct OneIncarnation(pub(super) Incarnation);
 

@@ -75,7 +75,7 @@ impl Store {
         self.pool().begin(Some(self.witness.required(None)?), Begin::Writing).await
     }
 
-    /// Begins a transaction in the incarnation that an earlier one of it was in.
+    /// Begins a transaction in the incarnation that all calls of one work name.
     pub(crate) async fn begin_in(
         &self,
         OneIncarnation(incarnation): OneIncarnation,

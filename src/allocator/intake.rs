@@ -113,25 +113,6 @@ impl Intake {
         }
     }
 
-    /// Waits until so many requests wait, a report has come, or a moment. Safe to drop.
-    pub(super) async fn gather_until(&mut self, moment: Instant, filled: usize) {
-        let mut over = std::pin::pin!(tokio::time::sleep_until(moment));
-        while self.waiting.len() < filled {
-            tokio::select! {
-                biased;
-                pending = self.inbox.recv() => match pending {
-                    Some(pending) => self.receive(pending),
-                    None => break,
-                },
-                Some(done) = self.reports.recv() => {
-                    self.take_in(done);
-                    break;
-                }
-                () = &mut over => break,
-            }
-        }
-    }
-
     /// Whether requests or reports have arrived.
     pub(super) fn has_work(&self) -> bool {
         !self.waiting.is_empty() || !self.done.is_empty()

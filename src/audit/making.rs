@@ -48,8 +48,8 @@ pub enum Made {
 /// Makes the next checkpoint, unless all is bound.
 ///
 /// # Errors
-/// Those of the ledger, `WentBack` where it did meanwhile; `Refused` where the last checkpoint is
-/// none.
+/// Those of the ledger, `WentBack` where it did meanwhile or nothing is agreed on yet; `Refused`
+/// where the last checkpoint is none.
 pub async fn make(
     ledger: &SharedLedger,
     clock: &SharedClock,
@@ -102,7 +102,7 @@ pub async fn make(
         unsealed,
     };
     warn_of_forged(&body);
-    let added = ledger.add_checkpoint(within, &body.sign(key)).await?;
+    let added = ledger.add_checkpoint(within, last.as_ref(), &body.sign(key)).await?;
     let is_more = more_batches || more_events || more_versions;
     Ok(if added && !is_more { Made::Whole } else { Made::MoreIsLeft })
 }

@@ -49,6 +49,7 @@ pub(super) async fn turn_over(conn: &mut PgConnection, rows_max: u32) -> Result<
     }
     let turned = sqlx::query(concat!(
         slice!(),
+        // Least ids are sought as in `lines`.
         ", batch as (insert into journal_batch (partition_id, epoch, node_id, journaled_at_us) \
          select distinct partition_id, epoch, node_id, journaled_at_us from slice \
          order by journaled_at_us \

@@ -61,15 +61,26 @@ impl Ledger {
         .await
     }
 
-    /// Writes a checkpoint over what was read in one incarnation, into that alone; false where
-    /// another process was quicker and has written its number.
+    /// Writes a checkpoint over what was read in one incarnation, into that alone, and behind the
+    /// one that it follows, or as the first; false where that is not the newest, since another
+    /// process was quicker, or the ledger went back without a sign of it.
     pub async fn add_checkpoint(
         &self,
         within: OneIncarnation,
+        last: Option<&SignedCheckpoint>,
         new: &SignedCheckpoint,
     ) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
             let mut tx = store.begin_in(within).await?;
+            let newest = query(
+                "select checkpoint_no, body, public_key, signature from checkpoint \
+                 order by checkpoint_no desc limit 1",
+            );
+            let newest = newest.fetch_optional(&mut *tx).await?;
+            if newest.as_ref().map(checkpoint_of).transpose()?.as_ref() != last {
+                tx.rollback().await?;
+                return Ok(false);
+            }
             let written = query(
                 "insert into checkpoint (checkpoint_no, body, public_key, signature) \
                  values ($1, $2, $3, $4) on conflict do nothing",

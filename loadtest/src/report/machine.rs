@@ -26,7 +26,12 @@ pub(crate) struct Circumstances {
 impl Circumstances {
     /// Looks at the machine, and at how this program was called.
     pub(crate) fn begin() -> Self {
-        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+        // Where another build lies is a matter of this machine.
+        let before = arguments.iter().position(|argument| argument == "--before");
+        if let Some(build) = before.and_then(|at| arguments.get_mut(at + 1)) {
+            "OTHER".clone_into(build);
+        }
         let commit = commit().unwrap_or_else(|| "an unknown commit".to_owned());
         let load = read("/proc/loadavg").and_then(|text| text.split(' ').next().map(str::to_owned));
         let load = load.unwrap_or_else(|| "not known".to_owned());

@@ -26,16 +26,6 @@ const GATHERED_MIN: usize = 16;
 /// A worker that has sent no flight for so long is not busy: nobody else arrives at this moment.
 const LULL: Duration = Duration::from_millis(1);
 
-/// A worker that is busy below its full rate sends a flight so often: what a flight costs is then
-/// shared by those that arrive meanwhile.
-const RHYTHM: Duration = Duration::from_millis(1);
-
-/// So many requests fill a flight of the rhythm, and end it early.
-const FILLED: usize = 24;
-
-/// With fewer requests there is no rhythm: nobody would share.
-const SHARED_MIN: usize = 3;
-
 /// What a flight carries.
 pub(super) enum FlightBatch {
     /// Requests, and the space reserved for their records.
@@ -90,11 +80,6 @@ impl EpochLease {
             self.due.answer();
             tokio::task::yield_now().await;
             intake.pull();
-            if (SHARED_MIN..FILLED).contains(&intake.waiting())
-                && std::env::var_os("RHYTHM").is_some()
-            {
-                intake.gather_until(self.sent_at + RHYTHM, FILLED).await;
-            }
         }
     }
 

@@ -208,13 +208,14 @@ pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(worl
         public_key: vec![1; 32],
         signature: vec![2; 64],
     };
-    assert!(ledger.add_checkpoint(before, &checkpoint(1)).await.unwrap());
+    assert!(ledger.add_checkpoint(before, None, &checkpoint(1)).await.unwrap());
     let assert_stopped = async || {
         let (reads, ids) = (Some(before), (0, i64::MAX));
         assert!(went_back(&ledger.last_checkpoint(reads).await));
         assert!(went_back(&ledger.bindable(reads, Bindable::Batches, ids, 1).await));
         assert!(went_back(&ledger.unsealed(reads).await));
-        assert!(went_back(&ledger.add_checkpoint(before, &checkpoint(2)).await));
+        let (last, next) = (checkpoint(1), checkpoint(2));
+        assert!(went_back(&ledger.add_checkpoint(before, Some(&last), &next).await));
     };
     world.put_back().await;
     assert_stopped().await;
@@ -224,5 +225,11 @@ pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(worl
     assert_eq!(ledger.last_checkpoint(None).await.unwrap(), Some(checkpoint(1)));
     let now = ledger.one_incarnation().await.unwrap();
     assert_eq!(ledger.last_checkpoint(Some(now)).await.unwrap(), Some(checkpoint(1)));
-    assert!(ledger.add_checkpoint(now, &checkpoint(2)).await.unwrap());
+    assert!(ledger.add_checkpoint(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
+    // Nor is one written behind another than it follows: three after one, a second first one.
+    let forgotten = checkpoint(3);
+    assert!(!ledger.add_checkpoint(now, Some(&forgotten), &checkpoint(4)).await.unwrap());
+    assert!(!ledger.add_checkpoint(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
+    assert!(!ledger.add_checkpoint(now, None, &checkpoint(3)).await.unwrap());
+    assert_eq!(ledger.last_checkpoint(None).await.unwrap(), Some(checkpoint(2)));
 }

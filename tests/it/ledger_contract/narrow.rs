@@ -298,14 +298,15 @@ async fn a_name_is_sought_among_all_by_what_it_says() {
         });
         entries.collect()
     };
-    let mut pool = sqlx::PgConnection::connect(&world.url).await.unwrap();
+    let mut looks = sqlx::PgConnection::connect(&world.url).await.unwrap();
     let mut reads = async |index: &'static str| -> i64 {
         let reads = "select idx_tup_read from pg_stat_user_indexes where indexrelname = $1";
-        sqlx::query_scalar(reads).bind(index).fetch_one(&mut pool).await.unwrap()
+        sqlx::query_scalar(reads).bind(index).fetch_one(&mut looks).await.unwrap()
     };
     // Sessions tell what they read now and then, as they commit.
     let mut first = 1;
     while reads("journal_name_name").await < i64::try_from(USERS).unwrap() {
+        assert_eq!(reads("journal_name_pk").await, 0, "rows read in the order of their ids");
         world.append(&of_users(first)).await;
         first += USERS;
         assert!(first < 1_000 * USERS, "no session tells what it read");
