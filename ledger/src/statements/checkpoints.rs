@@ -4,7 +4,7 @@
 //! A checkpoint follows from what several calls read. Whoever makes one names the incarnation of
 //! all of them: what a ledger held before it went back is not written into the other one (F25).
 
-use super::{CALL, QueryBuilder, Row, SEARCH, Store, commit, query, query_scalar};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, query, query_scalar};
 use crate::Ledger;
 use crate::columns::unreadable;
 use crate::rows::KindText;
@@ -18,14 +18,6 @@ use crate::{
 const UNSEALED_PAGE: i64 = 10_000;
 
 impl Ledger {
-    /// The incarnation that was agreed on last, for calls that belong together.
-    ///
-    /// # Errors
-    /// `WentBack` where nothing was agreed on.
-    pub async fn one_incarnation(&self) -> Result<OneIncarnation, LedgerError> {
-        self.call(CALL, async |store| store.witness.required(None).map(OneIncarnation)).await
-    }
-
     /// The newest checkpoint: of one incarnation, or of whatever the ledger is.
     pub async fn last_checkpoint(
         &self,
@@ -33,13 +25,9 @@ impl Ledger {
     ) -> Result<Option<SignedCheckpoint>, LedgerError> {
         self.call(CALL, async |store| {
             let mut tx = store.begin_reading_in(within).await?;
-            let row = query(
-                "select checkpoint_no, body, public_key, signature from checkpoint \
-                 order by checkpoint_no desc limit 1",
-            );
-            let row = row.fetch_optional(&mut *tx).await?;
+            let newest = newest(&mut *tx).await?;
             tx.commit().await?;
-            row.as_ref().map(checkpoint_of).transpose()
+            Ok(newest)
         })
         .await
     }
@@ -72,12 +60,7 @@ impl Ledger {
     ) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
             let mut tx = store.begin_in(within).await?;
-            let newest = query(
-                "select checkpoint_no, body, public_key, signature from checkpoint \
-                 order by checkpoint_no desc limit 1",
-            );
-            let newest = newest.fetch_optional(&mut *tx).await?;
-            if newest.as_ref().map(checkpoint_of).transpose()?.as_ref() != last {
+            if newest(&mut *tx).await?.as_ref() != last {
                 tx.rollback().await?;
                 return Ok(false);
             }
@@ -205,8 +188,8 @@ impl Ledger {
         }
         let mut after = (i64::MIN, i64::MIN);
         loop {
-            let page = async |store: &Store| unsealed_page(store, within, after).await;
-            let page = self.call(SEARCH, page).await?;
+            let call = self.call(SEARCH, async |store| unsealed_page(store, within, after).await);
+            let page = call.await?;
             let Some(last) = page.last() else { return Ok(all) };
             after = (last.0, last.1);
             for (_, _, bytes) in &page {
@@ -217,6 +200,14 @@ impl Ledger {
             }
         }
     }
+}
+
+async fn newest(conn: &mut Conn) -> Result<Option<SignedCheckpoint>, LedgerError> {
+    let row = query(
+        "select checkpoint_no, body, public_key, signature from checkpoint \
+         order by checkpoint_no desc limit 1",
+    );
+    row.fetch_optional(conn).await?.as_ref().map(checkpoint_of).transpose()
 }
 
 /// The id of a table's rows.

@@ -2,13 +2,23 @@
 //! and anew with each hold.
 
 use super::holding::{self, Asking};
-use super::{Store, Transaction, commit};
-use crate::LedgerError;
+use super::{CALL, Store, Transaction, commit};
 use crate::incarnation::{Incarnation, Shown};
+use crate::{Ledger, LedgerError, OneIncarnation};
 
 /// Why a ledger is held that is opened in another life than the one agreed on.
 const PUT_BACK: &str = "the ledger went back while nobody looked: it lives another life than the \
                         one that was agreed on";
+
+impl Ledger {
+    /// The incarnation that was agreed on last, for calls that belong together.
+    ///
+    /// # Errors
+    /// `WentBack` where nothing was agreed on.
+    pub async fn one_incarnation(&self) -> Result<OneIncarnation, LedgerError> {
+        self.call(CALL, async |store| store.witness.required(None).map(OneIncarnation)).await
+    }
+}
 
 /// Takes over what was agreed on. A ledger that lives another life by now was put back, or failed
 /// over, while no process of this handle looked: it is held at once, before the first number.
