@@ -258,7 +258,10 @@ async fn has_unsealed(store: &Store, within: Option<OneIncarnation>) -> Result<b
         "select counter_id from journal where batch_id is null limit 1",
     ] {
         let found: Option<i64> = query_scalar(statement).fetch_optional(&mut *tx).await?;
-        has |= found.is_some();
+        if found.is_some() {
+            has = true;
+            break;
+        }
     }
     tx.commit().await?;
     Ok(has)
