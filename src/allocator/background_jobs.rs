@@ -42,8 +42,6 @@ pub(super) struct RaiseWish {
 pub(super) struct Unseen {
     /// Name of the counter within the partition.
     pub counter: String,
-    /// Its identity.
-    pub spec: CounterSpec,
     /// Its id in Redis.
     pub counter_id: i64,
     /// Its ceiling in Redis.
@@ -67,7 +65,7 @@ pub(super) enum Done {
         at: At,
         /// The counters.
         counters: Vec<Unseen>,
-        /// One row per counter, where the ledger has it.
+        /// The row under the id of each, where the ledger has one; it may be another counter's.
         result: Result<Vec<Option<Counter>>, LedgerError>,
     },
     /// Ceilings raised (or not) in the ledger.
@@ -165,16 +163,15 @@ impl BackgroundJobs {
         });
     }
 
-    /// Reads what the ledger knows of counters that the worker meets: one statement for all that a
-    /// flight met.
+    /// Reads what the ledger knows of counters that the worker meets, by the ids that Redis shows:
+    /// one statement.
     pub(super) fn compare(&self, at: At, counters: Vec<Unseen>) {
         let context = Arc::clone(&self.context);
         self.start(async move {
-            let specs: Arc<[CounterSpec]> =
-                counters.iter().map(|unseen| unseen.spec.clone()).collect();
+            let ids: Arc<[i64]> = counters.iter().map(|unseen| unseen.counter_id).collect();
             let reading = || {
-                let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&specs));
-                async move { ledger.counters_named(&asked).await }
+                let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&ids));
+                async move { ledger.counters_under(&asked).await }
             };
             let patience = Patience::new(&context, at, counters.len());
             let result = patience.try_again(Errand::Question, reading).await;

@@ -7,6 +7,7 @@ use numbering::{
     Explanation, Inputs, ParsedSerial, PartialNumber, Policy, ReferenceData, RuleError, Series,
     TemplateError, choose, comes_before, explain,
 };
+use uuid::Uuid;
 
 use crate::ledger::{
     Entry, JournalRow, LedgerError, RestingSeries, SeriesVersion, SharedLedger, Stamps,
@@ -32,11 +33,13 @@ pub struct Catalog {
     stamp: CatalogStamp,
 }
 
-/// Where the ledger stood when a catalog was loaded: differs once anything in it has changed.
+/// Where the ledger stood when a catalog was loaded: differs once anything in it has changed, and
+/// once the ledger is of another incarnation, where the same numbers may stand for other series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CatalogStamp {
     series: i64,
     reference: i64,
+    incarnation: Option<Uuid>,
 }
 
 impl CatalogStamp {
@@ -56,8 +59,8 @@ impl CatalogStamp {
 
     /// What of the ledger's stamps concerns a catalog.
     #[must_use]
-    pub fn of(Stamps { series, reference, .. }: Stamps) -> Self {
-        CatalogStamp { series, reference }
+    pub fn of(Stamps { series, reference, incarnation, .. }: Stamps) -> Self {
+        CatalogStamp { series, reference, incarnation }
     }
 }
 

@@ -1,6 +1,5 @@
-//! What every ledger must keep, as one list of named cases run on each engine. On SQLite each case
-//! is a test and has a file; on PostgreSQL each group is a test and has a server, each case has a
-//! schema, and a failing group names its failing cases.
+//! What every ledger must keep, on each engine. On SQLite each case is a test and has a file; on
+//! PostgreSQL a group is a test with a server, its cases have schemas, and failing ones are named.
 
 #[macro_use]
 mod engines;
@@ -136,6 +135,7 @@ ledger_contract! {
         an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledger_went_back
         an_entry_of_an_unknown_counter_shows_that_the_ledger_went_back
         a_checkpoint_goes_into_the_ledger_that_it_was_read_from
+        a_catalog_of_before_the_ledger_went_back_is_not_taken_for_the_one_of_now
     }
     inquests {
         once_all_have_told_the_partitions_are_open_and_closed_exact
@@ -186,7 +186,7 @@ ledger_contract! {
         a_new_counter_starts_below_its_first_value
         a_first_ceiling_stays_on_the_step_below_the_maximum
         a_second_seed_in_one_epoch_names_the_first_seeder
-        counters_are_read_by_their_names_in_the_order_asked_for
+        counters_are_read_by_their_ids_in_the_order_asked_for
         of_many_seeders_of_a_new_counter_one_seeds_it
         a_seed_is_fenced_once_the_epoch_is_over
         a_counter_of_another_partition_is_refused_and_fences_nobody

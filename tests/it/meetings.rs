@@ -10,6 +10,7 @@ use harness::load;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use numerator::ledger::SharedLedger;
+use serde_json::json;
 
 use crate::deployment::Deployment;
 use crate::load::open;
@@ -18,6 +19,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// Numbers that the first process hands out, all journaled before the second one begins.
 const HANDED_OUT: i64 = 50;
+
+/// What another counter of it hands out: fewer, below a ceiling that is no lower.
+const FEWER: i64 = 40;
 
 /// Whether an epoch was left because something was amiss.
 async fn was_left(ledger: &SharedLedger) -> bool {
@@ -78,4 +82,51 @@ async fn a_counter_that_bears_another_id_in_redis_ends_the_epoch_when_it_is_met(
 #[tokio::test]
 async fn a_counter_that_nobody_wrote_to_is_gone_on_from_in_the_same_epoch() {
     another_process_meets("met", &[], false).await;
+}
+
+/// Goal: an id counts only together with the name of the counter. Method: two counters of one
+/// partition, of which one bears in Redis what the ledger knows of the other.
+#[tokio::test]
+async fn a_counter_that_bears_the_id_of_another_one_in_redis_ends_the_epoch_when_it_is_met() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("swapped"), Some(&redis.url()));
+    let file = deployment.path("two.toml");
+    let series = "[[series]]\ncode = \"TWO\"\nname = \"Two\"\ntemplate = \"{TYPE_CODE}-{SEQ:8}\"\n\
+                  serves = { types = [\"LOAD\", \"MORE\"] }\n\
+                  [[series.serials]]\ncounter = [\"type\"]\n";
+    std::fs::write(&file, series).unwrap();
+    deployment.apply(&[file]);
+    let client = reqwest::Client::new();
+    let taken = async |url: &str, kind: &str, document: i64| {
+        let url = format!("{url}/api/v1/documents/{kind}-{document}/generate-number");
+        let (status, body) = load::post(&client, &url, &json!({ "type": kind })).await;
+        assert_eq!(status, 201, "{body}");
+        body["document_number"].as_str().unwrap().to_owned()
+    };
+    let first = deployment.serve();
+    let mut handed_out = BTreeSet::new();
+    for (kind, count) in [("MORE", FEWER), ("LOAD", HANDED_OUT)] {
+        for document in 0..count {
+            assert!(handed_out.insert(taken(&first.url, kind, document).await));
+        }
+    }
+    assert!(first.terminate());
+    let ledger = open(&deployment).await;
+    let counters = ledger.counters(0, 10).await.unwrap();
+    let more = counters.iter().find(|row| row.key.contains("MORE")).unwrap();
+    // All that could tell the two rows apart but for their names.
+    assert_eq!((more.taken, more.partition), (FEWER, counters[0].partition), "{counters:?}");
+    assert!(more.ceiling >= HANDED_OUT, "{more:?}");
+    let (key, id) = (redis.cli(&["keys", "nbr:*:c:*LOAD*"]), more.counter_id.to_string());
+    redis.cli(&["hset", &key, "id", &id, "ceiling", &HANDED_OUT.to_string()]);
+    let second = deployment.serve();
+    for document in HANDED_OUT..HANDED_OUT + 5 {
+        for kind in ["LOAD", "MORE"] {
+            let number = taken(&second.url, kind, document).await;
+            assert!(handed_out.insert(number.clone()), "{number} was handed out twice");
+        }
+    }
+    assert!(second.terminate());
+    deployment.assert_clean();
+    assert!(was_left(&ledger).await, "{:?}", ledger.events(100).await);
 }

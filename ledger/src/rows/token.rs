@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use thiserror::Error;
+use uuid::Uuid;
 
 /// Tokens in force at once: each process keeps them in its memory.
 pub const TOKENS_MAX: usize = 10_000;
@@ -125,6 +126,9 @@ pub struct Stamps {
     pub reference: i64,
     /// Tokens.
     pub tokens: i64,
+    /// What was drawn with the ledger's incarnation: in another one the same series' or reference
+    /// data's stamp may stand for something else (F25).
+    pub incarnation: Option<Uuid>,
 }
 
 /// When a token was used.

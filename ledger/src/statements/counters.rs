@@ -66,34 +66,25 @@ impl Ledger {
         self.call(CALL, async |store| by_name(store, series_id, serial, key).await).await
     }
 
-    /// The rows of counters by their names, in the order of `specs`; `None` where there is none.
+    /// The rows of counters under these ids, in the order of `ids`; `None` where there is none.
     /// Read in the ledger's life of now and without a lock: what Redis shows of them is compared
     /// with it (F33).
-    pub async fn counters_named(
-        &self,
-        specs: &[CounterSpec],
-    ) -> Result<Vec<Option<Counter>>, LedgerError> {
-        if specs.is_empty() {
+    pub async fn counters_under(&self, ids: &[i64]) -> Result<Vec<Option<Counter>>, LedgerError> {
+        if ids.is_empty() {
             return Ok(Vec::new());
         }
         self.call(CALL, async |store| {
             let mut query = QueryBuilder::new(COLUMNS);
-            query.push("where (series_id, serial, key) in (");
-            query.push_values(specs, |mut row, spec| {
-                row.push_bind(spec.series_id);
-                row.push_bind(spec.serial.clone());
-                row.push_bind(spec.key.clone());
-            });
-            query.push(")");
+            query.push("where counter_id").push_among(ids.to_vec());
             let mut tx = store.begin_reading().await?;
-            let rows = query.build().once().fetch_all(&mut *tx).await?;
+            let rows = query.build().fetch_all(&mut *tx).await?;
             tx.commit().await?;
             let mut found = HashMap::with_capacity(rows.len());
             for row in &rows {
                 let counter = resolved_of(row)?.counter;
-                found.insert(counter.name(), counter);
+                found.insert(counter.counter_id, counter);
             }
-            Ok(specs.iter().map(|spec| found.get(&spec.name()).cloned()).collect())
+            Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
         })
         .await
     }

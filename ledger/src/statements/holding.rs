@@ -71,7 +71,7 @@ impl Ledger {
     pub async fn has_catalog(&self) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
             let shown = store.witness.shown();
-            let Stamps { series, reference, tokens } = stamps::stamps(store).await?;
+            let Stamps { series, reference, tokens, .. } = stamps::stamps(store).await?;
             Ok([series, reference, tokens].into_iter().zip(shown).all(|(now, shown)| now >= shown))
         })
         .await

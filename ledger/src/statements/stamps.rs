@@ -2,6 +2,7 @@
 //! all of it.
 
 use super::{CALL, Store, query};
+use crate::columns::read_uuid;
 use crate::{Ledger, LedgerError, Stamps};
 
 impl Ledger {
@@ -26,7 +27,7 @@ pub(super) async fn stamps(store: &Store) -> Result<Stamps, LedgerError> {
     let row = query(
         "select (select max(series_version_id) from series_version) as series, \
          (select max(reference_change_id) from reference_change) as reference, \
-         (select stamp from token_stamp) as tokens",
+         (select stamp from token_stamp) as tokens, (select nonce from incarnation) as nonce",
     )
     .fetch_one(&store.reader)
     .await?;
@@ -35,5 +36,7 @@ pub(super) async fn stamps(store: &Store) -> Result<Stamps, LedgerError> {
     for (place, stamp) in [series, reference, tokens].into_iter().enumerate() {
         store.witness.show(place, stamp);
     }
-    Ok(Stamps { series, reference, tokens })
+    let nonce: Option<&[u8]> = row.try_get("nonce")?;
+    let incarnation = nonce.map(|bytes| read_uuid(bytes, "incarnation.nonce")).transpose()?;
+    Ok(Stamps { series, reference, tokens, incarnation })
 }

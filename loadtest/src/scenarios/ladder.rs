@@ -1,6 +1,9 @@
-//! From one counter to a million: what one number costs, the memory of a service that has touched
-//! them all, and how soon numbers come again once Redis has lost everything. Counters are resolved
-//! at their first touch, so that should not depend on how many there are.
+//! From one counter to a million: what one number costs once the service has met them, what meeting
+//! them costs, the memory of a service that has touched them all, and how soon numbers come again
+//! once Redis has lost everything. Counters are resolved at their first touch, so that should not
+//! depend on how many there are.
+
+use std::time::Instant;
 
 use super::contest::{Contestant, Run};
 use super::{Bench, send};
@@ -17,7 +20,10 @@ const STEPS: [u32; 5] = [1, 10, 1_000, 100_000, 1_000_000];
 /// The last of them.
 const MANY: usize = STEPS.len() - 1;
 
-/// Connections that walk through all counters.
+/// The one whose counters are met one by one.
+const MET: usize = MANY - 1;
+
+/// Connections that walk through all counters by lists.
 const WALKERS: usize = 8;
 
 /// Documents of each of their lists.
@@ -33,8 +39,14 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     for ((stage, service), step) in stages.iter().zip(&services).zip(steps) {
         tallies.push(write_counters(stage, service, step, section));
     }
-    let touched = std::mem::take(&mut tallies[MANY]);
-    tallies[MANY] = walk(&services[MANY], steps[MANY], touched, section);
+    for (place, (service, count)) in services.iter().zip(steps).enumerate() {
+        let touched = std::mem::take(&mut tallies[place]);
+        tallies[place] = if place == MET {
+            meet(bench, service, count, touched, section)
+        } else {
+            walk(service, count, touched, section)
+        };
+    }
     // What waits for the journal is no counter's memory.
     section
         .breaches
@@ -91,7 +103,26 @@ fn write_counters(stage: &Stage, served: &Served, count: usize, section: &mut Se
     touched
 }
 
-/// Takes a number of every counter; what they were given until then.
+/// Takes a number of every counter, each by a request of its own, as callers would of a service
+/// that was restarted; what they were given until then.
+fn meet(
+    bench: &Bench,
+    served: &Served,
+    count: usize,
+    touched: Tally,
+    section: &mut Section,
+) -> Tally {
+    let work = shared(Numbers::new(Ask::One, Counters::in_turn(count)).after(touched));
+    let started = Instant::now();
+    send(section, served, &work, bench.connections, count);
+    let rate = count as f64 / started.elapsed().as_secs_f64();
+    section.rows.push(Row::new("100,000 counters, each met for the first time", rate, "/s"));
+    let work = work.borrow();
+    section.breaches.extend(work.findings());
+    work.tally().cloned().unwrap_or_default()
+}
+
+/// Takes a number of every counter by lists; what they were given until then.
 fn walk(served: &Served, count: usize, touched: Tally, section: &mut Section) -> Tally {
     let list = LIST.min(count);
     let work = shared(Numbers::new(Ask::List(list), Counters::in_turn(count)).after(touched));

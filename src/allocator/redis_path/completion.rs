@@ -19,6 +19,9 @@ use crate::counter::{IssueOutcome, Raised, SeedPlace, SeedState};
 use crate::journal::Handover;
 use crate::ledger::{CounterSpec, Entry, IssuePath};
 
+/// Most counters that are compared with the ledger by one statement.
+const COMPARED_MAX: usize = 1_000;
+
 /// A flight's requests, sorted by what becomes of them.
 #[derive(Default)]
 struct Sorted {
@@ -155,17 +158,22 @@ impl EpochLease {
         unseen: Vec<(PendingRequest, usize)>,
         shown: &HashMap<String, (i64, i64)>,
     ) {
-        let counters: Vec<Unseen> = self
-            .park(unseen)
-            .into_iter()
-            .map(|(counter, (spec, _))| {
-                let (counter_id, ceiling) = shown[&counter];
-                Unseen { counter, spec, counter_id, ceiling }
-            })
-            .collect();
-        if !counters.is_empty() {
-            intake.jobs.compare(self.at, counters);
+        for counter in self.park(unseen).into_keys() {
+            let (counter_id, ceiling) = shown[&counter];
+            self.unseen.push(Unseen { counter, counter_id, ceiling });
         }
+        self.compare_next(intake);
+    }
+
+    /// Has counters compared that wait for it, unless others are being compared: what is met
+    /// meanwhile goes together. A comparison waits for no counter's lock.
+    pub(super) fn compare_next(&mut self, intake: &Intake) {
+        if self.is_comparing || self.unseen.is_empty() {
+            return;
+        }
+        let rest = self.unseen.split_off(self.unseen.len().min(COMPARED_MAX));
+        self.is_comparing = true;
+        intake.jobs.compare(self.at, std::mem::replace(&mut self.unseen, rest));
     }
 
     /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.

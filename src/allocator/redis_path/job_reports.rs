@@ -26,6 +26,8 @@ impl EpochLease {
                 self.send_seeds(intake, counters, result)
             }
             Done::Compared { at, counters, result } if at == self.at => {
+                self.is_comparing = false;
+                self.compare_next(intake);
                 self.meet(intake, counters, result)
             }
             Done::Raised { at, wishes, result } if at == self.at => {
@@ -140,9 +142,11 @@ impl EpochLease {
             if row.as_ref().is_some_and(|row| row.epoch > at.epoch) {
                 return Err(self.doubt(format!("counter {counter} has left the epoch")));
             }
-            // The ledger's ceiling only rises in an epoch, and before the one in Redis does.
+            // An id may have been swapped for another counter's. The ledger's ceiling only rises in
+            // an epoch, and before the one in Redis does.
             let known = row.filter(|row| {
-                (row.partition, row.epoch, row.counter_id) == (at.partition, at.epoch, counter_id)
+                (row.partition, row.epoch) == (at.partition, at.epoch)
+                    && row.name() == counter
                     && ceiling <= row.ceiling
             });
             let Some(row) = known else {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::background_jobs::Unseen;
 use super::handed_out::DueAnswers;
 use super::headroom::HeadroomWatch;
 use super::intake::Intake;
@@ -62,7 +63,11 @@ pub(super) struct EpochLease {
     confirmed: u64,
     /// What is known of the counters.
     counters: CounterCache,
-    /// Requests that wait for a counter to be seeded or raised.
+    /// Counters that wait to be compared with the ledger while others are (F33).
+    unseen: Vec<Unseen>,
+    /// Whether a comparison is under way.
+    is_comparing: bool,
+    /// Requests that wait for a counter to be seeded, compared or raised.
     parked: HashMap<String, Vec<PendingRequest>>,
     /// The call in flight.
     in_flight: Option<InFlight>,
@@ -102,6 +107,8 @@ impl EpochLease {
             node,
             confirmed: 0,
             counters: CounterCache::new(context.settings.counters_max),
+            unseen: Vec::new(),
+            is_comparing: false,
             parked: HashMap::new(),
             in_flight: None,
             due: DueAnswers::default(),

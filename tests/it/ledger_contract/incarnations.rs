@@ -1,6 +1,7 @@
 //! A ledger is of one incarnation: who agreed on another writes nothing in it and learns nothing
 //! from it (F25). The going back is done with plain SQL, as a copy put in its place would.
 
+use numerator::allocator::{Catalog, CatalogStamp};
 use numerator::ledger::{
     Acknowledged, At, Bindable, Closing, LedgerError, Owner, PartitionState, Question, Released,
     SignedCheckpoint,
@@ -232,4 +233,22 @@ pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(worl
     assert!(!ledger.add_checkpoint(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
     assert!(!ledger.add_checkpoint(now, None, &checkpoint(3)).await.unwrap());
     assert_eq!(ledger.last_checkpoint(None).await.unwrap(), Some(checkpoint(2)));
+}
+
+/// Goal: no process goes on by series that the ledger has forgotten. Of two branches of a ledger
+/// both may have saved other series, or tables, under the same numbers.
+pub(super) async fn a_catalog_of_before_the_ledger_went_back_is_not_taken_for_the_one_of_now(
+    world: World,
+) {
+    let ledger = &world.ledger;
+    let before = ledger.stamps().await.unwrap();
+    let catalog = Catalog::load(ledger).await.unwrap();
+    assert_eq!(CatalogStamp::of(before), catalog.stamp(), "nothing has changed");
+    world.put_back().await;
+    ledger.hold_all(&[], "c").await.unwrap();
+    let now = ledger.stamps().await.unwrap();
+    assert_eq!((now.series, now.reference), (before.series, before.reference));
+    assert_ne!(CatalogStamp::of(now), catalog.stamp(), "it is read anew");
+    let catalog = Catalog::load(ledger).await.unwrap();
+    assert_eq!(CatalogStamp::of(now), catalog.stamp());
 }

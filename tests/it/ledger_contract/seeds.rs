@@ -63,18 +63,16 @@ pub(super) async fn a_second_seed_in_one_epoch_names_the_first_seeder(world: Wor
     assert!(matches!(outcomes[2], SeedOutcome::Already { .. }), "twice in one call");
 }
 
-pub(super) async fn counters_are_read_by_their_names_in_the_order_asked_for(world: World) {
+pub(super) async fn counters_are_read_by_their_ids_in_the_order_asked_for(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (a, ..) = world.seed(open, &spec("a")).await;
     let (b, ..) = world.seed(open, &spec("b")).await;
     world.append(&[range(open, b, 1, 4)]).await;
-    let other = CounterSpec { serial: "LOT".into(), ..spec("a") };
-    let asked = [spec("b"), spec("A"), spec("a"), other, spec("b")];
-    let rows = world.ledger.counters_named(&asked).await.unwrap();
-    let rows = rows.iter().map(|row| row.as_ref().map(|row| (row.counter_id, row.taken)));
-    let (a, b) = (Some((a, 0)), Some((b, 4)));
-    assert_eq!(rows.collect::<Vec<_>>(), [b, None, a, None, b]);
-    assert_eq!(world.ledger.counters_named(&[]).await.unwrap(), []);
+    let rows = world.ledger.counters_under(&[b, 4711, a, b]).await.unwrap();
+    let rows = rows.iter().map(|row| row.as_ref().map(|row| (row.name(), row.taken)));
+    let (a, b) = (Some((spec("a").name(), 0)), Some((spec("b").name(), 4)));
+    assert_eq!(rows.collect::<Vec<_>>(), [b.clone(), None, a, b]);
+    assert_eq!(world.ledger.counters_under(&[]).await.unwrap(), []);
 }
 
 pub(super) async fn of_many_seeders_of_a_new_counter_one_seeds_it(world: World) {
