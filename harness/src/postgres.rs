@@ -1,9 +1,9 @@
 //! A private PostgreSQL: its own data folder, its own port, gone at the end.
 //!
-//! The data folder is copied from a template that `initdb` made once per build folder. As root the
-//! server runs as the user `postgres`, since it refuses to run as root.
+//! The data folder is copied from a [`template`]. As root the server runs as the user `postgres`,
+//! since it refuses to run as root.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::process::{Process, find_program, free_port};
 
 mod standby;
+mod template;
 
 pub use standby::STANDBY;
 
@@ -28,10 +29,6 @@ const SMALL: [&str; 2] = ["shared_buffers=16MB", "max_connections=50"];
 /// Settings of a server under load, as somebody who cares would have them.
 const LARGE: [&str; 3] = ["shared_buffers=512MB", "max_connections=100", "max_wal_size=4GB"];
 
-/// Megabytes of a segment of the write-ahead log: PostgreSQL's own default under load.
-const SEGMENT_SMALL: u32 = 1;
-const SEGMENT_LARGE: u32 = 16;
-
 /// A running server.
 pub struct Postgres {
     process: Option<Process>,
@@ -44,31 +41,37 @@ pub struct Postgres {
 const PUT_BACK_TRIES: u32 = 20;
 
 impl Postgres {
-    /// Starts a server with an empty database.
+    /// Starts a server with nothing in its database but schemas that wait to be used.
     pub fn start() -> Self {
-        Self::start_with(&SMALL, SEGMENT_SMALL)
+        Self::start_with(&SMALL, &template::small())
     }
 
-    /// Starts one that is measured: buffers and log of the size of a real one.
+    /// Starts one that is measured: buffers and log of the size of a real one, an empty database.
     pub fn start_for_load() -> Self {
-        Self::start_with(&LARGE, SEGMENT_LARGE)
+        Self::start_with(&LARGE, &template::large())
     }
 
-    fn start_with(settings: &'static [&'static str], segment_mb: u32) -> Self {
-        let template = template(segment_mb);
+    fn start_with(settings: &'static [&'static str], template: &Path) -> Self {
         let folder = tempfile::Builder::new().prefix("numerator-postgres-").tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let data = folder.path().join("data");
-        run(Command::new("cp").arg("-a").arg(&template).arg(&data));
+        run(Command::new("cp").arg("-a").arg(template).arg(&data));
         give_to_server(folder.path());
         let mut server = Postgres { process: None, folder, port: free_port(), settings };
         server.run();
         server
     }
 
-    /// The URL of a schema of its own, which is created where it is missing.
+    /// The URL of a ledger's schema of its own. Where it is missing it is one that is up to date and
+    /// has waited to be used, and an empty one once those are used up.
     pub fn url(&self, schema: &str) -> String {
         self.url_by(self.port, schema)
+    }
+
+    /// The URL of an empty schema, for what is to become a ledger, or is none.
+    pub fn empty_url(&self, schema: &str) -> String {
+        self.sql(&format!("create schema {schema}"));
+        url(self.port, schema)
     }
 
     /// The port that it listens on.
@@ -86,11 +89,8 @@ impl Postgres {
 
     /// The URL of such a schema by way of another port, a proxy's.
     pub fn url_by(&self, port: u16, schema: &str) -> String {
-        self.sql(&format!("create schema if not exists {schema}"));
-        format!(
-            "postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable\
-             &options=-csearch_path={schema}"
-        )
+        self.sql(&template::using(schema));
+        url(port, schema)
     }
 
     /// Runs SQL as the superuser and returns what it prints.
@@ -247,6 +247,13 @@ impl Drop for Postgres {
     }
 }
 
+fn url(port: u16, schema: &str) -> String {
+    format!(
+        "postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable\
+         &options=-csearch_path={schema}"
+    )
+}
+
 /// A program of PostgreSQL, of the newest version: Debian keeps most of them off the PATH.
 fn installed(program: &str) -> PathBuf {
     let mut folders: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
@@ -263,47 +270,6 @@ fn installed(program: &str) -> PathBuf {
 /// What the installed server says of itself.
 pub fn version() -> String {
     run(Command::new(installed("postgres")).arg("--version")).trim().to_owned()
-}
-
-/// Where the template is kept: the build folder's `tmp`, which cargo gives to tests.
-fn template_folder() -> PathBuf {
-    let program = std::env::current_exe().unwrap();
-    let is_build_folder = |folder: &&Path| folder.join("CACHEDIR.TAG").is_file();
-    let build_folder = program.ancestors().find(is_build_folder);
-    build_folder.map_or_else(std::env::temp_dir, |folder| folder.join("tmp"))
-}
-
-/// The data folder that servers are copied from; made by whichever test comes first.
-fn template(segment_mb: u32) -> PathBuf {
-    let home = template_folder();
-    fs::create_dir_all(&home).unwrap();
-    let version: String = version().chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
-    let template = home.join(format!("postgres-template-{version}-{segment_mb}"));
-    let lock = File::create(home.join("postgres-template.lock")).unwrap();
-    lock.lock().unwrap();
-    if !template.exists() {
-        // Made where the server's user may write, then moved in as a whole.
-        let work = tempfile::tempdir().unwrap();
-        fs::set_permissions(work.path(), Permissions::from_mode(0o755)).unwrap();
-        give_to_server(work.path());
-        let data = work.path().join("data");
-        let mut initdb = if is_root() {
-            let mut command = Command::new(find_program("setpriv", &[]));
-            command.args(as_server()).arg(installed("initdb"));
-            command
-        } else {
-            Command::new(installed("initdb"))
-        };
-        initdb.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]);
-        initdb.arg(format!("--wal-segsize={segment_mb}"));
-        initdb.args(["--username=postgres", "-D"]).arg(&data);
-        run(&mut initdb);
-        let partial = home.join("postgres-template.partial");
-        let _ = fs::remove_dir_all(&partial);
-        run(Command::new("cp").arg("-a").arg(&data).arg(&partial));
-        fs::rename(&partial, &template).unwrap();
-    }
-    template
 }
 
 fn is_root() -> bool {

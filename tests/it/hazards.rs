@@ -164,7 +164,7 @@ async fn a_ledger_whose_standby_commits_do_not_wait_for_is_told_until_it_is_sync
 #[tokio::test]
 async fn a_user_that_may_not_see_the_standbys_is_told_what_it_lacks() {
     let postgres = Postgres::start();
-    let url = postgres.url("unseen").replace("postgres@", "clerk@");
+    let url = postgres.empty_url("unseen").replace("postgres@", "clerk@");
     postgres.sql("create role clerk login; grant all on schema unseen to clerk");
     let _standby = postgres.start_standby();
     let ledger = open(&Deployment::new(&url, None)).await;

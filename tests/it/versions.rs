@@ -163,7 +163,7 @@ fn refused(deployment: &Deployment, arguments: &[&str]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_schema_of_postgres_is_migrated_by_the_command_alone() {
     let postgres = Postgres::start();
-    let deployment = Deployment::new(&postgres.url("older"), None);
+    let deployment = Deployment::new(&postgres.empty_url("older"), None);
     let pool = sqlx::PgPool::connect(deployment.database_url()).await.unwrap();
     make_older!(pool, "migrations/postgres");
     let mut service = deployment.launch();
@@ -183,7 +183,7 @@ async fn an_older_schema_of_postgres_is_migrated_by_the_command_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_schema_of_postgres_is_migrated_by_its_service_where_the_settings_say_so() {
     let postgres = Postgres::start();
-    let mut deployment = Deployment::new(&postgres.url("auto"), None);
+    let mut deployment = Deployment::new(&postgres.empty_url("auto"), None);
     deployment.database = "migrate = \"auto\"\n".into();
     let pool = sqlx::PgPool::connect(deployment.database_url()).await.unwrap();
     make_older!(pool, "migrations/postgres");

@@ -242,7 +242,7 @@ mod tests {
     #[tokio::test]
     async fn an_index_is_built_beside_writers_and_one_that_broke_is_built_anew() {
         let postgres = Postgres::start();
-        let url = postgres.url("indexes");
+        let url = postgres.empty_url("indexes");
         let mut ours = PgConnection::connect(&url).await.expect("connection");
         let mut table = migrations();
         table.migrations.to_mut().pop();

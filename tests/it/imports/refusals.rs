@@ -25,7 +25,7 @@ fn a_source_without_a_single_row_is_refused() {
     deployment.apply_examples();
     let table = "create table shop.document_sequence (sequence_type text, sequence_date date, \
                  current_no int)";
-    let shop = postgres.url("shop");
+    let shop = postgres.empty_url("shop");
     postgres.sql(table);
     let error = refused(&deployment, &[&shop, "--from-table", "--apply"]);
     assert!(error.contains("there is no row in document_sequence"), "{error}");

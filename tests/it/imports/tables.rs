@@ -69,7 +69,7 @@ fn counters_by_day_come_from_a_postgres_database() {
     let postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.url("numerator"), None);
     deployment.apply_examples();
-    let source = postgres.url("orders");
+    let source = postgres.empty_url("orders");
     for statement in BY_DAY {
         postgres.sql(&format!("set search_path = orders; {statement}"));
     }
@@ -98,7 +98,7 @@ async fn a_view_is_refused_and_its_query_is_not_run() {
     conn.close().await.unwrap();
     is_refused_unread(&deployment, &path);
     let postgres = Postgres::start();
-    let source = postgres.url("endless");
+    let source = postgres.empty_url("endless");
     postgres.sql(&format!("set search_path = endless; {ENDLESS}"));
     is_refused_unread(&deployment, &source);
 }
