@@ -62,8 +62,8 @@ impl Postgres {
         server
     }
 
-    /// The URL of a ledger's schema of its own. Where it is missing it is one that is up to date and
-    /// has waited to be used, and an empty one once those are used up.
+    /// The URL of a ledger's schema of its own. Where it is missing it is one that is up to date
+    /// and has waited to be used, and an empty one once those are used up.
     pub fn url(&self, schema: &str) -> String {
         self.url_by(self.port, schema)
     }

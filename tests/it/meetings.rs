@@ -8,6 +8,7 @@ use std::time::Duration;
 use harness::eventually::eventually;
 use harness::load;
 use harness::postgres::Postgres;
+use harness::proxy::Proxy;
 use harness::redis::Redis;
 use numerator::ledger::SharedLedger;
 use serde_json::json;
@@ -84,25 +85,32 @@ async fn a_counter_that_nobody_wrote_to_is_gone_on_from_in_the_same_epoch() {
     another_process_meets("met", &[], false).await;
 }
 
+/// Applies a series that has a counter for each of these types.
+fn apply_series_of(deployment: &Deployment, types: &[&str]) {
+    let file = deployment.path("types.toml");
+    let series = format!(
+        "[[series]]\ncode = \"TYPES\"\nname = \"Types\"\ntemplate = \"{{TYPE_CODE}}-{{SEQ:8}}\"\n\
+         serves = {{ types = {types:?} }}\n[[series.serials]]\ncounter = [\"type\"]\n"
+    );
+    std::fs::write(&file, series).unwrap();
+    deployment.apply(&[file]);
+}
+
+/// A number of a document of a type.
+async fn taken(url: &str, kind: &str, document: i64) -> String {
+    let url = format!("{url}/api/v1/documents/{kind}-{document}/generate-number");
+    let (status, body) = load::post(&reqwest::Client::new(), &url, &json!({ "type": kind })).await;
+    assert_eq!(status, 201, "{body}");
+    body["document_number"].as_str().unwrap().to_owned()
+}
+
 /// Goal: an id counts only together with the name of the counter. Method: two counters of one
 /// partition, of which one bears in Redis what the ledger knows of the other.
 #[tokio::test]
 async fn a_counter_that_bears_the_id_of_another_one_in_redis_ends_the_epoch_when_it_is_met() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let deployment = Deployment::new(&postgres.url("swapped"), Some(&redis.url()));
-    let file = deployment.path("two.toml");
-    let series = "[[series]]\ncode = \"TWO\"\nname = \"Two\"\ntemplate = \"{TYPE_CODE}-{SEQ:8}\"\n\
-                  serves = { types = [\"LOAD\", \"MORE\"] }\n\
-                  [[series.serials]]\ncounter = [\"type\"]\n";
-    std::fs::write(&file, series).unwrap();
-    deployment.apply(&[file]);
-    let client = reqwest::Client::new();
-    let taken = async |url: &str, kind: &str, document: i64| {
-        let url = format!("{url}/api/v1/documents/{kind}-{document}/generate-number");
-        let (status, body) = load::post(&client, &url, &json!({ "type": kind })).await;
-        assert_eq!(status, 201, "{body}");
-        body["document_number"].as_str().unwrap().to_owned()
-    };
+    apply_series_of(&deployment, &["LOAD", "MORE"]);
     let first = deployment.serve();
     let mut handed_out = BTreeSet::new();
     for (kind, count) in [("MORE", FEWER), ("LOAD", HANDED_OUT)] {
@@ -129,4 +137,47 @@ async fn a_counter_that_bears_the_id_of_another_one_in_redis_ends_the_epoch_when
     assert!(second.terminate());
     deployment.assert_clean();
     assert!(was_left(&ledger).await, "{:?}", ledger.events(100).await);
+}
+
+/// Goal: nobody waits for ever who meets a counter while another one is compared with the ledger.
+/// Method: a ledger that answers late, and Redis, which shows when the first flight is over.
+#[tokio::test]
+async fn counters_that_are_met_while_another_is_compared_are_compared_next() {
+    const TYPES: [&str; 6] = ["A", "B", "C", "D", "E", "F"];
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("next"), Some(&redis.url()));
+    apply_series_of(&deployment, &TYPES);
+    let first = deployment.serve();
+    for kind in TYPES {
+        taken(&first.url, kind, 1).await;
+    }
+    let proxy = Proxy::start(postgres.port());
+    let late = Deployment::new(&postgres.url_by(proxy.port(), "next"), Some(&redis.url()));
+    let second = late.serve();
+    taken(&second.url, "A", 2).await;
+    let owner = redis.cli(&["keys", "nbr:*:owner"]);
+    // The numbers of the last flights of its nodes.
+    let last_flights = |key: &str| -> u64 {
+        let fields = redis.cli(&["hkeys", key]);
+        let of_nodes = fields.lines().filter(|field| field.starts_with("f:"));
+        of_nodes.map(|field| redis.cli(&["hget", key, field]).parse::<u64>().unwrap()).sum()
+    };
+    let flown = || -> u64 { owner.lines().map(last_flights).sum() };
+    proxy.delay(Duration::from_millis(200));
+    let before = flown();
+    let ask = |kind: &'static str| {
+        let url = second.url.clone();
+        tokio::spawn(async move { taken(&url, kind, 2).await })
+    };
+    let compared = ask("B");
+    eventually(LIMIT, async || if flown() > before { Ok(()) } else { Err("no flight yet") }).await;
+    let waiting: Vec<_> = TYPES[2..].iter().map(|kind| ask(kind)).collect();
+    assert_eq!(compared.await.unwrap(), "B-00000002");
+    for (kind, number) in TYPES[2..].iter().zip(waiting) {
+        assert_eq!(number.await.unwrap(), format!("{kind}-00000002"));
+    }
+    proxy.forward();
+    assert!(second.terminate() && first.terminate());
+    deployment.assert_clean();
+    assert!(!was_left(&open(&deployment).await).await, "in one epoch");
 }

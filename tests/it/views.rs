@@ -181,9 +181,8 @@ serials = [{ counter = ['project', 'type'] }]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_that_has_the_name_of_a_view_stays_as_it_is() {
     let postgres = Postgres::start();
-    let deployment = Deployment::new(&postgres.url("beside"), None);
-    let make = "create schema if not exists beside; \
-                create table beside.document_sequence (sequence_type text); \
+    let deployment = Deployment::new(&postgres.empty_url("beside"), None);
+    let make = "create table beside.document_sequence (sequence_type text); \
                 insert into beside.document_sequence values ('mine')";
     let pool = sqlx::PgPool::connect(deployment.database_url()).await.unwrap();
     sqlx::raw_sql(make).execute(&pool).await.unwrap();

@@ -1,9 +1,9 @@
 //! The data folders that servers are copied from: each made once per build folder, by whichever
 //! test comes first.
 //!
-//! To set a ledger up takes PostgreSQL a third of a second, which hundreds of tests would spend, and
-//! some for each of their cases. So the small one has schemas that are up to date and wait to be
-//! used. Whoever tests how a schema becomes so makes one by itself: `create schema`.
+//! To set a ledger up takes PostgreSQL a third of a second, which hundreds of tests would spend,
+//! and some for each of their cases. So the small one has schemas that are up to date and wait to
+//! be used. Whoever tests how a schema becomes so takes an empty one.
 
 use std::fs::{self, File, Permissions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -136,12 +136,13 @@ async fn migrate(urls: &[String]) {
     }
 }
 
-/// Stands for the migrations as they are.
+/// Stands for the migrations as they are, and for what waits.
 fn digest() -> u64 {
     let entries = fs::read_dir(MIGRATIONS).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut hasher = DefaultHasher::new();
+    (NAMED, WAITING).hash(&mut hasher);
     for file in files {
         (file.file_name(), fs::read(&file).unwrap()).hash(&mut hasher);
     }

@@ -300,7 +300,8 @@ async fn a_name_is_sought_among_all_by_what_it_says() {
     };
     let mut looks = sqlx::PgConnection::connect(&world.url).await.unwrap();
     let mut reads = async |index: &'static str| -> i64 {
-        let reads = "select idx_tup_read from pg_stat_user_indexes where indexrelname = $1";
+        let reads = "select idx_tup_read from pg_stat_user_indexes \
+                     where indexrelname = $1 and schemaname = current_schema()";
         sqlx::query_scalar(reads).bind(index).fetch_one(&mut looks).await.unwrap()
     };
     // Sessions tell what they read now and then, as they commit.
