@@ -280,6 +280,16 @@ fn as_server() -> impl Iterator<Item = &'static str> {
     ["--reuid=postgres", "--regid=postgres", "--init-groups"].into_iter()
 }
 
+/// A program of PostgreSQL, run by whoever runs the server.
+fn command_as_server(program: &str) -> Command {
+    if !is_root() {
+        return Command::new(installed(program));
+    }
+    let mut command = Command::new(find_program("setpriv", &[]));
+    command.args(as_server()).arg(installed(program));
+    command
+}
+
 fn give_to_server(folder: &Path) {
     if is_root() {
         run(Command::new("chown").args(["-R", "postgres:postgres"]).arg(folder));

@@ -99,10 +99,15 @@ fn apply_series_of(deployment: &Deployment, types: &[&str]) {
     deployment.apply(&[file]);
 }
 
-/// A number of a document of a type.
-async fn taken(url: &str, kind: &str, document: i64) -> String {
+/// Asks for a number of a document of a type.
+async fn ask(url: &str, kind: &str, document: i64) -> (u16, Value) {
     let url = format!("{url}/api/v1/documents/{kind}-{document}/generate-number");
-    let (status, body) = load::post(&reqwest::Client::new(), &url, &json!({ "type": kind })).await;
+    load::post(&reqwest::Client::new(), &url, &json!({ "type": kind })).await
+}
+
+/// The number of such a document, which has none yet.
+async fn taken(url: &str, kind: &str, document: i64) -> String {
+    let (status, body) = ask(url, kind, document).await;
     assert_eq!(status, 201, "{body}");
     body["document_number"].as_str().unwrap().to_owned()
 }
@@ -188,12 +193,11 @@ impl Two {
     /// counter of theirs.
     async fn ask(&self, kinds: &[&'static str]) -> Vec<JoinHandle<(u16, Value)>> {
         let before = self.flown();
-        let ask = |kind: &&'static str| {
-            let url = format!("{}/api/v1/documents/{kind}-2/generate-number", self.second.url);
-            let body = json!({ "type": kind });
-            tokio::spawn(async move { load::post(&reqwest::Client::new(), &url, &body).await })
+        let spawned = |kind: &&'static str| {
+            let (url, kind) = (self.second.url.clone(), *kind);
+            tokio::spawn(async move { ask(&url, kind, 2).await })
         };
-        let asked = kinds.iter().map(ask).collect();
+        let asked = kinds.iter().map(spawned).collect();
         let flown = async || if self.flown() > before { Ok(()) } else { Err("no flight yet") };
         eventually(LIMIT, flown).await;
         asked
@@ -216,8 +220,7 @@ async fn counters_that_are_met_while_another_is_compared_are_compared_next() {
     two.proxy.forward();
     for kind in &TYPES[1..] {
         eventually(LIMIT, async || {
-            let url = format!("{}/api/v1/documents/{kind}-2/generate-number", two.second.url);
-            let asked = load::post(&reqwest::Client::new(), &url, &json!({ "type": kind })).await;
+            let asked = ask(&two.second.url, kind, 2).await;
             if asked.0 == 201 { Ok(()) } else { Err(format!("{asked:?}")) }
         })
         .await;

@@ -4,10 +4,9 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
-use super::{Postgres, as_server, give_to_server, installed, is_root, run, wait_until};
-use crate::process::{find_program, free_port};
+use super::{Postgres, command_as_server, give_to_server, run, wait_until};
+use crate::process::free_port;
 
 /// What a standby calls itself: `synchronous_standby_names` may name it.
 pub const STANDBY: &str = "standby";
@@ -19,13 +18,7 @@ impl Postgres {
         let folder = tempfile::Builder::new().prefix("numerator-standby-").tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         give_to_server(folder.path());
-        let mut backup = if is_root() {
-            let mut command = Command::new(find_program("setpriv", &[]));
-            command.args(as_server()).arg(installed("pg_basebackup"));
-            command
-        } else {
-            Command::new(installed("pg_basebackup"))
-        };
+        let mut backup = command_as_server("pg_basebackup");
         backup.args(["--checkpoint=fast", "--no-sync", "--write-recovery-conf", "--pgdata"]);
         backup.arg(folder.path().join("data")).arg(format!("--dbname={}", self.as_primary()));
         run(&mut backup);

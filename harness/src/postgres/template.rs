@@ -14,10 +14,8 @@ use std::process::Command;
 use sqlx::migrate::Migrator;
 use sqlx::{Connection as _, PgConnection};
 
-use super::{
-    Postgres, SMALL, START_DEADLINE, as_server, give_to_server, installed, is_root, run, version,
-};
-use crate::process::{find_program, free_port};
+use super::{Postgres, SMALL, START_DEADLINE, command_as_server, give_to_server, run, version};
+use crate::process::free_port;
 
 /// Megabytes of a segment of the write-ahead log: PostgreSQL's own default under load.
 const SEGMENT_SMALL: u32 = 1;
@@ -97,13 +95,7 @@ fn template_folder() -> PathBuf {
 }
 
 fn initialize(data: &Path, segment_mb: u32) {
-    let mut initdb = if is_root() {
-        let mut command = Command::new(find_program("setpriv", &[]));
-        command.args(as_server()).arg(installed("initdb"));
-        command
-    } else {
-        Command::new(installed("initdb"))
-    };
+    let mut initdb = command_as_server("initdb");
     initdb.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]);
     initdb.arg(format!("--wal-segsize={segment_mb}"));
     initdb.args(["--username=postgres", "-D"]).arg(data);
