@@ -108,6 +108,7 @@ pub fn start(
         metrics: metrics.clone(),
         unkept: Arc::clone(&queue.unkept),
         refused: 0,
+        rewritten: BTreeSet::new(),
     };
     let task = Task::start("journal", |stop| writer.run(stop));
     (queue, task)
@@ -132,6 +133,9 @@ struct Writer {
     unkept: Arc<Mutex<Option<Instant>>>,
     /// Records that the ledger refused and took raw, in the life of the process.
     refused: u64,
+    /// Partitions of records that were written again and that the ledger did not have, since it was
+    /// last told.
+    rewritten: BTreeSet<u32>,
 }
 
 /// What the loop does next.
@@ -273,7 +277,8 @@ impl Writer {
         tracing::warn!(count, "the ledger got its newest records again");
         let unkept = *self.unkept.lock().expect("no holder of this lock panics");
         let (forgot, refused) = (self.kept.forgot().max(unkept), self.refused - refused);
-        Told { forgot, refused, waiting: self.late.len() }
+        let partitions = std::mem::take(&mut self.rewritten);
+        Told { forgot, refused, waiting: self.late.len(), partitions }
     }
 
     /// What comes next; the end once the loop is asked for it and nothing waits.

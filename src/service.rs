@@ -194,7 +194,12 @@ impl Service {
             planned_ends: PlannedEnds::none(partitions),
         });
         let (mut loops, own) = (Loops::default(), || Arc::clone(&context));
-        loops.aides.extend([Membership::start(own()), Inquest::start(own())]);
+        loops.aides.extend([
+            Membership::start(own()),
+            Membership::start_news(own()),
+            Membership::start_proving(own()),
+            Inquest::start(own()),
+        ]);
         loops.aides.push(Reconciler::start(own()));
         if let Some(redis) = &redis {
             loops.aides.push(RedisHealth::start(own(), redis.clone()));

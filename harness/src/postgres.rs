@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::process::{Process, find_program, free_port};
 
+mod copies;
 mod standby;
 mod template;
 
@@ -101,6 +102,13 @@ impl Postgres {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
+    /// Runs SQL as the superuser in a session of its own, which ends by itself.
+    pub fn sql_behind(&self, sql: &str) {
+        let mut psql = self.psql(sql);
+        let mut session = psql.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::spawn(move || session.wait());
+    }
+
     /// Runs a query as the superuser and gives each row, its columns parted by tabs, as it comes:
     /// however many rows, none stays in memory.
     pub fn rows(&self, query: &str, mut each: impl FnMut(&[&str])) {
@@ -168,23 +176,6 @@ impl Postgres {
     /// Starts the server again on the same data and port.
     pub fn restart(&mut self) {
         self.kill();
-        self.run();
-    }
-
-    /// Copies the data folder of the stopped server, as a backup would, and starts it again.
-    pub fn back_up(&mut self) {
-        self.kill();
-        let (data, copy) = (self.folder.path().join("data"), self.folder.path().join("copy"));
-        run(Command::new("cp").arg("-a").arg(&data).arg(&copy));
-        self.run();
-    }
-
-    /// Puts the copy in the place of the data folder, and starts the server on it.
-    pub fn restore(&mut self) {
-        self.kill();
-        let (data, copy) = (self.folder.path().join("data"), self.folder.path().join("copy"));
-        fs::remove_dir_all(&data).unwrap();
-        run(Command::new("cp").arg("-a").arg(&copy).arg(&data));
         self.run();
     }
 

@@ -25,7 +25,8 @@ pub struct Program {
 
 /// Settings of one deployment: where its stores are. Services and commands share it.
 pub struct Deployment {
-    program: Program,
+    /// What is started.
+    pub program: Program,
     folder: tempfile::TempDir,
     database_url: String,
     redis_url: Option<String>,

@@ -7,13 +7,15 @@
 pub(super) enum Share {
     /// Those of all other calls: `database.connections_max`.
     Common,
-    /// The one of the heartbeat and the watch over other nodes.
+    /// The one of the heartbeat: whatever else is locked, it goes on (F47).
     Heartbeat,
+    /// The one of what is learnt beside it: the other nodes, the partitions; and of holding these.
+    Watch,
     /// The one of the journal.
     Journal,
 }
 
-/// Connections to a ledger that calls share: those of heartbeat and journal are not among them.
+/// Connections to a ledger that calls share: those of heartbeat, watch and journal are not among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connections {
     /// In use.

@@ -1,8 +1,8 @@
 //! Which continuous history of the ledger a process knows: the ledger has an incarnation, as Redis
 //! has one (F25).
 //!
-//! Never compared for order but to see who comes late: two branches of one ledger may draw the
-//! same number, never the same nonce.
+//! Never compared for order alone: two branches of one ledger may draw the same number, or one a
+//! later one, never the same nonce. What descends from what is in the ledger's line (F36).
 
 use numerator_base::node::{NodeId, system_random};
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ impl Incarnation {
     }
 
     /// One that comes after these.
-    pub(super) fn after(found: Option<Incarnation>, mine: Option<Incarnation>) -> Self {
-        let highest = found.into_iter().chain(mine).map(|known| known.number).max();
+    pub(super) fn after(known: impl IntoIterator<Item = Incarnation>) -> Self {
+        let highest = known.into_iter().map(|known| known.number).max();
         Incarnation { number: highest.unwrap_or(0) + 1, nonce: system_random() }
     }
 }
@@ -43,6 +43,8 @@ pub(super) struct Shown {
     pub(super) incarnation: Incarnation,
     /// Whether it lives the life in which that was agreed.
     pub(super) is_present: bool,
+    /// What a witness beside it was told last, where the engine has one.
+    pub(super) marked: Option<Incarnation>,
 }
 
 /// What a ledger has confirmed to a node, for a witness outside of it (F25).

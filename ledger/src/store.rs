@@ -119,6 +119,11 @@ impl Store {
         self.pool().begin(Some(self.witness.required(None)?), Begin::Reading).await
     }
 
+    /// The same in the incarnation in which a node registered.
+    pub(crate) async fn begin_reading_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(self.witness.required(Some(node))?), Begin::Reading).await
+    }
+
     /// The same for one that waits briefly for each name.
     pub(crate) async fn begin_asking(&self) -> Result<Transaction, LedgerError> {
         self.pool().begin(Some(self.witness.required(None)?), Begin::Asking).await

@@ -107,14 +107,23 @@ impl Witness {
         self.takes.lock().expect("no holder of this lock panics")
     }
 
-    /// Notes what was agreed on: identities of before act no more, and what was taken before is
-    /// below what was released.
+    /// Notes what was agreed on: identities of before act no more. What was taken before is kept
+    /// until the ledger was told of it (F35).
     pub(super) fn agree(&self, incarnation: Incarnation) {
-        let before =
-            self.agreed.lock().expect("no holder of this lock panics").replace(incarnation);
-        if before != Some(incarnation) {
-            self.takes().clear();
-        }
+        *self.agreed.lock().expect("no holder of this lock panics") = Some(incarnation);
+    }
+
+    /// What was confirmed to the nodes that registered in an incarnation, and when. None is above
+    /// its marks whose ledger showed that it forgot more than these.
+    pub(super) fn confirmed_in(&self, incarnation: Incarnation) -> Vec<(NodeId, Marks, i64)> {
+        let nodes = self.nodes();
+        let of = nodes.iter().filter(|(_, known)| known.incarnation == incarnation);
+        of.map(|(node, known)| {
+            let more = i64::from(known.is_forgotten);
+            let Marks { beat, batches } = known.marks;
+            (*node, Marks { beat: beat + more, batches }, known.at_us)
+        })
+        .collect()
     }
 
     /// What was agreed on last.

@@ -244,7 +244,11 @@ impl BackgroundJobs {
                 }
             };
             let patience = Patience::new(&context, at, requests.len());
-            let result = patience.try_again(Errand::Question, asking).await;
+            let asked_at = Instant::now();
+            let mut result = patience.try_again(Errand::Question, asking).await;
+            if let Err(error) = context.membership.must_not_have_slept(asked_at, node).await {
+                result = Err(error);
+            }
             Done::Asked {
                 at,
                 requests,

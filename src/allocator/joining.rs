@@ -28,6 +28,9 @@ pub(super) const HELD: &str = "the ledger went back; bring the newer one back, o
 /// Why an epoch ends in which nothing is amiss.
 const PLANNED_END: &str = "planned: many counters of periods past are in redis";
 
+/// Why an epoch of Redis ends below which somebody took numbers that it does not count (F35).
+const OUTDATED: &str = "numbers of before the ledger was released were told";
+
 /// What a worker knows of the epochs of its partition from one to the next.
 pub(super) struct Joining {
     context: Arc<Context>,
@@ -138,6 +141,11 @@ impl Joining {
             }
             (PartitionState::Open, Owner::Redis { .. }, _) if row.is_for_database() => {
                 self.recover(intake, row, "an operator wants the database", suspicion).await
+            }
+            (PartitionState::Open, Owner::Redis { .. }, Some(_))
+                if self.context.membership.is_outdated(at) =>
+            {
+                self.recover(intake, row, OUTDATED, suspicion).await
             }
             (PartitionState::Open, Owner::Redis { .. }, _)
                 if suspicion.is_none() && self.context.planned_ends.take(at) =>
@@ -300,7 +308,10 @@ impl Joining {
         suspicion: Option<Suspicion>,
     ) -> Standing {
         // What another node saw is not known here: only a planned recovery trusts the data.
-        let lost_data = suspicion.is_some() || row.state != PartitionState::Open;
+        let at = At { partition: self.partition, epoch: row.epoch };
+        let lost_data = suspicion.is_some()
+            || row.state != PartitionState::Open
+            || self.context.membership.is_outdated(at);
         let closing = match row.state {
             PartitionState::Recovering => row.epoch - 1,
             _ => row.epoch,

@@ -43,14 +43,35 @@ impl Kept {
         node: NodeId,
         entries: impl IntoIterator<Item = (Entry, Arc<str>)>,
     ) {
+        self.add(node, entries);
+        let now = Instant::now();
+        let is_old = |kept: &KeptRecord| now - kept.since > self.period;
+        let old = self.records.iter().take_while(|kept| is_old(kept)).count();
+        self.forget(old);
+    }
+
+    /// The same for what a ledger is told again: it may lack older ones, too, and none is too old
+    /// for it.
+    pub(super) fn push_again(
+        &mut self,
+        node: NodeId,
+        entries: impl IntoIterator<Item = (Entry, Arc<str>)>,
+    ) {
+        self.add(node, entries);
+        self.forget(0);
+    }
+
+    fn add(&mut self, node: NodeId, entries: impl IntoIterator<Item = (Entry, Arc<str>)>) {
         let since = Instant::now();
         self.records.extend(entries.into_iter().map(|(entry, record)| {
             let Entry { taken, at, retry_count, path, .. } = entry;
             KeptRecord { since, node, at, taken, record, retry_count, path }
         }));
+    }
+
+    /// Forgets so many of the oldest, and those beyond the bound.
+    fn forget(&mut self, old: usize) {
         let spare = self.records.len().saturating_sub(self.records_max);
-        let is_old = |kept: &KeptRecord| since - kept.since > self.period;
-        let old = self.records.iter().take_while(|kept| is_old(kept)).count();
         let gone = self.records.drain(..spare.max(old)).map(|kept| kept.since);
         self.forgot = self.forgot.max(gone.max());
     }
@@ -126,5 +147,16 @@ pub(super) mod tests {
         kept.push(node, (5..10).map(entry));
         assert_eq!(epochs(&mut kept), [7, 8, 9], "the oldest go first");
         assert!(kept.take().is_empty());
+    }
+
+    /// Goal: a process that slept for long forgets nothing by being told that the ledger went back.
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_too_old_for_a_ledger_that_is_told_again() {
+        let (node, second) = (NodeId::random(), Duration::from_secs(1));
+        let mut kept = Kept::new(second, 3);
+        kept.push(node, [entry(1)]);
+        tokio::time::advance(second * 9).await;
+        kept.push_again(node, [entry(2)]);
+        assert_eq!((epochs(&mut kept), kept.forgot()), (vec![1, 2], None));
     }
 }

@@ -3,6 +3,7 @@
 //! Space is reserved before a flight, so that what was taken always finds some; once it is handed
 //! over, it counts as handed out (F11). Writes nothing: that is the loop's.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -78,7 +79,7 @@ pub struct Lag {
 }
 
 /// What came of reporting to the ledger again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// When the newest record was committed, at the latest, that could not be reported any more.
     pub forgot: Option<Instant>,
@@ -86,6 +87,8 @@ pub struct Told {
     pub refused: u64,
     /// Records that wait for counters which somebody holds.
     pub waiting: usize,
+    /// Partitions of records that the ledger did not have.
+    pub partitions: BTreeSet<u32>,
 }
 
 /// What the loop is asked.

@@ -34,10 +34,11 @@ impl Writer {
             if part.is_empty() {
                 continue;
             }
-            match self.append(node, &part.entries, manner).await {
-                Ok(()) => {}
+            let written = match self.append(node, &part.entries, manner).await {
+                Ok(written) => written,
                 Err(Halt::Refused(reason)) if part.len() == 1 => {
                     self.reject(&part.entries[0], &reason).await;
+                    manner
                 }
                 Err(Halt::Refused(_)) => {
                     let [left, right] = part.halves();
@@ -53,18 +54,22 @@ impl Writer {
                     parts.push(free);
                     continue;
                 }
+            };
+            let pairs = part.into_pairs().map(|(entry, tag)| (entry, tag.text));
+            match written {
+                Manner::First => self.kept.push(node, pairs),
+                Manner::Again => self.kept.push_again(node, pairs),
             }
-            self.kept.push(node, part.into_pairs().map(|(entry, tag)| (entry, tag.text)));
         }
     }
 
-    /// Appends, again and again while the ledger cannot be reached.
+    /// Appends, again and again while the ledger cannot be reached; how it was written in the end.
     async fn append(
         &mut self,
         node: NodeId,
         entries: &[Entry],
         mut manner: Manner,
-    ) -> Result<(), Halt> {
+    ) -> Result<Manner, Halt> {
         loop {
             let appended = match manner {
                 Manner::First => self.ledger.append(node, entries).await,
@@ -73,10 +78,14 @@ impl Writer {
             match appended {
                 Ok(appended) => {
                     self.backoff.reset();
+                    let is_new = appended.written > 0 || !appended.collisions.is_empty();
+                    if manner == Manner::Again && is_new {
+                        self.rewritten.extend(entries.iter().map(|entry| entry.at.partition));
+                    }
                     if !appended.collisions.is_empty() {
                         self.report_duplicates(node, &appended.collisions).await;
                     }
-                    return Ok(());
+                    return Ok(manner);
                 }
                 Err(LedgerError::Refused(reason)) => return Err(Halt::Refused(reason)),
                 // The heartbeat notices it too, and has the partitions held.

@@ -1,6 +1,6 @@
-//! This process in an inquest over a ledger that went back: it hands nothing out any more, reports
-//! again what it remembers, says whether that is all, and opens the partitions with the others once
-//! everybody has (F25).
+//! This process in an inquest over a ledger that went back: it has told it again what it remembers
+//! (F35), says whether that is all, and opens the partitions with the others once everybody has
+//! (F25).
 //!
 //! Runs beside the heartbeat, which must not wait for it. Decides nothing: the ledger does, from
 //! what everybody said.
@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::Context;
@@ -19,13 +18,9 @@ use crate::task::{Task, Ticks};
 /// How far this process is.
 #[derive(Debug, Default)]
 enum Stage {
-    /// Nothing is asked of it.
+    /// Nothing was reported.
     #[default]
     Rests,
-    /// What it remembers is being written again.
-    Tells(oneshot::Receiver<Told>),
-    /// It has reported everything that it knows.
-    Told(Told),
     /// The others are waited for; who they were when it was last said.
     Waits(Option<Agreement>),
     /// There is no inquest, or it is over.
@@ -74,25 +69,16 @@ impl Inquest {
             *self = Inquest { nonce: Some(nonce), stage: Stage::Rests };
         }
         self.stage = match std::mem::take(&mut self.stage) {
-            Stage::Rests => Stage::Tells(context.journal.tell_again()),
-            Stage::Tells(mut telling) => match telling.try_recv() {
-                Ok(told) if told.waiting == 0 => Stage::Told(told),
-                // Somebody holds counters: what waits for them is reported the next time.
-                Ok(_) => Stage::Rests,
-                Err(oneshot::error::TryRecvError::Empty) => Stage::Tells(telling),
-                Err(oneshot::error::TryRecvError::Closed) => Stage::Done,
-            },
-            Stage::Told(told) => match report(context, nonce, told).await {
-                Ok(true) => Stage::Waits(None),
-                Ok(false) => {
+            Stage::Rests => {
+                // It takes no identity in an incarnation before it has told it everything.
+                let Some(told) = context.membership.told(nonce) else { return Ok(()) };
+                if report(context, nonce, told).await? {
+                    Stage::Waits(None)
+                } else {
                     tracing::warn!("nobody asks: an operator releases the ledger");
                     Stage::Done
                 }
-                Err(error) => {
-                    self.stage = Stage::Told(told);
-                    return Err(error);
-                }
-            },
+            }
             Stage::Waits(before) => match agree(context, &rows).await {
                 Ok(Some(found)) => conclude(context, &rows, before, found).await,
                 Ok(None) => Stage::Waits(before),

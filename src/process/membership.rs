@@ -15,11 +15,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::going_back::{FORGOTTEN, UnprovenBeat, WentBack};
 use super::memory::Memory;
+use super::telling::Telling;
 use super::testimony::{Said, Testimony};
 use super::vouching::Vouching;
 use super::{Context, ProcessSettings};
 use crate::clock::SharedClock;
+use crate::journal::Told;
 use crate::ledger::{
     At, HealthReport, LedgerError, NewNode, Partition, PartitionState, SharedLedger,
 };
@@ -29,16 +32,17 @@ use crate::task::{Task, Ticks};
 /// What the last heartbeat brought: the partitions as the ledger shows them.
 pub type News = Arc<Vec<Partition>>;
 
-/// Why the ledger is known to have gone back.
-const FORGOTTEN: &str = "it has forgotten what it confirmed";
+/// Why a ledger is held that is found so when a process joins.
 const PUT_BACK: &str = "the ledger went back while nothing ran: it has forgotten what it confirmed \
                         to an earlier process of this machine";
 
 /// The identity of this process and its view of the ledger.
 pub struct Membership {
-    ledger: SharedLedger,
+    pub(super) ledger: SharedLedger,
     clock: SharedClock,
     label: String,
+    /// `node.ttl`: when others take a process for dead.
+    pub(super) node_ttl: Duration,
     node: Mutex<NodeId>,
     news: watch::Sender<News>,
     /// Highest epoch seen of each partition, wherever it was seen.
@@ -46,11 +50,19 @@ pub struct Membership {
     vouching: Mutex<Vouching>,
     memory: Mutex<Memory>,
     /// Identities that hand nothing out any more: the ledger has gone back under them.
-    silenced: RwLock<HashSet<NodeId>>,
+    pub(super) silenced: RwLock<HashSet<NodeId>>,
     /// Whether the ledger answered the last heartbeat, or was held in its place.
     ledger_answers: AtomicBool,
-    /// Why the ledger must be held, until it is.
-    went_back: Mutex<Option<String>>,
+    /// Why the ledger must be held, until it is, and this process has told it what it remembers.
+    pub(super) went_back: Mutex<Option<WentBack>>,
+    /// What it told.
+    pub(super) telling: Telling,
+    /// One identity follows another: whoever comes second finds it taken.
+    replacing: tokio::sync::Mutex<()>,
+    /// What is read later is published later: it is never older.
+    pub(super) reading: tokio::sync::Mutex<()>,
+    /// The newest heartbeat behind which nobody has looked yet, and when it was sent.
+    pub(super) unproven: Mutex<Option<UnprovenBeat>>,
     /// Where the next process of this machine learns what was confirmed to this one.
     testimony: Testimony,
 }
@@ -76,7 +88,7 @@ impl Membership {
             && !ledger.remembers(&said.confirmed).await?
         {
             tracing::error!(?said, "THE LEDGER WENT BACK while nothing ran");
-            ledger.hold_all(&said.seen(), PUT_BACK).await?;
+            ledger.hold_all_after(&said.confirmed, &said.seen(), PUT_BACK).await?;
         }
         let node = match register(&ledger, &clock, &label).await {
             // Held by another process since this one opened it.
@@ -91,6 +103,7 @@ impl Membership {
             ledger,
             clock,
             label,
+            node_ttl: settings.node_ttl,
             node: Mutex::new(node),
             news: watch::Sender::new(Arc::new(partitions)),
             seen: Mutex::default(),
@@ -99,9 +112,20 @@ impl Membership {
             silenced: RwLock::default(),
             ledger_answers: AtomicBool::new(true),
             went_back: Mutex::default(),
+            telling: Telling::default(),
+            replacing: tokio::sync::Mutex::default(),
+            reading: tokio::sync::Mutex::default(),
+            unproven: Mutex::default(),
             testimony,
         };
-        membership.look_around(settings.node_ttl).await;
+        // Nothing was handed out before.
+        membership.note_told_by(node, Told::default());
+        match membership.ledger.nodes().await {
+            Ok(nodes) => {
+                membership.look_at(nodes.iter().map(|node| (node.node_id, node.beat)).collect());
+            }
+            Err(error) => tracing::debug!(%error, "cannot read the nodes"),
+        }
         membership.testify();
         Ok(Arc::new(membership))
     }
@@ -147,17 +171,17 @@ impl Membership {
         }
     }
 
-    /// Gives up an identity of which the ledger was asked, and knows it no more.
-    async fn replace(&self, lost: NodeId) -> Result<(), LedgerError> {
+    /// Gives up an identity of which the ledger was asked, and knows it no more. All partition
+    /// workers may learn of it at once: one of them registers the next.
+    pub(super) async fn replace(&self, lost: NodeId) -> Result<(), LedgerError> {
+        let _one = self.replacing.lock().await;
+        if self.node() != lost {
+            return Ok(());
+        }
         let node = register(&self.ledger, &self.clock, &self.label).await?;
         tracing::warn!(%lost, %node, "node takes a new identity");
-        let mut current = self.node.lock().expect("no holder of this lock panics");
-        // Two workers may learn at once that the node is barred: the first one's identity stays,
-        // the other row never sends a flight, falls silent and is retired.
-        if *current == lost {
-            *current = node;
-            self.memory().take(node);
-        }
+        *self.node.lock().expect("no holder of this lock panics") = node;
+        self.memory().take(node);
         Ok(())
     }
 
@@ -165,6 +189,34 @@ impl Membership {
     #[must_use]
     pub fn ledger_answers(&self) -> bool {
         self.ledger_answers.load(Ordering::Relaxed)
+    }
+
+    /// Starts reading the partitions, as often as the heartbeat and beside it: whoever waits for
+    /// them does not fall silent (F47).
+    #[must_use]
+    pub fn start_news(context: Arc<Context>) -> Task {
+        let period = context.settings.node_heartbeat;
+        Task::start("news", move |stop| async move {
+            let mut ticks = Ticks::every(period, stop);
+            while ticks.next().await {
+                context.membership.read_news(&context).await;
+            }
+        })
+    }
+
+    async fn read_news(&self, context: &Context) {
+        let _one = self.reading.lock().await;
+        if self.ledger_went_back() {
+            return;
+        }
+        let asked_at = Instant::now();
+        match self.ledger.partitions_as(self.node()).await {
+            Ok(partitions) => {
+                self.publish(context, partitions);
+                self.vouching().beat(asked_at, context.settings.recovery_barrier_max);
+            }
+            Err(error) => tracing::debug!(%error, "cannot read the partitions"),
+        }
     }
 
     /// Starts the heartbeat. A service says what it sees of Redis with each beat; a one-shot
@@ -198,14 +250,10 @@ impl Membership {
         self.memory.lock().expect("no holder of this lock panics")
     }
 
-    /// Takes in whom the ledger shows; one that cannot be read shows nobody.
-    async fn look_around(&self, ttl: Duration) {
-        if !self.ledger.fails_over() {
-            return;
-        }
-        match self.ledger.nodes().await {
-            Ok(nodes) => self.memory().look(&nodes, Instant::now(), ttl),
-            Err(error) => tracing::debug!(%error, "cannot read the nodes"),
+    /// Takes in whom the ledger shows, each with its heartbeats.
+    fn look_at(&self, living: Vec<(NodeId, i64)>) {
+        if self.ledger.fails_over() {
+            self.memory().look(living, Instant::now(), self.node_ttl);
         }
     }
 
@@ -242,14 +290,16 @@ impl Membership {
         let beat = self.ledger.heartbeat(node, report).await;
         self.note_answer(context, beat.as_ref().err());
         match beat {
-            Ok(partitions) => {
-                self.publish(context, partitions);
+            Ok(living) => {
                 self.testify();
-                if let Some(confirmed) = self.ledger.confirmed(node) {
-                    self.memory().beat(confirmed, sent_at);
+                // Each time before the next heartbeat: others count on it (F25).
+                self.look_at(living);
+                let beat = self.ledger.confirmed(node).map(|confirmed| (confirmed, sent_at));
+                if self.ledger.has_unproven_takes() {
+                    *self.unproven.lock().expect("no holder of this lock panics") = beat;
+                } else {
+                    self.note_proven(beat);
                 }
-                self.look_around(context.settings.node_ttl).await;
-                self.vouching().beat(sent_at, context.settings.recovery_barrier_max);
             }
             Err(LedgerError::NodeGone(_)) => {
                 if let Err(error) = self.replace(node).await {
@@ -265,84 +315,24 @@ impl Membership {
     }
 
     /// Notes whether the ledger answers, by the error of a call that had one.
-    fn note_answer(&self, context: &Context, error: Option<&LedgerError>) {
+    pub(super) fn note_answer(&self, context: &Context, error: Option<&LedgerError>) {
         use LedgerError::{LockTimeout, Unreachable};
         let is_answered = !matches!(error, Some(Unreachable { .. } | LockTimeout { .. }));
         self.ledger_answers.store(is_answered, Ordering::Relaxed);
         context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
     }
 
-    fn alarm(&self, what: &str) {
-        // Before anybody learns of it: from here on nothing is handed out that is not reported
-        // again.
-        let mut silenced = self.silenced.write().expect("no holder of this lock panics");
-        silenced.extend(self.memory().identities());
-        drop(silenced);
-        let mut went_back = self.went_back.lock().expect("no holder of this lock panics");
-        if went_back.is_none() {
-            tracing::error!(what, "THE LEDGER WENT BACK; no numbers until its users agree on it");
-            *went_back = Some(format!("the ledger went back: {what}"));
-        }
-    }
-
-    /// Has the ledger say that all partitions are held, then goes on under another identity: of
-    /// this one it does not know what it confirmed.
-    async fn hold_all(&self, context: &Context) {
-        let node = self.node();
-        let seen = self.seen();
-        let cause = self.went_back.lock().expect("no holder of this lock panics").clone();
-        let cause = cause.unwrap_or_default();
-        let vouched = {
-            let mut vouching = self.vouching();
-            vouching.stop(context.settings.recovery_barrier_max);
-            vouching.given()
-        };
-        let held = async {
-            if self.ledger.fails_over() {
-                self.ledger.inquire(&seen, &cause).await?;
-            } else {
-                self.ledger.hold_all(&seen, &cause).await?;
-            }
-            self.ledger.vouch(&vouched).await?;
-            self.replace(node).await?;
-            self.ledger.partitions().await
-        };
-        let held = held.await;
-        self.note_answer(context, held.as_ref().err());
-        match held {
-            Ok(partitions) => {
-                let at = At { partition: 0, epoch: partitions.first().map_or(0, |row| row.epoch) };
-                let detail = serde_json::json!({ "cause": cause });
-                context.event("ledger-went-back", at, node, detail).await;
-                self.publish(context, partitions);
-                self.vouching().forget();
-                *self.went_back.lock().expect("no holder of this lock panics") = None;
-            }
-            Err(error) => tracing::error!(%error, "the partitions cannot be held yet"),
-        }
-    }
-
     /// Compares what the ledger shows with what it showed before, and notifies the workers.
-    fn publish(&self, context: &Context, partitions: Vec<Partition>) {
+    pub(super) fn publish(&self, context: &Context, partitions: Vec<Partition>) {
         let before = Arc::clone(&self.news.borrow());
         let was = |row: &Partition| before.iter().find(|old| old.partition == row.partition);
         let is_held = |row: &Partition| row.state == PartitionState::Held;
-        // One beat follows the other: what the later one shows is not older.
         let is_lower = |row: &&Partition| was(row).is_some_and(|old| row.epoch < old.epoch);
         if let Some(row) = partitions.iter().find(|row| !is_held(row) && is_lower(row)) {
             self.alarm(&format!("partition {} shows an earlier epoch", row.partition));
         }
-        let changes = |held| {
-            partitions
-                .iter()
-                .any(|row| is_held(row) == held && was(row).is_some_and(|old| is_held(old) != held))
-        };
-        if changes(true) {
+        if partitions.iter().any(|row| is_held(row) && was(row).is_some_and(|old| !is_held(old))) {
             context.metrics.ledger_went_back.increment(1);
-        }
-        // An inquest has it reported by itself, and hears what came of it.
-        if changes(true) && !self.ledger.fails_over() || changes(false) {
-            drop(context.journal.tell_again());
         }
         for Partition { partition, epoch, .. } in &partitions {
             self.see(At { partition: *partition, epoch: *epoch });

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::ledger::{Confirmed, Node};
+use crate::ledger::Confirmed;
 use crate::node::NodeId;
 
 /// Heartbeats that are remembered: four minutes of them by default, longer than records are.
@@ -116,9 +116,14 @@ impl Memory {
 
     /// Takes in which nodes the ledger shows now. Called in turn with the heartbeats, so that two
     /// of these let others know that it has read them.
-    pub(super) fn look(&mut self, nodes: &[Node], now: Instant, ttl: Duration) {
-        let others = nodes.iter().filter(|node| !self.identities.contains(&node.node_id));
-        let others: BTreeMap<NodeId, i64> = others.map(|node| (node.node_id, node.beat)).collect();
+    pub(super) fn look(
+        &mut self,
+        living: impl IntoIterator<Item = (NodeId, i64)>,
+        now: Instant,
+        ttl: Duration,
+    ) {
+        let others = living.into_iter().filter(|(node, _)| !self.identities.contains(node));
+        let others: BTreeMap<NodeId, i64> = others.collect();
         self.met.extend(others.keys().map(|node| (*node, now)));
         let keep = self.keep;
         let old: Vec<_> = self.met.extract_if(.., |_, seen| now - *seen > keep).collect();
@@ -184,17 +189,8 @@ mod tests {
 
     const TTL: Duration = Duration::from_secs(3);
 
-    fn shown(nodes: &[(NodeId, i64)]) -> Vec<Node> {
-        let node = |(node_id, beat): &(NodeId, i64)| Node {
-            node_id: *node_id,
-            beat: *beat,
-            label: String::new(),
-            version: String::new(),
-            started_at_us: 0,
-            partitions: Vec::new(),
-            sight: None,
-        };
-        nodes.iter().map(node).collect()
+    fn shown(nodes: &[(NodeId, i64)]) -> Vec<(NodeId, i64)> {
+        nodes.to_vec()
     }
 
     fn memory() -> (Memory, NodeId) {
@@ -207,7 +203,7 @@ mod tests {
         let (mut memory, mine) = memory();
         let other = NodeId::random();
         let mut look = |beat: i64| {
-            memory.look(&shown(&[(mine, 1), (other, beat)]), Instant::now(), TTL);
+            memory.look(shown(&[(mine, 1), (other, beat)]), Instant::now(), TTL);
             memory.is_met()
         };
         assert_eq!([look(7), look(8), look(9)], [false, false, true]);
@@ -215,7 +211,7 @@ mod tests {
         // The other one stands still.
         memory.take(NodeId::random());
         let mut look = |nodes: &[(NodeId, i64)]| {
-            memory.look(&shown(nodes), Instant::now(), TTL);
+            memory.look(shown(nodes), Instant::now(), TTL);
             memory.is_met()
         };
         assert!(!look(&[(other, 9)]));
@@ -225,7 +221,7 @@ mod tests {
         // It moves, and then stands still: it may have died before it read anything.
         memory.take(NodeId::random());
         let mut look = |nodes: &[(NodeId, i64)]| {
-            memory.look(&shown(nodes), Instant::now(), TTL);
+            memory.look(shown(nodes), Instant::now(), TTL);
             memory.is_met()
         };
         assert!(!look(&[(other, 9)]) && !look(&[(other, 10)]));
@@ -237,10 +233,10 @@ mod tests {
         // Nobody else is there any more.
         memory.take(NodeId::random());
         assert!({
-            memory.look(&shown(&[(other, 10)]), Instant::now(), TTL);
+            memory.look(shown(&[(other, 10)]), Instant::now(), TTL);
             !memory.is_met()
         });
-        memory.look(&shown(&[]), Instant::now(), TTL);
+        memory.look(shown(&[]), Instant::now(), TTL);
         assert!(memory.is_met());
     }
 
@@ -270,10 +266,10 @@ mod tests {
     async fn whom_it_has_not_seen_for_long_it_says_that_it_forgot() {
         let (mut memory, mine) = memory();
         let (other, seen_at) = (NodeId::random(), Instant::now());
-        memory.look(&shown(&[(mine, 1), (other, 1)]), seen_at, TTL);
+        memory.look(shown(&[(mine, 1), (other, 1)]), seen_at, TTL);
         assert_eq!((memory.met().collect::<Vec<_>>(), memory.forgot()), (vec![other], None));
         tokio::time::advance(Duration::from_secs(61)).await;
-        memory.look(&shown(&[(mine, 2)]), Instant::now(), TTL);
+        memory.look(shown(&[(mine, 2)]), Instant::now(), TTL);
         assert_eq!((memory.met().count(), memory.forgot()), (0, Some(seen_at)));
     }
 

@@ -6,6 +6,7 @@
 
 mod cluster_health;
 mod context;
+mod going_back;
 mod incidents;
 mod inquest;
 mod membership;
@@ -14,6 +15,7 @@ mod places;
 mod planned_ends;
 mod redis_health;
 mod settings;
+mod telling;
 mod testimony;
 mod unjournaled;
 mod vouching;

@@ -66,7 +66,7 @@ pub async fn hear_redis(
         if !ledger.remembers(&confirmed).await? {
             tracing::error!(?confirmed, "THE LEDGER WENT BACK while nothing ran");
             let seen = [At { partition, epoch: owner.epoch }];
-            ledger.hold_all(&seen, PUT_BACK).await?;
+            ledger.hold_all_after(&confirmed, &seen, PUT_BACK).await?;
             return Ok(true);
         }
     }

@@ -20,10 +20,10 @@ fn behind(postgres: &Postgres, proxy: &Proxy) -> String {
 }
 
 /// How soon a process goes on after a release: with its next heartbeat, and a little later.
-const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Waits until a service's log says so.
-async fn says(service: &Service, text: &str) {
+pub(crate) async fn says(service: &Service, text: &str) {
     eventually(LIMIT, async || {
         let log = service.log();
         if log.contains(text) { Ok(()) } else { Err(format!("never {text:?}: {log}")) }
@@ -33,9 +33,15 @@ async fn says(service: &Service, text: &str) {
 
 /// What a document's request is answered once its service issues again.
 async fn answer(service: &Service, document: &str) -> (u16, String) {
+    answer_of(service, "LOAD", document).await
+}
+
+/// The same of a document of another type.
+pub(crate) async fn answer_of(service: &Service, kind: &str, document: &str) -> (u16, String) {
     let client = reqwest::Client::new();
+    let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
     eventually(LIMIT, async || {
-        let (status, body) = load::take(&client, &service.url, document).await;
+        let (status, body) = load::post(&client, &url, &serde_json::json!({ "type": kind })).await;
         if let Some(number) = body["document_number"].as_str() {
             return Ok((status, number.to_owned()));
         }
@@ -48,9 +54,19 @@ async fn answer(service: &Service, document: &str) -> (u16, String) {
 
 /// Numbers for so many documents of a name, one after the other.
 async fn numbers(service: &Service, name: &str, count: usize) -> Vec<String> {
+    numbers_of(service, "LOAD", name, count).await
+}
+
+/// The same of documents of another type.
+pub(crate) async fn numbers_of(
+    service: &Service,
+    kind: &str,
+    name: &str,
+    count: usize,
+) -> Vec<String> {
     let mut numbers = Vec::new();
     for place in 0..count {
-        let (status, number) = answer(service, &format!("{name}-{place}")).await;
+        let (status, number) = answer_of(service, kind, &format!("{name}-{place}")).await;
         assert_eq!(status, 201, "{number}");
         numbers.push(number);
     }
@@ -61,29 +77,46 @@ async fn numbers(service: &Service, name: &str, count: usize) -> Vec<String> {
 const GOES_ON_WITHIN: Duration = Duration::from_secs(10);
 
 /// A primary, a standby that lags, and two services whose numbers the standby does not all get.
-struct Lagging {
+pub(crate) struct Lagging {
     primary: Postgres,
     proxy: Proxy,
     standby: Postgres,
-    deployment: Deployment,
+    pub(crate) deployment: Deployment,
     /// Lost commits.
-    one: Service,
+    pub(crate) one: Service,
     /// Lost none: it asked for nothing.
-    other: Service,
-    seen: Vec<String>,
+    pub(crate) other: Service,
+    pub(crate) seen: Vec<String>,
 }
 
 impl Lagging {
-    async fn start(redis: Option<&Redis>) -> Self {
+    pub(crate) async fn start(redis: Option<&Redis>) -> Self {
         Self::start_with(redis.map(Redis::url).as_deref(), "").await
     }
 
+    /// The same, where an operator has the database take the numbers.
+    pub(crate) async fn start_in_database(redis: &Redis) -> Self {
+        let begin = |deployment: &Deployment| drop(deployment.ok(&["fallback", "on"]));
+        Self::start_after(Some(&redis.url()), "", begin).await
+    }
+
     async fn start_with(redis_url: Option<&str>, settings: &str) -> Self {
+        Self::start_after(redis_url, settings, |_| {}).await
+    }
+
+    async fn start_after(
+        redis_url: Option<&str>,
+        settings: &str,
+        begin: impl FnOnce(&Deployment),
+    ) -> Self {
         let primary = Postgres::start();
         let proxy = Proxy::start(primary.port());
         let mut deployment = Deployment::new(&behind(&primary, &proxy), redis_url);
         deployment.extra = settings.into();
+        begin(&deployment);
         deployment.apply_load_series();
+        let fresh = deployment.series_file("FRESH", "F-{SEQ:4}", "");
+        deployment.apply(&[fresh]);
         let (one, other) = (deployment.serve(), deployment.serve());
         let mut seen = numbers(&one, "before", 3).await;
         let standby = primary.start_standby();
@@ -94,14 +127,14 @@ impl Lagging {
     }
 
     /// The standby is the ledger.
-    fn fail_over(&mut self) {
+    pub(crate) fn fail_over(&mut self) {
         self.primary.kill();
         self.standby.promote();
         self.proxy.retarget(self.standby.port());
     }
 
     /// Its lost numbers are told again, and nothing came twice.
-    async fn assert_well(self) {
+    pub(crate) async fn assert_well(self) {
         let Lagging { standby, deployment, one, other, mut seen, .. } = self;
         for place in 0..2 {
             let told = answer(&other, &format!("lost-{place}")).await;

@@ -6,7 +6,7 @@
 //! likely as dead, and none that a call was dropped on is ever used again. New calls get new
 //! connections.
 //!
-//! Heartbeat and journal have a connection each (F31): calls that wait for locks may hold all
+//! Heartbeat, watch and journal have a connection each (F31, F47): calls that wait for locks may hold all
 //! others, and a process whose heartbeat stands still is taken for dead. The journal's has its
 //! statements planned once: to plan what writes a batch costs as much as to write fifty rows.
 
@@ -110,6 +110,7 @@ impl Engine for PgEngine {
 struct Shares {
     common: PgShare,
     heartbeat: PgShare,
+    watch: PgShare,
     journal: PgShare,
 }
 
@@ -138,6 +139,7 @@ impl Shares {
         Shares {
             common: share(common.connect_lazy_with(options.clone())),
             heartbeat: share(pool_options(1).connect_lazy_with(options.clone())),
+            watch: share(pool_options(1).connect_lazy_with(options.clone())),
             journal: share(journal.connect_lazy_with(planned_once)),
         }
     }
@@ -146,12 +148,13 @@ impl Shares {
         match share {
             Share::Common => &self.common,
             Share::Heartbeat => &self.heartbeat,
+            Share::Watch => &self.watch,
             Share::Journal => &self.journal,
         }
     }
 
-    fn all(&self) -> [&PgShare; 3] {
-        [&self.common, &self.heartbeat, &self.journal]
+    fn all(&self) -> [&PgShare; 4] {
+        [&self.common, &self.heartbeat, &self.watch, &self.journal]
     }
 
     /// The connections of a store; `None` where they were given up.
@@ -162,7 +165,7 @@ impl Shares {
 
     /// Closes all of them as they come back.
     fn close(self) {
-        for PgShare { pool, .. } in [self.common, self.heartbeat, self.journal] {
+        for PgShare { pool, .. } in [self.common, self.heartbeat, self.watch, self.journal] {
             // The call marks the pool as closed at once; the future waits for connections.
             drop(pool.close());
             assert!(pool.is_closed(), "a closed pool takes no connection back");
@@ -234,13 +237,14 @@ mod tests {
         let clock: SharedClock = Arc::new(ManualClock::at(0));
         let engine = PgEngine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
         let current = engine.current();
-        let planned_once = [Share::Common, Share::Heartbeat, Share::Journal].map(|share| {
+        let shares = [Share::Common, Share::Heartbeat, Share::Watch, Share::Journal];
+        let planned_once = shares.map(|share| {
             let pool = &current.of(share).pool;
             let options = pool.connect_options();
             let options = options.get_options().unwrap_or_default();
             options.contains("plan_cache_mode=force_generic_plan")
         });
-        assert_eq!(planned_once, [false, false, true]);
+        assert_eq!(planned_once, [false, false, false, true]);
     }
 
     #[test]
@@ -265,7 +269,7 @@ mod tests {
         let journal = engine.current().journal.pool.clone();
         engine.give_up(&before, "a test");
         assert!(journal.is_closed(), "all connections of a time go together");
-        for share in [Share::Common, Share::Heartbeat, Share::Journal] {
+        for share in [Share::Common, Share::Heartbeat, Share::Watch, Share::Journal] {
             let after = engine.store(share);
             assert!(!engine.current().of(share).pool.is_closed());
             assert_eq!(after.witness.of(node), Some(confirmed), "{share:?}");

@@ -101,7 +101,8 @@ impl Pool for PgConnections {
         let shown = |row: Row| -> Result<Shown, LedgerError> {
             let nonce = read_uuid(row.try_get("nonce")?, "incarnation.nonce")?;
             let incarnation = Incarnation { number: row.try_get("number")?, nonce };
-            Ok(Shown { incarnation, is_present: row.try_get("is_present")? })
+            let is_present = row.try_get("is_present")?;
+            Ok(Shown { incarnation, is_present, marked: None })
         };
         row.map(shown).transpose()
     }

@@ -15,7 +15,7 @@ use crate::columns::read_uuid;
 use crate::connections::Connections;
 use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
-use crate::statement::{Row, query};
+use crate::statement::{Row, query, query_scalar};
 use crate::{LedgerCheckup, LedgerError};
 
 /// Why nothing is begun.
@@ -73,6 +73,14 @@ impl Ends for Counted {
              on conflict (only_row) do update set number = excluded.number, nonce = excluded.nonce",
         )
         .bind(on.number)
+        .bind(on.nonce.as_bytes().as_slice())
+        .execute(&mut *self.inner)
+        .await?;
+        // A mark of an earlier one is of this line where it says no more than this.
+        sqlx::query(
+            "update incarnation_line set replaced_generation = (select generation from incarnation) \
+             where replaced_generation is null and nonce <> $1",
+        )
         .bind(on.nonce.as_bytes().as_slice())
         .execute(&mut *self.inner)
         .await?;
@@ -144,11 +152,10 @@ impl Pool for SqlitePools {
 
     async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {
         let marked = self.marked()?;
-        let shown = |come: Come| {
-            let is_present = marked.is_some_and(|marked| come.reaches(&marked));
-            Shown { incarnation: come.incarnation, is_present }
-        };
-        Ok(come(conn).await?.map(shown))
+        let Some(come) = come(conn).await? else { return Ok(None) };
+        let is_present = reaches(conn, &come, marked).await?;
+        let marked = marked.map(|marked| marked.incarnation);
+        Ok(Some(Shown { incarnation: come.incarnation, is_present, marked }))
     }
 
     /// No counter is held by itself: there is one lock for all.
@@ -176,10 +183,10 @@ impl SqlitePools {
         // Before the first statement: what is committed meanwhile may be marked already.
         let marked = self.marked()?;
         let mut tx = self.reader.begin().await?;
-        let come = come(&mut *tx).await?;
-        let reaches = |come: &Come| marked.is_some_and(|marked| come.reaches(&marked));
-        match come {
-            Some(come) if come.incarnation == required && reaches(&come) => {
+        match come(&mut *tx).await? {
+            Some(come)
+                if come.incarnation == required && reaches(&mut *tx, &come, marked).await? =>
+            {
                 Ok(Transaction(Box::new(Driver(tx))))
             }
             _ => Err(LedgerError::WentBack(FORGOTTEN.into())),
@@ -193,8 +200,12 @@ impl SqlitePools {
     ) -> Result<Transaction, LedgerError> {
         let mut inner = self.writer.begin_with("begin immediate").await?;
         let marked = self.marked()?;
-        let reaches = |come: &Come| marked.is_some_and(|marked| come.reaches(&marked));
-        let come = come(&mut *inner).await?.filter(reaches);
+        let mut come = come(&mut *inner).await?;
+        if let Some(found) = &come
+            && !reaches(&mut *inner, found, marked).await?
+        {
+            come = None;
+        }
         if come.is_some() {
             sqlx::query("update incarnation set generation = generation + 1")
                 .execute(&mut *inner)
@@ -218,6 +229,25 @@ impl SqlitePools {
         };
         self.mark.read().map_err(unread)
     }
+}
+
+/// Whether nothing of the mark is missing in a file that has come so far: it is of the same
+/// incarnation and no further, or of one that this file's descends from, and says no more than the
+/// file had when that one was replaced (F36).
+async fn reaches(conn: &mut Conn, come: &Come, marked: Option<Come>) -> Result<bool, LedgerError> {
+    let Some(marked) = marked else { return Ok(false) };
+    if come.incarnation == marked.incarnation {
+        return Ok(come.generation >= marked.generation);
+    }
+    let Incarnation { number, nonce } = marked.incarnation;
+    let replaced: Option<Option<i64>> = query_scalar(
+        "select replaced_generation from incarnation_line where nonce = $1 and number = $2",
+    )
+    .bind(nonce.as_bytes().as_slice())
+    .bind(number)
+    .fetch_optional(conn)
+    .await?;
+    Ok(replaced.flatten().is_some_and(|generation| generation >= marked.generation))
 }
 
 async fn come(conn: &mut Conn) -> Result<Option<Come>, LedgerError> {

@@ -1,10 +1,11 @@
 //! Holding a ledger that went back: all partitions at once, and a new incarnation with it, so that
-//! every process is stopped by its next transaction (F9, F25). Also the way in for what is done
-//! with it then.
+//! every process is stopped by its next transaction (F9, F25). A later incarnation of another branch
+//! is held like an earlier one (F36). Also the way in for what is done with it then.
 
 use numerator_base::node::NodeId;
 use tokio::time::Instant;
 
+use super::lineage::{self, Descent};
 use super::{CALL, Conn, Store, commit, incarnation, inquest, query, snowflakes, stamps};
 use crate::Ledger;
 use crate::columns::{Word as _, signed, small, unsigned, unsigned_small};
@@ -25,7 +26,7 @@ impl Ledger {
             }
             put_on_hold(&mut *tx, &rows, &[seen], cause, store.clock.now_us()).await?;
             inquest::end(&mut *tx).await?;
-            let next = incarnation::renew(store, &mut tx, shown).await?;
+            let next = incarnation::renew(store, &mut tx, shown, None).await?;
             commit(tx).await?;
             store.witness.agree(next);
             Ok(true)
@@ -36,8 +37,24 @@ impl Ledger {
     /// Puts all partitions on `held` because the caller knows that the ledger went back, and notes
     /// the highest epochs that it has seen; how many were not held before. Safe to repeat.
     pub async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        self.call(CALL.of(Share::Heartbeat), async |store| {
-            hold_all(store, seen, cause, Asking::Nobody).await
+        self.call(CALL.of(Share::Watch), async |store| {
+            hold_all(store, seen, cause, (Asking::Nobody, None)).await
+        })
+        .await
+    }
+
+    /// The same because the ledger lacks what it once confirmed to a node of whichever process. From
+    /// then on that is of before this hold, wherever else it is written down (F36).
+    pub async fn hold_all_after(
+        &self,
+        confirmed: &Confirmed,
+        seen: &[At],
+        cause: &str,
+    ) -> Result<u64, LedgerError> {
+        let Confirmed { incarnation: number, nonce, .. } = *confirmed;
+        let known = Some(Incarnation { number, nonce });
+        self.call(CALL.of(Share::Watch), async |store| {
+            hold_all(store, seen, cause, (Asking::Nobody, known)).await
         })
         .await
     }
@@ -48,8 +65,8 @@ impl Ledger {
     /// somebody else has drawn the incarnation, where an operator holds it, or at an older server
     /// that lives on.
     pub async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        self.call(CALL.of(Share::Heartbeat), async |store| {
-            hold_all(store, seen, cause, Asking::All).await
+        self.call(CALL.of(Share::Watch), async |store| {
+            hold_all(store, seen, cause, (Asking::All, None)).await
         })
         .await
     }
@@ -92,25 +109,39 @@ pub(super) enum Asking {
     All,
 }
 
+/// Why an operator must end a hold, whatever the processes remember.
+const BRANCH: &str = "it is another branch: a copy of it was released elsewhere while numbers were \
+                      confirmed here";
+
 /// See [`crate::Ledger::hold_all`].
 pub(super) async fn hold_all(
     store: &Store,
     seen: &[At],
     cause: &str,
-    asking: Asking,
+    (asking, known): (Asking, Option<Incarnation>),
 ) -> Result<u64, LedgerError> {
-    let now_us = store.clock.now_us();
     let mut tx = store.begin_unfenced().await?;
     let shown = incarnation::locked(store, &mut tx).await?;
     let mut rows = lock_all(&mut *tx).await?;
+    let now_us = store.clock.now_us();
     let is_open = |row: &&LockedRow| row.state != PartitionState::Held;
     let knows_less = rows.iter().filter(is_open).any(|row| row.is_behind(seen));
-    // Somebody has held it since this process looked, and it may be released by now: whoever comes
-    // late only adds what it has seen.
     let mine = store.witness.agreed();
-    let is_later = |found: &Incarnation| mine.is_some_and(|mine| found.number > mine.number);
-    let later = shown.filter(|shown| shown.is_present).map(|shown| shown.incarnation);
-    if let Some(later) = later.filter(is_later).filter(|_| !knows_less) {
+    let found = shown.map(|shown| shown.incarnation);
+    let descent = match mine.filter(|mine| found.is_some_and(|found| found != *mine)) {
+        Some(mine) => Some(lineage::descent(store, &mut *tx, mine).await?),
+        None => None,
+    };
+    // While everything is held nobody goes on without what this process says.
+    let is_own = match descent {
+        Some(Descent::Own) => true,
+        Some(Descent::Branch) => !rows.iter().any(|row| is_open(&row)),
+        Some(Descent::Strange) | None => false,
+    };
+    // Somebody has held it since this process looked, and it may be released by now: whoever comes
+    // late adds what it has seen, and tells what it remembers before it does anything else (F35).
+    let later = shown.filter(|shown| shown.is_present && is_own).map(|shown| shown.incarnation);
+    if let Some(later) = later.filter(|_| !knows_less) {
         rows.retain(|row| row.state == PartitionState::Held);
         put_on_hold(&mut *tx, &rows, seen, cause, now_us).await?;
         commit(tx).await?;
@@ -121,10 +152,15 @@ pub(super) async fn hold_all(
     // server that lives on beside a newer one: others may have gone on there without it.
     let is_held = rows.iter().any(|row| row.state == PartitionState::Held);
     let is_strange = shown.is_some_and(|shown| shown.is_present && Some(shown.incarnation) != mine);
-    let is_operators = (is_held || is_strange) && !inquest::is_under_way(&mut *tx).await?;
-    let held = put_on_hold(&mut *tx, &rows, seen, cause, now_us).await?;
+    // Whoever released it elsewhere knew nothing of what was confirmed here since.
+    let is_not_earlier = mine.zip(found).is_some_and(|(mine, found)| found.number >= mine.number);
+    let is_branch = is_not_earlier && descent.is_some_and(|descent| descent != Descent::Own);
+    let is_operators =
+        (is_held || is_strange || is_branch) && !inquest::is_under_way(&mut *tx).await?;
+    let cause = if is_branch { format!("{cause}; {BRANCH}") } else { cause.to_owned() };
+    let held = put_on_hold(&mut *tx, &rows, seen, &cause, now_us).await?;
     // Every other process must stop, and report what it remembers, before it writes here again.
-    let next = incarnation::renew(store, &mut tx, shown).await?;
+    let next = incarnation::renew(store, &mut tx, shown, known).await?;
     if asking == Asking::All && !is_operators {
         inquest::begin(&mut tx, next, now_us).await?;
     } else {

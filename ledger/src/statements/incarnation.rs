@@ -2,7 +2,7 @@
 //! and anew with each hold.
 
 use super::holding::{self, Asking};
-use super::{CALL, Store, Transaction, commit};
+use super::{CALL, Store, Transaction, commit, lineage};
 use crate::incarnation::{Incarnation, Shown};
 use crate::{Ledger, LedgerError, OneIncarnation};
 
@@ -26,7 +26,7 @@ pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
     let mut tx = store.reader.begin().await?;
     let shown = store.pool().shown(&mut *tx).await?;
     tx.commit().await?;
-    if let Some(Shown { incarnation, is_present: true }) = shown {
+    if let Some(Shown { incarnation, is_present: true, .. }) = shown {
         store.witness.agree(incarnation);
         return Ok(());
     }
@@ -34,10 +34,11 @@ pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
     tx.lock_incarnation().await?;
     // Another process may have been first.
     match store.pool().shown(&mut *tx).await? {
-        Some(Shown { incarnation, is_present: true }) => store.witness.agree(incarnation),
+        Some(Shown { incarnation, is_present: true, .. }) => store.witness.agree(incarnation),
         None => {
             let first = Incarnation::first();
             tx.agree(first).await?;
+            lineage::begin(&mut *tx, first, store.clock.now_us()).await?;
             commit(tx).await?;
             store.witness.agree(first);
         }
@@ -45,7 +46,7 @@ pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
             drop(tx);
             // Others may run that have not noticed yet.
             let asking = if store.pool().fails_over() { Asking::All } else { Asking::Nobody };
-            holding::hold_all(store, &[], PUT_BACK, asking).await?;
+            holding::hold_all(store, &[], PUT_BACK, (asking, None)).await?;
         }
     }
     Ok(())
@@ -60,14 +61,22 @@ pub(super) async fn locked(
     store.pool().shown(&mut **tx).await
 }
 
-/// Draws the next one: whoever knows another has gone back, or comes late. The lock is held.
+/// Draws the next one: whoever knows another has gone back, or comes late. It replaces the one that
+/// is found, the one that this process agreed on, and one that it knows besides. The lock is held.
 pub(super) async fn renew(
     store: &Store,
     tx: &mut Transaction,
     shown: Option<Shown>,
+    known: Option<Incarnation>,
 ) -> Result<Incarnation, LedgerError> {
-    let found = shown.map(|shown| shown.incarnation);
-    let next = Incarnation::after(found, store.witness.agreed());
+    let (found, marked) = shown.map(|shown| (shown.incarnation, shown.marked)).unzip();
+    let replaced: Vec<Incarnation> =
+        found.into_iter().chain(store.witness.agreed()).chain(known).collect();
+    let next = Incarnation::after(replaced.iter().copied().chain(marked.flatten()));
+    let now_us = store.clock.now_us();
+    lineage::replace(&mut **tx, replaced, now_us).await?;
+    lineage::begin(&mut **tx, next, now_us).await?;
+    // Last: it notes how far the line has come.
     tx.agree(next).await?;
     Ok(next)
 }

@@ -27,6 +27,7 @@ mod incarnation;
 mod inquest;
 mod keys;
 mod lift;
+mod lineage;
 mod lookup;
 mod nodes;
 mod partitions;

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use numerator_base::node::NodeId;
 
 use super::{
-    CALL, Conn, Store, bytes, commit, confirmed_takes, partitions, query, query_scalar, sweeping,
+    CALL, Conn, Store, bytes, commit, confirmed_takes, lineage, query, query_scalar, sweeping,
 };
 use crate::Ledger;
 use crate::columns::{from_json, read_node, to_json, unsigned_small};
 use crate::connections::Share;
 use crate::incarnation::Incarnation;
 use crate::witness::Marks;
-use crate::{Confirmed, HealthReport, LedgerError, NewNode, Node, Partition};
+use crate::{Confirmed, HealthReport, LedgerError, NewNode, Node};
 
 impl Ledger {
     /// Enters a node with beat 0.
     pub async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {
-        self.call(CALL.of(Share::Heartbeat), async |store| {
+        self.call(CALL.of(Share::Watch), async |store| {
             let agreed = store.witness.required(None)?;
             let mut tx = store.begin().await?;
             // An identity is never drawn twice: a row that is there is this call's own, repeated.
@@ -38,28 +38,37 @@ impl Ledger {
         .await
     }
 
-    /// Whether the ledger still has what it once confirmed to a node of whichever process. One
-    /// that was held since has answered its users, and has nothing to answer for.
+    /// Whether the ledger still has what it once confirmed to a node of whichever process. What was
+    /// confirmed in an earlier incarnation is of before the next one was drawn, if this ledger
+    /// descends from it: whoever ended that hold has decided (F36).
     pub async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
             let Confirmed { node, beat, batches, incarnation: number, nonce, at_us } = *confirmed;
             let mut tx = store.begin_reading().await?;
             let agreed = store.witness.required(None)?;
-            if agreed.number > number {
-                return Ok(true);
-            }
+            let known = Incarnation { number, nonce };
             let reaches = match marks(&mut *tx, node).await? {
                 Some(marks) => marks.reach(Marks { beat, batches }),
                 None => may_be_swept(&mut *tx, at_us).await?,
             };
+            let is_remembered = if agreed == known {
+                reaches
+            } else {
+                let replaced_at_us = lineage::replaced_at_us(&mut *tx, known).await?;
+                replaced_at_us
+                    .is_some_and(|replaced| reaches || at_us.is_some_and(|at_us| at_us <= replaced))
+            };
             tx.commit().await?;
-            Ok(agreed == Incarnation { number, nonce } && reaches)
+            Ok(is_remembered)
         })
         .await
     }
 
     /// Raises the node's heartbeat counter by one, notes which data set of Redis it sees, and reads
-    /// all partitions (F18: a heartbeat is a counter, never a time).
+    /// who else lives: each node with its counter (F18: a heartbeat is a counter, never a time). It
+    /// touches no table but that of the nodes, and waits for the node's own row alone (F47). What
+    /// else a process must know, [`Ledger::partitions_as`] and [`Ledger::check_takes`] find out
+    /// beside it.
     ///
     /// # Errors
     /// `NodeGone` when the node has left or was adopted; `WentBack` when the ledger has forgotten
@@ -68,16 +77,17 @@ impl Ledger {
         &self,
         node: NodeId,
         sight: Option<&HealthReport>,
-    ) -> Result<Vec<Partition>, LedgerError> {
+    ) -> Result<Vec<(NodeId, i64)>, LedgerError> {
         self.call(CALL.named("heartbeat").of(Share::Heartbeat), async |store| {
             let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
+            // What is confirmed is of the moment at which it was asked for, or later.
+            let asked_at_us = store.clock.now_us();
             let confirmed = store.witness.of(node);
             let Marks { beat, batches } = confirmed.unwrap_or_default();
-            let unbeaten = store.witness.takes().unbeaten();
+            let taken = store.witness.takes().noted();
             // What a statement returns by itself may not be committed yet: SQLite gives the row
             // first, and a full disk then takes it back. Only what was committed is confirmed.
             let mut tx = store.begin_as(node).await?;
-            confirmed_takes::must_be_journaled(&mut *tx, &unbeaten.numbers).await?;
             // A ledger that went back must not catch up beat by beat with what it has forgotten.
             let beaten: Option<i64> = query_scalar(
                 "update node set beat = beat + 1, sight = $2 \
@@ -91,16 +101,30 @@ impl Ledger {
             .fetch_optional(&mut *tx)
             .await?;
             let Some(beat) = beaten else {
-                must_be_remembered(store, &mut *tx, node).await?;
+                must_show_marks(store, &mut *tx, node).await?;
                 return Err(LedgerError::NodeGone(node));
             };
             commit(tx).await?;
             if confirmed.is_some() {
-                store.witness.confirm(node, Marks { beat, batches }, store.clock.now_us());
-                // From here on this beat shows that these were there.
-                store.witness.takes().let_go(&unbeaten);
+                store.witness.confirm(node, Marks { beat, batches }, asked_at_us);
+                // Once these are seen to be there, this beat shows it.
+                store.witness.takes().beat_after(taken);
             }
-            partitions::list(store).await
+            living(store).await
+        })
+        .await
+    }
+
+    /// Looks whether the ledger shows what it confirmed to a node, in the incarnation in which that
+    /// registered. Changes nothing.
+    ///
+    /// # Errors
+    /// `WentBack` where it does not.
+    pub async fn must_show(&self, node: NodeId) -> Result<(), LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin_reading_as(node).await?;
+            must_show_marks(store, &mut *tx, node).await?;
+            Ok(tx.commit().await?)
         })
         .await
     }
@@ -130,7 +154,7 @@ impl Ledger {
 
     /// Nodes that have not left and are not fully adopted.
     pub async fn nodes(&self) -> Result<Vec<Node>, LedgerError> {
-        self.call(CALL.of(Share::Heartbeat), async |store| {
+        self.call(CALL.of(Share::Watch), async |store| {
             let rows = query(
                 "select node_id, label, version, beat, started_at_us, sight from node \
                  where left_at_us is null and adopted_at_us is null order by started_at_us, \
@@ -179,18 +203,25 @@ impl Ledger {
     }
 }
 
-/// Refuses to act for a node of which the ledger has forgotten what it confirmed (F9).
+/// Refuses to act for a node of which the ledger has forgotten what it confirmed (F9, F34).
 pub(super) async fn must_be_remembered(
     store: &Store,
     conn: &mut Conn,
     node: NodeId,
 ) -> Result<(), LedgerError> {
+    if store.witness.of(node).is_none() {
+        return Ok(());
+    }
+    let unproven = store.witness.takes().unproven();
+    must_show_marks(store, conn, node).await?;
+    confirmed_takes::must_be_journaled(conn, &unproven.numbers).await
+}
+
+/// The same by what the node's own row shows.
+async fn must_show_marks(store: &Store, conn: &mut Conn, node: NodeId) -> Result<(), LedgerError> {
     let Some(confirmed) = store.witness.of(node) else { return Ok(()) };
-    let unbeaten = store.witness.takes().unbeaten();
     match marks(conn, node).await? {
-        Some(marks) if marks.reach(confirmed) => {
-            confirmed_takes::must_be_journaled(conn, &unbeaten.numbers).await
-        }
+        Some(marks) if marks.reach(confirmed) => Ok(()),
         None if may_be_swept(conn, store.witness.at_us(node)).await? => Ok(()),
         _ => {
             let what = format!("it has forgotten what it confirmed to node {node}");
@@ -228,6 +259,17 @@ pub(super) async fn count_batch(
             .fetch_optional(conn)
             .await?;
     Ok(batches.map(|batches| Marks { beat: 0, batches }))
+}
+
+/// The heartbeat counter of each node that has not left and is not fully adopted.
+async fn living(store: &Store) -> Result<Vec<(NodeId, i64)>, LedgerError> {
+    let rows =
+        query("select node_id, beat from node where left_at_us is null and adopted_at_us is null")
+            .fetch_all(&store.reader)
+            .await?;
+    rows.iter()
+        .map(|row| Ok((read_node(row.try_get("node_id")?, "node.node_id")?, row.try_get("beat")?)))
+        .collect()
 }
 
 /// The partitions in which each present node may have left an outbox.

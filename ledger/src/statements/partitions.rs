@@ -3,15 +3,32 @@
 
 use numerator_base::node::NodeId;
 
-use super::{CALL, Conn, Row, Store, bytes, commit, nodes, query, query_scalar};
+use super::{CALL, Conn, Row, bytes, commit, nodes, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{Word, read_node, read_owner, signed, small, unsigned, unsigned_small};
+use crate::connections::Share;
+use crate::statement::On;
 use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted, lifted_epoch};
 
 impl Ledger {
     /// All partitions.
     pub async fn partitions(&self) -> Result<Vec<Partition>, LedgerError> {
-        self.call(CALL, async |store| list(store).await).await
+        self.call(CALL, async |store| list(&store.reader).await).await
+    }
+
+    /// All partitions, in the incarnation in which a node registered, over a connection that waits
+    /// for nothing else.
+    ///
+    /// # Errors
+    /// `WentBack` in any other one.
+    pub async fn partitions_as(&self, node: NodeId) -> Result<Vec<Partition>, LedgerError> {
+        self.call(CALL.of(Share::Watch), async |store| {
+            let mut tx = store.begin_reading_as(node).await?;
+            let rows = list(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(rows)
+        })
+        .await
     }
 
     /// Makes the node a participant of the epoch: compare-and-set under the partition's row lock,
@@ -72,14 +89,14 @@ impl Ledger {
 }
 
 /// All partitions.
-pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
+async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
     let rows = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
          last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
          seen_epoch, vouched_epoch, changed_at_us \
          from partition order by partition_id",
     )
-    .fetch_all(&store.reader)
+    .fetch_all(on)
     .await?;
     rows.iter().map(partition_of).collect()
 }

@@ -240,9 +240,21 @@ pub(super) fn name(entry: &Entry, place: usize) -> Result<(i64, String, String),
 
 /// The serials of series by their newest versions.
 #[derive(Default)]
-struct Definitions(HashMap<i64, Vec<SerialDefinition>>);
+pub(super) struct Definitions(HashMap<i64, Vec<SerialDefinition>>);
 
 impl Definitions {
+    /// A counter as numbers that are out name it, to be found or begun at its home.
+    pub(super) async fn spec(
+        &mut self,
+        conn: &mut Conn,
+        (series_id, serial, key): (i64, String, String),
+    ) -> Result<CounterSpec, LedgerError> {
+        let (serial, origin) = self.serial(conn, series_id, serial).await?;
+        let (start, step) = origin.unwrap_or((1, 1));
+        let version = ANY_VERSION;
+        Ok(CounterSpec { series_id, version, serial, key, start, step, max: start, headroom: 0 })
+    }
+
     /// Name, first value and step of a serial. An older version knew it by its place only, which
     /// is a number and so no name. No first value and step where the ledger has forgotten it.
     async fn serial(
@@ -294,12 +306,7 @@ pub(super) async fn lift(
     let mut known = Definitions::default();
     let mut order = Vec::with_capacity(lifts.len());
     for Lift { series_id, serial, key, value } in lifts.iter().cloned() {
-        let (serial, origin) = known.serial(&mut *tx, series_id, serial).await?;
-        let (start, step) = origin.unwrap_or((1, 1));
-        let version = ANY_VERSION;
-        let spec =
-            CounterSpec { series_id, version, serial, key, start, step, max: start, headroom: 0 };
-        order.push((spec, value));
+        order.push((known.spec(&mut *tx, (series_id, serial, key)).await?, value));
     }
     order.sort_by(|(a, _), (b, _)| seed::name(a).cmp(&seed::name(b)));
     let mut lifted = 0;

@@ -385,6 +385,6 @@ impl Plan {
         let mut written = self.entries.iter().zip(verdicts).rev();
         let Some((last, _)) = written.find(|(_, v)| **v == Verdict::Written) else { return };
         let values = self.counters.iter().map(|(name, working)| (name.clone(), working.value));
-        store.witness.takes().note(values, ConfirmedNumber::of(last));
+        store.witness.takes().note(self.at.partition, values, ConfirmedNumber::of(last));
     }
 }

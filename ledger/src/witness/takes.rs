@@ -1,5 +1,7 @@
-//! What the database path confirmed to this process since its last confirmed heartbeat. No count of
-//! its node shows that a ledger forgot one of these (F34); what is older, the heartbeat shows.
+//! What the database path confirmed to this process and no heartbeat shows yet. No count of its node
+//! shows that a ledger forgot one of these (F34). A heartbeat that followed them shows what is older,
+//! once they were seen to be there behind it (F47). A ledger of another incarnation is told of all
+//! of them (F35).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,8 +14,8 @@ use crate::rows::ArchivedName;
 /// Beyond, the older half is let go.
 const COUNTERS_KEPT: usize = 65_536;
 
-/// Numbers that a heartbeat looks for, at most: more than are confirmed at one time, so that the
-/// last one that the ledger wrote is among them.
+/// Numbers that are looked for behind a heartbeat, at most: more than are confirmed at one time, so
+/// that the last one that the ledger wrote is among them.
 const NUMBERS_KEPT: usize = 64;
 
 /// Series, serial and key of a counter: a ledger that went back gives its id to another.
@@ -45,29 +47,60 @@ impl ConfirmedNumber {
 pub(crate) struct ConfirmedTakes {
     /// Batches noted so far: their order.
     noted: u64,
-    values: HashMap<NamedCounter, (i64, u64)>,
+    /// Those of them that a confirmed heartbeat followed.
+    beaten: u64,
+    values: HashMap<NamedCounter, Reached>,
     numbers: VecDeque<(u64, ConfirmedNumber)>,
 }
 
-/// What a heartbeat looks for.
+/// How far a counter was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Its highest value that was confirmed.
+    pub(crate) value: i64,
+    /// The partition in which it was taken.
+    pub(crate) partition: u32,
+    /// The last batch that took of it.
+    noted: u64,
+}
+
+/// What is looked for behind a heartbeat.
 #[derive(Debug)]
-pub(crate) struct Unbeaten {
+pub(crate) struct Unproven {
+    /// What may be let go once the numbers are there.
     upto: u64,
     /// Numbers that must be there.
     pub(crate) numbers: Vec<ConfirmedNumber>,
 }
 
+impl Unproven {
+    /// Whether a heartbeat waits for being proven.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.upto > 0 && !self.numbers.is_empty()
+    }
+}
+
+/// What a ledger of another incarnation is told.
+#[derive(Debug)]
+pub(crate) struct Untold {
+    upto: u64,
+    /// How far each counter was taken, by name.
+    pub(crate) reached: Vec<(NamedCounter, Reached)>,
+}
+
 impl ConfirmedTakes {
-    /// Notes a committed batch: how far it took each counter, and its last number.
+    /// Notes a committed batch of a partition: how far it took each counter, and its last number.
     pub(crate) fn note(
         &mut self,
+        partition: u32,
         values: impl IntoIterator<Item = (NamedCounter, i64)>,
         last: ConfirmedNumber,
     ) {
         self.noted += 1;
         for (name, value) in values {
-            let kept = self.values.entry(name).or_insert((value, self.noted));
-            *kept = (kept.0.max(value), self.noted);
+            let new = Reached { value, partition, noted: self.noted };
+            let kept = self.values.entry(name).or_insert(new);
+            *kept = Reached { value: kept.value.max(value), ..new };
         }
         if self.values.len() > COUNTERS_KEPT {
             self.let_half_go();
@@ -80,35 +113,55 @@ impl ConfirmedTakes {
 
     /// The value below which a counter cannot be, unless the ledger went back.
     pub(crate) fn value_of(&self, name: &NamedCounter) -> Option<i64> {
-        self.values.get(name).map(|(value, _)| *value)
+        self.values.get(name).map(|reached| reached.value)
     }
 
-    /// What no heartbeat has followed so far.
-    pub(crate) fn unbeaten(&self) -> Unbeaten {
+    /// Batches noted so far; read before a heartbeat is sent.
+    pub(crate) fn noted(&self) -> u64 {
+        self.noted
+    }
+
+    /// A heartbeat was confirmed that was sent once so many batches were noted.
+    pub(crate) fn beat_after(&mut self, noted: u64) {
+        self.beaten = self.beaten.max(noted);
+    }
+
+    /// What nobody has seen to be there since a heartbeat followed it, and what came after.
+    pub(crate) fn unproven(&self) -> Unproven {
+        let is_kept = self.numbers.iter().any(|(noted, _)| *noted <= self.beaten)
+            || self.values.values().any(|reached| reached.noted <= self.beaten);
         let numbers = self.numbers.iter().map(|(_, number)| *number).collect();
-        Unbeaten { upto: self.noted, numbers }
+        Unproven { upto: if is_kept { self.beaten } else { 0 }, numbers }
     }
 
-    /// Lets go what a heartbeat followed.
-    pub(crate) fn let_go(&mut self, beaten: &Unbeaten) {
-        self.let_go_upto(beaten.upto);
+    /// Lets go what a heartbeat followed and was seen to be there behind it.
+    pub(crate) fn let_go(&mut self, proven: &Unproven) {
+        self.let_go_upto(proven.upto);
     }
 
-    /// Lets all go: of an incarnation that is over.
-    pub(crate) fn clear(&mut self) {
-        self.let_go_upto(self.noted);
+    /// Everything that the next incarnation does not know from this process yet.
+    pub(crate) fn untold(&self) -> Untold {
+        let mut reached: Vec<_> =
+            self.values.iter().map(|(name, reached)| (name.clone(), *reached)).collect();
+        reached.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Untold { upto: self.noted, reached }
+    }
+
+    /// Lets go what the next incarnation was told.
+    pub(crate) fn let_told_go(&mut self, told: &Untold) {
+        self.let_go_upto(told.upto);
     }
 
     fn let_go_upto(&mut self, upto: u64) {
-        self.values.retain(|_, (_, noted)| *noted > upto);
+        self.values.retain(|_, reached| reached.noted > upto);
         self.numbers.retain(|(noted, _)| *noted > upto);
     }
 
     fn let_half_go(&mut self) {
-        let mut noted: Vec<u64> = self.values.values().map(|(_, noted)| *noted).collect();
+        let mut noted: Vec<u64> = self.values.values().map(|reached| reached.noted).collect();
         let half = noted.len() / 2;
         let upto = *noted.select_nth_unstable(half).1;
-        self.values.retain(|_, (_, noted)| *noted > upto);
+        self.values.retain(|_, reached| reached.noted > upto);
     }
 }
 
@@ -126,24 +179,43 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_lets_go_only_what_it_followed() {
+    fn what_is_proven_lets_go_only_what_a_heartbeat_followed() {
         let mut takes = ConfirmedTakes::default();
-        takes.note([(name(1), 5), (name(2), 7)], number(1));
-        let unbeaten = takes.unbeaten();
-        assert_eq!(unbeaten.numbers, [number(1)]);
-        takes.note([(name(1), 6)], number(2));
-        takes.let_go(&unbeaten);
+        takes.note(0, [(name(1), 5), (name(2), 7)], number(1));
+        assert!(!takes.unproven().is_awaited(), "no heartbeat has followed");
+        let noted = takes.noted();
+        takes.note(0, [(name(1), 6)], number(2));
+        takes.beat_after(noted);
+        let unproven = takes.unproven();
+        assert!(unproven.is_awaited());
+        assert_eq!(unproven.numbers, [number(1), number(2)]);
+        takes.let_go(&unproven);
         assert_eq!((takes.value_of(&name(1)), takes.value_of(&name(2))), (Some(6), None));
-        assert_eq!(takes.unbeaten().numbers, [number(2)]);
-        takes.clear();
-        assert_eq!((takes.value_of(&name(1)), takes.unbeaten().numbers.len()), (None, 0));
+        assert_eq!(takes.unproven().numbers, [number(2)]);
+        assert!(!takes.unproven().is_awaited(), "that is proven");
+    }
+
+    #[test]
+    fn what_the_next_incarnation_was_told_is_let_go_and_nothing_that_came_after() {
+        let mut takes = ConfirmedTakes::default();
+        takes.note(3, [(name(2), 7), (name(1), 5)], number(1));
+        let untold = takes.untold();
+        let told: Vec<_> = untold
+            .reached
+            .iter()
+            .map(|(name, to)| (name.clone(), to.value, to.partition))
+            .collect();
+        assert_eq!(told, [(name(1), 5, 3), (name(2), 7, 3)]);
+        takes.note(3, [(name(1), 6)], number(2));
+        takes.let_told_go(&untold);
+        assert_eq!((takes.value_of(&name(1)), takes.value_of(&name(2))), (Some(6), None));
     }
 
     #[test]
     fn a_batch_that_is_confirmed_late_lowers_nothing() {
         let mut takes = ConfirmedTakes::default();
-        takes.note([(name(1), 6)], number(1));
-        takes.note([(name(1), 5)], number(2));
+        takes.note(0, [(name(1), 6)], number(1));
+        takes.note(0, [(name(1), 5)], number(2));
         assert_eq!(takes.value_of(&name(1)), Some(6));
     }
 
@@ -151,11 +223,11 @@ mod tests {
     fn beyond_their_bounds_the_newest_are_kept() {
         let mut takes = ConfirmedTakes::default();
         for key in 0..=COUNTERS_KEPT {
-            takes.note([(name(key), 1)], number(key));
+            takes.note(0, [(name(key), 1)], number(key));
         }
         assert!(takes.values.len() <= COUNTERS_KEPT / 2 + 1, "{}", takes.values.len());
         assert_eq!(takes.value_of(&name(COUNTERS_KEPT)), Some(1));
-        let numbers = takes.unbeaten().numbers;
+        let numbers = takes.unproven().numbers;
         assert_eq!(numbers.len(), NUMBERS_KEPT);
         assert_eq!(numbers.last(), Some(&number(COUNTERS_KEPT)));
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use harness::postgres::Postgres;
 use harness::proxy::Proxy;
 use harness::redis::Redis;
 
@@ -22,7 +23,7 @@ const COUNTERS_LIMIT: Duration = Duration::from_secs(60);
 const ADOPTION_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long a replica or a standby lags behind before it is promoted, and how old a copy is.
-const LAG: Duration = Duration::from_millis(200);
+pub(super) const LAG: Duration = Duration::from_millis(200);
 
 impl World {
     /// Does it.
@@ -84,6 +85,15 @@ impl World {
                 self.redis.iter_mut().for_each(Redis::kill);
                 self.ledger.kill();
             }
+            Kind::SleeperReleased => self.fall_asleep(node).await,
+            Kind::BranchPutBack => self.put_branch_back().await,
+            Kind::FileBranch => self.put_branched_file_back().await,
+            Kind::FileMoved => self.move_file(),
+            Kind::ClockAhead => self.set_clock_ahead(node),
+            Kind::RightsGone => self.revoke_journal(),
+            Kind::TablesAway => self.take_tables_away(),
+            Kind::JournalLocked => self.lock_journal(fault.hold),
+            Kind::NodeWithoutRedis => self.link(fault).refuse(),
         }
     }
 
@@ -108,11 +118,20 @@ impl World {
             Kind::RedisLinkDown
             | Kind::RedisLinkSlow
             | Kind::RedisAnswersLost
+            | Kind::NodeWithoutRedis
             | Kind::LedgerLinkDown
             | Kind::LedgerLinkSlow
             | Kind::LedgerAnswersLost => self.link(fault).forward(),
             Kind::RedisUnreachable => self.links_to_redis().for_each(Proxy::forward),
             Kind::LedgerRestarted => self.ledger.server().restart(),
+            Kind::SleeperReleased => self.nodes[node].service.signal("CONT"),
+            Kind::FileMoved => (0..NODES).for_each(|node| self.launch(node)),
+            Kind::ClockAhead => {
+                self.nodes[node].service.kill();
+                self.launch(node);
+            }
+            Kind::RightsGone => self.grant_journal(),
+            Kind::TablesAway => self.bring_tables_back(),
             Kind::FileLocked => self.ledger.file().unlock(),
             Kind::FilePutBack | Kind::FilePutBackFlushed => {
                 (0..NODES).for_each(|node| self.launch(node));
@@ -136,6 +155,10 @@ impl World {
             | Kind::LedgerFailsOver
             | Kind::LedgerPutBack
             | Kind::FileReplaced
+            | Kind::BranchPutBack
+            | Kind::FileBranch
+            // The session that has it ends by itself.
+            | Kind::JournalLocked
             | Kind::LedgerLinkCut => {}
         }
     }
@@ -186,20 +209,31 @@ impl World {
 
     /// Makes a standby the primary while the old one dies; it lacks what came last.
     async fn ledger_fails_over(&mut self) {
+        let standby = self.standby_that_lags().await;
+        self.promote(standby);
+    }
+
+    /// A standby that lacks what came last.
+    pub(super) async fn standby_that_lags(&mut self) -> Postgres {
         self.rest().await;
         let primary = self.ledger.server();
         let standby = primary.start_standby();
         standby.catch_up(primary);
         standby.fall_behind();
         tokio::time::sleep(LAG).await;
-        primary.kill();
+        standby
+    }
+
+    /// Makes it the primary while the old one dies.
+    pub(super) fn promote(&mut self, standby: Postgres) {
+        self.ledger.server().kill();
         standby.promote();
         self.point_to_ledger(standby);
     }
 
     /// Waits until whoever died before is adopted, and a heartbeat later. An adoption is told again
     /// by nobody: one that the ledger forgets has it wait for an operator, though all nodes live.
-    async fn rest(&self) {
+    pub(super) async fn rest(&self) {
         let dead = format!(
             "select 'too many' from {{}}.node where left_at_us is null and adopted_at_us is null \
              having count(*) > {NODES}"
@@ -211,15 +245,19 @@ impl World {
         tokio::time::sleep(LAG).await;
     }
 
-    /// Copies the file, and lets numbers come that the copy lacks. It has all counters: one that
-    /// began after it would be known to nobody.
-    async fn copy_file(&mut self) {
+    /// Waits until every counter has begun: one that begins after a copy would be known to nobody.
+    pub(super) async fn begin_counters(&self) {
         let deadline = Instant::now() + COUNTERS_LIMIT;
         let all = COUNTERS.to_string();
         while self.ledger.list("select count(*) from {}.counter") != all {
             assert!(Instant::now() < deadline, "not every counter has begun");
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    /// Copies the file, and lets numbers come that the copy lacks. It has all counters.
+    async fn copy_file(&mut self) {
+        self.begin_counters().await;
         self.ledger.file().copy();
         tokio::time::sleep(LAG).await;
     }

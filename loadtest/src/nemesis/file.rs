@@ -64,6 +64,26 @@ impl LedgerFile {
         std::fs::rename(self.path(".copy"), self.path("")).expect("the copy is put back");
     }
 
+    /// Where a program finds the last copy.
+    pub(super) fn url_of_copy(&self) -> String {
+        format!("sqlite:{}", self.path(".copy").display())
+    }
+
+    /// Leaves one file of a copy that programs have worked with.
+    pub(super) fn settle_copy(&self) {
+        sqlite::run(&self.path(".copy"), "pragma wal_checkpoint(truncate)");
+        for end in [".copy-wal", ".copy-shm", ".copy.mark"] {
+            let _ = std::fs::remove_file(self.path(end));
+        }
+    }
+
+    /// Moves the file, and only that, away and back: what its users left beside it is lost.
+    pub(super) fn move_alone(&self) {
+        for end in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(self.path(end));
+        }
+    }
+
     /// Takes the write lock, as another program that writes for long would.
     pub(super) async fn lock(&mut self) {
         self.locking = Some(sqlite::lock(&self.path("")).await);

@@ -127,6 +127,18 @@ kinds! {
         [EndsNode, SilencesNode, LosesData, Held]
     FilePutBackFlushed "SQLite file put back, FLUSHALL" All 0..=500, [File Redis]
         [EndsNode, SilencesNode, LosesData, Held]
+    SleeperReleased "node asleep while PostgreSQL fails over and is released" All 0..=2_000, [Postgres]
+        [SilencesNode, LosesData, Held]
+    BranchPutBack "PostgreSQL copy that was released elsewhere put back" All 0..=0, [Postgres]
+        [SilencesNode, LosesData, Held]
+    FileBranch "SQLite file that was released elsewhere put back" Ledger 0..=0, [File]
+        [SilencesNode, LosesData, Held]
+    FileMoved "SQLite file alone moved after a clean stop" All 0..=500, [File] [SilencesNode]
+    ClockAhead "node's clock a month ahead" Node 2_000..=4_000, [] [EndsNode, SilencesNode]
+    RightsGone "right to write the journal gone" Ledger 1_500..=3_500, [Postgres] []
+    TablesAway "tables away" Ledger 1_500..=3_500, [Postgres] [SilencesNode]
+    JournalLocked "journal locked" Ledger 1_500..=3_500, [Postgres] []
+    NodeWithoutRedis "one node alone without Redis" RedisLink 3_000..=6_000, [Redis] []
 }
 
 impl Kind {

@@ -13,6 +13,7 @@ mod journal;
 mod kinds;
 mod ledger;
 mod load;
+mod operators;
 mod plan;
 mod progress;
 mod report;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use harness::postgres::Postgres;
 use harness::proxy::Proxy;
 use harness::redis::Redis;
-use harness::service::{Deployment, Service};
+use harness::service::{Deployment, Program, Service};
 use tempfile::TempDir;
 
 use super::archiver::Archiver;
@@ -26,7 +26,7 @@ pub(super) const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--appendfsy
 
 /// Settings of the nodes: silence and return are noticed sooner, so that more faults fit into a
 /// drill, and that one recovery follows the other is what a drill is for.
-const SETTINGS: [&str; 5] = [
+pub(super) const SETTINGS: [&str; 5] = [
     "node.heartbeat=100ms",
     "node.ttl=1s",
     "redis.return_after=500ms",
@@ -151,6 +151,18 @@ impl World {
         Arc::clone(&self.addresses)
     }
 
+    /// The settings of the operator's commands beside the stores.
+    pub(super) fn operators_settings(&self) -> &String {
+        &self.operator.deployment.extra
+    }
+
+    /// Starts a node as another program; it may refuse to start.
+    pub(super) fn launch_as(&mut self, index: usize, program: Program) {
+        let usual = std::mem::replace(&mut self.nodes[index].links.deployment.program, program);
+        self.launch(index);
+        self.nodes[index].links.deployment.program = usual;
+    }
+
     /// Starts a node whose process is gone; it may not be ready yet.
     pub(super) fn launch(&mut self, index: usize) {
         let node = &mut self.nodes[index];
@@ -190,7 +202,7 @@ impl World {
     }
 
     /// Does what the runbook says of a ledger that is held and does not go on by itself.
-    fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         self.releases += 1;
         self.releases_for_dead += u64::from(self.waits_for_dead());
         let arguments = ["reconcile", "--ledger-restored", "--apply", "--margin", MARGIN];
@@ -258,7 +270,7 @@ impl World {
         }
     }
 
-    fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.ledger.list("select count(*) from {}.partition where state = 'held'") != "0"
     }
 

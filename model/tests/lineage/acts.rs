@@ -1,6 +1,6 @@
 //! What each event does to a state. Offers none.
 
-use crate::state::{COUNTERS, Ledger, Lineage, NODES, Node, Row, Rules, State};
+use crate::state::{COUNTERS, Ledger, Lineage, NODES, NONCES, Node, Row, Rules, State};
 
 impl State {
     /// Looks at the other server where a node is led to it; and back.
@@ -48,6 +48,7 @@ impl Lineage {
         anew: false,
         beside: false,
         redis: false,
+        copies: 0,
     };
 
     pub(crate) fn begin(&self) -> Vec<State> {
@@ -65,6 +66,7 @@ impl Lineage {
             reported: [false; NODES],
             accounted: [false; NODES],
             incomplete: false,
+            replaced: [0; NONCES],
         };
         let node = |place: usize| Node {
             alive: place < 2 || self.late,
@@ -84,6 +86,7 @@ impl Lineage {
             queue: Vec::new(),
             waiting: Vec::new(),
             answer: None,
+            confirmed: 0,
         };
         let first = State {
             ledger,
@@ -102,6 +105,9 @@ impl Lineage {
             losses: self.losses,
             crashes: self.crashes,
             lost_answers: self.lost_answers,
+            copies: self.copies,
+            copy: None,
+            time: 0,
         };
         let mut states = vec![first];
         for request in 0..self.requests {
@@ -152,6 +158,9 @@ impl Lineage {
         if earlier.is_none() {
             self.commit(state);
             state.ledger.journal(row);
+            if self.copies > 0 {
+                self.confirm_all(state);
+            }
             let how = usize::from(state.ledger.released);
             state.went_on[how] |= state.ledger.nonce > 1;
         }
@@ -252,6 +261,7 @@ impl Lineage {
         self.commit(state);
         state.nonces += 1;
         let ledger = &mut state.ledger;
+        ledger.replace([ledger.nonce, state.nodes[place].nonce], state.time);
         ledger.nonce = state.nonces;
         ledger.life = state.life;
         // Whom an unfinished inquest waits for, this one does.
@@ -317,6 +327,7 @@ impl Lineage {
             node.nonce = state.nonces;
         }
         let ledger = &mut state.ledger;
+        ledger.replace([ledger.nonce], state.time);
         ledger.nonce = state.nonces;
         ledger.agreed = true;
         ledger.released = true;
@@ -325,12 +336,49 @@ impl Lineage {
         }
     }
 
+    /// A number is committed, and everybody who is awake has a heartbeat confirmed after it.
+    fn confirm_all(&self, state: &mut State) {
+        state.time += 1;
+        for place in 0..NODES {
+            if state.nodes[place].alive && self.admits(state, place) {
+                state.nodes[place].confirmed = state.time;
+            }
+        }
+    }
+
+    /// Somebody tries on a copy whether it can be released.
+    pub(crate) fn copy(state: &mut State) {
+        state.copies -= 1;
+        state.nonces += 1;
+        let mut copy = state.ledger.clone();
+        copy.replace([copy.nonce], state.time);
+        (copy.nonce, copy.agreed, copy.released) = (state.nonces, true, true);
+        copy.reported = [false; NODES];
+        state.copy = Some(copy);
+    }
+
+    /// Whether a ledger is a later one of what a node knows: everything that was confirmed to it
+    /// came before the next inquest.
+    pub(crate) fn descends(&self, state: &State, place: usize) -> bool {
+        let node = &state.nodes[place];
+        let same = state.ledger.nonce == node.nonce;
+        same || !self.rules.descent
+            || node.confirmed < state.ledger.replaced[usize::from(node.nonce)]
+    }
+
+    /// A node holds a branch: only the operator ends that.
+    pub(crate) fn hold(&self, state: &mut State, place: usize) {
+        self.inquire(state, place);
+        state.ledger.incomplete = true;
+    }
+
     /// A node goes on; whom the inquest did not hear tells again first.
     pub(crate) fn go_on(&self, state: &mut State, place: usize) {
         let heard = state.ledger.reported[place] && state.nodes[place].nonce == state.ledger.nonce;
-        if !heard {
+        if !heard && self.rules.late {
             self.report(state, place);
         }
+        state.nodes[place].nonce = state.ledger.nonce;
         let node = &mut state.nodes[place];
         node.stopped = false;
         if self.anew {

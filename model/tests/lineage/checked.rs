@@ -97,7 +97,8 @@ impl Lineage {
             events.push(Event::Agree(place));
         }
         if !older && ledger.agreed && (ledger.nonce == node.nonce || !ledger.reported[place]) {
-            events.push(Event::GoOn(place));
+            let own = self.descends(state, place);
+            events.push(if own { Event::GoOn(place) } else { Event::Hold(place) });
         }
     }
 }
@@ -137,6 +138,12 @@ impl Model for Lineage {
                     events.push(Event::PutBack(back));
                 }
             }
+        }
+        if state.copies > 0 {
+            events.push(Event::Copy);
+        }
+        if state.copy.is_some() {
+            events.push(Event::PutCopy);
         }
         let ledger = &state.ledger;
         if !ledger.agreed && ledger.life == state.life {
@@ -244,6 +251,12 @@ impl Lineage {
             }
             Event::Release => self.release(state),
             Event::GoOn(node) => self.go_on(state, node),
+            Event::Copy => Self::copy(state),
+            Event::PutCopy => {
+                let copy = state.copy.take();
+                state.ledger = copy.expect("offered only then");
+            }
+            Event::Hold(node) => self.hold(state, node),
         }
     }
 }

@@ -205,6 +205,34 @@ fn without_what_trims_say_a_dead_nodes_commits_are_not_missed() {
     without(Rules { trimmed: false, ..Rules::ALL }, lineage, UNIQUE);
 }
 
+/// A process that sleeps takes no step for a while, which every search covers; here the operator
+/// releases what the others held meanwhile.
+const SLEEPER: Lineage = Lineage { release: true, ..LOST };
+
+#[test]
+fn a_sleeper_that_tells_before_it_goes_on_breaks_nothing() {
+    holds(SLEEPER, 1_000, &[BY_ITSELF, BY_HAND]);
+}
+
+#[test]
+fn without_f35_what_a_sleeper_had_handed_out_is_in_no_ledger() {
+    without(Rules { late: false, ..Rules::ALL }, SLEEPER, KEPT);
+}
+
+/// A copy is released elsewhere, and takes the ledger's place while that goes on; nodes forget.
+const BRANCH: Lineage =
+    Lineage { copies: 1, losses: 0, release: true, beats: 2, forgets: true, ..ONE };
+
+#[test]
+fn a_copy_that_was_released_elsewhere_breaks_nothing() {
+    holds(BRANCH, 1_000, &[BY_HAND]);
+}
+
+#[test]
+fn without_f36_a_branch_issues_again_what_was_issued_beside_it() {
+    without(Rules { descent: false, ..Rules::ALL }, BRANCH, UNIQUE);
+}
+
 /// Its old self goes on beside the server that was promoted.
 const BESIDE: Lineage = Lineage { beside: true, ..ONE };
 

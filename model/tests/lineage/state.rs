@@ -11,6 +11,9 @@ pub(crate) const COUNTERS: usize = 2;
 /// Identities of nodes; the last one joins late.
 pub(crate) const NODES: usize = 3;
 
+/// Inquests that are told apart, and one more.
+pub(crate) const NONCES: usize = 8;
+
 /// No value is handed out for two requests.
 pub(crate) const UNIQUE: &str = "no value is handed out twice";
 /// Once a ledger is agreed on, what a living node of it remembers stands in it.
@@ -63,6 +66,10 @@ pub(crate) struct Rules {
     pub trimmed: bool,
     /// G2: a release lifts the counters by the margin.
     pub margin: bool,
+    /// F35: a node that slept through hold and release tells before it goes on.
+    pub late: bool,
+    /// F36: a later inquest is a node's own only where it came after all that was confirmed to it.
+    pub descent: bool,
 }
 
 impl Rules {
@@ -85,6 +92,8 @@ impl Rules {
         seen: true,
         trimmed: true,
         margin: true,
+        late: true,
+        descent: true,
     };
 }
 
@@ -123,6 +132,8 @@ pub(crate) struct Lineage {
     pub beside: bool,
     /// Whether Redis owns the numbers; else they are taken from the ledger.
     pub redis: bool,
+    /// Copies of the ledger that are released elsewhere, and may take its place.
+    pub copies: u8,
 }
 
 /// A journaled number: value, counter, request.
@@ -155,6 +166,9 @@ pub(crate) struct Ledger {
     pub accounted: [bool; NODES],
     /// A report was not complete.
     pub incomplete: bool,
+    /// When each inquest of this ledger's line was followed by one that somebody began who knew it,
+    /// and one more; 0: it was not, or is of another line.
+    pub replaced: [u8; NONCES],
 }
 
 /// One process.
@@ -194,6 +208,8 @@ pub(crate) struct Node {
     pub waiting: Vec<u8>,
     /// An answer of the ledger on its way; whether it was found, not taken.
     pub answer: Option<(Row, bool)>,
+    /// When something was last confirmed to it.
+    pub confirmed: u8,
 }
 
 /// One moment.
@@ -231,6 +247,12 @@ pub(crate) struct State {
     pub crashes: u8,
     /// Answers that may still be lost.
     pub lost_answers: u8,
+    /// Copies that may still be made.
+    pub copies: u8,
+    /// A copy that was released elsewhere.
+    pub copy: Option<Ledger>,
+    /// Commits of numbers so far, where copies are made.
+    pub time: u8,
 }
 
 /// One event.
@@ -280,9 +302,23 @@ pub(crate) enum Event {
     Release,
     /// A node that reported goes on.
     GoOn(usize),
+    /// The ledger is copied, and the copy released elsewhere without a margin.
+    Copy,
+    /// That copy takes the ledger's place.
+    PutCopy,
+    /// A node holds a branch, for the operator.
+    Hold(usize),
 }
 
 impl Ledger {
+    /// Notes that inquests are followed by another one at this time.
+    pub(crate) fn replace<const MANY: usize>(&mut self, nonces: [u8; MANY], time: u8) {
+        for nonce in nonces {
+            let at = &mut self.replaced[usize::from(nonce)];
+            *at = (*at).max(time + 1);
+        }
+    }
+
     pub(crate) fn journal(&mut self, row: Row) {
         let taken = &mut self.taken[usize::from(row.1)];
         *taken = (*taken).max(row.0);
@@ -318,7 +354,8 @@ impl Event {
             | Self::Begin(node)
             | Self::Report(node)
             | Self::Agree(node)
-            | Self::GoOn(node) => Some(node),
+            | Self::GoOn(node)
+            | Self::Hold(node) => Some(node),
             // Neither these nor the operator go by a node's server.
             Self::Send(..)
             | Self::Sight(..)
@@ -326,6 +363,8 @@ impl Event {
             | Self::PutBack(_)
             | Self::Crash(_)
             | Self::Lead(_)
+            | Self::Copy
+            | Self::PutCopy
             | Self::Release => None,
         }
     }

@@ -3,10 +3,10 @@
 
 use numerator::allocator::{Catalog, CatalogStamp};
 use numerator::ledger::{
-    Acknowledged, At, Bindable, Closing, LedgerError, Owner, PartitionState, Question, Released,
-    SignedCheckpoint,
+    Acknowledged, At, Bindable, Closing, Confirmed, GapFilter, GapReason, LedgerError, Owner,
+    PartitionState, Question, Released, SignedCheckpoint,
 };
-use numerator::node::NodeId;
+use numerator::node::{NodeId, system_random};
 
 use super::journal::marks;
 use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order, range, redis, spec};
@@ -41,6 +41,8 @@ impl World {
         assert!(went_back(&ledger.append(node, &[entry(open, counter_id, 9)]).await));
         assert!(went_back(&ledger.participate(open, node).await));
         assert!(went_back(&ledger.heartbeat(node, None).await));
+        assert!(went_back(&ledger.must_show(node).await));
+        assert!(went_back(&ledger.partitions_as(node).await));
         assert!(went_back(&ledger.bump(open, PartitionState::Open, node, "c").await));
         assert!(went_back(&ledger.acknowledge(open, &[node]).await));
         assert!(went_back(&ledger.claim_open(open, node, true, &redis()).await));
@@ -195,7 +197,66 @@ pub(super) async fn a_take_that_the_ledger_forgot_is_noticed_though_another_took
     let next = At { epoch: bumped.unwrap(), ..at };
     let acknowledged = world.ledger.acknowledge(next, &[world.node]).await.unwrap();
     assert_eq!(acknowledged, Acknowledged::Forgotten, "it would close the epoch without them");
-    assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
+    assert!(went_back(&world.ledger.check_takes().await));
+}
+
+/// Goal: a heartbeat that follows a take shows it only once it was seen to be there behind it.
+pub(super) async fn a_take_is_let_go_once_it_is_seen_behind_a_heartbeat(world: World) {
+    let (ledger, at) = (&world.ledger, world.database_epoch().await);
+    world.take(at, order("kept")).await;
+    ledger.check_takes().await.unwrap();
+    assert!(!ledger.has_unproven_takes(), "no heartbeat has followed");
+    ledger.heartbeat(world.node, None).await.unwrap();
+    assert!(ledger.has_unproven_takes());
+    world.sql("update journal set document_id = null where document_id = 'kept'").await;
+    world.sql("delete from journal").await;
+    assert!(went_back(&ledger.check_takes().await));
+    assert!(ledger.has_unproven_takes(), "nothing is let go");
+}
+
+/// Goal: what nobody remembers as a record is told all the same: its counter goes on above it.
+pub(super) async fn a_later_incarnation_is_told_how_far_each_counter_was_taken(world: World) {
+    let at = world.database_epoch().await;
+    world.take(at, order("kept")).await;
+    world.ledger.heartbeat(world.node, None).await.unwrap();
+    for document in ["one", "two"] {
+        world.take(at, order(document)).await;
+    }
+    world.sql("delete from journal where document_id <> 'kept'").await;
+    world.sql("update counter set taken = 1, ceiling = 1, journaled = 1").await;
+    assert_eq!(world.ledger.hold_all(&[], "c").await.unwrap(), 5);
+    let raised = world.ledger.tell_takes(world.node).await.unwrap();
+    assert_eq!(raised.into_iter().collect::<Vec<_>>(), [PARTITION]);
+    assert_eq!(marks(&world).await.0, 3);
+    let gaps = world.ledger.gaps(&GapFilter::default()).await.unwrap();
+    let spans: Vec<_> =
+        gaps.iter().map(|gap| (gap.span.first, gap.span.last, gap.reason)).collect();
+    assert_eq!(spans, [(2, 3, GapReason::Unaccounted)]);
+    assert!(world.ledger.tell_takes(world.node).await.unwrap().is_empty(), "it is told once");
+}
+
+/// Goal: a ledger knows its own line, and what was confirmed beside it is another one's (F36).
+pub(super) async fn a_later_incarnation_is_ones_own_only_by_descent(world: World) {
+    let ledger = &world.ledger;
+    ledger.heartbeat(world.node, None).await.unwrap();
+    let mine = ledger.confirmed(world.node).unwrap();
+    assert!(ledger.remembers(&mine).await.unwrap());
+    let other = world.another().await;
+    other.hold_all(&[], "a copy is tried").await.unwrap();
+    assert!(other.remembers(&mine).await.unwrap(), "nothing of it is missing");
+    let at_us = mine.at_us.unwrap();
+    let earlier = Confirmed { beat: mine.beat + 9, ..mine };
+    assert!(other.remembers(&earlier).await.unwrap(), "who held it has decided on that");
+    let later = Confirmed { at_us: Some(at_us + 3_600_000_000), ..earlier };
+    assert!(!other.remembers(&later).await.unwrap(), "it was confirmed beside this one");
+    assert!(!other.remembers(&Confirmed { at_us: None, ..earlier }).await.unwrap());
+    let strange = Confirmed { nonce: system_random(), ..mine };
+    assert!(!other.remembers(&strange).await.unwrap(), "another branch drew that number");
+    // Whoever ends the next hold has decided on these, too, wherever they are written down.
+    other.hold_all_after(&later, &[], "found by its witness").await.unwrap();
+    other.hold_all_after(&strange, &[], "found by its witness").await.unwrap();
+    let decided = Confirmed { at_us: Some(at_us), ..later };
+    assert!(other.remembers(&decided).await.unwrap() && other.remembers(&strange).await.unwrap());
 }
 
 /// A checkpoint follows from what several calls read: of a ledger that has gone back meanwhile none

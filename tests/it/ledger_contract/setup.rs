@@ -164,9 +164,10 @@ pub(super) async fn series_are_applied_all_or_none(world: World) {
 pub(super) async fn a_heartbeat_counts_and_a_node_that_left_is_gone(world: World) {
     let ledger = &world.ledger;
     world.join(world.node).await;
-    for _ in 0..3 {
-        assert_eq!(ledger.heartbeat(world.node, None).await.unwrap().len(), 5);
+    for beat in 1..=3 {
+        assert_eq!(ledger.heartbeat(world.node, None).await.unwrap(), [(world.node, beat)]);
     }
+    assert_eq!(ledger.partitions_as(world.node).await.unwrap().len(), 5);
     let nodes = ledger.nodes().await.unwrap();
     assert_eq!(nodes.iter().map(|n| (n.node_id, n.beat)).collect::<Vec<_>>(), [(world.node, 3)]);
     ledger.leave(world.node).await.unwrap();
