@@ -5,14 +5,18 @@
 //!                                       │                       │
 //!                             now it is handed out       ├─ refused: halve, then journal_rejected
 //!                                                        └─ counter held: beside, until it is free
+//!  database path ──committed─▶ kept ◀──committed── batch      (what is kept waits for no batch)
 //! ```
 //!
 //! Space is reserved *before* a flight, so the queue never refuses what was taken; a full queue
 //! makes the worker refuse new requests (`outbox-full`). Batches commit in order, so that
-//! `progress` of a partition names a flight before which everything is committed (F16).
+//! `progress` of a partition names a flight before which everything is committed (F16). A batch is
+//! all that waits, up to its bound. `outstanding` knows at any moment what is not committed, and
+//! since when the oldest of it waits (F42).
 //!
 //! What is committed stays in memory for `journal.keep`: a ledger that went back gets it again
-//! (F9). It finds the counters by their names then, for their ids may be others' by now.
+//! (F9). It finds the counters by their names then, for their ids may be others' by now. Records
+//! of the database path are kept by the worker that took them, beside the queue.
 //!
 //! Failure handling: an unreachable ledger is tried again for ever, the records waiting in memory
 //! and in the outbox. A batch refused for its content is halved until the row is alone; that row
@@ -21,16 +25,18 @@
 
 mod kept;
 mod late;
+mod outstanding;
 mod queue;
 mod writing;
 
-pub use queue::{Handover, JournalQueue, Lag, Told};
+pub use outstanding::Lag;
+pub use queue::{Handover, JournalQueue, Told};
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
@@ -41,11 +47,13 @@ use crate::node::NodeId;
 use crate::task::{Stop, Task, until};
 use kept::Kept;
 use late::{Late, Part, Tag};
-use queue::{Message, Waiting};
+use outstanding::Outstanding;
+use queue::{Message, Queued, Waiting};
 use writing::Manner;
 
-/// How long a record waits for others to be committed with: a transaction costs as much as some
-/// hundred rows. Nobody waits who asked for the commit, nor a batch that is full.
+/// How long a record waits, from its handing over, for others to be committed with: a transaction
+/// costs as much as some hundred rows. A batch that is full, or that a caller waits for, is
+/// committed at once, and so is one whose first record has waited so long behind another batch.
 const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
 /// Bounds of the journal.
@@ -65,7 +73,7 @@ impl Default for JournalSettings {
     }
 }
 
-/// Sees the records that pass the loop, whatever their path; must not wait.
+/// Sees the records that are journaled here or kept, whatever their path; must not wait.
 pub type Spectator = Box<dyn Fn(&[Entry]) + Send + Sync>;
 
 /// Starts the loop. Asked to end, it first commits what waits; ask only after the workers have
@@ -85,28 +93,27 @@ pub fn start(
     let queue = JournalQueue {
         sender,
         permits: Arc::new(Semaphore::new(settings.queue_max)),
-        space_to_keep: Arc::new(Semaphore::new(settings.queue_max)),
-        lag: Arc::default(),
+        outstanding: Arc::default(),
+        kept: Arc::new(Kept::new(settings.keep, settings.queue_max)),
+        spectator: Arc::new(spectator),
         progress: Arc::clone(&progress),
         waiting: Arc::default(),
         rows_max: settings.batch_rows_max,
-        unkept: Arc::default(),
     };
     let writer = Writer {
         ledger: Arc::clone(ledger),
         clock: Arc::clone(clock),
         receiver,
         progress,
-        lag: Arc::clone(&queue.lag),
-        spectator,
+        outstanding: Arc::clone(&queue.outstanding),
+        spectator: Arc::clone(&queue.spectator),
         waiting: Arc::clone(&queue.waiting),
-        aside: None,
+        asked: Vec::new(),
         late: Late::new(partitions),
-        kept: Kept::new(settings.keep, settings.queue_max),
+        kept: Arc::clone(&queue.kept),
         rows_max: settings.batch_rows_max,
         backoff,
         metrics: metrics.clone(),
-        unkept: Arc::clone(&queue.unkept),
         refused: 0,
         rewritten: BTreeSet::new(),
     };
@@ -118,19 +125,17 @@ struct Writer {
     ledger: SharedLedger,
     clock: SharedClock,
     receiver: mpsc::UnboundedReceiver<Message>,
-    /// Received behind a batch that it does not belong to.
-    aside: Option<Message>,
+    /// Who waits until what is kept is told again.
+    asked: Vec<oneshot::Sender<Told>>,
     late: Late,
-    kept: Kept,
-    lag: Arc<Mutex<Lag>>,
-    spectator: Spectator,
+    kept: Arc<Kept>,
+    outstanding: Arc<Outstanding>,
+    spectator: Arc<Spectator>,
     waiting: Arc<Waiting>,
     progress: Arc<Vec<watch::Sender<u64>>>,
     rows_max: usize,
     backoff: Backoff,
     metrics: Metrics,
-    /// When records of the database path last found no space to be kept.
-    unkept: Arc<Mutex<Option<Instant>>>,
     /// Records that the ledger refused and took raw, in the life of the process.
     refused: u64,
     /// Partitions of records that were written again and that the ledger did not have, since it was
@@ -140,7 +145,9 @@ struct Writer {
 
 /// What the loop does next.
 enum Next {
-    Message(Message),
+    Write(Queued),
+    /// Tell again what is kept.
+    Tell,
     /// Look whether counters are free again.
     Look,
     End,
@@ -150,18 +157,16 @@ impl Writer {
     async fn run(mut self, mut stop: Stop) {
         loop {
             match self.next(&mut stop).await {
-                Next::Message(Message::HandOver(first)) => {
-                    self.waiting.remove(&first);
+                Next::Write(first) => {
+                    self.waiting.remove(&first.handover);
                     self.gather(&first, &mut stop).await;
                     self.commit(first).await;
                 }
-                Next::Message(Message::Keep(node, entries, _room)) => {
-                    (self.spectator)(&entries);
-                    self.kept.push(node, entries.into_iter().map(with_text));
-                }
-                Next::Message(Message::TellAgain(listener)) => {
+                Next::Tell => {
                     let told = self.tell_again().await;
-                    let _ = listener.send(told);
+                    for listener in self.asked.drain(..) {
+                        let _ = listener.send(told.clone());
+                    }
                 }
                 Next::Look => self.write_late().await,
                 Next::End => return,
@@ -171,12 +176,13 @@ impl Writer {
 
     /// Waits until others have joined a flight's records. A permit to end the wait may be left from
     /// the batch before: that wait is over too soon, and nothing else.
-    async fn gather(&self, first: &Handover, stop: &mut Stop) {
-        if first.is_urgent || self.waiting.is_due(first.entries.len(), self.rows_max) {
+    async fn gather(&self, first: &Queued, stop: &mut Stop) {
+        let Queued { handover, since, .. } = first;
+        if handover.is_urgent || self.waiting.is_due(handover.entries.len(), self.rows_max) {
             return;
         }
         tokio::select! {
-            () = tokio::time::sleep(GATHER_PERIOD) => {}
+            () = tokio::time::sleep_until(*since + GATHER_PERIOD) => {}
             () = self.waiting.urge.notified() => {}
             () = stop.requested() => {}
         }
@@ -184,15 +190,15 @@ impl Writer {
 
     /// Commits a flight, and with it those that wait behind it, but for records of counters that
     /// somebody else holds.
-    async fn commit(&mut self, first: Handover) {
+    async fn commit(&mut self, first: Queued) {
         let mut batch = self.collect(first);
-        let records = batch.iter().map(|handover| handover.entries.len()).sum::<usize>();
+        let records = batch.iter().map(|queued| queued.handover.entries.len()).sum::<usize>();
         let started = Instant::now();
         let late_before = self.late.len();
-        for handovers in batch.chunk_by_mut(|one, next| one.node == next.node) {
-            let (node, mut part) = (handovers[0].node, Part::default());
-            for Handover { entries, texts, flight, .. } in handovers {
-                let tag = |text| Tag { text, flight: *flight, since: started };
+        for of_node in batch.chunk_by_mut(|one, next| one.handover.node == next.handover.node) {
+            let (node, mut part) = (of_node[0].handover.node, Part::default());
+            for Queued { handover: Handover { entries, texts, flight, .. }, place, .. } in of_node {
+                let tag = |text| Tag { text, flight: *flight, place: Some(*place) };
                 part.extend(std::mem::take(entries).into_iter().zip(texts.drain(..).map(tag)));
             }
             (self.spectator)(&part.entries);
@@ -204,7 +210,7 @@ impl Writer {
         self.metrics.journal_batch_seconds.record(started.elapsed());
         self.metrics.journal_batch_records.record(records as f64);
         let mut spaceless = late;
-        for Handover { partition, flight, space, .. } in &mut batch {
+        for Queued { handover: Handover { partition, flight, space, .. }, .. } in &mut batch {
             let kept = spaceless.min(space.num_permits());
             if let Some(space) = space.split(kept).filter(|_| kept > 0) {
                 self.late.keep_space(space);
@@ -212,20 +218,10 @@ impl Writer {
             spaceless -= kept;
             self.late.seen_to(*partition, *flight);
         }
-        // What waits now arrived while this batch was written, at the earliest.
-        self.note_committed(records - late, started);
-        let partitions: BTreeSet<u32> = batch.iter().map(|handover| handover.partition).collect();
+        let partitions: BTreeSet<u32> =
+            batch.iter().map(|queued| queued.handover.partition).collect();
         self.tell_progress(partitions);
         self.waiting.rest();
-    }
-
-    /// Counts what was committed; what waits now does so since a moment, or is late.
-    fn note_committed(&self, records: usize, waiting_since: Instant) {
-        self.metrics.journaled.increment(records as u64);
-        let mut lag = self.lag.lock().expect("no holder of this lock panics");
-        lag.records -= records;
-        let oldest = self.late.oldest().unwrap_or(waiting_since);
-        lag.oldest = (lag.records > 0).then_some(oldest);
     }
 
     /// Says up to which flight everything is committed.
@@ -245,14 +241,13 @@ impl Writer {
                 asked
             }
         };
-        let (started, mut partitions) = (Instant::now(), BTreeSet::new());
+        let mut partitions = BTreeSet::new();
         for (node, part) in self.late.take_free(held) {
             let (waiting, records) = (self.late.len(), part.len());
             partitions.extend(part.entries.iter().map(|entry| entry.at.partition));
             self.write(node, part, Manner::First).await;
             let written = records - (self.late.len() - waiting);
             self.late.give_room(written);
-            self.note_committed(written, started);
         }
         self.tell_progress(partitions);
     }
@@ -262,10 +257,9 @@ impl Writer {
         let refused = self.refused;
         let kept = self.kept.take();
         let count = kept.len();
-        let since = Instant::now();
         let tagged = |(_, entry): &(NodeId, Entry)| {
             let (entry, text) = with_text(entry.clone());
-            (entry, Tag { text, flight: 0, since })
+            (entry, Tag { text, flight: 0, place: None })
         };
         for of_node in kept.chunk_by(|one, next| one.0 == next.0) {
             for some in of_node.chunks(self.rows_max) {
@@ -275,16 +269,15 @@ impl Writer {
             }
         }
         tracing::warn!(count, "the ledger got its newest records again");
-        let unkept = *self.unkept.lock().expect("no holder of this lock panics");
-        let (forgot, refused) = (self.kept.forgot().max(unkept), self.refused - refused);
+        let (forgot, refused) = (self.kept.forgot(), self.refused - refused);
         let partitions = std::mem::take(&mut self.rewritten);
         Told { forgot, refused, waiting: self.late.len(), partitions }
     }
 
     /// What comes next; the end once the loop is asked for it and nothing waits.
     async fn next(&mut self, stop: &mut Stop) -> Next {
-        if let Some(message) = self.aside.take() {
-            return Next::Message(message);
+        if !self.asked.is_empty() {
+            return Next::Tell;
         }
         let look_at = self.late.due_at();
         if look_at.is_some_and(|moment| moment <= Instant::now()) {
@@ -297,7 +290,11 @@ impl Writer {
             () = stop.requested() => self.receiver.try_recv().ok(),
         };
         match (message, look_at) {
-            (Some(message), _) => Next::Message(message),
+            (Some(Message::HandOver(first)), _) => Next::Write(first),
+            (Some(Message::TellAgain(listener)), _) => {
+                self.asked.push(listener);
+                Next::Tell
+            }
             (None, None) => Next::End,
             (None, look_at) => {
                 until(look_at).await;
@@ -306,21 +303,19 @@ impl Writer {
         }
     }
 
-    /// As many waiting flights as fit into one transaction.
-    fn collect(&mut self, first: Handover) -> Vec<Handover> {
-        let mut rows = first.entries.len();
+    /// As many waiting flights as fit into one transaction. Whoever asks between them for what is
+    /// kept to be told again waits for no other batch.
+    fn collect(&mut self, first: Queued) -> Vec<Queued> {
+        let mut rows = first.handover.entries.len();
         let mut batch = vec![first];
         while rows < self.rows_max {
             match self.receiver.try_recv() {
                 Ok(Message::HandOver(next)) => {
-                    self.waiting.remove(&next);
-                    rows += next.entries.len();
+                    self.waiting.remove(&next.handover);
+                    rows += next.handover.entries.len();
                     batch.push(next);
                 }
-                Ok(other) => {
-                    self.aside = Some(other);
-                    break;
-                }
+                Ok(Message::TellAgain(listener)) => self.asked.push(listener),
                 Err(_) => break,
             }
         }

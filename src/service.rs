@@ -141,7 +141,7 @@ pub struct Readiness {
     pub serving: Serving,
     /// Records handed out and not journaled yet.
     pub journal_lag_records: usize,
-    /// How long the oldest of them has waited, about.
+    /// How long ago the oldest of them was handed out.
     pub journal_lag_ms: u64,
     /// Partitions in which new documents need the ledger for a while, as Redis has lost records of
     /// earlier ones; as of the last look (`metrics.period`).

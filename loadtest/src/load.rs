@@ -160,7 +160,8 @@ impl Load {
         })
     }
 
-    async fn carry_out(&self, work: Shared) -> Measured {
+    /// Carries it out beside another one, on that one's thread.
+    pub(crate) async fn carry_out(&self, work: Shared) -> Measured {
         let begun = Instant::now();
         let from = begun + self.warm_up;
         let upto = from + self.measured;

@@ -1,4 +1,4 @@
-//! Counters in use: those whose records passed the journal loop within a day, how far they have
+//! Counters in use: those whose records passed the journal within a day, how far they have
 //! come, and how fast.
 //!
 //! Every number passes there whatever its path, so that nobody has to ask the ledger which of its
@@ -42,7 +42,7 @@ pub(super) struct CounterInUse {
     pub(super) rate: f64,
 }
 
-/// The counters in use, shared by the journal loop, which shows its records, and the
+/// The counters in use, shared by the journal, which shows its records, and the
 /// gauges. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct CountersInUse(Arc<Mutex<HashMap<i64, Seen>>>);

@@ -25,7 +25,7 @@ pub(super) struct Ready {
     serving: ServingAnswer,
     /// Records handed out and not journaled yet.
     journal_lag_records: usize,
-    /// How long the oldest of them has waited, about, in milliseconds.
+    /// How long ago the oldest of them was handed out, in milliseconds.
     journal_lag_ms: u64,
     /// Partitions in which new documents need the ledger for a while, as Redis has lost records of
     /// earlier ones.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use super::outstanding::Place;
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
@@ -25,8 +26,8 @@ pub(super) struct Tag {
     pub(super) text: Arc<str>,
     /// The flight that handed it out.
     pub(super) flight: u64,
-    /// When the journal first tried to write it.
-    pub(super) since: Instant,
+    /// Its place among what is handed out; `None` where it is told again.
+    pub(super) place: Option<Place>,
 }
 
 /// Records of one node, written together.
@@ -117,11 +118,6 @@ impl Late {
         self.rows.len()
     }
 
-    /// Since when the first of them waits.
-    pub(super) fn oldest(&self) -> Option<Instant> {
-        self.rows.iter().map(|(_, _, tag)| tag.since).min()
-    }
-
     /// When it is to be looked whether they may be written; `None` while none waits.
     pub(super) fn due_at(&self) -> Option<Instant> {
         (!self.rows.is_empty()).then(|| self.looked_at + LOOK_PERIOD)
@@ -201,7 +197,7 @@ mod tests {
     fn record(counter_id: i64, flight: u64) -> (Entry, Tag) {
         let (mut entry, text) = entry(flight);
         entry.taken[0].counter_id = counter_id;
-        (entry, Tag { text, flight, since: Instant::now() })
+        (entry, Tag { text, flight, place: None })
     }
 
     fn part(records: impl IntoIterator<Item = (Entry, Tag)>) -> Part {

@@ -4,28 +4,36 @@
 //! over, it counts as handed out (F11). Writes nothing: that is the loop's.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
+use super::kept::Kept;
+use super::outstanding::{Lag, Outstanding, Place};
+use super::{Spectator, with_text};
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
 /// Where partition workers put what they hand out. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct JournalQueue {
     pub(super) sender: mpsc::UnboundedSender<Message>,
     pub(super) permits: Arc<Semaphore>,
-    /// Space for committed records on their way to where they are kept.
-    pub(super) space_to_keep: Arc<Semaphore>,
-    pub(super) lag: Arc<Mutex<Lag>>,
+    pub(super) outstanding: Arc<Outstanding>,
+    pub(super) kept: Arc<Kept>,
+    pub(super) spectator: Arc<Spectator>,
     pub(super) progress: Arc<Vec<watch::Sender<u64>>>,
     pub(super) waiting: Arc<Waiting>,
     pub(super) rows_max: usize,
-    /// When committed records last found no space to be kept.
-    pub(super) unkept: Arc<Mutex<Option<Instant>>>,
+}
+
+impl fmt::Debug for JournalQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JournalQueue").field("lag", &self.lag()).finish_non_exhaustive()
+    }
 }
 
 /// What stands in the queue and in no transaction, and whether anybody waits for it.
@@ -69,15 +77,6 @@ impl Waiting {
     }
 }
 
-/// Records that were handed out and are not committed yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lag {
-    /// How many.
-    pub records: usize,
-    /// Since when the oldest of them waits.
-    pub oldest: Option<Instant>,
-}
-
 /// What came of reporting to the ledger again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
@@ -94,11 +93,18 @@ pub struct Told {
 /// What the loop is asked.
 #[derive(Debug)]
 pub(super) enum Message {
-    HandOver(Handover),
-    /// Committed records of the database path, and their space.
-    Keep(NodeId, Vec<Entry>, OwnedSemaphorePermit),
-    /// And who hears what came of it.
+    HandOver(Queued),
+    /// To tell again what is kept, and who hears what came of it.
     TellAgain(oneshot::Sender<Told>),
+}
+
+/// What one flight handed out, on its way.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) handover: Handover,
+    pub(super) place: Place,
+    /// When it was handed over.
+    pub(super) since: Instant,
 }
 
 /// Everything that one flight handed out.
@@ -136,14 +142,10 @@ impl JournalQueue {
         // Requests of the flight that took nothing give their space back at once.
         let spare = handover.space.num_permits().saturating_sub(handover.entries.len());
         drop(handover.space.split(spare));
-        {
-            let mut lag = self.lag.lock().expect("no holder of this lock panics");
-            lag.records += handover.entries.len();
-            lag.oldest.get_or_insert_with(Instant::now);
-        }
         // Before it can be received, or it would leave before it came.
+        let (place, since) = self.outstanding.add(handover.entries.len());
         self.waiting.add(&handover);
-        let message = Message::HandOver(handover);
+        let message = Message::HandOver(Queued { handover, place, since });
         self.sender.send(message).expect("the journal loop outlives the workers");
         if self.waiting.is_due(0, self.rows_max) {
             self.waiting.urge.notify_one();
@@ -156,22 +158,14 @@ impl JournalQueue {
         self.waiting.urge.notify_one();
     }
 
-    /// Keeps records that the database path has committed, as the journal's own are kept. At most
-    /// `journal.queue_max` of them wait for the loop, which keeps no more anyway; while it stands
-    /// still, those beyond are not kept.
-    pub fn keep(&self, node: NodeId, mut entries: Vec<Entry>) {
+    /// Keeps records that the database path has committed, as the journal's own are kept: from here
+    /// on they are told again. Nothing that is to be written waits for them (F42).
+    pub fn keep(&self, node: NodeId, entries: Vec<Entry>) {
         if entries.is_empty() {
             return;
         }
-        let Some(space) = up_to(entries.len(), &self.space_to_keep) else {
-            return self.note_unkept();
-        };
-        if space.num_permits() < entries.len() {
-            self.note_unkept();
-        }
-        entries.truncate(space.num_permits());
-        // They are committed: a loop that is gone loses nothing.
-        let _ = self.sender.send(Message::Keep(node, entries, space));
+        (self.spectator)(&entries);
+        self.kept.push(node, entries.into_iter().map(with_text));
     }
 
     /// Keeps what the ledger answered a retry with, like what was taken: who took it may be gone
@@ -184,28 +178,24 @@ impl JournalQueue {
         };
         let (kept, others): (Vec<&Entry>, Vec<_>) = found.into_iter().partition(tells);
         if !others.is_empty() {
-            self.note_unkept();
+            self.kept.note_unkept();
         }
         self.keep(node, kept.into_iter().cloned().collect());
     }
 
-    fn note_unkept(&self) {
-        let mut unkept = self.unkept.lock().expect("no holder of this lock panics");
-        *unkept = Some(Instant::now());
-    }
-
-    /// Has everything that is kept written once more, behind what waits already: the ledger went
-    /// back. What came of it is said to whoever listens.
+    /// Has everything that is kept by now written once more, behind what waits already: the ledger
+    /// went back. What came of it is said to whoever listens; who asks meanwhile hears the same.
     pub fn tell_again(&self) -> oneshot::Receiver<Told> {
         let (teller, listener) = oneshot::channel();
         let _ = self.sender.send(Message::TellAgain(teller));
+        self.waiting.urge.notify_one();
         listener
     }
 
     /// What waits for the ledger.
     #[must_use]
     pub fn lag(&self) -> Lag {
-        *self.lag.lock().expect("no holder of this lock panics")
+        self.outstanding.lag()
     }
 
     /// Whether a record finds space.
@@ -235,49 +225,45 @@ fn up_to(wanted: usize, permits: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit
 
 #[cfg(test)]
 mod tests {
-    use super::super::kept::tests::entry;
+    use std::time::Duration;
+
+    use super::super::kept::tests::{entry, epochs};
     use super::*;
 
-    #[test]
-    fn committed_records_wait_for_the_loop_up_to_a_bound_and_no_further() {
+    #[tokio::test(start_paused = true)]
+    async fn committed_records_are_kept_up_to_a_bound_though_the_loop_stands_still() {
         let (sender, mut receiver) = mpsc::unbounded_channel();
+        let spectator: Spectator = Box::new(|_| {});
         let queue = JournalQueue {
             sender,
             permits: Arc::new(Semaphore::new(3)),
-            space_to_keep: Arc::new(Semaphore::new(3)),
-            lag: Arc::default(),
+            outstanding: Arc::default(),
+            kept: Arc::new(Kept::new(Duration::from_secs(60), 3)),
+            spectator: Arc::new(spectator),
             progress: Arc::default(),
             waiting: Arc::default(),
             rows_max: 1,
-            unkept: Arc::default(),
         };
-        let keep = |epochs: std::ops::Range<u64>| {
-            queue.keep(NodeId::random(), epochs.map(|epoch| entry(epoch).0).collect());
+        let keep = |range: std::ops::Range<u64>| {
+            queue.keep(NodeId::random(), range.map(|epoch| entry(epoch).0).collect());
         };
-        let mut waiting = || {
-            let mut epochs = Vec::new();
-            while let Ok(Message::Keep(_, entries, _room)) = receiver.try_recv() {
-                epochs.extend(entries.iter().map(|entry| entry.at.epoch));
-            }
-            epochs
-        };
-        // The loop stands still.
         keep(0..2);
+        assert_eq!(queue.kept.forgot(), None);
         keep(2..5);
-        keep(5..9);
+        assert!(queue.kept.forgot().is_some(), "what is kept no more is told");
         assert!(queue.has_space(), "what is handed out has space of its own");
-        assert_eq!(waiting(), [0, 1, 2]);
-        keep(9..11);
-        assert_eq!(waiting(), [9, 10], "what was taken over has given its space back");
+        assert_eq!(epochs(&queue.kept), [2, 3, 4], "at once, and no more than the bound");
+        assert!(receiver.try_recv().is_err(), "nothing stands in the way of what is written");
+        assert_eq!(queue.lag(), Lag::default());
 
         // A number that its record does not give was answered otherwise than it could be reported
         // again.
-        *queue.unkept.lock().unwrap() = None;
-        let (found, _) = entry(11);
+        let (found, forgot) = (entry(11).0, queue.kept.forgot());
         queue.keep_found(NodeId::random(), [&found]);
-        assert_eq!((waiting(), *queue.unkept.lock().unwrap()), (vec![11], None));
+        assert_eq!((epochs(&queue.kept), queue.kept.forgot()), (vec![11], forgot));
+        tokio::time::advance(Duration::from_secs(1)).await;
         let strange = Entry { number: "another".into(), ..found };
         queue.keep_found(NodeId::random(), [&strange]);
-        assert!(waiting().is_empty() && queue.unkept.lock().unwrap().is_some());
+        assert!(epochs(&queue.kept).is_empty() && queue.kept.forgot() > forgot);
     }
 }

@@ -55,10 +55,21 @@ impl Writer {
                     continue;
                 }
             };
+            self.note_committed(&part);
             let pairs = part.into_pairs().map(|(entry, tag)| (entry, tag.text));
             match written {
                 Manner::First => self.kept.push(node, pairs),
                 Manner::Again => self.kept.push_again(node, pairs),
+            }
+        }
+    }
+
+    /// Counts what is committed of that which was handed out.
+    fn note_committed(&self, part: &Part) {
+        for of_flight in part.tags.chunk_by(|one, next| one.place == next.place) {
+            if let Some(place) = of_flight[0].place {
+                self.outstanding.commit(place, of_flight.len());
+                self.metrics.journaled.increment(of_flight.len() as u64);
             }
         }
     }

@@ -50,31 +50,68 @@ pub(super) async fn backlog(
 ) -> Result<Backlog, Trouble> {
     let node_id = node.to_string();
     let mut backlog = Backlog { partition, node_id, entries, unjournaled: 0, first_flight: None };
-    let mut exact = HashMap::new();
-    let (mut after, mut read) = (0, 0);
-    // What a running node appends meanwhile is not waited for.
-    while read < entries {
-        let page = redis.peek(&stores.keys, partition, node, after, PAGE_ENTRIES).await?;
-        let Some(last) = page.last() else { break };
-        (after, read) = (last.flight, read + page.len() as u64);
+    let mut pages = Pages::new(stores, redis, partition, (node, entries));
+    while let Some(open) = pages.next().await? {
+        count(stores, &open, &mut backlog).await?;
+    }
+    Ok(backlog)
+}
+
+/// Reads an outbox page by page: those entries that may have been handed out.
+pub(super) struct Pages<'a> {
+    stores: &'a Stores,
+    redis: &'a Redis,
+    partition: u32,
+    node: NodeId,
+    /// What a running node appends beyond these is not waited for.
+    entries: u64,
+    read: u64,
+    after: u64,
+    /// Whether an epoch was closed exact: its entries never were handed out (F5).
+    exact: HashMap<u64, bool>,
+}
+
+impl<'a> Pages<'a> {
+    /// Of an outbox with so many entries.
+    pub(super) fn new(
+        stores: &'a Stores,
+        redis: &'a Redis,
+        partition: u32,
+        (node, entries): (NodeId, u64),
+    ) -> Self {
+        let exact = HashMap::new();
+        Pages { stores, redis, partition, node, entries, read: 0, after: 0, exact }
+    }
+
+    /// The next ones; `None` at the end.
+    ///
+    /// # Errors
+    /// When Redis or the ledger does not answer.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<OutboxEntry>>, Trouble> {
+        let Pages { stores, redis, partition, node, .. } = *self;
+        if self.read >= self.entries {
+            return Ok(None);
+        }
+        let page = redis.peek(&stores.keys, partition, node, self.after, PAGE_ENTRIES).await?;
+        let Some(last) = page.last() else { return Ok(None) };
+        (self.after, self.read) = (last.flight, self.read + page.len() as u64);
         let mut open = Vec::new();
         for entry in page {
             let at = At { partition, epoch: entry.epoch };
-            let discarded = match exact.get(&entry.epoch) {
+            let discarded = match self.exact.get(&entry.epoch) {
                 Some(known) => *known,
                 None => {
                     let closed = stores.ledger.closed_epoch(at, None).await?;
                     let is_exact = closed.is_some_and(|closed| closed.closes_exact(at));
-                    *exact.entry(entry.epoch).or_insert(is_exact)
+                    *self.exact.entry(entry.epoch).or_insert(is_exact)
                 }
             };
             if !discarded {
                 open.push(entry);
             }
         }
-        count(stores, &open, &mut backlog).await?;
+        Ok(Some(open))
     }
-    Ok(backlog)
 }
 
 async fn count(

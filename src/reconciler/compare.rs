@@ -1,25 +1,31 @@
 //! Compares Redis with the ledger, counter by counter and outbox by outbox. Reads only.
 //!
 //! What is compared moves: `taken` is read before Redis and the ceiling after it, and what looks
-//! wrong is looked at again until it has had time to come right.
+//! wrong is looked at again until it has had time to come right. What was handed out and is not
+//! journaled yet is no finding: it lies in an outbox, and its node beats (F42).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::{Backlog, Stores, Trouble, backlogs};
+use super::underway::Underway;
+use super::{Backlog, Stores, Trouble, backlogs, observe};
 use crate::backoff::Backoff;
 use crate::counter::{CounterState, Inspection, Redis};
-use crate::ledger::{Counter, LedgerError, Owner, Partition, PartitionState};
+use crate::ledger::{Counter, LedgerError, Owner, Partition, PartitionState, Span};
+use crate::node::NodeId;
 
 /// Findings listed; the comparison ends when there are so many.
 const FINDINGS_MAX: usize = 100;
 
 /// First and longest wait between two looks.
 const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+
+/// Least time for a heartbeat to be seen, where an outbox stands.
+const BEAT: Duration = Duration::from_secs(1);
 
 /// How Redis compares with the ledger.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -35,6 +41,9 @@ pub struct RedisReport {
     pub deviations: Vec<Deviation>,
     /// Outboxes with allocations that nobody journals.
     pub unjournaled: Vec<Backlog>,
+    /// Outboxes whose allocations wait longer than the patience, of nodes that beat: their journal
+    /// is late, and they are no finding.
+    pub waiting: Vec<Backlog>,
 }
 
 /// A counter that stands in Redis where it should not.
@@ -64,7 +73,7 @@ pub struct Deviation {
 pub enum DeviationKind {
     /// Lower than the journal: numbers would be issued again.
     Lower,
-    /// Higher than everything that was journaled within the patience: numbers would be left out.
+    /// Higher than all that is journaled or lies in an outbox: numbers would be left out.
     Higher,
     /// Above the ledger's ceiling: numbers of the next epoch would be issued in this one.
     Beyond,
@@ -102,6 +111,13 @@ impl fmt::Display for RedisReport {
                 f,
                 "unjournaled: {unjournaled} allocations in the outbox of node {node_id} \
                  in partition {partition}"
+            )?;
+        }
+        for Backlog { partition, node_id, unjournaled, .. } in &self.waiting {
+            writeln!(
+                f,
+                "waiting: {unjournaled} allocations for the journal of node {node_id}, which \
+                 lives, in partition {partition}"
             )?;
         }
         Ok(())
@@ -175,9 +191,29 @@ impl<'a> Comparison<'a> {
         self.report.not_compared.insert(partition, reason);
     }
 
+    /// The values of a counter that are on their way to the journal; none where Redis does not say.
+    pub(super) async fn underway(
+        &mut self,
+        partition: u32,
+        counter_id: i64,
+    ) -> Result<Underway, LedgerError> {
+        if self.report.not_compared.contains_key(&partition) {
+            return Ok(Underway::default());
+        }
+        let counters = HashSet::from([counter_id]);
+        match Underway::read(self.stores, self.redis, partition, &counters).await {
+            Ok(underway) => Ok(underway),
+            Err(Trouble::Ledger(error)) => Err(error),
+            Err(error) => {
+                self.not_compared(partition, error.to_string());
+                Ok(Underway::default())
+            }
+        }
+    }
+
     /// What is wrong with a counter, once the ledger has had time to catch up with Redis.
     async fn judge(
-        &self,
+        &mut self,
         counter: &Counter,
         state: CounterState,
         deadline: Instant,
@@ -191,17 +227,25 @@ impl<'a> Comparison<'a> {
                 Some(kind) => kind,
                 None => return Ok(None),
             };
-            let may_come_right = matches!(kind, DeviationKind::Higher | DeviationKind::Beyond);
-            if !may_come_right || Instant::now() >= deadline {
+            if !matches!(kind, DeviationKind::Higher | DeviationKind::Beyond) {
                 return Ok(Some(describe(&row, state, kind)));
             }
-            wait.wait().await;
+            let is_last = Instant::now() >= deadline;
+            // Behind Redis' counter and before the ledger's: what leaves an outbox is journaled.
+            let underway = self.underway(counter.partition, counter.counter_id).await?;
             let Counter { series_id, serial, key, .. } = counter;
             match self.stores.ledger.counter(*series_id, serial, key).await? {
                 Some(now) if now.epoch == counter.epoch => row = now,
                 // Its epoch has ended: what Redis showed does not count any more.
                 _ => return Ok(None),
             }
+            if is_explained(&row, state, &underway) {
+                return Ok(None);
+            }
+            if is_last {
+                return Ok(deviation(&row, state).map(|kind| describe(&row, state, kind)));
+            }
+            wait.wait().await;
         }
     }
 
@@ -228,6 +272,16 @@ impl<'a> Comparison<'a> {
             let stuck = self.wait_for(partition, stuck, deadline).await?;
             self.report.unjournaled.extend(stuck);
         }
+        if self.report.unjournaled.is_empty() {
+            return Ok(());
+        }
+        // Whoever beats has them in memory, and journals them.
+        let seen = observe(&self.stores.ledger, self.patience.max(BEAT)).await?;
+        let beating: HashSet<NodeId> =
+            seen.iter().filter(|seen| seen.is_beating).map(|seen| seen.node.node_id).collect();
+        let lives = |backlog: &Backlog| backlog.node().is_some_and(|node| beating.contains(&node));
+        let stuck = std::mem::take(&mut self.report.unjournaled);
+        (self.report.waiting, self.report.unjournaled) = stuck.into_iter().partition(lives);
         Ok(())
     }
 
@@ -285,6 +339,21 @@ fn deviation(row: &Counter, state: CounterState) -> Option<DeviationKind> {
         CounterState::Warm { value, .. } if value > row.taken => Some(DeviationKind::Higher),
         CounterState::Warm { value, .. } if value < row.taken => Some(DeviationKind::Lower),
         CounterState::Warm { .. } => None,
+    }
+}
+
+/// Whether all that Redis counts beyond the journal is on its way there, or is there by now.
+fn is_explained(row: &Counter, state: CounterState, underway: &Underway) -> bool {
+    match (deviation(row, state), state) {
+        (None | Some(DeviationKind::Lower), _) => true,
+        (Some(DeviationKind::Higher), CounterState::Warm { value, .. }) => {
+            let unsigned = |value: i64| u64::try_from(value).unwrap_or_default();
+            let first = unsigned(row.taken.saturating_add_unsigned(row.step));
+            let run = Span { first, last: unsigned(value) };
+            let is_on_step = value.abs_diff(row.taken).is_multiple_of(row.step);
+            is_on_step && underway.left_of(row.counter_id, run, row.step).is_empty()
+        }
+        _ => false,
     }
 }
 

@@ -29,6 +29,7 @@ mod stores;
 mod sweeping;
 mod texts;
 mod turning_over;
+mod underway;
 mod verify;
 mod watch;
 

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::closed_epochs::{settle_counters, settle_slices};
 use super::compare::Comparison;
 use super::texts::{Misread, Texts};
+use super::underway::Underway;
 use super::{RedisReport, Stores, is_held};
 use crate::backoff::Backoff;
 use crate::ledger::{
@@ -42,7 +43,7 @@ pub struct VerifyReport {
     pub values: u64,
     /// Sizes of journal, gap register, collisions and rejected rows.
     pub totals: Totals,
-    /// Values that are neither in the journal nor in the gap register.
+    /// Values that are neither in the journal nor in the gap register, nor on their way there.
     pub missing: Vec<Finding>,
     /// Values that stand twice.
     pub twice: Vec<Finding>,
@@ -184,8 +185,9 @@ impl VerifyReport {
     }
 }
 
-/// Looks at every counter. What a running service has not journaled yet is looked at again for up
-/// to `patience` before it counts as missing. Memory is bounded whatever the size of the ledger.
+/// Looks at every counter. What a running service has not journaled yet lies in its outbox, and is
+/// no finding; what is in neither is looked at again for up to `patience` before it is one. Memory
+/// is bounded by the outboxes, whatever the size of the ledger.
 ///
 /// # Errors
 /// When the ledger cannot be read. A Redis that does not answer is a part of the report.
@@ -209,7 +211,7 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
         }
         texts.read_upto(after, &page).await?;
         for counter in page {
-            inspect(ledger, &counter, deadline, &mut report).await?;
+            inspect(ledger, comparison.as_mut(), &counter, deadline, &mut report).await?;
         }
     }
     texts.read_upto(i64::MAX, &[]).await?;
@@ -231,6 +233,7 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
 
 async fn inspect(
     ledger: &SharedLedger,
+    mut comparison: Option<&mut Comparison<'_>>,
     counter: &Counter,
     deadline: Instant,
     report: &mut VerifyReport,
@@ -240,15 +243,23 @@ async fn inspect(
     let mut wait = Backoff::new(Duration::from_millis(50), Duration::from_millis(500));
     // Late counters too get their time: batches of several nodes commit in any order.
     let deadline = deadline.max(Instant::now() + CATCH_UP);
+    let mut underway: Option<Underway> = None;
     let audited = loop {
-        let audited = audit(ledger, counter, highest).await?;
-        if audited.holes.is_empty() || Instant::now() >= deadline {
-            break audited;
+        let found = audit(ledger, counter, highest, underway.as_ref()).await?;
+        if found.holes.is_empty() || underway.is_some() && Instant::now() >= deadline {
+            break found;
         }
-        wait.wait().await;
-        // Its epoch may have been closed meanwhile.
-        ledger.settle(id).await?;
-        settle_slices(ledger).await?;
+        if underway.is_some() {
+            wait.wait().await;
+            // Its epoch may have been closed meanwhile.
+            ledger.settle(id).await?;
+            settle_slices(ledger).await?;
+        }
+        // Before the rows: what leaves an outbox is journaled.
+        underway = Some(match comparison.as_deref_mut() {
+            Some(comparison) => comparison.underway(counter.partition, id).await?,
+            None => Underway::default(),
+        });
     };
     let finding = |span: &Span| Finding {
         counter_id: id,
@@ -265,17 +276,25 @@ async fn inspect(
     Ok(())
 }
 
-/// Looks at all values of a counter up to one, page by page.
+/// Looks at all values of a counter up to one, page by page. What is on its way to the journal is
+/// no hole.
 async fn audit(
     ledger: &SharedLedger,
     counter: &Counter,
     highest: i64,
+    underway: Option<&Underway>,
 ) -> Result<Audited, LedgerError> {
+    let Counter { counter_id, step, .. } = *counter;
+    let left = |hole: Span| match underway {
+        Some(underway) => underway.left_of(counter_id, hole, step),
+        None => vec![hole],
+    };
     let mut all = Audited { upto: counter.origin, ..Audited::default() };
     while all.upto < highest {
-        let page = ledger.audit(counter.counter_id, all.upto, highest, PAGE_ROWS).await?;
+        let page = ledger.audit(counter_id, all.upto, highest, PAGE_ROWS).await?;
         all.upto = page.upto;
-        for (found, more) in [(&mut all.holes, page.holes), (&mut all.overlaps, page.overlaps)] {
+        let holes: Vec<Span> = page.holes.into_iter().flat_map(left).collect();
+        for (found, more) in [(&mut all.holes, holes), (&mut all.overlaps, page.overlaps)] {
             let room = (FINDINGS_MAX as usize).saturating_sub(found.len());
             found.extend(more.into_iter().take(room));
         }

@@ -32,6 +32,7 @@ mod lookups;
 mod lua_scripts;
 mod machine;
 mod meetings;
+mod mixed_loads;
 mod nodes;
 mod once;
 mod operations;

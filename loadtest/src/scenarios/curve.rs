@@ -64,7 +64,7 @@ fn hold(bench: &Bench, service: &Served, work: &Shared, section: &mut Section) {
 }
 
 /// Asks a service how far its journal is behind, while a load runs and counts.
-async fn watch(service: &Served, load: &Load) -> Result<Lags, String> {
+pub(super) async fn watch(service: &Served, load: &Load) -> Result<Lags, String> {
     let mut connection = Connection::new(service.address);
     let counts = Instant::now() + load.warm_up;
     let end = counts + load.measured;

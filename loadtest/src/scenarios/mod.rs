@@ -6,6 +6,7 @@ mod contest;
 mod curve;
 mod history;
 mod ladder;
+mod mixed;
 mod rates;
 mod record;
 mod verified;
@@ -28,7 +29,7 @@ pub(crate) struct Scenario {
 }
 
 /// All of them, in the order in which they run.
-pub(crate) const SCENARIOS: [Scenario; 11] = [
+pub(crate) const SCENARIOS: [Scenario; 12] = [
     Scenario { name: "hot", run: rates::hot },
     Scenario { name: "rivals", run: rates::rivals },
     Scenario { name: "ladder", run: ladder::run },
@@ -38,6 +39,7 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     Scenario { name: "curve", run: curve::run },
     Scenario { name: "batches", run: rates::batches },
     Scenario { name: "database", run: rates::database },
+    Scenario { name: "mixed", run: mixed::run },
     Scenario { name: "history", run: history::run },
     Scenario { name: "record", run: record::run },
 ];

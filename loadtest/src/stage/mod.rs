@@ -104,6 +104,14 @@ impl Stage {
         self.service_of(this, path, series, settings)
     }
 
+    /// A service on Redis and PostgreSQL with one series more, whose numbers are gapless: the one
+    /// behind those that loads spread over.
+    pub(crate) fn mixed_service(&self, settings: &[&str]) -> Served {
+        let this = std::env::current_exe().expect("the path of this executable");
+        let text = all_series("") + &series_of(SERIES_MAX, "policy = \"gapless\"");
+        self.start_service(this, Path::Redis, &text, settings)
+    }
+
     /// The same by another build of this executable.
     pub(crate) fn service_of(
         &self,
@@ -112,6 +120,11 @@ impl Stage {
         series: &str,
         settings: &[&str],
     ) -> Served {
+        self.start_service(build, path, &all_series(series), settings)
+    }
+
+    /// A service of a build, on a ledger with the series of a file.
+    fn start_service(&self, build: PathBuf, path: Path, series: &str, settings: &[&str]) -> Served {
         let schema = self.new_schema();
         let prefix = format!("redis.prefix={schema}");
         let program = program_at(build, &[settings, &[&prefix]].concat());
@@ -123,7 +136,7 @@ impl Stage {
         // Every request is logged, as it is by default; the disk belongs to the stores.
         deployment.log = Some(PathBuf::from("/dev/null"));
         let file = deployment.path("series.toml");
-        std::fs::write(&file, all_series(series)).expect("series file");
+        std::fs::write(&file, series).expect("series file");
         deployment.apply(&[file]);
         let schema = (path != Path::Sqlite).then_some(schema);
         let served = Served::start(deployment, schema);
@@ -165,9 +178,11 @@ impl Stage {
 
 /// The series of loads, which differ in their number alone, each with these settings.
 fn all_series(settings: &str) -> String {
-    let one = |i: usize| {
-        let template = format!("L{i}-{{LINE}}-{{SEQ:12}}");
-        series(&format!("LOAD{i}"), &template, LINE_DIGITS, settings)
-    };
-    (0..SERIES_MAX).map(one).collect()
+    (0..SERIES_MAX).map(|i| series_of(i, settings)).collect()
+}
+
+/// One of them.
+fn series_of(i: usize, settings: &str) -> String {
+    let template = format!("L{i}-{{LINE}}-{{SEQ:12}}");
+    series(&format!("LOAD{i}"), &template, LINE_DIGITS, settings)
 }

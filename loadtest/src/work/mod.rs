@@ -20,6 +20,8 @@ pub(crate) const LINE_DIGITS: usize = 7;
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     count: usize,
+    /// The first of the series.
+    first: usize,
     /// The next one in turn; none: at random.
     turn: Option<usize>,
     random: fastrand::Rng,
@@ -28,12 +30,18 @@ pub(crate) struct Counters {
 impl Counters {
     /// So many counters, asked for in turn.
     pub(crate) fn in_turn(count: usize) -> Self {
-        Counters { count, turn: Some(0), random: fastrand::Rng::with_seed(count as u64) }
+        let random = fastrand::Rng::with_seed(count as u64);
+        Counters { count, first: 0, turn: Some(0), random }
     }
 
     /// So many counters, asked for at random, each as likely as the others.
     pub(crate) fn at_random(count: usize) -> Self {
         Counters { turn: None, ..Self::in_turn(count) }
+    }
+
+    /// The counter of the gapless series, where a service has one.
+    pub(crate) fn gapless() -> Self {
+        Counters { first: SERIES_MAX, ..Self::in_turn(1) }
     }
 
     fn pick(&mut self) -> Place {
@@ -46,7 +54,7 @@ impl Counters {
 
     fn place(&self, counter: usize) -> Place {
         let series = self.count.min(SERIES_MAX);
-        Place { counter, series: counter % series, line: counter / series }
+        Place { counter, series: self.first + counter % series, line: counter / series }
     }
 }
 
@@ -95,6 +103,7 @@ mod tests {
         assert_eq!(places[0], Place { counter: 0, series: 0, line: 0 });
         assert_eq!(places[9], Place { counter: 9, series: 1, line: 1 });
         assert_eq!(places[20], places[0]);
+        assert_eq!(Counters::gapless().pick(), Place { counter: 0, series: SERIES_MAX, line: 0 });
         let mut hot = Counters::at_random(1);
         assert_eq!(hot.pick(), Place { counter: 0, series: 0, line: 0 });
     }

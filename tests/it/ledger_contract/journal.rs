@@ -1,5 +1,7 @@
 //! What enters the journal, what collides, what fills gaps, what is refused.
 
+mod writer;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
