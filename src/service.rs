@@ -34,8 +34,8 @@ use crate::limits::{self, Limits};
 use crate::metrics::Metrics;
 use crate::node::system_random;
 use crate::process::{
-    ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places, PlannedEnds,
-    ProcessSettings, RedisHealth, UnjournaledPartitions,
+    Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places,
+    PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
 use crate::reconciler::{Reconciler, settle_behind, sweep, turn_over, watch_hazards};
 use crate::task::Task;
@@ -48,6 +48,7 @@ fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Res
         settle_behind(Arc::clone(context)),
         turn_over(Arc::clone(context)),
         sweep(Arc::clone(context)),
+        Clocks::start(Arc::clone(context)),
     ];
     if let Some(key) = audit.read_key()? {
         tasks.push(make_checkpoints(Arc::clone(context), key, audit.checkpoint));
@@ -137,6 +138,8 @@ pub struct Readiness {
     pub ready: bool,
     /// Whether the process was asked to stop: new requests belong to another one.
     pub stopping: bool,
+    /// What is wrong with the process's clock, where that is off: requests belong to another one.
+    pub clock: Option<String>,
     /// Partitions in which numbers can be issued, by the path that serves them.
     pub serving: Serving,
     /// Records handed out and not journaled yet.
@@ -171,8 +174,8 @@ impl Service {
         let (metrics, in_use) = (Metrics::new(), CountersInUse::default());
         let (bounds, partitions) = (&settings.allocator, deployment.partitions_total());
         let (queue, journal) = journal(bounds, &ledger, &clock, partitions, &metrics, &in_use);
-        let membership = join(settings, &ledger, &clock, &deployment, redis.as_ref()).await?;
-        agree_window(&ledger, membership.node(), bounds, mode).await?;
+        let joined = join(settings, &ledger, &clock, &deployment, redis.as_ref()).await?;
+        agree_window(&ledger, joined.1.node(), bounds, mode).await?;
         let context = Arc::new(Context {
             keys: Keys::new(&deployment.prefix),
             redis_health: RedisHealth::new(deployment.partitions),
@@ -180,10 +183,11 @@ impl Service {
             ledger: Arc::clone(&ledger),
             redis: redis.clone(),
             clock: Arc::clone(&clock),
+            clocks: joined.0,
             settings: bounds.clone(),
             deployment,
             journal: queue,
-            membership,
+            membership: joined.1,
             metrics: metrics.clone(),
             eager: mode == Mode::Serve,
             unjournaled: UnjournaledPartitions::new(mode == Mode::Serve),
@@ -253,13 +257,15 @@ impl Service {
         };
         let lag = self.context.journal.lag();
         let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
+        let clock = self.context.clocks.off().map(|off| off.to_string());
         let asking = self.gauges.asking();
         let asking_for = asking.values().max().copied().unwrap_or_default();
         Readiness {
             asking_partitions: asking.len(),
             asking_ms: u64::try_from(asking_for.as_millis()).unwrap_or(u64::MAX),
-            ready: serves && !stopping,
+            ready: serves && !stopping && clock.is_none(),
             stopping,
+            clock,
             serving,
             journal_lag_records: lag.records,
             journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),

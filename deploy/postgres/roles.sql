@@ -27,5 +27,7 @@ grant execute on function make_room(bigint, bigint, bigint) to numerator_archive
 -- Rows of an earlier version are turned over: the journal alone may be updated, as far as its
 -- trigger lets it.
 revoke delete on journal, archive_file from numerator_writer;
+-- That a node was swept stays as it was said.
+revoke update, delete on swept_node from numerator_writer;
 revoke update, delete on journal_batch, journal_kind, journal_name, checkpoint
     from numerator_writer;

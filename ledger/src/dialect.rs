@@ -222,6 +222,9 @@ pub(crate) trait Locks: Send {
     /// Keeps others from agreeing on an incarnation until the transaction ends.
     async fn lock_incarnation(&mut self) -> Result<(), LedgerError>;
 
+    /// The server's clock, in microseconds of UTC; none where there is no server.
+    async fn server_now_us(&mut self) -> Result<Option<i64>, LedgerError>;
+
     /// The moment of now.
     async fn moment(&mut self) -> Result<Moment, LedgerError>;
 

@@ -61,7 +61,7 @@ pub struct Confirmed {
     /// What was drawn with it.
     pub nonce: Uuid,
     /// When the last of it was confirmed, in microseconds of UTC; none in the words of an earlier
-    /// version. A row that was confirmed long ago may have been swept since.
+    /// version.
     #[serde(default)]
     pub at_us: Option<i64>,
 }

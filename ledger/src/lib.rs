@@ -9,6 +9,7 @@ mod accounting;
 mod batch;
 mod bound;
 mod calls;
+mod clocks;
 mod columns;
 mod connections;
 mod dialect;
@@ -37,6 +38,7 @@ mod store;
 mod sweeping;
 mod witness;
 
+pub use clocks::{Heard, LedgerTimes};
 pub use connections::Connections;
 pub use error::LedgerError;
 pub use giving_up::{is_given_up, until_given_up};

@@ -66,11 +66,6 @@ impl Witness {
         self.nodes().get(&node).map(|known| known.marks)
     }
 
-    /// When the last of that was confirmed.
-    pub(super) fn at_us(&self, node: NodeId) -> Option<i64> {
-        self.nodes().get(&node).map(|known| known.at_us)
-    }
-
     /// The same for a witness outside of the ledger.
     pub(super) fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
         let Confirmation { marks, at_us, incarnation, .. } = *self.nodes().get(&node)?;

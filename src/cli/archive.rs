@@ -2,6 +2,7 @@
 //! is deleted. Never deletes by itself.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
@@ -11,11 +12,13 @@ use serde::Serialize;
 
 use super::output::{print, print_json, say};
 use super::session::{clock, open_deployment, open_ledger, operator, refusal};
-use super::words::table;
+use super::words::{self, table};
 use crate::archive::{Folder, Moving, STEP_ROWS, archive, files, remove};
+use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::http::{check_reason, read_time};
-use crate::ledger::ArchiveFile;
+use crate::ledger::{ArchiveFile, SharedLedger};
+use crate::process::Clocks;
 
 /// Rows of a file where nobody says otherwise: some hundreds of MiB.
 const FILE_ROWS: u64 = 10_000_000;
@@ -110,22 +113,23 @@ async fn move_rows(
 ) -> anyhow::Result<()> {
     let before_us = read_time("before", before).map_err(refusal)?;
     let clock = clock();
-    // What is younger may be asked for by who tries again, or be told again by a process.
-    let day = std::time::Duration::from_secs(86_400);
-    let window = settings.allocator.idempotency_window.max(day);
-    let window_us = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
-    if before_us > clock.now_us().saturating_sub(window_us) {
+    let (ledger, deployment) = open_deployment(settings).await?;
+    let clocks = Clocks::compare(&ledger, clock.clone(), &settings.allocator).await?;
+    let stays = young(settings, &ledger).await?;
+    let stays_us = i64::try_from(stays.as_micros()).unwrap_or(i64::MAX);
+    let now_us = clocks.evidence_us();
+    if before_us > now_us.saturating_sub(stays_us) {
         bail!(
-            "--before {before}: rows of the last {} hours stay in the ledger; choose an earlier \
+            "--before {before}: rows of the last {} hours stay in the ledger{}; choose an earlier \
              time",
-            window.as_secs().div_ceil(3_600)
+            stays.as_secs().div_ceil(3_600),
+            by_whose_word(now_us, &clock)
         );
     }
     let key = settings.audit.read_key()?;
     if key.is_none() {
         say(format_args!("audit.key is not set: the manifests are not signed"));
     }
-    let (ledger, deployment) = open_deployment(settings).await?;
     let folder = Folder::open_to_write(to, deployment.deployment_id).context("--to")?;
     let bar = progress();
     let by = operator();
@@ -153,6 +157,26 @@ async fn move_rows(
     print(&moved.files)?;
     say(format_args!("{} rows moved to {} files", moved.rows, moved.files.len()));
     Ok(())
+}
+
+/// For how long rows stay. What is younger may be asked for by who tries again, of whichever
+/// process, or be told again by one.
+async fn young(settings: &Settings, ledger: &SharedLedger) -> anyhow::Result<Duration> {
+    let agreed_ms = ledger.agreed_window_ms().await?.unwrap_or(0);
+    let agreed = Duration::from_millis(u64::try_from(agreed_ms).unwrap_or(0));
+    Ok(settings.allocator.idempotency_window.max(agreed).max(Duration::from_secs(86_400)))
+}
+
+/// Tells by which time something is too young, where that is not this machine's.
+fn by_whose_word(now_us: i64, clock: &SharedClock) -> String {
+    const SAME_US: i64 = 60_000_000;
+    if clock.now_us().saturating_sub(now_us) < SAME_US {
+        return String::new();
+    }
+    format!(
+        ", and by the ledger's word it is {}: a service that runs there tells it the time",
+        words::moment(now_us)
+    )
 }
 
 fn progress() -> ProgressBar {
@@ -233,7 +257,9 @@ async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
     };
     // The journal has all rows of one that can be given up.
     if file.is_ended {
-        must_be_old(settings, file)?;
+        let own = clock();
+        let clocks = Clocks::compare(&ledger, own.clone(), &settings.allocator).await?;
+        must_be_old(settings, file, clocks.evidence_us(), &own)?;
         if file.deleted_at_us.is_none() && !folder.has(name) {
             bail!("{name} is not in {}: name the folder that holds it", args.from.display());
         }
@@ -252,17 +278,23 @@ async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
 }
 
 /// Refuses a file with a number that must be kept yet.
-fn must_be_old(settings: &Settings, file: &ArchiveFile) -> anyhow::Result<()> {
+fn must_be_old(
+    settings: &Settings,
+    file: &ArchiveFile,
+    now_us: i64,
+    own: &SharedClock,
+) -> anyhow::Result<()> {
     let name = &file.file.name;
     let years = settings.archive_retention_years;
     let last = Timestamp::from_microsecond(file.file.last_issued_us)?;
     let last = last.to_zoned(jiff::tz::TimeZone::UTC);
     let until = last.checked_add(i64::from(years).years())?.timestamp();
-    if until.as_microsecond() > clock().now_us() {
+    if until.as_microsecond() > now_us {
         bail!(
             "{name}: has a number of {}, and numbers are kept for {years} years \
-             (archive.retention_years): until {until}",
-            last.timestamp()
+             (archive.retention_years): until {until}{}",
+            last.timestamp(),
+            by_whose_word(now_us, own)
         );
     }
     Ok(())

@@ -314,6 +314,7 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
         probe_period: wait("redis.probe_period", redis.probe_period, millis(10)..=secs(60))?,
         node_heartbeat: heartbeat,
         node_ttl: ttl,
+        clock_offset_max: clock_offset_max(node)?,
         idempotency_window,
         idempotency_records_max,
         idempotency_keep_whole: layer.idempotency.keep_whole,
@@ -331,6 +332,11 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
         stop_max: wait("allocator.stop_max", allocator.stop_max, millis(100)..=secs(3_600))?,
         time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
     })
+}
+
+/// How far clocks may be apart; who cannot set one writes more than it is.
+fn clock_offset_max(node: &layer::Node) -> Checked<Duration> {
+    wait("node.clock_offset_max", node.clock_offset_max, secs(1)..=DurationText(DAY * 10_000))
 }
 
 /// Bounds of the journal.

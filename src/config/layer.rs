@@ -272,6 +272,7 @@ section! {
     Node {
         heartbeat: DurationText = DurationText(issuing().node_heartbeat),
         ttl: DurationText = DurationText(issuing().node_ttl),
+        clock_offset_max: DurationText = DurationText(issuing().clock_offset_max),
     }
 }
 

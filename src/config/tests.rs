@@ -136,6 +136,7 @@ fn every_bound_of_issuing_has_its_setting() {
         ("redis.probe_period", "184ms"),
         ("node.heartbeat", "190ms"),
         ("node.ttl", "20s"),
+        ("node.clock_offset_max", "21m"),
         ("idempotency.window", "21h"),
         ("idempotency.records_max", "123456"),
         ("idempotency.keep_whole", "true"),
@@ -156,6 +157,7 @@ fn every_bound_of_issuing_has_its_setting() {
     let redis = (settings.fallback_after, settings.return_after, settings.probe_period);
     assert_eq!(redis, (ms(182), ms(183), ms(184)));
     assert_eq!((settings.node_heartbeat, settings.node_ttl), (ms(190), ms(20_000)));
+    assert_eq!(settings.clock_offset_max, ms(21 * 60_000));
     assert_eq!(settings.idempotency_window, ms(21 * 3_600_000));
     assert_eq!(
         (settings.idempotency_records_max, settings.idempotency_keep_whole),

@@ -67,6 +67,7 @@ impl Gauges {
         let (metrics, bounds) = (&context.metrics, &context.settings);
         metrics.say_build(context.ledger.engine(), context.clock.now_us());
         metrics.collisions.set(f64::NAN);
+        metrics.clock_offset.set(f64::NAN);
         for name in LedgerHazard::NAMES {
             metrics.ledger_hazards.of(name).set(f64::NAN);
         }

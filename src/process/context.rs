@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::membership::Membership;
 use super::{
-    ClusterHealth, Incidents, Places, PlannedEnds, ProcessSettings, RedisHealth,
+    Clocks, ClusterHealth, Incidents, Places, PlannedEnds, ProcessSettings, RedisHealth,
     UnjournaledPartitions,
 };
 use crate::clock::SharedClock;
@@ -32,6 +32,8 @@ pub struct Context {
     pub keys: Keys,
     /// Tells the time.
     pub clock: SharedClock,
+    /// What others say of it.
+    pub clocks: Arc<Clocks>,
     /// Bounds and waits.
     pub settings: ProcessSettings,
     /// What the ledger was set up with.
@@ -116,13 +118,14 @@ impl Context {
     }
 
     /// Since when the journal is asked for earlier numbers: so many idempotency windows ago, and as
-    /// much longer as the clock of who issued them may have been behind this one (F29). In
-    /// microseconds of UTC.
+    /// much longer as the clock of who issued them may have been behind (F29), by the ledger's time
+    /// where this process's is ahead of it (F37). In microseconds of UTC.
     #[must_use]
     pub fn windows_ago_us(&self, windows: u32) -> i64 {
         let window = self.settings.idempotency_window;
         let windows = window.saturating_mul(windows).saturating_add(window.min(CLOCK_MARGIN_MAX));
-        self.clock.now_us().saturating_sub(i64::try_from(windows.as_micros()).unwrap_or(i64::MAX))
+        let now_us = self.clocks.asking_us();
+        now_us.saturating_sub(i64::try_from(windows.as_micros()).unwrap_or(i64::MAX))
     }
 
     /// The guard of a call that carries no flight number of its own (`trim`, `bar`, …).

@@ -4,6 +4,7 @@
 //! What partition workers and reconciler share, and neither owns. Takes no numbers and ends no
 //! epoch; it notices that the ledger went back, and has it held (F9, F25).
 
+mod clocks;
 mod cluster_health;
 mod context;
 mod going_back;
@@ -20,6 +21,7 @@ mod testimony;
 mod unjournaled;
 mod vouching;
 
+pub use clocks::{ClockError, ClockOff, Clocks};
 pub use cluster_health::ClusterHealth;
 pub use context::{Context, FlightNumbers};
 pub use incidents::Incidents;

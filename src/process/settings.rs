@@ -41,6 +41,8 @@ pub struct ProcessSettings {
     pub node_heartbeat: Duration,
     /// `node.ttl`: a node whose heartbeat stands still this long is silent (F18).
     pub node_ttl: Duration,
+    /// `node.clock_offset_max`: how far the process's clock may be from the ledger's word (F37).
+    pub clock_offset_max: Duration,
     /// `idempotency.window`: how long a retry finds its number.
     pub idempotency_window: Duration,
     /// `idempotency.records_max`: idempotency records that Redis keeps for one partition (F21).
@@ -122,6 +124,7 @@ impl Default for ProcessSettings {
             probe_period: Duration::from_millis(250),
             node_heartbeat: Duration::from_millis(250),
             node_ttl: Duration::from_secs(3),
+            clock_offset_max: Duration::from_secs(30 * 60),
             idempotency_window: Duration::from_secs(24 * 60 * 60),
             idempotency_records_max: 10_000_000,
             idempotency_keep_whole: false,

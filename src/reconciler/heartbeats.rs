@@ -90,6 +90,7 @@ mod tests {
             label: String::new(),
             version: String::new(),
             started_at_us: 0,
+            clock_ahead_us: None,
             partitions: vec![1],
             sight: None,
         }

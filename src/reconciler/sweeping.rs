@@ -5,6 +5,9 @@
 //! is lost. So that counters of periods past become old at all, an epoch with very many of them is
 //! ended by plan, exact like any recovery that nothing forces, and seldom. The process that has
 //! been there the longest sweeps; a second one at it would find nothing more to remove.
+//!
+//! What is old goes by the ledger's word of the time where that is lower than the own clock, and a
+//! process whose clock is off sweeps nothing (F37).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,7 +82,8 @@ impl Sweeper {
         let context = &self.context;
         // They come in the order in which they started.
         let nodes = context.ledger.nodes().await?;
-        if nodes.first().map(|node| node.node_id) != Some(context.membership.node()) {
+        let is_first = nodes.first().map(|node| node.node_id) == Some(context.membership.node());
+        if !is_first || context.clocks.off().is_some() {
             self.show_nothing();
             return Ok(false);
         }
@@ -102,19 +106,15 @@ impl Sweeper {
     /// Before when what ended goes.
     fn ago_us(&self, keep: Duration) -> i64 {
         let keep_us = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-        self.context.clock.now_us().saturating_sub(keep_us)
+        self.context.clocks.evidence_us().saturating_sub(keep_us)
     }
 
     /// Deletes rows of the ledger, page by page.
     async fn rows(&self) -> Result<(), SweepError> {
         let (context, keep) = (&self.context, self.context.settings.sweep.keep);
         let mut pages = Ticks::every(PAGE_PERIOD, self.stop.clone());
-        while pages.next().await && !self.is_held() {
-            let sweep = Sweep {
-                ended_before_us: self.ago_us(keep),
-                confirmed_before_us: self.ago_us(keep / 2),
-                rows_max: PAGE_ROWS,
-            };
+        while pages.next().await && !self.must_rest() {
+            let sweep = Sweep { ended_before_us: self.ago_us(keep), rows_max: PAGE_ROWS };
             let Swept { participants, nodes } = context.ledger.sweep(&sweep).await?;
             context.metrics.swept.of("participants").increment(participants);
             context.metrics.swept.of("nodes").increment(nodes);
@@ -125,8 +125,11 @@ impl Sweeper {
         Ok(())
     }
 
-    /// Whether the ledger went back: then everything is evidence.
-    fn is_held(&self) -> bool {
+    /// Whether the ledger went back: then everything is evidence. Or nobody knows what is old.
+    fn must_rest(&self) -> bool {
+        if self.context.clocks.off().is_some() {
+            return true;
+        }
         let rows = self.context.membership.news().borrow().clone();
         rows.iter().any(|row| row.state == PartitionState::Held)
     }
@@ -153,7 +156,7 @@ impl Sweeper {
         let (mut cursor, mut present) = (None::<String>, 0);
         let mut pages = Ticks::every(PAGE_PERIOD, self.stop.clone());
         while pages.next().await {
-            if self.is_held() || self.served(partition).is_none_or(|(now, _)| now != row) {
+            if self.must_rest() || self.served(partition).is_none_or(|(now, _)| now != row) {
                 return Ok(());
             }
             let page = redis.scan(&context.keys, partition, cursor.as_deref(), PAGE_KEYS).await?;

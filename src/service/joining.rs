@@ -11,16 +11,18 @@ use crate::config::Settings;
 use crate::counter::{Keys, Redis};
 use crate::ledger::{Deployment, SharedLedger};
 use crate::node::NodeId;
-use crate::process::{Membership, ProcessSettings, Testimony, hear_redis};
+use crate::process::{Clocks, Membership, ProcessSettings, Testimony, hear_redis};
 
-/// Joins as a node, once the ledger has all that the witnesses of earlier processes say.
+/// Joins as a node, once the clocks agree and the ledger has all that the witnesses of earlier
+/// processes say.
 pub(super) async fn join(
     settings: &Settings,
     ledger: &SharedLedger,
     clock: &SharedClock,
     deployment: &Deployment,
     redis: Option<&Redis>,
-) -> anyhow::Result<Arc<Membership>> {
+) -> anyhow::Result<(Arc<Clocks>, Arc<Membership>)> {
+    let clocks = Clocks::compare(ledger, Arc::clone(clock), &settings.allocator).await?;
     if let Some(redis) = redis {
         let keys = Keys::new(&deployment.prefix);
         hear_redis(ledger, redis, &keys, deployment).await.context("comparing with redis")?;
@@ -28,7 +30,7 @@ pub(super) async fn join(
     let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
     let (own, time) = (Arc::clone(ledger), Arc::clone(clock));
     let joining = Membership::join(own, time, testimony, &settings.allocator);
-    joining.await.context("joining as a node")
+    Ok((clocks, joining.await.context("joining as a node")?))
 }
 
 /// Agrees on the window of retries, or leaves again.

@@ -8,7 +8,7 @@ pub(super) fn dashboard() -> Dashboard {
         uid: "numerator-ledger",
         title: "numerator: ledger and journal",
         description: "Whether numbers get into the ledger, and how long issuing lasts without it.",
-        rows: vec![journal(), ledger(), ceilings()],
+        rows: vec![journal(), ledger(), ceilings(), clocks()],
     }
 }
 
@@ -199,4 +199,15 @@ fn ceilings() -> Row {
         ),
     ];
     Row { title: "Ceilings", panels }
+}
+
+fn clocks() -> Row {
+    let panel = Panel::lines(
+        "Clock offset",
+        "s",
+        vec![(gauge("max", "instance", "numerator_clock_offset_seconds"), "{{instance}}")],
+        "By how much each process's clock is ahead of PostgreSQL's; below 0 it is behind.",
+    );
+    let panels = vec![panel.above(&[(5.0, "orange"), (60.0, "red")]).see("a-clock-is-off")];
+    Row { title: "Clocks", panels }
 }

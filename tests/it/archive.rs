@@ -8,6 +8,7 @@ use std::time::Duration;
 use harness::load;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
+use harness::service::Service;
 use numerator::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
@@ -25,8 +26,16 @@ const YOUNG: u64 = 300;
 
 /// This moment, as a command takes it.
 pub(crate) fn now_text() -> String {
-    let now = jiff::Timestamp::from_microsecond(SystemClock.now_us()).unwrap();
-    now.to_string()
+    text_of(SystemClock.now_us())
+}
+
+/// The moment two days ago.
+pub(crate) fn days_ago_text() -> String {
+    text_of(SystemClock.now_us() - 2 * 86_400_000_000)
+}
+
+fn text_of(at_us: i64) -> String {
+    jiff::Timestamp::from_microsecond(at_us).unwrap().to_string()
 }
 
 /// How many numbers an export writes, and what it says beside.
@@ -43,14 +52,14 @@ fn refusal(deployment: &Deployment, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A deployment on both stores whose ledger is signed, and the same for whoever lives later: rows
-/// of today are old for them.
+/// A deployment on both stores whose ledger is signed, and the same for whoever lives earlier: what
+/// those write is old for everybody else, and they are let in by a bound that is wide enough.
 struct Ages {
     postgres: Postgres,
     _redis: Redis,
     folder: tempfile::TempDir,
     now: Deployment,
-    later: Deployment,
+    earlier: Deployment,
 }
 
 impl Ages {
@@ -59,22 +68,24 @@ impl Ages {
         let url = postgres.url("archived");
         let folder = tempfile::tempdir().unwrap();
         let offset = folder.path().join("offset");
-        std::fs::write(&offset, "+3d").unwrap();
+        std::fs::write(&offset, "+0").unwrap();
         let mut now = Deployment::new(&url, Some(&redis.url()));
-        let mut later = Deployment::of(program_with(&off_by(&offset)), &url, Some(&redis.url()));
+        let mut earlier = Deployment::of(program_with(&off_by(&offset)), &url, Some(&redis.url()));
+        earlier.extra = "[node]\nclock_offset_max = \"10000d\"\n".into();
         let key = folder.path().join("audit.pem");
         now.ok(&["audit", "keygen", key.to_str().unwrap()]);
-        for deployment in [&mut now, &mut later] {
+        for deployment in [&mut now, &mut earlier] {
             let audit = format!("[audit]\nkey = \"{}\"\ncheckpoint = \"1s\"\n", key.display());
             deployment.extra.push_str(&audit);
         }
         now.apply_load_series();
-        Ages { postgres, _redis: redis, folder, now, later }
+        Ages { postgres, _redis: redis, folder, now, earlier }
     }
 
-    /// Has the others live so much later.
-    fn live_later(&self, offset: &str) {
+    /// Starts a service so much earlier.
+    fn serve_earlier(&self, offset: &str) -> Service {
         std::fs::write(self.folder.path().join("offset"), offset).unwrap();
+        self.earlier.serve()
     }
 
     fn archive(&self) -> String {
@@ -84,7 +95,7 @@ impl Ages {
     /// Starts archivers and kills each, a little further on its way each time.
     async fn kill_archivers(&self, args: &[&str]) {
         for killed in 0..KILLED {
-            let mut command = self.later.command(args);
+            let mut command = self.now.command(args);
             command.stdout(Stdio::null()).stderr(Stdio::null());
             let mut archiver = command.spawn().expect("started");
             tokio::time::sleep(Duration::from_millis(60 + 60 * killed)).await;
@@ -98,20 +109,25 @@ impl Ages {
 async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
     let ages = Ages::start();
     let (now, to) = (&ages.now, ages.archive());
-    let service = now.serve();
     let client = reqwest::Client::new();
+    let service = ages.serve_earlier("-3000d");
     let (status, first) = load::take(&client, &service.url, "first").await;
     assert_eq!(status, 201, "{first}");
+    assert!(service.terminate());
+    let service = ages.serve_earlier("-3d");
     let old = load::documents(&service.url, 16, OLD).await;
-    let before = now_text();
-    let args = ["archive", "--before", &before, "--to", &to, "--file-rows", "400"];
-    let young = refusal(now, &args);
+    assert!(service.terminate());
+    let service = now.serve();
+    let young = refusal(now, &["archive", "--before", &now_text(), "--to", &to]);
     assert!(young.contains("rows of the last 24 hours stay in the ledger"), "{young}");
+    now.ok(&["archive", "--before", "2020-01-01", "--to", &to]);
+    let before = days_ago_text();
+    let args = ["archive", "--before", &before, "--to", &to, "--file-rows", "400"];
     let url = service.url.clone();
     let young = tokio::spawn(async move { load::run_of(&url, "young", YOUNG).await });
     ages.kill_archivers(&args).await;
     let young = young.await.unwrap();
-    ages.later.ok(&args);
+    now.ok(&args);
     assert!(service.terminate());
     now.ok(&["verify", "--archive", &to]);
     now.ok(&["audit", "verify", "--archive", &to]);
@@ -130,7 +146,8 @@ async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
     assert!(moved > OLD / 2, "{moved} of {OLD}");
     looked_up(&ages, first["document_number"].as_str().unwrap());
     given_up(&ages);
-    deleted(&ages, files[0]["file"].as_str().unwrap());
+    let [oldest, next] = [0, 1].map(|place| files[place]["file"].as_str().unwrap());
+    deleted(&ages, oldest, next);
 }
 
 /// A number and a document that moved are said to be in the archive, and found there.
@@ -162,14 +179,13 @@ fn given_up(ages: &Ages) {
 }
 
 /// What must be kept is kept; what need not be is deleted when somebody says so.
-fn deleted(ages: &Ages, file: &str) {
+fn deleted(ages: &Ages, oldest: &str, next: &str) {
     let (now, to) = (&ages.now, ages.archive());
-    let kept = refusal(now, &["archive", "delete", file, "--from", &to, "--reason", "too early"]);
+    let kept = refusal(now, &["archive", "delete", next, "--from", &to, "--reason", "too early"]);
     assert!(kept.contains("numbers are kept for 7 years"), "{kept}");
     let unknown = refusal(now, &["archive", "delete", "f", "--from", &to, "--reason", "so"]);
     assert!(unknown.contains("the ledger knows no such file"), "{unknown}");
-    ages.live_later("+3000d");
-    ages.later.ok(&["archive", "delete", file, "--from", &to, "--reason", "old enough"]);
+    now.ok(&["archive", "delete", oldest, "--from", &to, "--reason", "old enough"]);
     now.ok(&["verify", "--archive", &to]);
 }
 

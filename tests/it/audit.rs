@@ -8,7 +8,7 @@ use harness::load;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 
-use crate::archive::now_text;
+use crate::archive::days_ago_text;
 use crate::deployment::{Deployment, program_with};
 use crate::machine::off_by;
 
@@ -102,11 +102,15 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
              create role numerator_auditor login",
     );
     postgres.sql(&format!("set search_path = roles; {ROLES}"));
-    let of = |role: &str| {
-        let url = postgres.url("roles").replace("//postgres@", &format!("//{role}@"));
-        Deployment::new(&url, None)
-    };
-    let mut written = of("numerator_writer");
+    let url_of = |role: &str| postgres.url("roles").replace("//postgres@", &format!("//{role}@"));
+    let of = |role: &str| Deployment::new(&url_of(role), None);
+    // Three days ago: what is young is not archived.
+    let folder = tempfile::tempdir().unwrap();
+    let offset = folder.path().join("offset");
+    std::fs::write(&offset, "-3d").unwrap();
+    let early = program_with(&off_by(&offset));
+    let mut written = Deployment::of(early, &url_of("numerator_writer"), None);
+    written.extra = "[node]\nclock_offset_max = \"10d\"\n".into();
     let public = sign(&mut written);
     let service = written.serve();
     let client = reqwest::Client::new();
@@ -143,12 +147,11 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
         }
     }
     // What a segment stands for may go.
-    let offset = written.path("offset");
-    std::fs::write(&offset, "+3d").unwrap();
-    let url = postgres.url("roles").replace("//postgres@", "//numerator_archiver@");
-    let later = Deployment::of(program_with(&off_by(&offset)), &url, None);
-    let (to, before) = (written.path("archive"), now_text());
-    let moved = later.ok(&["archive", "--before", &before, "--to", to.to_str().unwrap()]);
+    let archiver = of("numerator_archiver");
+    // A ledger in which nothing was written since then does not know that it is old.
+    assert!(archiver.serve().terminate());
+    let (to, before) = (written.path("archive"), days_ago_text());
+    let moved = archiver.ok(&["archive", "--before", &before, "--to", to.to_str().unwrap()]);
     assert_eq!(moved.lines().count(), 1, "{moved}");
     audited.ok(&["verify", "--archive", to.to_str().unwrap()]);
 }

@@ -8,6 +8,7 @@ mod backups;
 mod branches;
 mod certificates;
 mod changes;
+mod clocks;
 mod commands;
 mod configs;
 mod counters;

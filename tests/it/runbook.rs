@@ -378,7 +378,7 @@ walks! { ALERTS {
         "Requests fail", "A suspected duplicate", "A rejected record", "The journal lags",
         "A counter is nearly full", "Idempotency records are shed", "Availability is low";
     an_alert_says_that_nothing_is_issued: "Nothing is issued";
-    an_alert_says_that_a_process_is_missing: "A process is missing";
+    an_alert_says_that_a_process_is_missing: "A process is missing", "A clock is off";
     an_alert_says_that_a_recovery_stands_still: "A recovery stands still";
     an_alert_says_that_an_epoch_closed_at_the_ceiling: "Closed at the ceiling";
 } }

@@ -168,6 +168,10 @@ definitions! {
          do not.";
     LEDGER_UP GAUGE "numerator_ledger_up" []
         "1 while the ledger answers this node's heartbeat.";
+    CLOCK_OFFSET GAUGE "numerator_clock_offset_seconds" []
+        "By how much this process's clock is ahead of PostgreSQL's; at a SQLite file, of the \
+         nearest one of another process there. Negative: behind it; NaN: nobody else tells the \
+         time.";
     LEDGER_HAZARD GAUGE "numerator_ledger_hazard" ["hazard"]
         "1 where the database is set up so that it may lose commits, by hazard; NaN: not known.";
     LEDGER_CALL_SECONDS SECONDS "numerator_ledger_call_seconds" ["call"]

@@ -134,6 +134,8 @@ pub struct Handles {
     pub journal_batch_records: Histogram,
     /// Whether the ledger answers the heartbeat.
     pub ledger_up: Gauge,
+    /// How far this process's clock is ahead of the one beside it.
+    pub clock_offset: Gauge,
     /// Whether the database may lose commits, by hazard.
     pub ledger_hazards: Family<Gauge>,
     /// Connections in use.
@@ -216,6 +218,7 @@ impl Metrics {
             journal_batch_seconds: defined::JOURNAL_BATCH_SECONDS.histogram(&[]),
             journal_batch_records: defined::JOURNAL_BATCH_RECORDS.histogram(&[]),
             ledger_up: defined::LEDGER_UP.gauge(&[]),
+            clock_offset: defined::CLOCK_OFFSET.gauge(&[]),
             ledger_hazards: Family::new(LEDGER_HAZARDS, |name| {
                 defined::LEDGER_HAZARD.gauge(&[name])
             }),

@@ -52,6 +52,12 @@ impl Locks for PgConnection {
         Ok(())
     }
 
+    async fn server_now_us(&mut self) -> Result<Option<i64>, LedgerError> {
+        // Of the statement, not of the transaction.
+        let now = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+        Ok(Some(sqlx::query_scalar(now).fetch_one(self).await?))
+    }
+
     async fn moment(&mut self) -> Result<Moment, LedgerError> {
         // The oldest that ran then.
         let oldest = "select (pg_snapshot_xmin(pg_current_snapshot())::text::numeric \

@@ -36,6 +36,9 @@ pub struct Node {
     pub beat: i64,
     /// When it registered.
     pub started_at_us: i64,
+    /// How far its clock was ahead of the server's when it told the time last; none where it told
+    /// none, or there is no server.
+    pub clock_ahead_us: Option<i64>,
     /// Partitions in which it took part in an epoch and is not accounted for: where it may have
     /// left an outbox.
     pub partitions: Vec<u32>,

@@ -29,6 +29,11 @@ impl Locks for SqliteConnection {
         Ok(())
     }
 
+    /// A file has no clock.
+    async fn server_now_us(&mut self) -> Result<Option<i64>, LedgerError> {
+        Ok(None)
+    }
+
     /// Nothing comes while a transaction writes.
     async fn moment(&mut self) -> Result<Moment, LedgerError> {
         Ok(Moment(0))

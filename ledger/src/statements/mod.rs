@@ -13,6 +13,7 @@ mod chain;
 mod changes;
 mod checkpoints;
 mod chronology;
+mod clocks;
 mod confirmed_takes;
 mod counter_list;
 mod counters;

@@ -49,7 +49,7 @@ impl Ledger {
             let known = Incarnation { number, nonce };
             let reaches = match marks(&mut *tx, node).await? {
                 Some(marks) => marks.reach(Marks { beat, batches }),
-                None => may_be_swept(&mut *tx, at_us).await?,
+                None => sweeping::is_swept(&mut *tx, node).await?,
             };
             let is_remembered = if agreed == known {
                 reaches
@@ -156,7 +156,8 @@ impl Ledger {
     pub async fn nodes(&self) -> Result<Vec<Node>, LedgerError> {
         self.call(CALL.of(Share::Watch), async |store| {
             let rows = query(
-                "select node_id, label, version, beat, started_at_us, sight from node \
+                "select node_id, label, version, beat, started_at_us, sight, \
+                 told_at_us - heard_at_us as clock_ahead_us from node \
                  where left_at_us is null and adopted_at_us is null order by started_at_us, \
                  node_id",
             )
@@ -174,6 +175,7 @@ impl Ledger {
                         version: row.try_get("version")?,
                         beat: row.try_get("beat")?,
                         started_at_us: row.try_get("started_at_us")?,
+                        clock_ahead_us: row.try_get("clock_ahead_us")?,
                         sight: sight.map(|sight| from_json(sight, "node.sight")).transpose()?,
                     })
                 })
@@ -222,19 +224,12 @@ async fn must_show_marks(store: &Store, conn: &mut Conn, node: NodeId) -> Result
     let Some(confirmed) = store.witness.of(node) else { return Ok(()) };
     match marks(conn, node).await? {
         Some(marks) if marks.reach(confirmed) => Ok(()),
-        None if may_be_swept(conn, store.witness.at_us(node)).await? => Ok(()),
+        None if sweeping::is_swept(conn, node).await? => Ok(()),
         _ => {
             let what = format!("it has forgotten what it confirmed to node {node}");
             Err(LedgerError::WentBack(what))
         }
     }
-}
-
-/// Whether what was confirmed then may be of a node that ended long ago, and whose row was swept:
-/// a ledger that went back since has not forgotten that, for it had swept up to then before.
-async fn may_be_swept(conn: &mut Conn, at_us: Option<i64>) -> Result<bool, LedgerError> {
-    let Some(at_us) = at_us else { return Ok(false) };
-    Ok(at_us < sweeping::horizon_us(conn).await?)
 }
 
 /// What the ledger shows of a node, also of one that left; `None` where it has no such node.

@@ -1,13 +1,21 @@
 //! Rows that are no answer to any question any more: participations in epochs that were closed long
 //! ago, and nodes that ended. Deletes a page at a time; whoever comes at the same time finds less.
 //!
+//! The identity of a node stays when its row goes: it alone excuses that the row is missing (F37).
+//! Whose identity is not there has been forgotten, whatever time somebody says that he swept.
+//!
 //! What stays however old it is: whoever was never accounted for (it explains gaps, F17); the two
 //! newest epochs in which anybody took part, for Redis may still name their nodes (F25, W1); a node
-//! that a participation or a lease names; and one whose process left a word without a time.
+//! that a participation or a lease names; and one that an earlier version registered.
 
-use super::{CALL, Conn, commit, partitions, query, query_scalar};
+use numerator_base::node::NodeId;
+
+use super::{CALL, Conn, QueryBuilder, bytes, commit, partitions, query, query_scalar};
 use crate::columns::{signed, unsigned};
 use crate::{At, Ledger, LedgerError, Sweep, Swept};
+
+/// Identities of a statement.
+const NODES_MAX: usize = 100;
 
 impl Ledger {
     /// Deletes a page of what ended long ago. Nothing while a partition is held: then everything is
@@ -22,12 +30,6 @@ impl Ledger {
                 participants: participants(&mut *tx, sweep).await?,
                 nodes: nodes(&mut *tx, sweep).await?,
             };
-            if swept.nodes > 0 {
-                query("update deployment set nodes_swept_us = $1 where nodes_swept_us < $1")
-                    .bind(sweep.confirmed_before_us)
-                    .execute(&mut *tx)
-                    .await?;
-            }
             if swept != Swept::default() {
                 commit(tx).await?;
             }
@@ -58,11 +60,10 @@ impl Ledger {
     }
 }
 
-/// Until when what was confirmed may be of a node that was swept.
-pub(super) async fn horizon_us(conn: &mut Conn) -> Result<i64, LedgerError> {
-    let horizon: Option<i64> =
-        query_scalar("select nodes_swept_us from deployment").fetch_optional(conn).await?;
-    Ok(horizon.unwrap_or(0))
+/// Whether a node's row was swept: this ledger had it, with all that was ever confirmed to it.
+pub(super) async fn is_swept(conn: &mut Conn, node: NodeId) -> Result<bool, LedgerError> {
+    let found = query("select 1 from swept_node where node_id = $1").bind(bytes(&node));
+    Ok(found.fetch_optional(conn).await?.is_some())
 }
 
 async fn participants(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {
@@ -85,7 +86,7 @@ async fn participants(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError
 }
 
 async fn nodes(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {
-    let done = query(
+    let gone = query_scalar::<Vec<u8>>(
         "delete from node where node_id in ( \
            select n.node_id from node n \
            where (n.left_at_us is not null or n.adopted_at_us is not null) \
@@ -94,11 +95,19 @@ async fn nodes(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {
            and n.is_dated \
            and not exists (select 1 from participant p where p.node_id = n.node_id) \
            and not exists (select 1 from snowflake_lease l where l.holder = n.node_id) \
-           limit $2)",
+           limit $2) returning node_id",
     )
     .bind(sweep.ended_before_us)
     .bind(signed(u64::from(sweep.rows_max), "rows_max")?)
-    .execute(conn)
+    .fetch_all(&mut *conn)
     .await?;
-    Ok(done.rows_affected())
+    for page in gone.chunks(NODES_MAX) {
+        let mut kept = QueryBuilder::new("insert into swept_node (node_id) ");
+        kept.push_values(page, |mut row, node| {
+            row.push_bind(node.as_slice());
+        });
+        kept.push(" on conflict do nothing");
+        kept.build().execute(&mut *conn).await?;
+    }
+    Ok(gone.len() as u64)
 }

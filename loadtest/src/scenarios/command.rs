@@ -29,16 +29,10 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Runs a command, with some variables besides; that it does not end well is a breach.
-    pub(super) fn run(
-        deployment: &Deployment,
-        variables: &[(&str, &str)],
-        arguments: &[&str],
-        section: &mut Section,
-    ) -> Self {
+    /// Runs a command; that it does not end well is a breach.
+    pub(super) fn run(deployment: &Deployment, arguments: &[&str], section: &mut Section) -> Self {
         let [out, err] = ["command.out", "command.err"].map(|name| deployment.path(name));
         let mut command = deployment.command(arguments);
-        command.envs(variables.iter().copied());
         command.stdout(File::create(&out).expect("a file for what it says"));
         command.stderr(File::create(&err).expect("a file for what it tells"));
         let begun = Instant::now();

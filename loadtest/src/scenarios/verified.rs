@@ -16,7 +16,7 @@ pub(super) struct Verified(Ended);
 impl Verified {
     /// Runs it beside a service; what it finds is a breach.
     pub(super) fn run(deployment: &Deployment, section: &mut Section) -> Self {
-        Verified(Ended::run(deployment, &[], &["verify", "--json"], section))
+        Verified(Ended::run(deployment, &["verify", "--json"], section))
     }
 
     /// Its memory for a journal of some rows.

@@ -102,6 +102,9 @@ pub(super) struct NodeAnswer {
     /// Whether it was seen to rise.
     pub(super) alive: bool,
     pub(super) started_at: String,
+    /// How far its clock is ahead of PostgreSQL's, by its last word; none where it told none, or
+    /// the ledger is a file.
+    pub(super) clock_ahead_ms: Option<i64>,
     /// What its ids of `{SNOWFLAKE}` show; none where it has drawn no id yet.
     pub(super) node_number: Option<u16>,
     /// Partitions in which it may have left an outbox.
@@ -156,6 +159,7 @@ impl NodeAnswer {
             beat: node.beat,
             alive: is_beating,
             started_at: words::moment(node.started_at_us),
+            clock_ahead_ms: node.clock_ahead_us.map(|us| us / 1_000),
             partitions: node.partitions,
             sight: node.sight,
         }

@@ -15,6 +15,9 @@ const NO_PROCESS: (Mood, &str) = (Mood::Bad, "no process runs");
 const NEEDS_NONE: &str = "no process runs, and `numerator next` needs none; over HTTP numbers need \
                           `numerator serve`";
 
+/// From this difference on a clock is worth a word; the alert goes by the same.
+const CLOCK_OFF_MS: i64 = 5_000;
+
 /// One line of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PageLine {
@@ -120,6 +123,7 @@ impl StatusAnswer {
     fn verdict(&self) -> PageLine {
         let rows = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
         let silent = self.nodes.iter().filter(|node| !node.alive).count();
+        let clocks = self.nodes.iter().filter(|node| node.is_clock_off()).count() as u64;
         let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
         let of_ledger = self.ledger_server.hazards.len() as u64;
         let Totals { collisions, rejected, .. } = self.totals;
@@ -142,6 +146,10 @@ impl StatusAnswer {
             ),
             (Mood::Warning, counted(silent as u64, "silent node", "silent nodes")),
             (Mood::Warning, counted(rejected, "rejected record", "rejected records")),
+            (
+                Mood::Warning,
+                counted(clocks, "node whose clock is off", "nodes whose clocks are off"),
+            ),
             (Mood::Warning, counted(of_ledger, "hazard of the ledger", "hazards of the ledger")),
             (Mood::Warning, counted(hazards as u64, "hazard of redis", "hazards of redis")),
         ];
@@ -258,6 +266,14 @@ impl StatusAnswer {
         };
         let mut lines: Vec<PageLine> = troubles.into_iter().map(line).collect();
         lines.extend(self.asking());
+        lines.extend(self.nodes.iter().filter(|node| node.is_clock_off()).map(|node| PageLine {
+            text: format!(
+                "node {}: its clock is {} ms ahead of PostgreSQL's; have NTP keep both",
+                node.node_id,
+                node.clock_ahead_ms.unwrap_or_default()
+            ),
+            mood: Mood::Warning,
+        }));
         let of_redis = self.redis_servers.iter();
         let of_redis = of_redis.map(|server| (format!("redis {}", server.server), server));
         let ledger = (self.ledger_server.server.clone(), &self.ledger_server);
@@ -317,6 +333,13 @@ fn cells(row: &PartitionAnswer) -> [String; 7] {
     ]
 }
 
+impl NodeAnswer {
+    /// Whether its clock is so far off that an alert tells it.
+    fn is_clock_off(&self) -> bool {
+        self.clock_ahead_ms.is_some_and(|ahead_ms| ahead_ms.abs() > CLOCK_OFF_MS)
+    }
+}
+
 impl RedisAnswer {
     fn word(&self) -> &'static str {
         match self.agrees {
@@ -362,6 +385,7 @@ mod tests {
             beat: 1,
             alive,
             started_at: String::new(),
+            clock_ahead_ms: None,
             node_number: None,
             partitions: Vec::new(),
             sight: None,

@@ -2,30 +2,33 @@
 //! it takes to check and to look into the archive.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
-use harness::process::faketime;
+use numerator::archive::{Folder, Moving, STEP_ROWS, archive};
+use numerator::audit::AuditKey;
 use numerator::clock::{Clock as _, SystemClock};
+use numerator::ledger::{LedgerSettings, open};
 
 use super::{Record, bytes};
-use crate::report::{Row, Section};
-use crate::scenarios::command::Ended;
+use crate::report::{Row, Section, figure};
 use crate::stage::Sizes;
 
-/// How much later than everybody else whoever archives lives: what is young stays in the ledger.
-const LATER: &str = "+3d";
+/// Rows of a file, as the command has them.
+const FILE_ROWS: u64 = 10_000_000;
 
-/// Archives and measures. Where nobody can live later, that is all there is to say.
-pub(super) fn measure(record: &Record<'_>, section: &mut Section) {
-    let Some(library) = faketime() else {
-        let why = "what is young is not archived, and libfaketime is not on this machine: install \
-                   the Debian package faketime";
-        section.rows.push(Row::new("archived", 0.0, "numbers").note(why));
-        return;
-    };
+/// Archives and measures.
+pub(super) fn measure(record: &Record<'_>, key: &Path, section: &mut Section) {
     let folder = record.deployment.path("archive");
     let to = folder.to_str().expect("a path of text");
-    let moved = archive(record, &library, to, section);
-    section.rows.push(moved);
+    let begun = Instant::now();
+    match moved(record, key, &folder) {
+        Ok(rows) if rows == record.numbers => {}
+        moved => section.breaches.push(format!("archive of {} numbers: {moved:?}", record.numbers)),
+    }
+    let (count, seconds) = (record.count(), begun.elapsed().as_secs_f64());
+    let note = format!("{} numbers in {} s", figure(count), figure(seconds));
+    section.rows.push(Row::new("archive", count / seconds, "/s").note(note));
     section.rows.extend(what_it_takes(record, &folder));
 
     let archive = ["--archive", to];
@@ -51,21 +54,32 @@ pub(super) fn measure(record: &Record<'_>, section: &mut Section) {
     section.rows.push(row.note(found.memory()));
 }
 
-/// Moves all numbers to files.
-fn archive(record: &Record<'_>, library: &Path, to: &str, section: &mut Section) -> Row {
-    let later = [
-        ("LD_PRELOAD", library.to_str().expect("a path of text")),
-        ("FAKETIME", LATER),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-    ];
-    let before = SystemClock.now().to_string();
-    let arguments = ["archive", "--before", &before, "--to", to, "--json"];
-    let ended = Ended::run(&record.deployment, &later, &arguments, section);
-    let moved = ended.json();
-    if moved["rows"] != record.numbers {
-        section.breaches.push(format!("archive of {} numbers: {moved}", record.numbers));
-    }
-    record.rate("archive", &ended)
+/// Moves all numbers to files; how many. The command leaves what is young, and goes by no clock of
+/// its own there: what it calls is told the time.
+fn moved(record: &Record<'_>, key: &Path, folder: &Path) -> Result<u64, String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let pem = std::fs::read_to_string(key).map_err(|error| said(&error))?;
+    let key = AuditKey::read(&pem).map_err(|error| said(&error))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| said(&error))?.block_on(async {
+        let clock = Arc::new(SystemClock);
+        let settings = LedgerSettings { proof_key: Some(key.proof()), ..LedgerSettings::default() };
+        let ledger = open(record.deployment.database_url(), settings, clock.clone()).await;
+        let ledger = ledger.map_err(|error| said(&error))?;
+        let folder = Folder::open_to_write(folder, uuid::Uuid::nil());
+        let folder = folder.map_err(|error| said(&error))?;
+        let moving = Moving {
+            before_us: SystemClock.now_us(),
+            by: "bench",
+            key: Some(&key),
+            clock,
+            file_rows_max: FILE_ROWS,
+            step_rows: STEP_ROWS,
+            progress: &|_, _| (),
+        };
+        let moved = archive(&ledger, &folder, &moving).await;
+        moved.map(|moved| moved.rows).map_err(|error| format!("{error:#}"))
+    })
 }
 
 /// What an archived number takes: in its file, and in the ledger once the rest has been given back.

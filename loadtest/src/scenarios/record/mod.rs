@@ -69,9 +69,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let folder = tempfile::tempdir().expect("temporary folder");
     let key = folder.path().join("audit.pem");
     make_key(&key);
-    let key = format!("audit.key={}", key.display());
+    let setting = format!("audit.key={}", key.display());
     // What is to be compared is bound soon after the last number.
-    let service = stage.service(Path::Redis, "", &[&key, "audit.checkpoint=1s"]);
+    let service = stage.service(Path::Redis, "", &[&setting, "audit.checkpoint=1s"]);
     let record = write(bench, &stage, service, section);
     for (format, name) in [("csv", "CSV"), ("jsonl", "JSON lines"), ("xlsx", "a workbook")] {
         let exported = record.export(format, name, section);
@@ -80,7 +80,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let compared = record.compare(&[], record.numbers, section);
     let row = record.rate("audit verify", &compared);
     section.rows.push(row.reach(Reach::AtLeast(COMPARED_MIN)));
-    archived::measure(&record, section);
+    archived::measure(&record, &key, section);
 }
 
 /// Has a service give numbers of one counter, the second half of them under keys, and end.
@@ -176,7 +176,7 @@ impl Record<'_> {
 
     /// Runs a command on it.
     fn command(&self, arguments: &[&str], section: &mut Section) -> Ended {
-        Ended::run(&self.deployment, &[], arguments, section)
+        Ended::run(&self.deployment, arguments, section)
     }
 
     /// Rows of the journal that the database has read for commands that ended.

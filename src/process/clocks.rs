@@ -1,0 +1,454 @@
+//! This process's clock beside the ledger's word (F37): how far apart they are, and which of them
+//! an act goes by that takes evidence away.
+//!
+//! Such an act goes by the lowest of three: the own clock; a clock beside it, of the server or,
+//! where the ledger is a file, of another process there; and the newest time that was written by
+//! others or before, grown older by the monotonic clock. What was written by a clock that was ahead
+//! of the own one by more than the bound is nobody's word.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use super::{Context, ProcessSettings};
+use crate::clock::SharedClock;
+use crate::ledger::{Heard, LedgerError, LedgerTimes, SharedLedger};
+use crate::node::NodeId;
+use crate::task::{Task, Ticks};
+
+/// Heartbeats between two times that a node tells.
+const TOLD_AFTER_BEATS: u32 = 8;
+
+/// The longest time between them.
+const TOLD_AFTER_MAX: Duration = Duration::from_secs(10);
+
+/// From this difference on the log tells of it; the alert goes by the same.
+const NOTICED_US: i64 = 5_000_000;
+
+/// Why a process does not start, or a command does nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ClockError {
+    /// The clocks are too far apart.
+    #[error("{0}")]
+    Off(ClockOff),
+    /// The ledger does not say.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Clocks that are further apart than they may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClockOff {
+    own_us: i64,
+    other_us: i64,
+    whose: Whose,
+    max: Duration,
+}
+
+/// Who says another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Server,
+    Process,
+    Journal,
+    Written,
+}
+
+impl fmt::Display for ClockOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = |at_us| {
+            let at = Timestamp::from_microsecond(at_us).unwrap_or_default();
+            at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        };
+        let (own, other) = (moment(self.own_us), moment(self.other_us));
+        let whose = match self.whose {
+            Whose::Server => "that of PostgreSQL",
+            Whose::Process => "that of another process at this ledger",
+            Whose::Journal => "the newest row of the journal",
+            Whose::Written => "what the ledger showed before",
+        };
+        let apart = SignedDuration::from_micros(self.own_us.saturating_sub(self.other_us)).abs();
+        let max = SignedDuration::try_from(self.max).unwrap_or(SignedDuration::MAX);
+        let apart = SignedDuration::from_secs(apart.as_secs());
+        write!(
+            f,
+            "the clock of this process says {own}, {whose} {other}: {apart:#} apart, and \
+             node.clock_offset_max allows {max:#}; set the clock that is wrong (NTP)"
+        )
+    }
+}
+
+/// The own clock, and what others say.
+pub struct Clocks {
+    own: SharedClock,
+    max: Duration,
+    /// How long another process's word counts that is not heard again.
+    patience: Duration,
+    known: Mutex<Known>,
+}
+
+/// What is known of other clocks.
+#[derive(Default)]
+struct Known {
+    /// A clock beside this process's.
+    beside: Option<(Heard, Whose)>,
+    /// The newest time that was written, by others or before this process wrote any.
+    written: Option<Heard>,
+    /// What other nodes told last: one that tells another time lives.
+    told: HashMap<NodeId, i64>,
+    looked: Option<Instant>,
+    standing: Standing,
+}
+
+/// How far apart the clocks are, as it was told last.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Standing {
+    #[default]
+    Close,
+    Noticed,
+    Off(ClockOff),
+}
+
+/// Time between two that a node tells.
+fn told_after(settings: &ProcessSettings) -> Duration {
+    (settings.node_heartbeat * TOLD_AFTER_BEATS).min(TOLD_AFTER_MAX)
+}
+
+impl Clocks {
+    /// Compares the own clock with the ledger's word, before this process writes anything. At a
+    /// file, where nothing that is written confirms the own clock, a process that tells another
+    /// time has a say if it lives, which is waited for.
+    ///
+    /// # Errors
+    /// `Off` where they are further apart than `node.clock_offset_max`; a ledger that does not
+    /// answer.
+    pub async fn compare(
+        ledger: &SharedLedger,
+        own: SharedClock,
+        settings: &ProcessSettings,
+    ) -> Result<Arc<Self>, ClockError> {
+        let told_after = told_after(settings);
+        let patience = settings.node_ttl.max(told_after * 3);
+        let max = settings.clock_offset_max;
+        let clocks = Clocks { own, max, patience, known: Mutex::default() };
+        let times = clocks.look(ledger).await?;
+        if times.server.is_none() {
+            let own_us = clocks.own.now_us();
+            // A clock behind what is written is off, whoever wrote it.
+            if let Some(other_us) = times.journaled_us.filter(|it| *it > clocks.latest_us()) {
+                let whose = Whose::Journal;
+                return Err(ClockError::Off(ClockOff { own_us, other_us, whose, max }));
+            }
+            let mut told = times.nodes.iter().map(|(_, at_us)| *at_us).chain(times.journaled_us);
+            let is_confirmed = told.any(|at_us| clocks.is_close(own_us.saturating_sub(at_us)));
+            let is_doubted = !times.nodes.is_empty() && !is_confirmed;
+            let limit = Instant::now() + settings.node_ttl.max(told_after * 2);
+            while is_doubted && Instant::now() < limit && !clocks.agrees_with_one() {
+                tokio::time::sleep(settings.node_heartbeat).await;
+                clocks.look(ledger).await?;
+            }
+        }
+        match clocks.judge() {
+            Standing::Off(off) => Err(ClockError::Off(off)),
+            Standing::Close | Standing::Noticed => Ok(Arc::new(clocks)),
+        }
+    }
+
+    /// Tells the time and hears that of others, as long as the process runs.
+    #[must_use]
+    pub fn start(context: Arc<Context>) -> Task {
+        let period = told_after(&context.settings);
+        Task::start("clocks", move |stop| async move {
+            let mut ticks = Ticks::every(period, stop);
+            while ticks.next().await {
+                let clocks = &context.clocks;
+                match context.ledger.tell_time(context.membership.node()).await {
+                    Ok((server, others)) => {
+                        clocks.hear(server, &others);
+                        clocks.tell();
+                    }
+                    Err(error) => tracing::debug!(%error, "the clocks are not compared"),
+                }
+                let offset_us = clocks.offset_us();
+                let shown = offset_us.map_or(f64::NAN, |offset_us| offset_us as f64 / 1e6);
+                context.metrics.clock_offset.set(shown);
+            }
+        })
+    }
+
+    /// The time that an act goes by which takes evidence away, in microseconds of UTC.
+    #[must_use]
+    pub fn evidence_us(&self) -> i64 {
+        let (known, now) = (self.known(), Instant::now());
+        let words = known.beside.iter().map(|(heard, _)| heard).chain(&known.written);
+        words.map(|heard| heard.least_us(now)).fold(self.own.now_us(), i64::min)
+    }
+
+    /// The time that questions to the journal go by: the own clock's, or that of the clock beside
+    /// it where this one is behind.
+    #[must_use]
+    pub fn asking_us(&self) -> i64 {
+        let beside = self.known().beside.map(|(heard, _)| heard.least_us(Instant::now()));
+        beside.map_or(i64::MAX, |us| us).min(self.own.now_us())
+    }
+
+    /// What is wrong, where the clocks are further apart than they may be.
+    #[must_use]
+    pub fn off(&self) -> Option<ClockOff> {
+        match &self.known().standing {
+            Standing::Off(off) => Some(off.clone()),
+            Standing::Close | Standing::Noticed => None,
+        }
+    }
+
+    /// How far the own clock is ahead of the one beside it, at the least; none where there is none.
+    fn offset_us(&self) -> Option<i64> {
+        let (heard, _) = self.known().beside?;
+        Some(heard.offset_us(self.own.now_us(), Instant::now()))
+    }
+
+    /// Whether a clock beside it says the same, about.
+    fn agrees_with_one(&self) -> bool {
+        self.offset_us().is_some_and(|offset_us| self.is_close(offset_us))
+    }
+
+    async fn look(&self, ledger: &SharedLedger) -> Result<LedgerTimes, LedgerError> {
+        let times = ledger.times(self.latest_us()).await?;
+        self.hear(times.server, &times.nodes);
+        let newest = times.journaled_us.filter(|it| *it <= self.latest_us()).max(times.told_us);
+        let mut known = self.known();
+        if known.written.is_none() {
+            // A ledger in which nothing is written yet begins now.
+            let (at_us, now) = (newest.unwrap_or_else(|| self.own.now_us()), Instant::now());
+            known.written = Some(Heard { at_us, asked: now, answered: now });
+        }
+        drop(known);
+        Ok(times)
+    }
+
+    /// Takes in what others say.
+    fn hear(&self, server: Option<Heard>, others: &[(NodeId, i64)]) {
+        let (now, own_us, latest_us) = (Instant::now(), self.own.now_us(), self.latest_us());
+        let mut known = self.known();
+        let asked = known.looked.replace(now);
+        let before = std::mem::replace(&mut known.told, others.iter().copied().collect());
+        // Whoever told another time than at the last look did so since then.
+        let voices = others.iter().filter_map(|(node, at_us)| {
+            let is_new = before.get(node).is_some_and(|before| before != at_us);
+            let asked = asked.filter(|_| is_new)?;
+            Some(Heard { at_us: *at_us, asked, answered: now })
+        });
+        let voices: Vec<Heard> = voices.collect();
+        for voice in voices.iter().filter(|voice| voice.at_us <= latest_us) {
+            if known.written.is_none_or(|written| written.least_us(now) < voice.at_us) {
+                known.written = Some(*voice);
+            }
+        }
+        // Of several processes at a file, who agrees with one is right.
+        let nearest = voices.into_iter().min_by_key(|voice| voice.offset_us(own_us, now).abs());
+        let is_over = |(heard, _): &(Heard, Whose)| now - heard.answered > self.patience;
+        if let Some(server) = server {
+            known.beside = Some((server, Whose::Server));
+        } else if let Some(nearest) = nearest {
+            known.beside = Some((nearest, Whose::Process));
+        } else if known.beside.as_ref().is_some_and(is_over) {
+            known.beside = None;
+        }
+    }
+
+    /// How the clocks stand to each other now.
+    fn judge(&self) -> Standing {
+        let (now, own_us) = (Instant::now(), self.own.now_us());
+        let known = self.known();
+        let behind = known.written.filter(|heard| heard.least_us(now) > self.latest_us());
+        let (heard, whose) = match (known.beside, behind) {
+            (Some(beside), _) => beside,
+            (None, Some(written)) => (written, Whose::Written),
+            (None, None) => return Standing::Close,
+        };
+        let offset_us = heard.offset_us(own_us, now);
+        if !self.is_close(offset_us) {
+            let other_us = own_us.saturating_sub(offset_us);
+            return Standing::Off(ClockOff { own_us, other_us, whose, max: self.max });
+        }
+        // What is told once is over only where it is clearly so.
+        let was_close = known.standing == Standing::Close;
+        let noticed_us = if was_close { NOTICED_US } else { NOTICED_US / 2 };
+        if offset_us.abs() > noticed_us { Standing::Noticed } else { Standing::Close }
+    }
+
+    /// Tells the log what has changed.
+    fn tell(&self) {
+        let offset_ms = self.offset_us().map(|offset_us| offset_us / 1_000);
+        let standing = self.judge();
+        let mut known = self.known();
+        match (&known.standing, &standing) {
+            (Standing::Off(_), Standing::Off(_)) => {}
+            (_, Standing::Off(off)) => {
+                tracing::error!("THE CLOCK IS OFF: {off}; nothing is swept until it is right");
+            }
+            (Standing::Close, Standing::Noticed) => {
+                let offset_ms = offset_ms.unwrap_or_default();
+                tracing::warn!(offset_ms, "the clock differs from the ledger's word");
+            }
+            (Standing::Off(_) | Standing::Noticed, Standing::Close) => {
+                tracing::info!("the clock is right again");
+            }
+            _ => {}
+        }
+        known.standing = standing;
+    }
+
+    /// What is written later was written by a clock that was ahead.
+    fn latest_us(&self) -> i64 {
+        self.own.now_us().saturating_add(self.max_us())
+    }
+
+    fn is_close(&self, offset_us: i64) -> bool {
+        offset_us.abs() <= self.max_us()
+    }
+
+    fn max_us(&self) -> i64 {
+        i64::try_from(self.max.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("no holder of this lock panics")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+
+    const NOW_US: i64 = 1_700_000_000_000_000;
+    const MINUTE_US: i64 = 60_000_000;
+    const DAY_US: i64 = 1_440 * MINUTE_US;
+
+    fn heard(at_us: i64) -> Heard {
+        Heard { at_us, asked: Instant::now(), answered: Instant::now() }
+    }
+
+    /// Clocks whose own one is off by so much, on a ledger whose newest time is this.
+    fn clocks(off_us: i64, written_us: Option<i64>) -> (Arc<ManualClock>, Clocks) {
+        let own = Arc::new(ManualClock::at(NOW_US + off_us));
+        let known = Known { written: written_us.map(heard), ..Known::default() };
+        let (max, patience) = (Duration::from_secs(30 * 60), Duration::from_secs(6));
+        (own.clone(), Clocks { own, max, patience, known: Mutex::new(known) })
+    }
+
+    fn is_off(clocks: &Clocks) -> bool {
+        clocks.tell();
+        clocks.off().is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_evidence_away_goes_by_the_lowest_word() {
+        // The own clock, the server's, the newest that is written; all beside the right time.
+        for (own, server, written, lowest) in [
+            (0, 0, 0, 0),
+            (DAY_US, 0, 0, 0),
+            (-DAY_US, 0, 0, -DAY_US),
+            (0, DAY_US, 0, 0),
+            (0, -DAY_US, 0, -DAY_US),
+            (DAY_US, DAY_US, 0, 0),
+            (DAY_US, DAY_US, -9 * DAY_US, -9 * DAY_US),
+            (0, 0, DAY_US, 0),
+        ] {
+            let (_, clocks) = clocks(own, Some(NOW_US + written));
+            clocks.hear(Some(heard(NOW_US + server)), &[]);
+            assert_eq!(clocks.evidence_us() - NOW_US, lowest, "{own} {server} {written}");
+            assert_eq!(clocks.asking_us() - NOW_US, own.min(server), "{own} {server}");
+        }
+        let (_, alone) = clocks(DAY_US, None);
+        assert_eq!(alone.asking_us(), NOW_US + DAY_US, "nobody else tells the time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_others_said_grows_older_whatever_the_own_clock_does() {
+        let (own, clocks) = clocks(0, Some(NOW_US));
+        own.set(NOW_US + DAY_US);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(clocks.evidence_us(), NOW_US + MINUTE_US, "no longer than it took");
+        assert!(!is_off(&clocks), "nobody says so at a file that has one process");
+        own.set(NOW_US - DAY_US);
+        assert!(is_off(&clocks), "it is behind what was written before");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_beyond_the_bound_is_off_until_it_is_right() {
+        let (own, clocks) = clocks(0, Some(NOW_US));
+        for (off_us, expected) in [
+            (0, Standing::Close),
+            (4_000_000, Standing::Close),
+            (6_000_000, Standing::Noticed),
+            (4_000_000, Standing::Noticed),
+            (-2_000_000, Standing::Close),
+            (-30 * MINUTE_US, Standing::Noticed),
+        ] {
+            own.set(NOW_US + off_us);
+            clocks.hear(Some(heard(NOW_US)), &[]);
+            clocks.tell();
+            assert_eq!(clocks.known().standing, expected, "{off_us}");
+        }
+        for off_us in [31 * MINUTE_US, -31 * MINUTE_US] {
+            own.set(NOW_US + off_us);
+            assert!(is_off(&clocks), "{off_us}");
+            let says = clocks.off().expect("off").to_string();
+            let named =
+                ["2023-11-14T22:13:20Z", "PostgreSQL", "31m", "clock_offset_max allows 30m"];
+            assert!(named.iter().all(|part| says.contains(part)), "{says}");
+        }
+        own.set(NOW_US);
+        assert!(!is_off(&clocks));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_answer_is_no_difference_of_clocks() {
+        let (own, clocks) = clocks(0, None);
+        let asked = Instant::now();
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        own.set(NOW_US + 60 * MINUTE_US);
+        for told_us in [NOW_US, NOW_US + 60 * MINUTE_US] {
+            let server = Heard { at_us: told_us, asked, answered: Instant::now() };
+            clocks.hear(Some(server), &[]);
+            assert_eq!(clocks.offset_us(), Some(0), "told between question and answer");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_a_file_who_lives_has_a_say_and_who_agrees_with_one_is_right() {
+        let (dead, ahead, right) = (NodeId::random(), NodeId::random(), NodeId::random());
+        let (own, clocks) = clocks(0, Some(NOW_US - DAY_US));
+        let look = async |told: &[(NodeId, i64)], after_us: i64| {
+            tokio::time::advance(Duration::from_secs(2)).await;
+            own.set(NOW_US + after_us);
+            clocks.hear(None, told);
+        };
+        let (month_us, s) = (32 * DAY_US, 1_000_000);
+        let gone = (dead, NOW_US + month_us);
+        look(&[gone, (ahead, NOW_US + month_us)], 2 * s).await;
+        assert_eq!(clocks.offset_us(), None, "nobody was heard to tell another time");
+        look(&[gone, (ahead, NOW_US + month_us + 2 * s)], 4 * s).await;
+        assert!(is_off(&clocks), "one is there that says another time");
+        assert_eq!(clocks.evidence_us(), NOW_US - DAY_US + 4 * s, "it was ahead: no word");
+        let ahead = |s_us| (ahead, NOW_US + month_us + s_us);
+        look(&[gone, ahead(4 * s), (right, NOW_US + 4 * s)], 6 * s).await;
+        look(&[gone, ahead(6 * s), (right, NOW_US + 6 * s)], 8 * s).await;
+        assert_eq!(clocks.offset_us(), Some(0));
+        assert!(!is_off(&clocks), "it agrees with one");
+        assert_eq!(clocks.evidence_us(), NOW_US + 6 * s, "what that one said is written");
+        look(&[gone], 10 * s).await;
+        assert_eq!(clocks.offset_us(), Some(0), "it may only be late");
+        for after in 0..4 {
+            look(&[gone], (12 + 2 * after) * s).await;
+        }
+        assert_eq!(clocks.offset_us(), None, "nobody is there any more");
+        assert!(!is_off(&clocks));
+    }
+}

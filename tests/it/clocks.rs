@@ -1,0 +1,400 @@
+//! Nothing that is evidence goes by one machine's clock (F37): what a process, an archiver, a sweep
+//! do whose clock is off, and what a ledger does whose rows were written by one.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use harness::eventually::eventually;
+use harness::load::take;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use harness::service::Service;
+use numerator::clock::ManualClock;
+use numerator::ledger::{LedgerSettings, NewNode, Node, open};
+use numerator::node::NodeId;
+
+use crate::archive::now_text;
+use crate::deployment::{Deployment, program_with};
+use crate::machine::off_by;
+
+/// Longest wait for what a test waits for; only a failing test waits that long.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The bound between clocks.
+const BOUND: &str = "node.clock_offset_max";
+
+/// Heartbeats so often that a test need not wait.
+const QUICK: &str = "[node]\nheartbeat = \"20ms\"\nttl = \"1s\"\n";
+
+/// Two ways to one ledger: of a process whose clock is right, and of one whose clock is off.
+struct Clocks {
+    right: Deployment,
+    off: Deployment,
+    offset: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Clocks {
+    /// On PostgreSQL, or on a file.
+    fn at(url: Option<&str>, redis: Option<&str>, offset: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("offset");
+        std::fs::write(&file, offset).unwrap();
+        let right = match url {
+            Some(url) => Deployment::new(url, redis),
+            None => Deployment::sqlite(redis),
+        };
+        let program = program_with(&off_by(&file));
+        let off = Deployment::of(program, right.database_url(), redis);
+        let mut clocks = Clocks { right, off, offset: file, _folder: folder };
+        clocks.say("");
+        clocks.right.apply_load_series();
+        clocks
+    }
+
+    /// Both have further sections of settings.
+    fn say(&mut self, sections: &str) {
+        for deployment in [&mut self.right, &mut self.off] {
+            deployment.extra = QUICK.to_owned() + sections;
+        }
+    }
+
+    fn jump(&self, offset: &str) {
+        std::fs::write(&self.offset, offset).unwrap();
+    }
+
+    /// What a command of the one whose clock is off says as it refuses.
+    fn refusal(&self, args: &[&str]) -> String {
+        refusal(&self.off, args)
+    }
+
+    /// What is in the log of a service that does not start.
+    fn does_not_start(&self) -> String {
+        let mut service = self.off.launch();
+        assert!(!service.has_ended_well(), "{}", service.log());
+        assert!(!service.is_running(), "it runs: {}", service.log());
+        service.log()
+    }
+}
+
+fn refusal(deployment: &Deployment, args: &[&str]) -> String {
+    let output = deployment.run(args);
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(!output.status.success(), "{args:?} is not refused: {said:?}");
+    said.concat()
+}
+
+async fn number(service: &Service, document: &str, expected: u16) -> String {
+    let (status, body) = take(&reqwest::Client::new(), &service.url, document).await;
+    assert_eq!(status, expected, "{body} {}", service.log());
+    body["document_number"].as_str().unwrap().to_owned()
+}
+
+/// A metric without labels, or of the partition 0.
+async fn metric(service: &Service, name: &str) -> f64 {
+    let values = values(service, name).await;
+    *values.first().unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The sum of a metric's values.
+async fn sum(service: &Service, name: &str) -> f64 {
+    values(service, name).await.into_iter().sum()
+}
+
+async fn values(service: &Service, name: &str) -> Vec<f64> {
+    let page = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let page = page.text().await.unwrap();
+    let of = |line: &str| Some(line.strip_prefix(name)?.rsplit_once(' ')?.1.parse().unwrap());
+    page.lines().filter_map(of).collect()
+}
+
+/// Goal: a ledger in which a process with a clock a month ahead has swept notices that it went back
+/// as any other does (V4). Method: an earlier version has said that it has swept up to then; files
+/// of before the service are put back under it, on the same timeline.
+#[tokio::test]
+async fn files_put_back_are_held_though_a_clock_a_month_ahead_has_swept() {
+    let mut postgres = Postgres::start();
+    let clocks = Clocks::at(Some(&postgres.url("poisoned")), None, "+32d");
+    // The partitions are open already: no epoch is missing.
+    assert!(clocks.right.serve().terminate());
+    postgres.sql("update poisoned.deployment set nodes_swept_us = 4000000000000000");
+    postgres.back_up();
+    let service = clocks.right.serve();
+    let mut numbers = BTreeSet::new();
+    for document in ["d1", "d2", "d3"] {
+        assert!(numbers.insert(number(&service, document, 201).await));
+    }
+    // Heartbeats have confirmed them: nothing but its row shows that it was there.
+    let beat = || postgres.sql("select max(beat) from poisoned.node").parse::<i64>().unwrap();
+    let taken = beat();
+    eventually(LIMIT, async || if beat() > taken + 2 { Ok(()) } else { Err(service.log()) }).await;
+    postgres.restore();
+    // It is held until its users agree on it, or an operator decides.
+    for attempt in 0.. {
+        let document = format!("after-{attempt}");
+        let (status, body) = take(&reqwest::Client::new(), &service.url, &document).await;
+        if status == 201 {
+            let again = body["document_number"].as_str().unwrap().to_owned();
+            assert!(numbers.insert(again.clone()), "{again} was issued twice: {numbers:?}");
+        }
+        if service.log().contains("THE LEDGER WENT BACK") {
+            break;
+        }
+        assert!(attempt < 1_000, "nobody noticed: {status} {body} {}", service.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Goal: who is a month ahead does nothing at all, and says what is wrong (V4).
+#[tokio::test]
+async fn a_process_whose_clock_is_off_does_not_join() {
+    let postgres = Postgres::start();
+    let clocks = Clocks::at(Some(&postgres.url("apart")), None, "+32d");
+    for offset in ["+32d", "+1h", "-1h"] {
+        clocks.jump(offset);
+        for said in [clocks.does_not_start(), clocks.refusal(&["next", "LOAD"])] {
+            assert!(said.contains(BOUND) && said.contains("PostgreSQL"), "{offset}: {said}");
+        }
+    }
+    let joined = postgres.sql("select count(*) from apart.node");
+    assert_eq!(joined, "0", "a process whose clock is off has joined");
+    clocks.jump("+2m");
+    assert!(clocks.off.serve().terminate(), "two minutes are within the bound");
+    clocks.right.assert_clean();
+}
+
+/// Goal: where no server tells the time, a clock behind what is written is off, and one that agrees
+/// with no process beside it; one that is dead has no say.
+#[tokio::test]
+async fn a_process_whose_clock_is_off_does_not_join_at_a_file() {
+    let mut clocks = Clocks::at(None, None, "-1d");
+    clocks.right.ok(&["next", "LOAD"]);
+    for said in [clocks.does_not_start(), clocks.refusal(&["next", "LOAD"])] {
+        assert!(said.contains(BOUND) && said.contains("journal"), "{said}");
+    }
+    clocks.jump("+1d");
+    let mut service = clocks.right.serve();
+    for said in [clocks.does_not_start(), clocks.refusal(&["next", "LOAD"])] {
+        assert!(said.contains(BOUND) && said.contains("another process"), "{said}");
+    }
+    service.kill();
+    // Nobody can tell it from a file that was at rest for a day.
+    let other = clocks.off.serve();
+    assert_eq!(number(&other, "d1", 201).await, "L-00000002");
+    assert!(other.terminate());
+    // The row that it wrote is all there is: whoever knows better says so.
+    let said = refusal(&clocks.right, &["next", "LOAD"]);
+    assert!(said.contains(BOUND), "{said}");
+    clocks.say("clock_offset_max = \"2d\"\n");
+    assert_eq!(clocks.right.ok(&["next", "LOAD"]), "L-00000003\n");
+    clocks.say("");
+    assert_eq!(clocks.right.ok(&["next", "LOAD"]), "L-00000004\n", "the newest row is right again");
+}
+
+/// Goal: a clock that jumps under a running process is seen at once, by everybody who looks, and
+/// nothing is swept meanwhile (B10).
+#[tokio::test]
+async fn a_clock_that_jumps_is_noticed_and_nothing_is_swept_until_it_is_right() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut clocks = Clocks::at(Some(&postgres.url("jumps")), Some(&redis.url()), "+0");
+    clocks.say("[sweep]\nperiod = \"1s\"\n");
+    let service = clocks.off.serve();
+    let ready = async || {
+        let answer = reqwest::get(format!("{}/readyz", service.url)).await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let sweeps = async || !metric(&service, "numerator_redis_counters").await.is_nan();
+    eventually(LIMIT, async || if sweeps().await { Ok(()) } else { Err(service.log()) }).await;
+    clocks.jump("+1h");
+    eventually(LIMIT, async || {
+        let (status, body) = ready().await;
+        let is_told = status == 503 && body.contains("clock");
+        if is_told { Ok(()) } else { Err(format!("{status} {body}")) }
+    })
+    .await;
+    let offset = metric(&service, "numerator_clock_offset_seconds").await;
+    assert!((3_500.0..3_700.0).contains(&offset), "{offset}");
+    eventually(LIMIT, async || if sweeps().await { Err(service.log()) } else { Ok(()) }).await;
+    let status = clocks.right.ok(&["status"]);
+    assert!(!status.starts_with("all is well") && status.contains("clock"), "{status}");
+    number(&service, "d1", 201).await;
+    clocks.jump("+0");
+    eventually(LIMIT, async || {
+        let (status, body) = ready().await;
+        if status == 200 { Ok(()) } else { Err(format!("{status} {body}")) }
+    })
+    .await;
+    eventually(LIMIT, async || if sweeps().await { Ok(()) } else { Err(service.log()) }).await;
+    let told = service.log().matches("THE CLOCK IS OFF").count();
+    assert_eq!(told, 1, "{}", service.log());
+}
+
+/// Goal: a sweep goes by the ledger's time where that is behind the process's own, and so does the
+/// planned end that makes one possible (V6). Method: the bound is as wide as somebody makes it who
+/// cannot set a clock, and the process that sweeps is two hours ahead.
+#[tokio::test]
+async fn a_sweep_goes_by_the_ledgers_time() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut clocks = Clocks::at(Some(&postgres.url("ahead")), Some(&redis.url()), "+2h");
+    clocks.say(
+        "clock_offset_max = \"1d\"\n[idempotency]\nwindow = \"1s\"\n[sweep]\nperiod = \"1s\"\n\
+         keep = \"1h\"\nepoch_min = \"1h\"\ncounters_max = 1\n",
+    );
+    let strict = clocks.right.series_file("STRICT", "S-{SEQ}", "policy = \"gapless\"");
+    let daily = clocks.right.path("daily.toml");
+    let text = "[[series]]\ncode = \"DAY\"\nname = \"DAY\"\n\
+                template = \"{DATE:yyyyMMdd}-{SEQ:3}\"\nserves = { types = [\"DAY\"] }\n\
+                serials = [{ counter = [\"type\"], reset = \"day\" }]\n";
+    std::fs::write(&daily, text).unwrap();
+    clocks.right.apply(&[strict, daily]);
+    for day in ["2024-01-01", "2024-01-02", "2024-01-03"] {
+        clocks.right.ok(&["next", "DAY", "--date", day]);
+    }
+    // A command that touches no Redis: nothing names its node.
+    clocks.right.ok(&["next", "STRICT"]);
+    let ended = "select count(*) from ahead.node where left_at_us is not null";
+    assert_eq!(postgres.sql(ended), "4");
+    let service = clocks.off.serve();
+    // Rows first, then each partition's counters: the sum of all shows that a round was made.
+    eventually(LIMIT, async || {
+        let counted = sum(&service, "numerator_redis_counters{").await;
+        if counted == 3.0 { Ok(()) } else { Err(format!("{counted} {}", service.log())) }
+    })
+    .await;
+    assert_eq!(postgres.sql(ended), "4", "a node that has just ended was swept");
+    assert!(!service.log().contains("the epoch ends by plan"), "{}", service.log());
+    assert!(service.terminate());
+}
+
+/// Goal: rows of this minute stay, whatever the clock of who archives says, and a retry finds its
+/// number (V6). Method: the window between what is young and what is old is a day.
+#[tokio::test]
+async fn an_archiver_whose_clock_is_ahead_moves_nothing_of_this_minute() {
+    let postgres = Postgres::start();
+    for url in [Some(postgres.url("ahead")), None] {
+        let clocks = Clocks::at(url.as_deref(), None, "+5d");
+        let to = clocks.right.path("archive");
+        let service = clocks.right.serve();
+        let first = number(&service, "d1", 201).await;
+        let before = now_text();
+        let args = ["archive", "--before", &before, "--to", to.to_str().unwrap()];
+        let said = clocks.refusal(&args);
+        assert!(said.contains(BOUND), "{said}");
+        assert!(service.terminate());
+        let said = clocks.refusal(&args);
+        // At a file that nobody has open its rows alone say what time it is.
+        let expected = if url.is_some() { BOUND } else { "stay in the ledger" };
+        assert!(said.contains(expected), "{said}");
+        let service = clocks.right.serve();
+        assert_eq!(number(&service, "d1", 200).await, first);
+        assert!(service.terminate());
+        clocks.right.assert_clean();
+    }
+}
+
+/// Goal: what must be kept for years is kept, whatever the clock says of who deletes (V6).
+#[tokio::test]
+async fn an_archive_file_of_today_is_not_deleted_by_a_clock_nine_years_ahead() {
+    let postgres = Postgres::start();
+    for url in [Some(postgres.url("years")), None] {
+        let clocks = Clocks::at(url.as_deref(), None, "+3290d");
+        clocks.right.ok(&["next", "LOAD"]);
+        let note = |hash: &str, schema: &str| {
+            format!(
+                "insert into {schema}archive_file (name, sha256, row_count, manifest, before_us, \
+                 last_issued_us, written_by, written_at_us, ended_at_us) select \
+                 'journal-1.parquet', {hash}, 1, '', journaled_at_us, journaled_at_us, 'u', \
+                 journaled_at_us, journaled_at_us from {schema}journal_batch"
+            )
+        };
+        if url.is_some() {
+            postgres.sql(&note("decode(repeat('ab', 32), 'hex')", "years."));
+        } else {
+            let pool = sqlx::SqlitePool::connect(clocks.right.database_url()).await.unwrap();
+            let note = sqlx::AssertSqlSafe(note("zeroblob(32)", ""));
+            sqlx::raw_sql(note).execute(&pool).await.unwrap();
+            pool.close().await;
+        }
+        let file = clocks.right.path("journal-1.parquet");
+        std::fs::write(&file, "").unwrap();
+        let from = file.parent().unwrap().to_str().unwrap();
+        let args =
+            ["archive", "delete", "journal-1.parquet", "--from", from, "--reason", "old enough"];
+        let said = clocks.refusal(&args);
+        let expected = if url.is_some() { BOUND } else { "numbers are kept for 7 years" };
+        assert!(said.contains(expected), "{said}");
+        assert!(file.exists());
+    }
+}
+
+/// Goal: what a command's settings say of the window is not what keeps rows: the ledger's own is.
+#[tokio::test]
+async fn rows_of_the_window_that_services_keep_stay_whatever_a_command_is_set_to() {
+    let mut deployment = Deployment::embedded();
+    deployment.extra = "[idempotency]\nwindow = \"10d\"\n".into();
+    assert!(deployment.serve().terminate());
+    deployment.extra = String::new();
+    let to = deployment.path("archive");
+    let before = "2020-01-01";
+    deployment.ok(&["archive", "--before", before, "--to", to.to_str().unwrap()]);
+    let said = refusal(&deployment, &["archive", "--before", &now_text(), "--to", "x"]);
+    assert!(said.contains("rows of the last 240 hours stay in the ledger"), "{said}");
+}
+
+/// Goal: a retry that comes to a process whose clock is ahead, by less than the bound, is looked
+/// for as far back as one that comes to any other. Method: a window so short that the difference of
+/// the clocks is more than that and the margin for clocks together.
+#[tokio::test]
+async fn a_retry_is_looked_for_by_the_ledgers_time() {
+    let postgres = Postgres::start();
+    let mut clocks = Clocks::at(Some(&postgres.url("asked")), None, "+20m");
+    clocks.say("[idempotency]\nwindow = \"5m\"\n");
+    let (right, off) = (clocks.right.serve(), clocks.off.serve());
+    let first = number(&right, "d1", 201).await;
+    assert_eq!(number(&off, "d1", 200).await, first);
+}
+
+/// Goal: what a clock told that was ahead is no word, and who has left has no say.
+#[tokio::test]
+async fn a_ledger_shows_the_times_that_others_tell() {
+    const NOW_US: i64 = 1_700_000_000_000_000;
+    let postgres = Postgres::start();
+    for url in [Some(postgres.url("told")), None] {
+        let deployment =
+            url.as_deref().map_or_else(Deployment::embedded, |url| Deployment::new(url, None));
+        deployment.apply_load_series();
+        let clock = Arc::new(ManualClock::at(NOW_US));
+        let settings = LedgerSettings::default();
+        let ledger = open(deployment.database_url(), settings, clock.clone()).await.unwrap();
+        let join = async || {
+            let (node_id, label, version) = (NodeId::random(), "test".into(), "0".into());
+            let new = NewNode { node_id, label, version, started_at_us: NOW_US };
+            ledger.register_node(&new).await.unwrap();
+            node_id
+        };
+        let times = ledger.times(NOW_US - 1).await.unwrap();
+        assert_eq!((times.server.is_some(), times.journaled_us), (url.is_some(), None));
+        let (one, other) = (join().await, join().await);
+        let times = ledger.times(NOW_US).await.unwrap();
+        assert_eq!((times.told_us, times.nodes), (Some(NOW_US), vec![]), "they have registered");
+        clock.set(NOW_US + 5);
+        let (server, others) = ledger.tell_time(one).await.unwrap();
+        assert_eq!((server.is_some(), others), (url.is_some(), vec![]));
+        clock.set(NOW_US + 1_000);
+        let (_, others) = ledger.tell_time(other).await.unwrap();
+        assert_eq!(others, [(one, NOW_US + 5)]);
+        let times = ledger.times(NOW_US + 10).await.unwrap();
+        assert_eq!((times.told_us, times.nodes.len()), (Some(NOW_US + 5), 2), "one was ahead");
+        let nodes = ledger.nodes().await.unwrap();
+        let is_known = |node: &Node| node.clock_ahead_us.is_some() == url.is_some();
+        assert!(nodes.iter().all(is_known), "{nodes:?}");
+        ledger.leave(other).await.unwrap();
+        let times = ledger.times(NOW_US + 10).await.unwrap();
+        assert_eq!(times.nodes, [(one, NOW_US + 5)]);
+        deployment.ok(&["next", "LOAD"]);
+        let journaled_us = ledger.times(NOW_US).await.unwrap().journaled_us;
+        assert!(journaled_us > Some(NOW_US), "{journaled_us:?}");
+    }
+}
