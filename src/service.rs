@@ -6,11 +6,13 @@ mod changes;
 mod first_series;
 mod joining;
 mod jwt;
+mod opened;
 mod tokens;
 
 pub use approvals::NotApproved;
 pub(crate) use first_series::read_series_file;
 pub use jwt::{JwtRefusal, Jwts};
+pub(crate) use opened::{close_ledgers, open};
 pub use tokens::{NotAdmitted, Tokens};
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +31,7 @@ use crate::counter::{Keys, Redis};
 use crate::external::Sources;
 use crate::gauges::{CountersInUse, Gauges};
 use crate::journal::{self, JournalQueue};
-use crate::ledger::{self, Deployment, Entry, LedgerError, LedgerSettings, SharedLedger};
+use crate::ledger::{Deployment, Entry, LedgerError, LedgerSettings, SharedLedger};
 use crate::limits::{self, Limits};
 use crate::metrics::Metrics;
 use crate::node::system_random;
@@ -37,7 +39,9 @@ use crate::process::{
     Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places,
     PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
-use crate::reconciler::{Reconciler, settle_behind, sweep, turn_over, watch_hazards};
+use crate::reconciler::{
+    Reconciler, settle_behind, sweep, turn_over, watch_ceilings, watch_hazards,
+};
 use crate::task::Task;
 use changes::watch_changes;
 use joining::{agree_window, join};
@@ -217,6 +221,7 @@ impl Service {
             loops.onlookers.extend(jwts.clone().map(Jwts::follow_keys));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
+            loops.onlookers.extend(redis.as_ref().map(|_| watch_ceilings(own())));
             loops.onlookers.extend(redis.clone().map(|redis| watch_hazards(own(), redis)));
             loops.onlookers.extend(redis.map(|redis| share_limits(&limits, redis, &context)));
         }
@@ -356,7 +361,7 @@ pub async fn open_ledger(
     let url = &settings.database_url;
     let proof_key = settings.audit.read_key()?.map(|key| key.proof());
     let database = LedgerSettings { proof_key, ..settings.database };
-    let ledger = ledger::open(url, database, Arc::clone(clock))
+    let ledger = open(url, database, Arc::clone(clock))
         .await
         .context("the ledger (database.url) cannot be opened")?;
     let wanted = Deployment {

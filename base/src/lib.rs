@@ -9,4 +9,5 @@ pub mod clock;
 pub mod hosts;
 pub mod metrics;
 pub mod node;
+pub mod owned;
 pub mod task;

@@ -37,6 +37,9 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// Has no call use these connections any more.
     fn give_up(&self, store: &Arc<Store>, why: &str);
+
+    /// Ends all connections, and leaves the database so that whoever copies it has all of it.
+    async fn close(&self) {}
 }
 
 /// How a transaction begins.

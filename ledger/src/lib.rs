@@ -52,6 +52,7 @@ pub use safety::{LedgerCheckup, LedgerHazard};
 pub use seal::ProofKey;
 pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
+pub use statements::TALL_ROOM_MIN;
 pub use sweeping::{Sweep, Swept};
 
 use std::path::Path;
@@ -64,6 +65,14 @@ use numerator_base::clock::SharedClock;
 /// it does. They take whole batches; each is one transaction and safe to repeat unless its page
 /// says otherwise.
 pub struct Ledger(Box<dyn Engine>);
+
+impl Ledger {
+    /// Ends the connections once their calls have ended; later calls fail. Whoever is the last to
+    /// end leaves a SQLite ledger in one file (F38).
+    pub async fn close(&self) {
+        self.0.close().await;
+    }
+}
 
 /// Shared handle to a ledger.
 pub type SharedLedger = Arc<Ledger>;

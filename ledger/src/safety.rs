@@ -19,11 +19,14 @@ pub enum LedgerHazard {
     },
     /// `fsync off`.
     NoFsync,
+    /// `full_page_writes off`.
+    NoFullPageWrites,
 }
 
 impl LedgerHazard {
     /// The names of all of them.
-    pub const NAMES: [&str; 3] = ["asynchronous-standby", "lazy-commit", "no-fsync"];
+    pub const NAMES: [&str; 4] =
+        ["asynchronous-standby", "lazy-commit", "no-fsync", "no-full-page-writes"];
 
     /// Its name in answers and metrics.
     #[must_use]
@@ -32,6 +35,7 @@ impl LedgerHazard {
             LedgerHazard::AsynchronousStandby { .. } => Self::NAMES[0],
             LedgerHazard::LazyCommit { .. } => Self::NAMES[1],
             LedgerHazard::NoFsync => Self::NAMES[2],
+            LedgerHazard::NoFullPageWrites => Self::NAMES[3],
         }
     }
 
@@ -45,6 +49,10 @@ impl LedgerHazard {
             }
             LedgerHazard::LazyCommit { .. } => "set synchronous_commit = on",
             LedgerHazard::NoFsync => "set fsync = on",
+            LedgerHazard::NoFullPageWrites => {
+                "set full_page_writes = on, unless the file system writes each page whole or not \
+                 at all"
+            }
         }
     }
 }
@@ -66,6 +74,10 @@ impl fmt::Display for LedgerHazard {
             LedgerHazard::NoFsync => {
                 f.write_str("fsync is off: a machine that fails may lose any commit")
             }
+            LedgerHazard::NoFullPageWrites => f.write_str(
+                "full_page_writes is off: a machine that fails may leave half a page, and nobody \
+                 notices before it is read",
+            ),
         }
     }
 }

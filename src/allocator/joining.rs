@@ -13,7 +13,7 @@ use super::worker::Standing;
 use crate::counter::Redis;
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
 use crate::node::NodeId;
-use crate::process::Context;
+use crate::process::{Context, PlannedEnd};
 use crate::reconciler::{self, Plan, Recovered, Trouble};
 
 /// How long Redis is asked again whose epoch it was that is above the ledger's: nothing is held for
@@ -24,9 +24,6 @@ const STRAYED_PAUSE: Duration = Duration::from_millis(100);
 /// What an operator does about a held partition.
 pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
                                partitions with `numerator reconcile --ledger-restored`";
-
-/// Why an epoch ends in which nothing is amiss.
-const PLANNED_END: &str = "planned: many counters of periods past are in redis";
 
 /// Why an epoch of Redis ends below which somebody took numbers that it does not count (F35).
 const OUTDATED: &str = "numbers of before the ledger was released were told";
@@ -147,17 +144,15 @@ impl Joining {
             {
                 self.recover(intake, row, OUTDATED, suspicion).await
             }
-            (PartitionState::Open, Owner::Redis { .. }, _)
-                if suspicion.is_none() && self.context.planned_ends.take(at) =>
-            {
-                self.recover(intake, row, PLANNED_END, None).await
-            }
             (PartitionState::Open, Owner::Redis { incarnation }, Some(redis)) => match suspicion {
                 Some(suspicion) if suspicion.at == at => {
                     let cause = suspicion.cause.clone();
                     self.recover(intake, row, &cause, Some(suspicion)).await
                 }
-                _ => self.participate(intake, redis, at, incarnation.clone()).await,
+                suspicion => match self.planned_end(row, node, suspicion).await {
+                    Some(why) => self.recover(intake, row, why.cause(), None).await,
+                    None => self.participate(intake, redis, at, incarnation.clone()).await,
+                },
             },
             (PartitionState::Open, Owner::Database, _) => {
                 self.join_database(intake, at, node).await
@@ -169,6 +164,30 @@ impl Joining {
                 self.carry_on(intake, row, suspicion).await
             }
         }
+    }
+
+    /// Why an open epoch that is joined without anything being amiss ends instead, where it does:
+    /// somebody has planned it, or all others have left it with ceilings far above their counters.
+    async fn planned_end(
+        &self,
+        row: &Partition,
+        node: NodeId,
+        suspicion: Option<Suspicion>,
+    ) -> Option<PlannedEnd> {
+        if suspicion.is_some() {
+            return None;
+        }
+        let (context, at) = (&self.context, At { partition: self.partition, epoch: row.epoch });
+        if let Some(why) = context.planned_ends.take(at) {
+            return Some(why);
+        }
+        // A command that takes one number is no reason for another epoch.
+        if !context.eager || row.tall_epoch != row.epoch {
+            return None;
+        }
+        let is_left = context.ledger.takes_alone(at, node).await.unwrap_or(false);
+        let may_end = is_left && reconciler::few_have_ended(context, at.partition).await.ok()?;
+        may_end.then_some(PlannedEnd::Ceilings)
     }
 
     /// Nothing is wrong (any more), and nobody's recovery is watched.

@@ -5,9 +5,11 @@
 use anyhow::Context as _;
 
 use super::output::print;
+use super::ownership::must_own_ledger;
 use super::session::clock;
 use crate::config::Settings;
-use crate::ledger::{self, LedgerSettings, Migrate};
+use crate::ledger::{LedgerSettings, Migrate};
+use crate::service;
 
 /// Migrates, whatever `database.migrate` says.
 ///
@@ -15,7 +17,8 @@ use crate::ledger::{self, LedgerSettings, Migrate};
 /// A ledger that cannot be reached, is newer than this program, or gives a migration no lock.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let database = LedgerSettings { migrate: Migrate::Auto, ..settings.database };
-    let _ledger = ledger::open(&settings.database_url, database, clock())
+    must_own_ledger(settings)?;
+    let _ledger = service::open(&settings.database_url, database, clock())
         .await
         .context("the ledger (database.url) is not up to date")?;
     print(["the ledger's schema is up to date"])?;

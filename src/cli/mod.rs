@@ -10,6 +10,7 @@ pub mod audit;
 pub mod counters;
 mod descriptors;
 pub mod drain;
+mod ending;
 pub mod events;
 pub mod explain;
 pub mod export;
@@ -25,6 +26,7 @@ pub mod manual;
 pub mod migrate;
 pub mod next;
 mod output;
+mod ownership;
 pub mod parse;
 mod periods;
 pub mod preview;
@@ -191,7 +193,14 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     builder.enable_all().build()
 }
 
-async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
+async fn run(cli: Cli) -> anyhow::Result<()> {
+    let watches = matches!(&cli.command, Command::Status(args) if args.watch.is_some());
+    let drains = matches!(&cli.command, Command::Serve);
+    let work = Box::pin(run_command(cli));
+    if drains { ending::closing(work).await } else { ending::interruptible(work, watches).await }
+}
+
+async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<()> {
     match command {
         Command::Serve => serve::run(&settings.load()?).await,
         Command::Migrate => migrate::run(&settings.prepare_to_migrate("info")?).await,

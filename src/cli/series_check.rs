@@ -8,10 +8,12 @@ use clap::Args;
 use numbering::{GiveUp, ProofError, ReferenceData, SeriesDefinition};
 
 use super::output::{print, say};
+use super::ownership::must_own_ledger;
 use super::series::read_files;
 use super::session::{clock, refusal};
 use crate::config::Settings;
-use crate::ledger::{self, LedgerError, SeriesRefusal};
+use crate::ledger::SeriesRefusal;
+use crate::service;
 
 const EXAMPLES: &str = "Examples:
   numerator series check invoices.toml
@@ -64,7 +66,7 @@ async fn tables_for(settings: &Settings, definitions: &[SeriesDefinition]) -> Ar
     let why = match read_tables(settings).await {
         Ok(Some(tables)) => return Arc::new(tables),
         Ok(None) => "there is no ledger here".to_owned(),
-        Err(error) => format!("the ledger cannot be read: {error}"),
+        Err(error) => format!("the ledger cannot be read: {error:#}"),
     };
     say(format_args!(
         "numerator: no tables are looked into, they count as empty: {why}; `series apply` looks \
@@ -80,10 +82,11 @@ pub(super) fn has_no_ledger(settings: &Settings) -> bool {
 }
 
 /// The tables of the ledger; `None` where it is a file that does not exist.
-async fn read_tables(settings: &Settings) -> Result<Option<ReferenceData>, LedgerError> {
+async fn read_tables(settings: &Settings) -> anyhow::Result<Option<ReferenceData>> {
     if has_no_ledger(settings) {
         return Ok(None);
     }
-    let ledger = ledger::open(&settings.database_url, settings.database, clock()).await?;
-    ledger.reference_data().await.map(Some)
+    must_own_ledger(settings)?;
+    let ledger = service::open(&settings.database_url, settings.database, clock()).await?;
+    Ok(Some(ledger.reference_data().await?))
 }

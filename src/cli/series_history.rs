@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::output::{print, print_json};
 use super::series::{print_saved, refused};
-use super::session::{clock, refusal, with_service};
+use super::session::{clock, open_ledger_and_catalog, refusal, with_service};
 use super::words::{moment, table};
 use crate::access::LOCAL_USER;
 use crate::config::Settings;
@@ -18,7 +18,7 @@ use crate::ledger::{
     ActivityChange, Expected, SeriesChange, SeriesRemoval, SeriesVersion, SharedLedger,
 };
 use crate::process::hear_redis;
-use crate::service::{self, Service};
+use crate::service::Service;
 
 /// Most versions that are listed.
 const LISTED_MAX: u32 = 1_000;
@@ -260,7 +260,7 @@ async fn version_of(
 
 /// The ledger, and the version of a series in force there.
 async fn open(settings: &Settings, code: &str) -> anyhow::Result<(SharedLedger, SeriesVersion)> {
-    let (ledger, _, catalog) = service::open_catalog(settings, &clock()).await?;
+    let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
     match catalog.all().find(|served| served.version.definition.code == code) {
         Some(found) => Ok((ledger, found.version.clone())),
         None => bail!("no series has the code {code:?}; `numerator series list` lists them"),

@@ -36,9 +36,13 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let tls = settings.http.tls.as_ref().map(http::Tls::open).transpose()?;
     let acceptor = tls.as_ref().map(http::Tls::acceptor);
     let address = listener.local_addr().context("the address of the listener")?;
-    let service = Service::start(settings, clock(), Mode::Serve).await?;
-    let (terminate, interrupt) =
+    let (mut terminate, mut interrupt) =
         (listen_for(SignalKind::terminate())?, listen_for(SignalKind::interrupt())?);
+    let service = tokio::select! {
+        service = Service::start(settings, clock(), Mode::Serve) => service?,
+        // It has handed out nothing, and waits for a store.
+        () = told_to_stop(&mut terminate, &mut interrupt) => return Ok(()),
+    };
     // Samples of histograms are kept until they are drained, asked for or not.
     let upkeep = tokio::spawn({
         let prometheus = prometheus.clone();
@@ -58,7 +62,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let told = tokio::spawn({
         let service = service.clone();
         async move {
-            told_to_stop(terminate, interrupt).await;
+            told_to_stop(&mut terminate, &mut interrupt).await;
             service.announce_stop();
             stop.send_replace(true);
         }
@@ -122,7 +126,7 @@ fn listen_for(kind: SignalKind) -> anyhow::Result<Signal> {
 }
 
 /// Waits for the first of both signals.
-async fn told_to_stop(mut terminate: Signal, mut interrupt: Signal) {
+async fn told_to_stop(terminate: &mut Signal, interrupt: &mut Signal) {
     let told = tokio::select! {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",

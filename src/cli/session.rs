@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
+use super::ownership::{must_own_data, must_own_ledger};
 use crate::allocator::Catalog;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::Settings;
@@ -27,12 +28,23 @@ pub(super) async fn with_service<T>(
     settings: &Settings,
     work: impl AsyncFnOnce(&Service) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let service = Service::start(settings, clock(), Mode::Command).await?;
+    let service = join_for_command(settings).await?;
     let outcome = work(&service).await;
+    leave(&service).await;
+    outcome
+}
+
+/// A service that joins for a command; whoever has it [leaves](leave).
+pub(super) async fn join_for_command(settings: &Settings) -> anyhow::Result<Arc<Service>> {
+    must_own_data(settings)?;
+    Service::start(settings, clock(), Mode::Command).await
+}
+
+/// Has a command's service leave.
+pub(super) async fn leave(service: &Service) {
     if let Err(error) = service.stop().await {
         tracing::warn!("could not leave cleanly: {error:#}");
     }
-    outcome
 }
 
 /// Opens the ledger alone, without joining as a node.
@@ -44,6 +56,7 @@ pub(super) async fn open_ledger(settings: &Settings) -> anyhow::Result<SharedLed
 pub(super) async fn open_deployment(
     settings: &Settings,
 ) -> anyhow::Result<(SharedLedger, Deployment)> {
+    must_own_ledger(settings)?;
     service::open_ledger(settings, &clock()).await
 }
 
@@ -83,6 +96,7 @@ pub(super) async fn open_catalog(settings: &Settings) -> anyhow::Result<Catalog>
 pub(super) async fn open_ledger_and_catalog(
     settings: &Settings,
 ) -> anyhow::Result<(SharedLedger, Catalog)> {
+    must_own_ledger(settings)?;
     let (ledger, _, catalog) = service::open_catalog(settings, &clock()).await?;
     Ok((ledger, catalog))
 }

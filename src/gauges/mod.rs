@@ -10,7 +10,7 @@ mod in_use;
 
 pub use in_use::CountersInUse;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub struct Gauges {
     /// Partitions in which keys that Redis does not know are questions to the journal, and for how
     /// long; as of the last look.
     asking: Mutex<BTreeMap<u32, Duration>>,
+    /// What the database was last seen to be in danger of.
+    hazards: Mutex<HashSet<LedgerHazard>>,
     settings: GaugeSettings,
 }
 
@@ -81,6 +83,7 @@ impl Gauges {
             partitions: partition_gauges(context.deployment.partitions_total()),
             redis_up: redis_gauges(context.deployment.partitions),
             asking: Mutex::default(),
+            hazards: Mutex::default(),
             settings,
         };
         if context.redis.is_some() {
@@ -160,11 +163,12 @@ impl Gauges {
         self.context.metrics.collisions.set(count.map_or(f64::NAN, |count| count as f64));
     }
 
-    /// Asks the database how it keeps commits.
+    /// Asks the database how it keeps commits: a server may be told otherwise at any time (F41).
     async fn measure_hazards(&self) {
         let checkup = self.context.ledger.check_up().await;
-        if let Err(error) = &checkup {
-            tracing::debug!(%error, "the ledger's hazards are not known");
+        match &checkup {
+            Ok(checkup) => self.tell_hazards(&checkup.hazards),
+            Err(error) => tracing::debug!(%error, "the ledger's hazards are not known"),
         }
         for name in LedgerHazard::NAMES {
             let is_there = |checkup: &LedgerCheckup| {
@@ -172,6 +176,20 @@ impl Gauges {
             };
             let shown = checkup.as_ref().map_or(f64::NAN, |checkup| flag(is_there(checkup)));
             self.context.metrics.ledger_hazards.of(name).set(shown);
+        }
+    }
+
+    /// Says once what is new of them, and what is over.
+    fn tell_hazards(&self, found: &[LedgerHazard]) {
+        let mut known = self.hazards.lock().expect("no holder of this lock panics");
+        for over in known.extract_if(|hazard| !found.contains(hazard)) {
+            tracing::info!(hazard = over.name(), "hazard of the ledger is over");
+        }
+        for hazard in found {
+            if known.insert(hazard.clone()) {
+                let (name, cure) = (hazard.name(), hazard.cure());
+                tracing::warn!(hazard = name, cure, "hazard of the ledger: {hazard}");
+            }
         }
     }
 

@@ -72,7 +72,8 @@ impl Membership {
     /// of this machine is held first: it was put back while nothing ran.
     ///
     /// # Errors
-    /// When the ledger cannot take the registration, or the witness cannot be read.
+    /// When the ledger cannot take the registration, the witness cannot be read, or none can be
+    /// left for a ledger whose other witnesses do not stay with it.
     pub async fn join(
         ledger: SharedLedger,
         clock: SharedClock,
@@ -80,11 +81,15 @@ impl Membership {
         settings: &ProcessSettings,
     ) -> Result<Arc<Self>, LedgerError> {
         let label = label();
-        let unreadable = |error: std::io::Error| {
-            let remedy = "where the ledger was not put back, delete it";
-            LedgerError::Refused(format!("the witness of the ledger: {error}; {remedy}"))
-        };
-        if let Some(said) = testimony.read().map_err(unreadable)?
+        let refused = |why| LedgerError::Refused(format!("the witness of the ledger: {why}"));
+        // A SQLite file has its mark beside it as well.
+        if let Err(why) = testimony.must_be_writable() {
+            if ledger.fails_over() {
+                return Err(refused(why));
+            }
+            tracing::warn!("{why}");
+        }
+        if let Some(said) = testimony.read().map_err(refused)?
             && !ledger.remembers(&said.confirmed).await?
         {
             tracing::error!(?said, "THE LEDGER WENT BACK while nothing ran");

@@ -28,6 +28,7 @@ pub use incidents::Incidents;
 pub use inquest::Inquest;
 pub use membership::{Membership, News};
 pub use places::Places;
+pub(crate) use planned_ends::PlannedEnd;
 pub use planned_ends::PlannedEnds;
 pub use redis_health::RedisHealth;
 pub use settings::{DatabaseRetries, ProcessSettings, SnowflakeSettings, SweepSettings};

@@ -1,18 +1,21 @@
 //! The witness beside a process's data: what the ledger last confirmed to a process of this
 //! machine, for the next one that starts (F25). A ledger that shows less was put back meanwhile.
 //!
-//! One small file for each deployment, its owner's alone to read, replaced at each heartbeat by
-//! whichever process beats; not synced: it must outlive processes, not the machine. The other
+//! One small file for each deployment, replaced at each heartbeat by whichever process beats; not
+//! synced: it must outlive processes, not the machine. Its owner's alone to read, and the owner
+//! stays whoever that is, so that a command of root does not keep the service out (F46). The other
 //! witness is in Redis, for processes whose disk is gone. Never the reason that a number is issued.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{Error, ErrorKind, Result, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, File, Permissions};
+use std::io::{ErrorKind, Result, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use numerator_base::owned;
 
 use crate::counter::{CounterError, Keys, Redis};
 use crate::ledger::{At, Confirmed, Deployment, LedgerError, SharedLedger};
@@ -92,15 +95,39 @@ impl Testimony {
     /// What a process said here last; `None` where none did.
     ///
     /// # Errors
-    /// When the file is there and cannot be read.
-    pub(super) fn read(&self) -> Result<Option<Said>> {
+    /// When the file is there and cannot be read: what to do about it.
+    pub(super) fn read(&self) -> std::result::Result<Option<Said>, String> {
+        let path = self.path.display();
         let text = match fs::read(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+            Err(error) => {
+                return Err(format!("{path}: {error}{}", owned::remedy(&error, &self.path)));
+            }
         };
-        let named = |error| Error::other(format!("{}: {error}", self.path.display()));
-        serde_json::from_slice(&text).map(Some).map_err(named)
+        let remedy = "where the ledger was not put back, delete it";
+        let damaged = |error| format!("{path}: {error}; it is damaged: {remedy}");
+        serde_json::from_slice(&text).map(Some).map_err(damaged)
+    }
+
+    /// Whether the folder takes what will be said here.
+    ///
+    /// # Errors
+    /// When it does not: what to do about it.
+    pub(super) fn must_be_writable(&self) -> std::result::Result<(), String> {
+        let probed = self.make_new().and_then(|(new, _)| fs::remove_file(new));
+        let (path, folder) = (self.path.display(), self.folder());
+        probed.map_err(|error| {
+            let remedy = owned::remedy(&error, folder);
+            format!(
+                "data.dir: {path} cannot be written: {error}{remedy}; without it nobody would \
+                 notice that the ledger was put back while nothing ran"
+            )
+        })
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().expect("a file in a folder")
     }
 
     /// Says what is known now. A folder that takes no file leaves the ledger without this witness:
@@ -116,15 +143,29 @@ impl Testimony {
     }
 
     fn replace(&self, said: &Said) -> Result<()> {
-        if let Some(folder) = self.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
-        // Whole or not at all; each process writes a file of its own first.
-        let new = self.path.with_extension(format!("{}.new", std::process::id()));
-        let mut options = File::options();
-        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        let (new, mut file) = self.make_new()?;
         file.write_all(&serde_json::to_vec(said)?)?;
         fs::rename(&new, &self.path)
+    }
+
+    /// A file of this process beside the witness, with the owner and the mode of the one before;
+    /// the first belongs to the folder's owner alone. It takes its place whole or not at all.
+    fn make_new(&self) -> Result<(PathBuf, File)> {
+        owned::make_folder(self.folder(), 0o700)?;
+        let new = self.path.with_extension(format!("{}.new", std::process::id()));
+        let mut options = File::options();
+        let file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        match fs::metadata(&self.path) {
+            Ok(before) => {
+                owned::give(&file, &self.path)?;
+                file.set_permissions(Permissions::from_mode(before.permissions().mode() & 0o777))?;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                owned::give(&file, self.folder())?;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok((new, file))
     }
 }
 
@@ -150,7 +191,7 @@ mod tests {
         assert_eq!(said(2).seen()[1], At { partition: 1, epoch: 7 });
         assert_eq!(fs::read_dir(folder.path().join("data")).expect("folder").count(), 1);
         fs::write(&testimony.path, "{").expect("damaged");
-        let error = testimony.read().expect_err("damaged").to_string();
+        let error = testimony.read().expect_err("damaged");
         assert!(error.contains("witness-"), "{error}");
     }
 }

@@ -104,6 +104,8 @@ mod tests {
             cause: String::new(),
             wanted: Wanted::Auto,
             is_lent: false,
+            lender: None,
+            tall_epoch: 0,
             seen_epoch: 5,
             vouched_epoch: 5,
             changed_at_us: 0,

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::counter::{CounterError, Guard, Redis, SweptCounters};
 use crate::ledger::{At, LedgerError, Owner, Partition, PartitionState, Sweep, Swept};
 use crate::metrics::{ByPartition, Gauge, counter_gauges};
-use crate::process::Context;
+use crate::process::{Context, PlannedEnd};
 use crate::task::{Stop, Task, Ticks};
 
 /// Time between two pages, of Redis or of the ledger.
@@ -184,7 +184,7 @@ impl Sweeper {
         {
             let Partition { partition, epoch, .. } = *row;
             tracing::info!(partition, epoch, counters, "the epoch ends by plan");
-            context.planned_ends.plan(At { partition, epoch });
+            context.planned_ends.plan(At { partition, epoch }, PlannedEnd::Counters);
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::adopting::{self, Adoption};
 use super::heartbeats::Heartbeats;
+use super::loans;
 use crate::ledger::{Adopted, HealthReport, LedgerError, Node};
 use crate::node::NodeId;
 use crate::process::Context;
@@ -90,6 +91,7 @@ impl Reconciler {
                         continue;
                     }
                     self.context.unjournaled.set(self.unjournaled(&nodes));
+                    loans::take_back_from_ended(&self.context, &nodes).await;
                     self.start_adoptions(silent);
                 }
                 Err(error) => {

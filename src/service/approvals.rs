@@ -36,7 +36,8 @@ pub enum NotApproved {
     /// Somebody else has the partition.
     #[error(
         "partition {0} is lent to an import or another change: approve again once that is done; \
-         where it was killed, `numerator fallback off` takes the partition back"
+         where it was killed, the services take the partition back within seconds, or `numerator \
+         fallback off`"
     )]
     Lent(u32),
     /// Not every node has let go of the partition.
@@ -109,8 +110,9 @@ impl Service {
     ) -> Result<ChangeRequest, NotApproved> {
         let id = loan_id(decision.change_id);
         // One that a process did not live to take back is this change's all the same.
-        let is_lent = self.ledger.lend(partition, [None, Some(id)]).await?
-            || self.ledger.lend(partition, [Some(id), Some(id)]).await?;
+        let lender = Some(self.context.membership.node());
+        let is_lent = self.ledger.lend_by(lender, partition, [None, Some(id)]).await?
+            || self.ledger.lend_by(lender, partition, [Some(id), Some(id)]).await?;
         if !is_lent {
             return Err(NotApproved::Lent(partition));
         }

@@ -96,6 +96,26 @@ fn the_settings_of_the_composition_are_accepted_and_all_example_series_are_saved
     }
 }
 
+/// A ledger on PostgreSQL is not served where its witness cannot be left, and the rest of an image
+/// is read only.
+#[test]
+fn wherever_the_service_runs_it_may_write_to_its_data_folder() {
+    let image = text("Dockerfile");
+    let folder = value(&image, "ENV NUMERATOR__DATA__DIR=");
+    let compose = text("compose.yaml");
+    let (_, service) = compose.split_once("  numerator:\n").unwrap();
+    let (service, _) = service.split_once("\n\n").unwrap();
+    assert!(service.contains(&format!("- numerator:{folder}\n")), "{service}");
+    assert!(compose.contains("\nvolumes:\n  numerator:\n"), "{compose}");
+    let deployment = text("kubernetes/deployment.yaml");
+    let (_, mounts) = deployment.split_once("\n      containers:\n").unwrap();
+    assert_eq!(value(mounts.split_once("- name: data\n").unwrap().1, "mountPath:"), folder);
+    assert!(mounts.contains("- name: data\n          emptyDir: {}\n"), "{mounts}");
+    let unit = text("numerator.service");
+    assert_eq!(value(&unit, "Environment=NUMERATOR__DATA__DIR="), folder);
+    assert_eq!(format!("/var/lib/{}", value(&unit, "StateDirectory=")), folder);
+}
+
 #[test]
 fn every_command_line_of_the_files_is_one() {
     let unit = text("numerator.service");

@@ -43,7 +43,8 @@ const DATABASE_RETRIES: [&str; 3] = ["lock", "conflict", "connection"];
 /// Why a flight to Redis is sent again.
 const REDIS_RETRIES: [&str; 2] = ["unknown", "not-executed"];
 /// How the database may lose commits.
-const LEDGER_HAZARDS: [&str; 3] = ["asynchronous-standby", "lazy-commit", "no-fsync"];
+const LEDGER_HAZARDS: [&str; 4] =
+    ["asynchronous-standby", "lazy-commit", "no-fsync", "no-full-page-writes"];
 /// What becomes of the locks of a transaction of the database path.
 const LOCK_OUTCOMES: [&str; 3] = ["granted", "contended", "timeout"];
 /// Kinds of recoveries.

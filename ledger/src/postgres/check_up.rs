@@ -10,6 +10,7 @@ pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, Ledg
     // others' sessions are there and say nothing.
     let row = sqlx::query(
         "select current_setting('fsync') as fsync, \
+         current_setting('full_page_writes') as full_page_writes, \
          current_setting('synchronous_commit') as synchronous_commit, \
          count(*) filter (where sync_state = 'async' and state <> 'backup') as standbys, \
          count(*) filter (where state is null) as hidden from pg_stat_replication",
@@ -20,6 +21,9 @@ pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, Ledg
     let setting: String = row.try_get("synchronous_commit")?;
     if row.try_get::<String, _>("fsync")? == "off" {
         checkup.hazards.push(LedgerHazard::NoFsync);
+    }
+    if row.try_get::<String, _>("full_page_writes")? == "off" {
+        checkup.hazards.push(LedgerHazard::NoFullPageWrites);
     }
     if matches!(&*setting, "off" | "local") {
         checkup.hazards.push(LedgerHazard::LazyCommit { setting });

@@ -19,6 +19,7 @@ use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
 use super::life::PgConnections;
+use super::open::wait_for_commits;
 use crate::LedgerSettings;
 use crate::connections::Share;
 use crate::dialect::Engine;
@@ -180,6 +181,7 @@ fn pool_options(connections_max: u32) -> PgPoolOptions {
         .max_connections(connections_max)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
+        .after_connect(|conn, _| Box::pin(wait_for_commits(conn)))
         .before_acquire(|conn, idle| Box::pin(freshen(conn, idle.idle_for)))
 }
 

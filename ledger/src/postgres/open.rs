@@ -58,6 +58,7 @@ pub(crate) async fn open(
     // The pool would try a refused connection until its time is up, and say only that it is up.
     let mut first = connect(&options).await?;
     require_durable_commits(&mut first).await?;
+    wait_for_commits(&mut first).await?;
     migrate::run(&mut first, settings).await?;
     first.close().await?;
     let engine = PgEngine::new(options, settings, clock);
@@ -101,19 +102,31 @@ async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LedgerError
     })
 }
 
-/// The ledger must not lose a commit (F9).
+/// The ledger must not lose a commit (F9): what only the server can say must be so, and nobody may
+/// ask for the contrary of what sessions say by themselves.
 async fn require_durable_commits(connection: &mut PgConnection) -> Result<(), LedgerError> {
-    for (setting, statement) in
-        [("fsync", "show fsync"), ("synchronous_commit", "show synchronous_commit")]
-    {
-        let value: String = sqlx::query_scalar(statement).fetch_one(&mut *connection).await?;
-        if value == "off" {
-            return Err(LedgerError::Refused(format!(
-                "PostgreSQL runs with {setting} = off and may lose a commit, after which numbers \
-                 would be issued twice; set {setting} = on"
-            )));
-        }
+    let query = "select name from pg_settings where setting = 'off' \
+                 and (name = 'fsync' or name = 'synchronous_commit' and source = 'client')";
+    let off: Option<String> = sqlx::query_scalar(query).fetch_optional(&mut *connection).await?;
+    match off {
+        Some(setting) => Err(LedgerError::Refused(format!(
+            "PostgreSQL runs with {setting} = off and may lose a commit, after which numbers would \
+             be issued twice; set {setting} = on"
+        ))),
+        None => Ok(()),
     }
+}
+
+/// Has a session wait for its commits, whatever server, database and role say or will say while it
+/// lasts (F41): what a session has set itself, no reload changes. What waits for standbys less, or
+/// more, stays as it is.
+pub(super) async fn wait_for_commits(connection: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query(
+        "select set_config('synchronous_commit', \
+         coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)",
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

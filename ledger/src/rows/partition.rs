@@ -151,6 +151,10 @@ pub struct Partition {
     pub wanted: Wanted,
     /// Whether a command has lent it to the database for as long as it runs.
     pub is_lent: bool,
+    /// The node that has lent it, where one said so.
+    pub lender: Option<NodeId>,
+    /// The last epoch in which a ceiling was raised far above its counter; 0: none is left.
+    pub tall_epoch: u64,
     /// While `held`: the highest epoch that nodes or Redis have shown; 0: none (F9).
     pub seen_epoch: u64,
     /// While `held`: the epoch of Redis that was the newest by the word of a node that took part

@@ -5,9 +5,11 @@
 //! so. Under the write lock the file may not stand below its mark.
 
 use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use numerator_base::owned::remedy;
 use sqlx::{Error, Sqlite, SqlitePool};
 
 use super::mark::{Come, MarkFile};
@@ -23,6 +25,8 @@ const FORGOTTEN: &str = "it is not the incarnation that was agreed on";
 
 /// The connections to the file, and what lies beside it.
 pub(super) struct SqlitePools {
+    /// Where the file is.
+    pub(super) ledger: PathBuf,
     pub(super) writer: SqlitePool,
     pub(super) reader: SqlitePool,
     pub(super) mark: Arc<MarkFile>,
@@ -224,7 +228,8 @@ impl SqlitePools {
 
     fn marked(&self) -> Result<Option<Come>, LedgerError> {
         let unread = |error: std::io::Error| {
-            let cause = format!("{}: {error}", self.mark.path().display());
+            let path = self.mark.path();
+            let cause = format!("{}: {error}{}", path.display(), remedy(&error, path));
             LedgerError::Unreachable { cause, maybe_written: false }
         };
         self.mark.read().map_err(unread)

@@ -39,6 +39,7 @@ impl Come {
 /// The file. Other processes write it too: each look and each change is made under its lock.
 #[derive(Debug)]
 pub(super) struct MarkFile {
+    ledger: PathBuf,
     path: PathBuf,
     /// `None` until there is one: made with the first incarnation, never by itself.
     file: Mutex<Option<File>>,
@@ -49,7 +50,7 @@ impl MarkFile {
     pub(super) fn beside(ledger: &Path) -> Self {
         let mut path = ledger.as_os_str().to_owned();
         path.push(".mark");
-        MarkFile { path: path.into(), file: Mutex::default() }
+        MarkFile { ledger: ledger.to_owned(), path: path.into(), file: Mutex::default() }
     }
 
     /// Where it is.
@@ -71,7 +72,7 @@ impl MarkFile {
     pub(super) fn raise(&self, come: &Come) -> Result<()> {
         let mut held = self.file.lock().expect("no holder of this lock panics");
         if self.opened(&mut held)?.is_none() {
-            *held = Some(private::open(&self.path)?);
+            *held = Some(private::open(&self.path, &self.ledger)?);
         }
         let file = held.as_ref().expect("opened or made just now");
         file.lock()?;

@@ -7,6 +7,7 @@
 
 mod bulk;
 mod check_up;
+mod close;
 mod life;
 mod lines;
 mod mark;
@@ -25,11 +26,15 @@ use crate::connections::Share;
 use crate::dialect::Engine;
 use crate::patience::Patience;
 use crate::store::Store;
+use life::SqlitePools;
 
 pub(super) use open::open;
 
 /// The ledger in one SQLite file.
-struct SqliteEngine(Arc<Store>);
+struct SqliteEngine {
+    store: Arc<Store>,
+    pools: Arc<SqlitePools>,
+}
 
 #[async_trait]
 impl Engine for SqliteEngine {
@@ -40,7 +45,7 @@ impl Engine for SqliteEngine {
     /// One connection writes, whoever asks. Nobody is overtaken on the way to it, and few wait
     /// there: background jobs are bounded, and the journal is one loop (F31).
     fn store(&self, _share: Share) -> Arc<Store> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.store)
     }
 
     /// A file has no peer that could vanish: calls take the time they take.
@@ -49,4 +54,8 @@ impl Engine for SqliteEngine {
     }
 
     fn give_up(&self, _store: &Arc<Store>, _why: &str) {}
+
+    async fn close(&self) {
+        self.pools.close().await;
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use numerator_base::clock::SharedClock;
+use numerator_base::owned::remedy;
 use sqlx::Connection as _;
 use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::sqlite::{
@@ -77,10 +78,6 @@ pub(crate) async fn open(
                 .pragma("temp_store", "memory"),
         )
         .await?;
-    must_show_what_was_agreed(&writer, path, &mark).await?;
-    bring_up_to_date(&writer, settings.migrate).await?;
-    // From now on a file that is not there is a ledger that is gone.
-    writer.set_connect_options((*writer.connect_options()).clone().create_if_missing(false));
     let reader = SqlitePoolOptions::new()
         .max_connections(settings.connections_max.max(1))
         .test_before_acquire(false)
@@ -90,12 +87,35 @@ pub(crate) async fn open(
             Box::pin(async move { Ok(is_sound) })
         })
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
-    let pools = Arc::new(SqlitePools { writer, reader, mark: Arc::new(mark) });
-    let lasting = Lasting { proof_key: settings.proof_key, ..Lasting::default() };
-    let store = Store::new(pools, clock, lasting);
-    agree(&store).await?;
+    let ledger = path.to_owned();
+    let pools = Arc::new(SqlitePools { ledger, writer, reader, mark: Arc::new(mark) });
+    let opened = set_up(&pools, settings, clock).await;
+    if opened.is_err() {
+        pools.end().await;
+    }
     drop(lock);
-    Ok(Box::new(SqliteEngine(Arc::new(store))))
+    Ok(Box::new(SqliteEngine { store: Arc::new(opened?), pools }))
+}
+
+/// Takes the file for a ledger, or makes one of it. The lock file is held.
+async fn set_up(
+    pools: &Arc<SqlitePools>,
+    settings: LedgerSettings,
+    clock: SharedClock,
+) -> Result<Store, LedgerError> {
+    let SqlitePools { ledger, writer, mark, .. } = &**pools;
+    must_show_what_was_agreed(writer, ledger, mark).await?;
+    let is_changed = bring_up_to_date(writer, settings.migrate).await?;
+    // From now on a file that is not there is a ledger that is gone.
+    writer.set_connect_options((*writer.connect_options()).clone().create_if_missing(false));
+    let lasting = Lasting { proof_key: settings.proof_key, ..Lasting::default() };
+    let store = Store::new(Arc::clone(pools) as _, clock, lasting);
+    agree(&store).await?;
+    if is_changed {
+        // A file that is moved without its log shows what it is, and is held (F38).
+        pools.fold().await;
+    }
+    Ok(store)
 }
 
 /// Makes the file where it is missing, so that nobody else may read it; what lies beside it gets
@@ -104,7 +124,7 @@ fn keep_private(path: &Path) -> Result<(), LedgerError> {
     let made = private::make(path);
     private::tighten(path);
     let cannot = |error: std::io::Error| {
-        let cause = format!("database.url: {}: {error}", path.display());
+        let cause = format!("database.url: {}: {error}{}", path.display(), remedy(&error, path));
         LedgerError::Unreachable { cause, maybe_written: false }
     };
     made.map_err(cannot)
@@ -144,9 +164,9 @@ fn gone(path: &Path, mark: &MarkFile) -> LedgerError {
     ))
 }
 
-/// Runs the migrations that are missing, where that is allowed. The lock file is held: nobody else
-/// does.
-async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<(), LedgerError> {
+/// Runs the migrations that are missing, where that is allowed; whether there were any. The lock
+/// file is held: nobody else does.
+async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<bool, LedgerError> {
     let mut connection = writer.acquire().await?;
     let count = "select count(*) from sqlite_master where name = '_sqlx_migrations'";
     let tables: i64 = sqlx::query_scalar(count).fetch_one(&mut *connection).await?;
@@ -154,11 +174,12 @@ async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<(), L
         0 => Vec::new(),
         _ => connection.list_applied_migrations("_sqlx_migrations").await?,
     };
-    if Schema::of(&MIGRATIONS, &applied)?.is_behind(migrate)? {
+    let is_behind = Schema::of(&MIGRATIONS, &applied)?.is_behind(migrate)?;
+    if is_behind {
         must_be_alone(&mut connection).await?;
         MIGRATIONS.run_direct(None, &mut *connection, false).await?;
     }
-    Ok(())
+    Ok(is_behind)
 }
 
 /// Refuses to go on beside a process of an earlier version that could not read what this one
@@ -183,20 +204,26 @@ async fn must_be_alone(connection: &mut SqliteConnection) -> Result<(), LedgerEr
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.
-async fn lock_beside(path: PathBuf) -> Result<File, LedgerError> {
-    let lock = move || -> std::io::Result<File> {
-        if let Some(folder) = path.parent() {
-            private::make_folder(folder)?;
-        }
-        let mut name = path.into_os_string();
+pub(super) async fn lock_beside(ledger: PathBuf) -> Result<File, LedgerError> {
+    let lock = move || {
+        let mut name = ledger.clone().into_os_string();
         name.push(".lock");
-        let file = private::open(Path::new(&name))?;
-        file.lock()?;
-        Ok(file)
+        let name = PathBuf::from(name);
+        let locked = || {
+            if let Some(folder) = ledger.parent() {
+                private::make_folder(folder)?;
+            }
+            let file = private::open(&name, &ledger)?;
+            file.lock()?;
+            Ok(file)
+        };
+        locked().map_err(|error: std::io::Error| {
+            format!("database.url: {}: {error}{}", name.display(), remedy(&error, &name))
+        })
     };
     let cannot = |cause: String| LedgerError::Unreachable { cause, maybe_written: false };
     match tokio::task::spawn_blocking(lock).await {
-        Ok(locked) => locked.map_err(|e| cannot(format!("database.url: {e}"))),
+        Ok(locked) => locked.map_err(cannot),
         Err(stopped) => Err(cannot(stopped.to_string())),
     }
 }

@@ -2,10 +2,12 @@
 //! and whoever may open them can hold their locks for as long as he likes.
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, Permissions, metadata, set_permissions};
+use std::fs::{File, Permissions, metadata, set_permissions};
 use std::io::{ErrorKind, Result};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use numerator_base::owned;
 
 /// Rights to a folder that is made, and to a file: its owner's alone.
 const FOLDER: u32 = 0o700;
@@ -24,7 +26,7 @@ const BESIDE: [&str; 5] = ["", "-wal", "-shm", ".lock", ".mark"];
 /// Makes a folder, and those above it that are missing. One that is there stays as it is: it may
 /// have other uses.
 pub(super) fn make_folder(folder: &Path) -> Result<()> {
-    DirBuilder::new().recursive(true).mode(FOLDER).create(folder)?;
+    owned::make_folder(folder, FOLDER)?;
     let mode = metadata(folder).map_or(0, |found| found.permissions().mode());
     if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
         let folder = folder.display();
@@ -33,18 +35,36 @@ pub(super) fn make_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens a file beside a ledger to read and write, made where it is missing.
-pub(super) fn open(path: &Path) -> Result<File> {
+/// Opens a file beside a ledger to read and write. Where it is missing it is made, and belongs to
+/// the ledger's owner.
+pub(super) fn open(path: &Path, ledger: &Path) -> Result<File> {
     let mut options = File::options();
-    options.create(true).truncate(false).read(true).write(true).mode(FILE).open(path)
+    options.read(true).write(true).mode(FILE);
+    match options.clone().create_new(true).open(path) {
+        Ok(file) => {
+            owned::give(&file, if ledger.exists() { ledger } else { folder_of(ledger) })?;
+            Ok(file)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path),
+        Err(error) => Err(error),
+    }
 }
 
-/// Makes a ledger's file where there is none. One that is there is not opened: closing it again
-/// would end the locks that other connections of this process have on it.
+/// Makes a ledger's file where there is none, for the owner of its folder. One that is there is not
+/// opened: closing it again would end the locks that other connections of this process have on it.
 pub(super) fn make(ledger: &Path) -> Result<()> {
     match File::options().write(true).create_new(true).mode(FILE).open(ledger) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
+        Ok(file) => owned::give(&file, folder_of(ledger)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder in which a ledger lies.
+fn folder_of(ledger: &Path) -> &Path {
+    match ledger.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use numerator_base::node::NodeId;
 
+use super::tall::{self, TALL_ROOM_MIN};
 use super::{CALL, Conn, QueryBuilder, Row, Store, bytes, commit, partitions, query, query_scalar};
 use crate::Ledger;
 use crate::batch::Move;
@@ -33,14 +34,16 @@ impl Ledger {
             let (partition, epoch) = partitions::columns(at)?;
             let ids: Vec<i64> = raises.iter().map(|raise| raise.counter_id).collect();
             let mut ceilings = Vec::with_capacity(raises.len());
+            let mut room_most = 0;
             let mut tx = store.begin_brief(None).await?;
             lock_all(&mut *tx, &ids).await?;
             for raise in raises {
                 // Partition and epoch stand in the row that changes: one read elsewhere may be
                 // stale by the time the row lock is granted.
-                let ceiling = query_scalar(
+                let row = query(
                     "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end \
-                     where counter_id = $1 and partition_id = $2 and epoch = $3 returning ceiling",
+                     where counter_id = $1 and partition_id = $2 and epoch = $3 \
+                     returning ceiling, (ceiling - taken) / step as room",
                 )
                 .bind(raise.counter_id)
                 .bind(partition)
@@ -48,9 +51,20 @@ impl Ledger {
                 .bind(raise.ceiling)
                 .fetch_optional(&mut *tx)
                 .await?;
-                ceilings.push(ceiling);
+                let Some(row) = row else {
+                    ceilings.push(None);
+                    continue;
+                };
+                room_most = row.try_get::<i64>("room")?.max(room_most);
+                ceilings.push(Some(row.try_get("ceiling")?));
             }
             commit(tx).await?;
+            if unsigned(room_most, "room")? >= TALL_ROOM_MIN
+                && let Err(error) = tall::note(store, at).await
+            {
+                // The next raise notes it.
+                tracing::debug!(%error, "a tall ceiling is not noted");
+            }
             Ok(ceilings)
         })
         .await

@@ -29,6 +29,7 @@ mod inquest;
 mod keys;
 mod lift;
 mod lineage;
+mod loans;
 mod lookup;
 mod nodes;
 mod partitions;
@@ -48,6 +49,7 @@ mod stamps;
 mod succession;
 mod sweeping;
 mod take;
+mod tall;
 mod tokens;
 mod unsettled;
 mod versions;
@@ -62,6 +64,7 @@ use crate::store::Store;
 use crate::{Connections, Ledger, LedgerError};
 
 pub(crate) use incarnation::agree;
+pub use tall::TALL_ROOM_MIN;
 
 impl Ledger {
     /// Name of the engine: `sqlite` or `postgres`.

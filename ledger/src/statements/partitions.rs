@@ -93,7 +93,7 @@ async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
     let rows = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
          last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
-         seen_epoch, vouched_epoch, changed_at_us \
+         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
          from partition order by partition_id",
     )
     .fetch_all(on)
@@ -107,7 +107,7 @@ pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, L
     let row = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
          last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
-         seen_epoch, vouched_epoch, changed_at_us \
+         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
          from partition where partition_id = $1",
     )
     .bind(small(partition, "partition")?)
@@ -121,7 +121,7 @@ pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, 
     let row = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
          last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
-         seen_epoch, vouched_epoch, changed_at_us \
+         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
          from partition where partition_id = $1",
     )
     .for_share()
@@ -210,6 +210,7 @@ fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
     let actor = actor.as_deref().map(|actor| read_node(actor, "partition.actor")).transpose()?;
     let closing: Option<String> = row.try_get("last_closing")?;
     let epoch = |column| unsigned(row.try_get(column)?, column);
+    let lender: Option<Vec<u8>> = row.try_get("lender")?;
     let last_ceiling_epoch = epoch("last_ceiling_epoch")?;
     Ok(Partition {
         partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
@@ -227,6 +228,8 @@ fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
         cause: row.try_get("cause")?,
         wanted: Wanted::read(row.try_get("wanted")?)?,
         is_lent: row.try_get::<Option<Vec<u8>>>("lent_to")?.is_some(),
+        lender: lender.as_deref().map(|id| read_node(id, "partition.lender")).transpose()?,
+        tall_epoch: unsigned(row.try_get("tall_epoch")?, "partition.tall_epoch")?,
         seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
         vouched_epoch: unsigned(row.try_get("vouched_epoch")?, "partition.vouched_epoch")?,
         changed_at_us: row.try_get("changed_at_us")?,

@@ -2,7 +2,6 @@
 //! compare-and-set on epoch and state in the transaction that locks the partition's row (F4, F6).
 
 use numerator_base::node::NodeId;
-use uuid::Uuid;
 
 use super::partitions::columns;
 use super::{CALL, Conn, Row, SEARCH, bytes, commit, commit_alone, nodes, query, query_scalar};
@@ -207,7 +206,8 @@ impl Ledger {
             let mut tx = store.begin().await?;
             let changed = query(
                 "update partition \
-                 set wanted = $2, lent_to = case when $2 = 'auto' then null else lent_to end \
+                 set wanted = $2, lent_to = case when $2 = 'auto' then null else lent_to end, \
+                 lender = case when $2 = 'auto' then null else lender end \
                  where (wanted <> $2 or $2 = 'auto' and lent_to is not null) \
                  and (cast($1 as integer) is null or partition_id = $1)",
             )
@@ -217,31 +217,6 @@ impl Ledger {
             .await?;
             commit_alone(store, tx).await?;
             Ok(changed.rows_affected())
-        })
-        .await
-    }
-
-    /// Lends a partition to the database, or takes it back, where it stands as given: sets to whom
-    /// it is lent from one to the other (`None`: nobody). False where it stands otherwise.
-    pub async fn lend(
-        &self,
-        partition: u32,
-        [from, to]: [Option<Uuid>; 2],
-    ) -> Result<bool, LedgerError> {
-        self.call(CALL, async |store| {
-            let id = |id: Option<Uuid>| id.map(|id| id.as_bytes().to_vec());
-            let mut tx = store.begin().await?;
-            let changed = query(
-                "update partition set lent_to = $3 \
-                 where partition_id = $1 and lent_to is not distinct from $2",
-            )
-            .bind(small(partition, "partition")?)
-            .bind(id(from))
-            .bind(id(to))
-            .execute(&mut *tx)
-            .await?;
-            commit(tx).await?;
-            Ok(changed.rows_affected() == 1)
         })
         .await
     }

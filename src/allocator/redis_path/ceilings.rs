@@ -25,6 +25,7 @@ impl CachedCounter {
     }
 
     /// The ceiling to ask for: about `ceiling.horizon` of this counter's traffic above its value,
+    /// which is that of all nodes,
     /// at least `need` numbers, growing fourfold at most, and sparing small serials: no more than
     /// an eighth of what is left, so that one close at the ceiling cannot use a counter up.
     #[must_use]
@@ -40,7 +41,7 @@ impl CachedCounter {
         let elapsed = now.seconds_since(self.granted_at).max(1.0);
         let horizon = settings.ceiling_horizon.as_secs_f64();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-        let traffic = (f64::from(self.taken) * horizon / elapsed) as u64;
+        let traffic = (f64::from(self.moved) * horizon / elapsed) as u64;
         let floor = settings.ceiling_step_min.max(need);
         let wanted = traffic.min(u64::from(self.granted) * 4).min(left / 8).max(floor);
         value + signed(wanted.min(left)) * signed(spec.step)
@@ -86,7 +87,7 @@ mod tests {
         let mut cache = CounterCache::new(1);
         let (begun, cached) = (cache.now(), granted(&mut cache, 0, 10));
         for value in 1..=6 {
-            cached.took(7, value, 1);
+            cached.took(7, value, 1, 1);
         }
         assert!(cached.wants_raise(&spec(1_000_000)), "4 of 10 are left");
         // 6 numbers within a second are 180 in 30 s, but the last grant was only 10.
@@ -96,11 +97,48 @@ mod tests {
         tokio::time::advance(Duration::from_secs(60)).await;
         let now = cache.now();
         for value in 7..=46 {
-            cache.took("k", 7, value, 1);
+            cache.took("k", 7, value, [1, 1]);
         }
         // 40 numbers a minute are 20 in 30 s.
         let cached = cache.of("k");
         assert_eq!(cached.next_ceiling(&spec(1_000_000), 0, now, &settings), 46 + 20);
+    }
+
+    /// Two nodes take in turn, each a hundred numbers a second; each raises by what it sees.
+    #[tokio::test(start_paused = true)]
+    async fn the_room_covers_the_horizon_at_the_rate_of_all_nodes() {
+        const TURN: Duration = Duration::from_millis(10);
+        let settings = ProcessSettings::default();
+        for step in [1_i64, 5] {
+            let spec = CounterSpec { step: step.unsigned_abs(), ..spec(100_000_000) };
+            let mut caches = [CounterCache::new(1), CounterCache::new(1)];
+            let (mut value, mut ceiling) = (0, 10 * step);
+            for cache in &mut caches {
+                let now = cache.now();
+                cache.of("k").seeded(0);
+                cache.of("k").grant(ceiling, spec.step, now);
+            }
+            // Four raises or so, each fourfold; then the last seconds are looked at.
+            let mut least = i64::MAX;
+            for turn in 0..6_000 {
+                tokio::time::advance(TURN).await;
+                for cache in &mut caches {
+                    let now = cache.now();
+                    assert!(value + step <= ceiling || turn < 1_000, "a ceiling is met");
+                    ceiling = ceiling.max(value + step);
+                    value += step;
+                    let cached = cache.took("k", 7, value, [1, spec.step]);
+                    if cached.wants_raise(&spec) {
+                        ceiling = cached.next_ceiling(&spec, 0, now, &settings).max(ceiling);
+                        cached.grant(ceiling, spec.step, now);
+                        let room = (ceiling - value) / step;
+                        least = if turn < 1_000 { i64::MAX } else { least.min(room) };
+                    }
+                }
+            }
+            // 200 a second for 30 s; moments are kept in tenths of a second.
+            assert!((5_900..=6_600).contains(&least), "step {step}: {least}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -108,7 +146,7 @@ mod tests {
         let settings = ProcessSettings::default();
         let mut cache = CounterCache::new(1);
         let (now, cached) = (cache.now(), granted(&mut cache, 0, 400));
-        cached.took(7, 399, 399);
+        cached.took(7, 399, 399, 1);
         let next = |need| cached.next_ceiling(&spec(999), need, now, &settings);
         assert_eq!(next(0), 399 + 75);
         assert_eq!(next(590), 399 + 590, "need comes first");
@@ -118,6 +156,6 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_a_known_ceiling_no_headroom_is_known() {
         let mut cache = CounterCache::new(1);
-        assert_eq!(cache.took("k", 7, -4, 1).headroom_below(&spec(9)), None);
+        assert_eq!(cache.took("k", 7, -4, [1, 1]).headroom_below(&spec(9)), None);
     }
 }

@@ -307,7 +307,8 @@ impl EpochLease {
         for (take, taken) in taken.iter().enumerate() {
             let (counter, spec) = pending.order.spec(take);
             let (value, count) = (signed(taken.range.last), taken.range.count());
-            let cached = self.counters.took(counter, taken.counter_id, value, count);
+            let distance = [count, spec.step];
+            let cached = self.counters.took(counter, taken.counter_id, value, distance);
             if let Some(headroom) = cached.headroom_below(spec) {
                 self.headroom.note(headroom);
             }

@@ -39,8 +39,8 @@ pub(super) struct CachedCounter {
     /// Headroom of the last grant, in numbers. Stops at 4 billion, which is more than any grant
     /// needs.
     pub(super) granted: u32,
-    /// Numbers taken since then; stops likewise.
-    pub(super) taken: u32,
+    /// Numbers that the counter has moved by since then, whoever took them; stops likewise.
+    pub(super) moved: u32,
     pub(super) granted_at: Moment,
     is_warm: bool,
     /// Whether a raise is under way.
@@ -54,7 +54,7 @@ impl CachedCounter {
             value: UNKNOWN,
             ceiling: UNKNOWN,
             granted: 0,
-            taken: 0,
+            moved: 0,
             granted_at: now,
             is_warm: false,
             is_raising: false,
@@ -90,12 +90,15 @@ impl CachedCounter {
         self.value = self.value.max(value);
     }
 
-    /// Notes `count` values up to `value`.
-    pub(super) fn took(&mut self, counter_id: i64, value: i64, count: u64) {
+    /// Notes `count` values up to `value`, `step` apart. What others took since this node's last
+    /// look has moved the counter as well: a ceiling is for all of them.
+    pub(super) fn took(&mut self, counter_id: i64, value: i64, count: u64, step: u64) {
         self.identify(counter_id);
+        let moved = known(self.value).filter(|before| *before < value);
+        let moved = moved.map_or(count, |before| value.abs_diff(before) / step);
+        self.moved = self.moved.saturating_add(narrow(moved));
         self.value = self.value.max(value);
         self.is_warm = true;
-        self.taken = self.taken.saturating_add(narrow(count));
     }
 
     /// Notes that it is in Redis.
@@ -122,7 +125,7 @@ impl CachedCounter {
         self.is_raising = false;
         self.granted = narrow(self.headroom(step));
         self.granted_at = now;
-        self.taken = 0;
+        self.moved = 0;
     }
 
     /// How many numbers fit below the ceiling, as far as this node knows.
@@ -213,19 +216,19 @@ impl CounterCache {
         place
     }
 
-    /// Notes `count` values of a counter up to `value`.
+    /// Notes `count` values of a counter up to `value`, `step` apart.
     pub(super) fn took(
         &mut self,
         counter: &str,
         counter_id: i64,
         value: i64,
-        count: u64,
+        [count, step]: [u64; 2],
     ) -> &mut CachedCounter {
         if !self.cold.is_empty() {
             self.cold.remove(counter);
         }
         let cached = self.of(counter);
-        cached.took(counter_id, value, count);
+        cached.took(counter_id, value, count, step);
         cached
     }
 
@@ -263,8 +266,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn at_the_bound_the_cache_begins_anew_and_what_is_not_known_is_none() {
         let mut cache = CounterCache::new(2);
-        cache.took("a", 1, 0, 1);
-        cache.took("b", 2, -4, 1);
+        cache.took("a", 1, 0, [1, 1]);
+        cache.took("b", 2, -4, [1, 1]);
         let seen = |cache: &CounterCache, name| cache.get(name).and_then(CachedCounter::value);
         assert_eq!((seen(&cache, "a"), seen(&cache, "b")), (Some(0), Some(-4)));
         cache.of("c");
@@ -278,7 +281,7 @@ mod tests {
         let since = cache.cold_since("a");
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(cache.cold_since("a"), since);
-        cache.took("a", 1, 5, 1);
+        cache.took("a", 1, 5, [1, 1]);
         assert_ne!(cache.cold_since("a"), since);
     }
 

@@ -2,15 +2,19 @@
 //! partitions: there a counter's row is all there is of it, and who locks it is alone with it; and
 //! the journal is all there is of a document. When Redis takes a partition back, what it remembers
 //! of documents begins anew (F29).
+//!
+//! The command is a node for as long as it has them: should it die, the watch over the nodes takes
+//! them back.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use uuid::Uuid;
 
 use crate::cli::output::say;
-use crate::cli::session::{clock, operator, with_service};
+use crate::cli::session::{clock, join_for_command, leave, operator};
 use crate::config::Settings;
 use crate::ledger::{Event, LedgerError, Owner, Partition, SharedLedger};
 use crate::node::system_random;
@@ -20,10 +24,12 @@ use crate::service::Service;
 /// Longest wait until the database owns a partition.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Partitions that are lent to the database, and to whom: this command alone takes them back.
+/// Partitions that are lent to the database, and to whom: this command takes them back.
 pub(super) struct Handover {
     id: Uuid,
     lent: Vec<Partition>,
+    /// As which this command lends; `None` where nothing is lent.
+    service: Option<Arc<Service>>,
 }
 
 impl Handover {
@@ -42,39 +48,39 @@ impl Handover {
         lent.retain(|row| {
             partitions.contains(&row.partition) && matches!(row.owner, Owner::Redis { .. })
         });
-        let handover = Handover { id: system_random(), lent };
+        let mut handover = Handover { id: system_random(), lent, service: None };
         if handover.lent.is_empty() {
             return Ok(handover);
         }
-        let taken = handover.take_all(settings, ledger).await;
-        if let Err(error) = taken {
+        let service = join_for_command(settings).await?;
+        handover.service = Some(Arc::clone(&service));
+        if let Err(error) = handover.take_all(&service).await {
             handover.give_back(ledger).await;
             return Err(error);
         }
         Ok(handover)
     }
 
-    async fn take_all(&self, settings: &Settings, ledger: &SharedLedger) -> anyhow::Result<()> {
+    async fn take_all(&self, service: &Service) -> anyhow::Result<()> {
+        let ledger = &service.ledger;
         for row in &self.lent {
-            let partition = row.partition;
-            if !ledger.lend(partition, [None, Some(self.id)]).await? {
+            let (partition, lender) = (row.partition, service.context.membership.node());
+            if !ledger.lend_by(Some(lender), partition, [None, Some(self.id)]).await? {
                 bail!(
                     "partition {partition} is lent to another import: wait until it is done; where \
-                     it was killed, `numerator fallback off` takes the partition back"
+                     it was killed, the services take the partition back within seconds, or \
+                     `numerator fallback off`"
                 );
             }
             ledger.record_event(&event(row, true)).await?;
         }
-        with_service(settings, async |service: &Service| {
-            for Partition { partition, .. } in &self.lent {
-                let cause = "an import lifts counters or brings documents";
-                hand_over(&service.context, *partition, cause, PATIENCE).await.with_context(
-                    || format!("the database cannot take over partition {partition}"),
-                )?;
-            }
-            Ok(())
-        })
-        .await
+        for Partition { partition, .. } in &self.lent {
+            let cause = "an import lifts counters or brings documents";
+            let handed_over = hand_over(&service.context, *partition, cause, PATIENCE).await;
+            handed_over
+                .with_context(|| format!("the database cannot take over partition {partition}"))?;
+        }
+        Ok(())
     }
 
     /// Takes back what was lent, and nothing that an operator wants. The running services give the
@@ -91,9 +97,12 @@ impl Handover {
                 let partition = row.partition;
                 say(format_args!(
                     "numerator: partition {partition} may still be lent to the database ({error}); \
-                     `numerator fallback off` gives it back to redis"
+                     the services give it back to redis within seconds, or `numerator fallback off`"
                 ));
             }
+        }
+        if let Some(service) = &self.service {
+            leave(service).await;
         }
     }
 }

@@ -29,37 +29,26 @@ pub(super) fn period(text: &str) -> Result<DurationText, String> {
     }
 }
 
-/// Shows pages until Ctrl-C or a closed pipe. A ledger that does not answer is the page.
+/// Shows pages until a closed pipe; Ctrl-C ends the process. A ledger that does not answer is the
+/// page.
 pub(super) async fn watch(
     settings: &Settings,
     stores: &Stores,
     args: &StatusArgs,
     period: Duration,
 ) -> anyhow::Result<()> {
-    let mut end = Box::pin(tokio::signal::ctrl_c());
     loop {
         let next = Instant::now() + period;
-        // In a task of its own: what asks the ledger is not cancelled by Ctrl-C.
-        let look = tokio::spawn({
-            let (settings, stores, args) = (settings.clone(), stores.clone(), args.clone());
-            async move { gather(&settings, &stores, &args).await }
-        });
-        let lines = tokio::select! {
-            looked = look => match looked? {
-                Ok(status) => status.lines(),
-                Err(error) => vec![PageLine::trouble(&format!("{error:#}"))],
-            },
-            _ = &mut end => return Ok(()),
+        let lines = match gather(settings, stores, args).await {
+            Ok(status) => status.lines(),
+            Err(error) => vec![PageLine::trouble(&format!("{error:#}"))],
         };
         match show(&stores.clock, &lines) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        tokio::select! {
-            () = sleep_until(next) => {}
-            _ = &mut end => return Ok(()),
-        }
+        sleep_until(next).await;
     }
 }
 

@@ -178,6 +178,31 @@ fn an_operators_fallback_during_an_import_outlives_it() {
     assert_eq!(postgres.sql(wishes), "0");
 }
 
+/// What an import was lent that was killed goes back to Redis by itself, once its node is given up.
+#[test]
+fn a_partition_that_is_lent_to_an_import_which_is_killed_is_taken_back() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.empty_url("killed"), Some(&redis.url()));
+    deployment.extra = "[node]\nttl = \"1s\"\n".into();
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000001\n");
+    commit_slowly(&postgres, "killed");
+    let sound = file(&deployment, "sound.csv", &list(5, 5));
+    let mut importing = start(&deployment, &sound);
+    until(&postgres, COMMITTING, "1");
+    assert_eq!(postgres.sql("select count(lent_to) from killed.partition"), "1");
+    importing.kill().unwrap();
+    importing.wait().unwrap();
+    until(&postgres, "select count(lent_to) from killed.partition", "0");
+    let back = "select count(*) from killed.partition where owner = 'database' and state = 'open'";
+    until(&postgres, back, "1");
+    let events = deployment.ok(&["events", "--kind", "partition-taken-back", "--json"]);
+    assert!(events.contains("the node that lent it has ended"), "{events}");
+    assert!(service.terminate());
+    deployment.assert_clean();
+}
+
 /// Goal: an import that meets a recovery which already gives the partition to the database waits
 /// for it and goes on. Method: a node that sleeps keeps the recovery at its barrier.
 #[test]

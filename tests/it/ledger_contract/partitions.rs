@@ -260,6 +260,19 @@ pub(super) async fn who_lent_a_partition_takes_it_back_and_no_operators_wish(wor
     assert!(ledger.lend(2, [None, mine]).await.unwrap());
     assert_eq!(ledger.want(None, Wanted::Auto).await.unwrap(), 1, "an operator ends a loan");
     assert!(!row().await.is_for_database());
+    // A loan lasts no longer than its lender; one of nobody's lasts until somebody ends it.
+    let lender = NodeId::random();
+    world.join(lender).await;
+    assert!(ledger.lend_by(Some(lender), 2, [None, mine]).await.unwrap());
+    assert!(ledger.lend(1, [None, other]).await.unwrap());
+    assert_eq!(
+        (row().await.lender, ledger.take_back_loans().await.unwrap()),
+        (Some(lender), vec![])
+    );
+    assert!(ledger.retire_node(lender, 0).await.unwrap());
+    assert_eq!(ledger.take_back_loans().await.unwrap(), [2]);
+    assert!(!row().await.is_lent && row().await.lender.is_none());
+    assert!(ledger.partitions().await.unwrap()[1].is_lent);
     assert!(!ledger.lend(2, [mine, None]).await.unwrap(), "and it is not given back twice");
 }
 

@@ -1,0 +1,64 @@
+//! Files and folders that a process leaves for others of its deployment (F46). They belong to whom
+//! the place belongs in which they are made: a command that root runs does not keep the service
+//! out. Nobody but root may give anything away; what others make stays their own.
+
+use std::fs::{DirBuilder, File, metadata};
+use std::io::{ErrorKind, Result};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown, fchown};
+use std::path::Path;
+
+/// Makes a folder with a mode, and those above it that are missing, for the owner of the one that
+/// is there. One that is there stays as it is.
+///
+/// # Errors
+/// A place that takes no folder.
+pub fn make_folder(folder: &Path, mode: u32) -> Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = above.unwrap_or(Path::new("."));
+    make_folder(above, mode)?;
+    match DirBuilder::new().mode(mode).create(folder) {
+        // Another process has just made it.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => return Ok(()),
+        made => made?,
+    }
+    let (made, place) = (metadata(folder)?, metadata(above)?);
+    if made.uid() == place.uid() {
+        return Ok(());
+    }
+    unless_forbidden(chown(folder, Some(place.uid()), Some(place.gid())))
+}
+
+/// Gives a file that was just made to the owner of what is at `like`.
+///
+/// # Errors
+/// When either cannot be looked at, or the file system keeps no owners.
+pub fn give(file: &File, like: &Path) -> Result<()> {
+    let (made, like) = (file.metadata()?, metadata(like)?);
+    if made.uid() == like.uid() {
+        return Ok(());
+    }
+    unless_forbidden(fchown(file, Some(like.uid()), Some(like.gid())))
+}
+
+fn unless_forbidden(given: Result<()>) -> Result<()> {
+    match given {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        given => given,
+    }
+}
+
+/// What to do about a file or folder that this process may not use; nothing about other failures.
+/// Never to delete it: it may be all that shows that a ledger was put back.
+#[must_use]
+pub fn remedy(error: &std::io::Error, path: &Path) -> String {
+    if error.kind() != ErrorKind::PermissionDenied {
+        return String::new();
+    }
+    let path = path.display();
+    format!(
+        "; give it to the user that runs this process (chown USER {path}), and do not delete it"
+    )
+}
