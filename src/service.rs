@@ -36,8 +36,8 @@ use crate::limits::{self, Limits};
 use crate::metrics::Metrics;
 use crate::node::system_random;
 use crate::process::{
-    Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places,
-    PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
+    Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, OwnSight,
+    Places, PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
 use crate::reconciler::{
     Reconciler, settle_behind, sweep, turn_over, watch_ceilings, watch_hazards,
@@ -144,6 +144,8 @@ pub struct Readiness {
     pub stopping: bool,
     /// What is wrong with the process's clock, where that is off: requests belong to another one.
     pub clock: Option<String>,
+    /// Why others should be asked instead: this process alone cannot reach Redis.
+    pub cut_off: Option<String>,
     /// Partitions in which numbers can be issued, by the path that serves them.
     pub serving: Serving,
     /// Records handed out and not journaled yet.
@@ -184,6 +186,7 @@ impl Service {
             keys: Keys::new(&deployment.prefix),
             redis_health: RedisHealth::new(deployment.partitions),
             cluster_health: ClusterHealth::default(),
+            own_sight: OwnSight::default(),
             ledger: Arc::clone(&ledger),
             redis: redis.clone(),
             clock: Arc::clone(&clock),
@@ -264,13 +267,15 @@ impl Service {
         let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
         let clock = self.context.clocks.off().map(|off| off.to_string());
         let asking = self.gauges.asking();
+        let cut_off = self.context.cut_off();
         let asking_for = asking.values().max().copied().unwrap_or_default();
         Readiness {
             asking_partitions: asking.len(),
             asking_ms: u64::try_from(asking_for.as_millis()).unwrap_or(u64::MAX),
-            ready: serves && !stopping && clock.is_none(),
+            ready: serves && !stopping && clock.is_none() && cut_off.is_none(),
             stopping,
             clock,
+            cut_off: cut_off.map(|cut_off| cut_off.to_string()),
             serving,
             journal_lag_records: lag.records,
             journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),

@@ -9,8 +9,8 @@ use std::fmt;
 use fred::types::Value;
 use tokio::task::JoinSet;
 
+use super::Redis;
 use super::link::Link;
-use super::{CounterError, Redis};
 
 /// A setting or state of a Redis server that makes losing data likelier.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,7 +129,7 @@ impl Redis {
                 match check_up(&link).await {
                     Ok(checkup) => Checkup { server, ..checkup },
                     Err(error) => {
-                        let error = CounterError::classify(&error);
+                        let error = link.judge(&link.wire(), &error);
                         Checkup::unanswered(server, format!("it does not answer: {error}"))
                     }
                 }

@@ -13,6 +13,7 @@ mod limits;
 mod link;
 mod masters;
 mod orders;
+mod reach;
 mod record;
 mod redis;
 mod reply;

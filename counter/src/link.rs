@@ -19,6 +19,7 @@ use fred::types::{Builder, ClusterHash, ConnectHandle, CustomCommand, Value};
 use tokio::task::AbortHandle;
 
 use super::call::Call;
+use super::reach::Reach;
 use super::{CounterError, RedisSettings};
 
 /// Calls that may wait inside the client; a node has one in flight per partition.
@@ -68,6 +69,8 @@ pub(super) struct Link {
     is_closed: Arc<AtomicBool>,
     /// Replies since the start, of any kind.
     replies: AtomicU64,
+    /// Why it is not connected.
+    reach: Arc<Reach>,
 }
 
 /// The client in use; replaced as a whole when its connection is given up.
@@ -84,13 +87,14 @@ impl Link {
     /// # Errors
     /// When the client refuses the settings.
     pub(super) fn start(access: &Access, address: &Address) -> Result<Self, Error> {
-        let is_closed = Arc::new(AtomicBool::new(false));
+        let (is_closed, reach) = (Arc::new(AtomicBool::new(false)), Arc::default());
         Ok(Link {
             access: access.clone(),
             address: address.clone(),
-            wire: Mutex::new(Wire::start(access, address, 0, &is_closed)?),
+            wire: Mutex::new(Wire::start(access, address, 0, (&is_closed, &reach))?),
             is_closed,
             replies: AtomicU64::new(0),
+            reach,
         })
     }
 
@@ -144,6 +148,7 @@ impl Link {
         };
         if is_reply {
             self.replies.fetch_add(1, Ordering::SeqCst);
+            self.reach.clear();
         }
         let timed_out = matches!(&outcome, Err(error) if *error.kind() == ErrorKind::Timeout);
         let is_silent = self.replies.load(Ordering::SeqCst) == replies_before;
@@ -154,6 +159,22 @@ impl Link {
         outcome
     }
 
+    /// What an error of a call proves, with the reason why the server is not reached, where it is
+    /// not: the call's own time-out does not say it.
+    pub(super) fn judge(&self, wire: &Wire, error: &Error) -> CounterError {
+        match CounterError::classify(error) {
+            CounterError::Unknown(_) if !wire.client.is_connected() && self.trouble().is_some() => {
+                CounterError::Unknown(self.trouble().unwrap_or_default())
+            }
+            judged => judged,
+        }
+    }
+
+    /// Why the server is not reached, as far as that is known.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.reach.trouble()
+    }
+
     /// Gives up a wire and makes another one, unless that was done before. The client is replaced
     /// whole, because it would queue a wish to reconnect behind a write that a stopped peer never
     /// accepts.
@@ -162,7 +183,8 @@ impl Link {
         if wire.generation != lost.generation || self.is_closed.load(Ordering::SeqCst) {
             return;
         }
-        match Wire::start(&self.access, &self.address, lost.generation + 1, &self.is_closed) {
+        let shared = (&self.is_closed, &self.reach);
+        match Wire::start(&self.access, &self.address, lost.generation + 1, shared) {
             Ok(next) => {
                 wire.runner.abort();
                 *wire = next;
@@ -195,12 +217,12 @@ impl Wire {
         access: &Access,
         address: &Address,
         generation: u64,
-        is_closed: &Arc<AtomicBool>,
+        (is_closed, reach): (&Arc<AtomicBool>, &Arc<Reach>),
     ) -> Result<Self, Error> {
         let client = build_client(access, address)?;
-        tokio::spawn(log_errors(&client, address.clone()));
-        let runner =
-            keep_connected(client.clone(), access.settings.reconnect_max, Arc::clone(is_closed));
+        tokio::spawn(log_errors(&client, address.clone(), Arc::clone(reach)));
+        let shared = (Arc::clone(is_closed), Arc::clone(reach));
+        let runner = keep_connected(client.clone(), access.settings.reconnect_max, shared);
         let runner = tokio::spawn(runner);
         Ok(Wire { generation, client, runner: runner.abort_handle() })
     }
@@ -209,14 +231,25 @@ impl Wire {
 /// Runs the client until its task is aborted. The client ends by itself when it is asked to quit,
 /// or on what it takes for a mistake in the settings: a server that is being set up causes that
 /// too.
-async fn keep_connected(client: Client, pause: Duration, is_closed: Arc<AtomicBool>) {
+async fn keep_connected(
+    client: Client,
+    pause: Duration,
+    (is_closed, reach): (Arc<AtomicBool>, Arc<Reach>),
+) {
+    let mut last = None;
     loop {
         let mut connection = Connection(client.connect());
         match (&mut connection.0).await {
             // What it says of its end is no news where it was ended.
             _ if is_closed.load(Ordering::SeqCst) => return,
             Ok(Ok(())) => tracing::debug!("redis client ended"),
-            Ok(Err(error)) => tracing::warn!(%error, "redis client ended; starting it again"),
+            Ok(Err(error)) => {
+                reach.note(&error);
+                // Said once, not at each try.
+                if last.replace(error.to_string()).is_none_or(|last| last != error.to_string()) {
+                    tracing::warn!(%error, "redis client ended; starting it again");
+                }
+            }
             Err(error) => tracing::error!(%error, "redis client died; starting it again"),
         }
         tokio::time::sleep(pause).await;
@@ -293,7 +326,11 @@ fn finish(
 }
 
 /// Tells the log what happens to the connection outside of calls; ends with the client.
-fn log_errors(client: &Client, server: Address) -> impl Future<Output = ()> + Send + 'static {
+fn log_errors(
+    client: &Client,
+    server: Address,
+    reach: Arc<Reach>,
+) -> impl Future<Output = ()> + Send + 'static {
     let mut errors = client.error_rx();
     async move {
         use tokio::sync::broadcast::error::RecvError;
@@ -301,6 +338,7 @@ fn log_errors(client: &Client, server: Address) -> impl Future<Output = ()> + Se
         loop {
             match errors.recv().await {
                 Ok((error, _)) => {
+                    reach.note(&error);
                     let text = error.to_string();
                     // Said once, not at each try.
                     if text == last {

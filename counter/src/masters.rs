@@ -103,7 +103,10 @@ impl Masters {
                 address = known(&seen);
             }
         }
-        let unknown = || CounterError::NotExecuted(format!("no master is known for slot {slot}"));
+        let unknown = || {
+            let why = self.informants.trouble().map_or(String::new(), |why| format!(": {why}"));
+            CounterError::NotExecuted(format!("no master is known for slot {slot}{why}"))
+        };
         let address = address.ok_or_else(unknown)?;
         let refused = |error: Error| CounterError::NotExecuted(error.to_string());
         self.links.get(&address).map_err(refused)
@@ -241,6 +244,11 @@ impl Links {
             }
             is_kept
         });
+    }
+
+    /// Why one of the servers is not reached.
+    fn trouble(&self) -> Option<String> {
+        self.lock().values().find_map(|link| link.trouble())
     }
 
     async fn stop(&self) {

@@ -130,9 +130,8 @@ impl Redis {
         let started = Instant::now();
         let outcome = link.call(wire, call).await;
         let took = started.elapsed();
-        let result = outcome
-            .map_err(|error| CounterError::classify(&error))
-            .and_then(|value| read(call, value));
+        let result =
+            outcome.map_err(|error| link.judge(wire, &error)).and_then(|value| read(call, value));
         let failure = result.as_ref().err().map(CounterError::reason);
         self.meter.count(call.verb.metered_as(), took, failure);
         match &result {

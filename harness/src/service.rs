@@ -139,6 +139,16 @@ impl Deployment {
         out.into_owned()
     }
 
+    /// What `status` prints, whatever it comes to, and its exit code.
+    ///
+    /// # Panics
+    /// When a signal ends it.
+    pub fn status(&self, options: &[&str]) -> (i32, String) {
+        let output = self.run(&[&["status"], options].concat());
+        let code = output.status.code().expect("it ends by itself");
+        (code, String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     /// Applies series files.
     pub fn apply(&self, files: &[PathBuf]) {
         let mut arguments = vec!["series".to_owned(), "apply".to_owned()];

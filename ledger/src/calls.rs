@@ -61,6 +61,7 @@ impl Ledger {
         if let Some(kind) = kind {
             let failure = outcome.as_ref().err().map(LedgerError::reason);
             store.meter.count(kind, started.elapsed(), failure);
+            store.troubles.note(kind, outcome.as_ref().err());
         }
         outcome
     }

@@ -36,6 +36,7 @@ mod statement;
 mod statements;
 mod store;
 mod sweeping;
+mod troubles;
 mod witness;
 
 pub use clocks::{Heard, LedgerTimes};
@@ -54,6 +55,7 @@ pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
 pub use statements::TALL_ROOM_MIN;
 pub use sweeping::{Sweep, Swept};
+pub use troubles::CallTrouble;
 
 use std::path::Path;
 use std::sync::Arc;

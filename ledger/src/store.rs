@@ -12,6 +12,7 @@ use crate::LedgerError;
 use crate::dialect::{Begin, Pool, Reader, Transaction};
 use crate::incarnation::OneIncarnation;
 use crate::seal::{ProofKey, Writing};
+use crate::troubles::CallTroubles;
 use crate::witness::Witness;
 
 /// What outlives connections.
@@ -21,6 +22,8 @@ pub(crate) struct Lasting {
     pub(crate) witness: Arc<Witness>,
     /// Calls and waits.
     pub(crate) meter: Arc<LedgerMeter>,
+    /// What is not carried out.
+    pub(crate) troubles: Arc<CallTroubles>,
     /// `audit.key`: what proves that a batch is this process's own.
     pub(crate) proof_key: Option<ProofKey>,
 }
@@ -31,14 +34,15 @@ pub(crate) struct Store {
     pub(crate) clock: SharedClock,
     pub(crate) witness: Arc<Witness>,
     pub(crate) meter: Arc<LedgerMeter>,
+    pub(crate) troubles: Arc<CallTroubles>,
     proof_key: Option<ProofKey>,
 }
 
 impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
-        let Lasting { witness, meter, proof_key } = lasting;
-        Store { reader: Reader(pool), clock, witness, meter, proof_key }
+        let Lasting { witness, meter, troubles, proof_key } = lasting;
+        Store { reader: Reader(pool), clock, witness, meter, troubles, proof_key }
     }
 
     /// The connections.
@@ -51,6 +55,7 @@ impl Store {
         Lasting {
             witness: Arc::clone(&self.witness),
             meter: Arc::clone(&self.meter),
+            troubles: Arc::clone(&self.troubles),
             proof_key: self.proof_key,
         }
     }

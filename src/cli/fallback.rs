@@ -14,7 +14,7 @@ use super::words;
 use crate::backoff::Backoff;
 use crate::config::{DurationText, Settings};
 use crate::ledger::{Event, LedgerError, Owner, Partition, PartitionState, SharedLedger, Wanted};
-use crate::reconciler::observe;
+use crate::reconciler::{Life, observe};
 
 /// First and longest wait between two looks at the partitions.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
@@ -58,8 +58,8 @@ struct FallbackAnswer {
     dry_run: bool,
     /// Partitions whose wish changes.
     changed: Vec<u32>,
-    /// Whether a service runs to act on it.
-    service_runs: bool,
+    /// Whether a service runs to act on it; none where the ledger takes no heartbeats.
+    service_runs: Option<bool>,
     partitions: Vec<FallbackPartition>,
     /// What happens next, in a sentence.
     note: String,
@@ -98,10 +98,11 @@ pub async fn run(settings: &Settings, args: &FallbackArgs) -> anyhow::Result<()>
             ledger.record_event(&event(row, wanted, &user)).await?;
         }
     }
-    let beats = observe(&ledger, settings.allocator.node_ttl).await?;
+    let seen = observe(&ledger, settings.allocator.node_ttl).await?;
     // A one-shot command has no opinion of Redis, and hands nothing over.
-    let service_runs = beats.iter().any(|seen| seen.is_beating && seen.node.sight.is_some());
-    let waits = args.switch == Switch::On && service_runs && !args.dry_run;
+    let is_seen = seen.of(Life::Alive).any(|node| node.sight.is_some());
+    let service_runs = if is_seen { Some(true) } else { seen.untold.is_none().then_some(false) };
+    let waits = args.switch == Switch::On && service_runs != Some(false) && !args.dry_run;
     let is_met = if waits { asked.wait().await? } else { true };
     let answer = FallbackAnswer {
         wanted: words::wanted(wanted),
@@ -172,13 +173,14 @@ fn event(row: &Partition, wanted: Wanted, user: &str) -> Event {
     }
 }
 
-fn sentence(settings: &Settings, args: &FallbackArgs, service_runs: bool) -> String {
+fn sentence(settings: &Settings, args: &FallbackArgs, service_runs: Option<bool>) -> String {
     let after = DurationText(settings.allocator.return_after);
     match (args.switch, service_runs) {
         (_, _) if args.dry_run => "nothing was changed".into(),
-        (_, false) => "no service runs: it takes effect with the next one".into(),
-        (Switch::On, true) => "the database takes the numbers until `fallback off`".into(),
-        (Switch::Off, true) => {
+        (_, None) => "cannot tell whether a service runs: the ledger takes no heartbeats".into(),
+        (_, Some(false)) => "no service runs: it takes effect with the next one".into(),
+        (Switch::On, Some(true)) => "the database takes the numbers until `fallback off`".into(),
+        (Switch::Off, Some(true)) => {
             format!("redis takes over once every node has seen it healthy for {after}")
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! stdout carries only the result of a command; everything else goes to stderr. Exit codes: 0 done,
 //! 1 refused or failed (one line on stderr says why, as JSON where `--json` asks for it), 2 wrong
-//! usage.
+//! usage. `status` is a check: 1 something is to be done, 2 cannot tell.
 
 pub mod acknowledge;
 pub mod archive;
@@ -164,14 +164,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Work that was given up may block a thread yet: a name that nobody looks up, say.
     runtime.shutdown_timeout(THREADS_STOP_MAX);
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
-            let line = format!("{error:#}").replace('\n', " ");
-            if as_json {
-                say(format_args!("{}", serde_json::json!({ "error": line })));
-            } else {
-                say(format_args!("numerator: {line}"));
-            }
+            output::complain(&error, as_json);
             ExitCode::FAILURE
         }
     }
@@ -193,15 +188,16 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     builder.enable_all().build()
 }
 
-async fn run(cli: Cli) -> anyhow::Result<()> {
+async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let watches = matches!(&cli.command, Command::Status(args) if args.watch.is_some());
     let drains = matches!(&cli.command, Command::Serve);
     let work = Box::pin(run_command(cli));
     if drains { ending::closing(work).await } else { ending::interruptible(work, watches).await }
 }
 
-async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<()> {
-    match command {
+async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<ExitCode> {
+    let done = match command {
+        Command::Status(args) => return status::run(&settings.prepare("warn")?, &args).await,
         Command::Serve => serve::run(&settings.load()?).await,
         Command::Migrate => migrate::run(&settings.prepare_to_migrate("info")?).await,
         Command::Ready => ready::run(&settings.prepare("warn")?).await,
@@ -211,7 +207,6 @@ async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Parse(args) => parse::run(&settings.prepare("warn")?, args).await,
         Command::Reference(command) => reference::run(&settings.prepare("warn")?, command).await,
         Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
-        Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
         Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,
         Command::Audit(command) => audit::run(|| Ok(settings.prepare("warn")?), command).await,
         Command::Acknowledge(args) => acknowledge::run(&settings.prepare("warn")?, args).await,
@@ -229,7 +224,8 @@ async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Token(command) => token::run(|| Ok(settings.prepare("warn")?), command).await,
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -12,6 +12,16 @@ pub fn say(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", escaped(&line.to_string()));
 }
 
+/// Tells why a command failed, as JSON where its result would be.
+pub(super) fn complain(error: &anyhow::Error, as_json: bool) {
+    let line = format!("{error:#}").replace('\n', " ");
+    if as_json {
+        say(format_args!("{}", serde_json::json!({ "error": line })));
+    } else {
+        say(format_args!("numerator: {line}"));
+    }
+}
+
 /// Prints lines of the result. What files and ledgers hold is shown, never obeyed: a character that
 /// a terminal would act upon stands there as `\u{1b}`.
 ///

@@ -12,9 +12,9 @@ use super::restored::RestoredArgs;
 use super::session::{check_partition, open_ledger, operator, with_service};
 use super::{restored, words};
 use crate::config::{DurationText, Settings};
-use crate::ledger::{Owner, Partition, PartitionState, SharedLedger};
+use crate::ledger::{Node, Owner, Partition, PartitionState, SharedLedger};
 use crate::reconciler::{
-    Observed, Standstill, carry_on, observe, renew, settle_counters, settle_slices, stalled,
+    Life, Standstill, carry_on, observe, renew, settle_counters, settle_slices, stalled,
 };
 use crate::service::Service;
 
@@ -51,6 +51,8 @@ struct ReconcileAnswer {
     held: Vec<u32>,
     /// Nodes whose heartbeat stands still; where applied, what became of them.
     silent: Vec<SilentAnswer>,
+    /// Why nobody can tell which nodes are silent, where the ledger takes no heartbeats.
+    untold: Option<String>,
     adoption: Option<AdoptionAnswer>,
     /// Counters of closed epochs whose lost values are not registered yet (or were, just now).
     unsettled: u64,
@@ -95,9 +97,9 @@ impl RecoveryAnswer {
 }
 
 impl SilentAnswer {
-    fn of(Observed { node, .. }: Observed) -> Self {
-        let (node_id, label) = (node.node_id.to_string(), node.label);
-        SilentAnswer { node_id, label, partitions: node.partitions }
+    fn of(node: &Node) -> Self {
+        let (node_id, label) = (node.node_id.to_string(), node.label.clone());
+        SilentAnswer { node_id, label, partitions: node.partitions.clone() }
     }
 }
 
@@ -120,6 +122,9 @@ pub async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()
     } else {
         print(answer.lines())?;
     }
+    if let Some(why) = &answer.untold {
+        bail!("cannot tell which processes live: the ledger takes no heartbeats: {why}");
+    }
     if args.apply && !answer.problems.is_empty() {
         bail!("not everything was put right: {}", answer.problems.join("; "));
     }
@@ -134,12 +139,13 @@ async fn look(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<Recon
     if args.new_epoch {
         recoveries.extend(open(&ledger, args).await?);
     }
-    let beats = observe(&ledger, settings.allocator.node_ttl).await?;
+    let seen = observe(&ledger, settings.allocator.node_ttl).await?;
     Ok(ReconcileAnswer {
         applied: false,
         recoveries: recoveries.into_iter().map(RecoveryAnswer::of).collect(),
         held: held(&ledger, args).await?,
-        silent: beats.into_iter().filter(|seen| !seen.is_beating).map(SilentAnswer::of).collect(),
+        silent: seen.of(Life::Silent).map(SilentAnswer::of).collect(),
+        untold: seen.untold,
         adoption: None,
         unsettled: settle_counters(&ledger, args.partition, false).await?,
         problems: Vec::new(),
@@ -179,7 +185,8 @@ async fn apply(
     let held = held(ledger, args).await?;
     problems.extend(held.iter().map(|one| format!("partition {one} is held")));
     let (applied, silent, adoption) = (true, Vec::new(), Some(adoption));
-    Ok(ReconcileAnswer { applied, recoveries, held, silent, adoption, unsettled, problems })
+    let untold = None;
+    Ok(ReconcileAnswer { applied, recoveries, held, silent, untold, adoption, unsettled, problems })
 }
 
 /// Partitions asked for that are open in Redis; back to Redis leads `fallback off` alone.

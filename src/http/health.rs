@@ -82,8 +82,8 @@ pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
         let why = format!("this process is stopping; {waiting} records wait for the journal");
         return Err(Problem::new(Slug::Stopping, why).retry_soon());
     }
-    if let Some(clock) = readiness.clock {
-        return Err(Problem::new(Slug::NotReady, clock).retry_soon());
+    if let Some(why) = readiness.clock.or(readiness.cut_off) {
+        return Err(Problem::new(Slug::NotReady, why).retry_soon());
     }
     let states = readiness.partitions.join(", ");
     Err(Problem::new(Slug::NotReady, format!("partitions from 0 on: {states}")).retry_soon())

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::membership::Membership;
 use super::{
-    Clocks, ClusterHealth, Incidents, Places, PlannedEnds, ProcessSettings, RedisHealth,
-    UnjournaledPartitions,
+    Clocks, ClusterHealth, CutOff, Incidents, OwnSight, Places, PlannedEnds, ProcessSettings,
+    RedisHealth, UnjournaledPartitions,
 };
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
@@ -53,6 +53,8 @@ pub struct Context {
     pub redis_health: RedisHealth,
     /// What the other nodes see of it.
     pub cluster_health: ClusterHealth,
+    /// Whether this process alone does not see it.
+    pub own_sight: OwnSight,
     /// Numbers the flights.
     pub flights: FlightNumbers,
     /// Places for work that holds a connection of the ledger while it waits.
@@ -90,6 +92,13 @@ impl Context {
     #[must_use]
     pub fn is_cut_off(&self, partition: u32) -> bool {
         self.redis_is_away(partition, 2) && self.cluster_health.may_see(partition)
+    }
+
+    /// Why this process should get no requests because it alone does not reach Redis; `None` where
+    /// it does, or nobody else can serve what it cannot.
+    #[must_use]
+    pub fn cut_off(&self) -> Option<CutOff> {
+        self.own_sight.cut_off(self)
     }
 
     /// Whether no script has succeeded here for so many times `redis.fallback_after`.

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::going_back::{FORGOTTEN, UnprovenBeat, WentBack};
 use super::memory::Memory;
+use super::own_sight::report;
 use super::telling::Telling;
 use super::testimony::{Said, Testimony};
 use super::vouching::Vouching;
@@ -24,7 +25,7 @@ use super::{Context, ProcessSettings};
 use crate::clock::SharedClock;
 use crate::journal::Told;
 use crate::ledger::{
-    At, HealthReport, LedgerError, NewNode, Partition, PartitionState, SharedLedger,
+    At, LedgerError, NewNode, NodeReport, Partition, PartitionState, SharedLedger,
 };
 use crate::node::{NodeId, host};
 use crate::task::{Task, Ticks};
@@ -224,15 +225,15 @@ impl Membership {
         }
     }
 
-    /// Starts the heartbeat. A service says what it sees of Redis with each beat; a one-shot
-    /// command has no opinion.
+    /// Starts the heartbeat. A service says with each beat what it sees of Redis and what keeps it
+    /// from its work; a one-shot command has no opinion.
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
         let period = context.settings.node_heartbeat;
         Task::start("heartbeat", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
             while ticks.next().await {
-                let report = context.eager.then(|| context.redis_health.report());
+                let report = context.eager.then(|| report(&context));
                 context.membership.beat(&context, report.as_ref()).await;
             }
         })
@@ -287,7 +288,7 @@ impl Membership {
         self.went_back.lock().expect("no holder of this lock panics").is_some()
     }
 
-    async fn beat(&self, context: &Context, report: Option<&HealthReport>) {
+    async fn beat(&self, context: &Context, report: Option<&NodeReport>) {
         if self.ledger_went_back() {
             return self.hold_all(context).await;
         }

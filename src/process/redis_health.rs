@@ -5,19 +5,27 @@
 //! read are not. A flight that fails says so at once; that Redis is back only a probe says, for it
 //! alone shows the data set.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Context;
-use crate::counter::Redis;
+use crate::counter::{CounterError, Redis};
 use crate::ledger::HealthReport;
 use crate::task::{Task, Ticks};
 
 /// The partitions as seen through Redis.
 #[derive(Debug)]
-pub struct RedisHealth(Vec<Mutex<Seen>>);
+pub struct RedisHealth {
+    partitions: Vec<Mutex<Seen>>,
+    /// Rung where somebody needs a partition for the first time.
+    wanted: Notify,
+    /// What the log was last told.
+    told: Mutex<Option<String>>,
+}
 
 /// One partition.
 #[derive(Debug, Default)]
@@ -32,13 +40,16 @@ struct Seen {
     answered_at: Option<Instant>,
     /// Since when every script has failed.
     failing_since: Option<Instant>,
+    /// What the last of them failed for.
+    why: Option<String>,
 }
 
 impl Seen {
     /// A silent server has failed since it was asked, not since the wait was over; but not since
     /// before it last answered.
-    fn fail(&mut self, asked_at: Instant) {
+    fn fail(&mut self, asked_at: Instant, why: String) {
         self.healthy = None;
+        self.why = Some(why);
         let since = self.answered_at.map_or(asked_at, |answered_at| answered_at.max(asked_at));
         self.failing_since.get_or_insert(since);
     }
@@ -48,18 +59,57 @@ impl RedisHealth {
     /// Nothing is seen yet.
     #[must_use]
     pub fn new(partitions: u32) -> Self {
-        RedisHealth((0..partitions).map(|_| Mutex::default()).collect())
+        RedisHealth {
+            partitions: (0..partitions).map(|_| Mutex::default()).collect(),
+            wanted: Notify::new(),
+            told: Mutex::default(),
+        }
     }
 
     /// Has a partition watched from now on.
     pub fn watch(&self, partition: u32) {
-        self.seen(partition, |seen| seen.is_wanted = true);
+        if !self.seen(partition, |seen| std::mem::replace(&mut seen.is_wanted, true)) {
+            self.wanted.notify_one();
+        }
     }
 
     /// How long no script has succeeded; `None` while the last one did, or none was tried.
     #[must_use]
     pub fn away_for(&self, partition: u32) -> Option<Duration> {
         self.seen(partition, |seen| seen.failing_since.map(|since| since.elapsed()))
+    }
+
+    /// Whether a script has ever succeeded here.
+    #[must_use]
+    pub fn has_answered(&self, partition: u32) -> bool {
+        self.seen(partition, |seen| seen.answered_at.is_some())
+    }
+
+    /// What the last script failed for, while none succeeds.
+    #[must_use]
+    pub fn why(&self, partition: u32) -> Option<String> {
+        self.seen(partition, |seen| seen.why.clone())
+    }
+
+    /// Where no script succeeds: partitions by what they fail for, and for how long they have.
+    #[must_use]
+    pub fn blind(&self) -> BTreeMap<String, (BTreeSet<u32>, Duration)> {
+        let mut blind: BTreeMap<String, (BTreeSet<u32>, Duration)> = BTreeMap::new();
+        for partition in self.numbers() {
+            let failing =
+                self.seen(partition, |seen| Some((seen.why.clone()?, seen.failing_since?)));
+            if let Some((why, since)) = failing {
+                let (partitions, ago) = blind.entry(why).or_default();
+                partitions.insert(partition);
+                *ago = since.elapsed().max(*ago);
+            }
+        }
+        blind
+    }
+
+    /// The data set that answers, and for how long; of a partition that Redis may own.
+    pub(super) fn watched(&self, partition: u32) -> Option<(String, Duration)> {
+        self.numbers().contains(&partition).then(|| self.healthy_for(partition)).flatten()
     }
 
     /// The data set that answers, and for how long it has done so without a failure.
@@ -75,7 +125,7 @@ impl RedisHealth {
     #[must_use]
     pub fn report(&self) -> HealthReport {
         let mut report = HealthReport::new();
-        for partition in (0_u32..).take(self.0.len()) {
+        for partition in self.numbers() {
             if let Some((incarnation, _)) = self.healthy_for(partition) {
                 report.entry(incarnation).or_default().insert(partition);
             }
@@ -84,8 +134,8 @@ impl RedisHealth {
     }
 
     /// A script other than a probe got no answer.
-    pub fn fail(&self, partition: u32, asked_at: Instant) {
-        self.seen(partition, |seen| seen.fail(asked_at));
+    pub fn fail(&self, partition: u32, asked_at: Instant, error: &CounterError) {
+        self.seen(partition, |seen| seen.fail(asked_at, error.cause()));
     }
 
     /// Starts the watch: one probe per wanted partition and `redis.probe_period`.
@@ -94,8 +144,12 @@ impl RedisHealth {
         let period = context.settings.probe_period;
         Task::start("redis health", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
-            while ticks.next().await {
-                for partition in (0_u32..).take(context.redis_health.0.len()) {
+            loop {
+                tokio::select! {
+                    goes_on = ticks.next() => if !goes_on { return },
+                    () = context.redis_health.wanted.notified() => {}
+                }
+                for partition in context.redis_health.numbers() {
                     if context.redis_health.claim(partition) {
                         tokio::spawn(probe(Arc::clone(&context), redis.clone(), partition));
                     }
@@ -113,11 +167,14 @@ impl RedisHealth {
         })
     }
 
-    fn note(&self, partition: u32, asked_at: Instant, incarnation: Option<String>) {
+    fn note(&self, partition: u32, asked_at: Instant, probed: Result<String, String>) {
         self.seen(partition, |seen| {
             seen.is_asked = false;
-            let Some(incarnation) = incarnation else { return seen.fail(asked_at) };
-            seen.failing_since = None;
+            let incarnation = match probed {
+                Ok(incarnation) => incarnation,
+                Err(why) => return seen.fail(asked_at, why),
+            };
+            (seen.failing_since, seen.why) = (None, None);
             seen.answered_at = Some(Instant::now());
             if seen.healthy.as_ref().is_none_or(|(known, _)| *known != incarnation) {
                 seen.healthy = Some((incarnation, Instant::now()));
@@ -125,22 +182,47 @@ impl RedisHealth {
         });
     }
 
+    /// Tells the log why Redis takes no scripts of this process, once for each reason.
+    fn tell(&self, partition: u32, probed: Result<&String, &String>) {
+        let mut told = self.told.lock().expect("no holder of this lock panics");
+        match probed {
+            Ok(_) if told.is_some() && self.blind().is_empty() => {
+                tracing::info!("redis takes the scripts of this process again");
+                *told = None;
+            }
+            Err(why) if told.as_ref() != Some(why) => {
+                tracing::warn!(partition, why, "redis takes no scripts of this process");
+                *told = Some(why.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// The partitions that Redis may own.
+    fn numbers(&self) -> std::ops::Range<u32> {
+        0..u32::try_from(self.partitions.len()).expect("as many as the deployment has")
+    }
+
     fn seen<T>(&self, partition: u32, look: impl FnOnce(&mut Seen) -> T) -> T {
-        look(&mut self.0[partition as usize].lock().expect("no holder of this lock panics"))
+        look(
+            &mut self.partitions[partition as usize].lock().expect("no holder of this lock panics"),
+        )
     }
 }
 
 async fn probe(context: Arc<Context>, redis: Redis, partition: u32) {
     let asked_at = Instant::now();
-    let incarnation = match redis.probe(&context.keys, partition).await {
-        Ok(probe) if probe.is_master => Some(probe.incarnation),
-        Ok(_) => None,
-        Err(error) => {
-            tracing::debug!(partition, %error, "redis does not accept a script");
-            None
-        }
+    let probed = match redis.probe(&context.keys, partition).await {
+        Ok(probe) if probe.is_master => Ok(probe.incarnation),
+        Ok(_) => Err("the server of redis.url is not a master".to_owned()),
+        Err(error) => Err(error.cause()),
     };
-    context.redis_health.note(partition, asked_at, incarnation);
+    let health = &context.redis_health;
+    health.note(partition, asked_at, probed.clone());
+    // A command says it where it matters to it.
+    if context.eager {
+        health.tell(partition, probed.as_ref());
+    }
 }
 
 #[cfg(test)]
@@ -154,27 +236,29 @@ mod tests {
         health.watch(1);
         assert!(health.claim(1) && !health.claim(1), "one probe at a time");
         let second = Duration::from_secs(1);
-        health.note(1, Instant::now(), Some("a".into()));
+        health.note(1, Instant::now(), Ok("a".into()));
         tokio::time::advance(second).await;
         assert_eq!(health.healthy_for(1), Some(("a".into(), second)));
         assert_eq!(health.report(), HealthReport::from([("a".into(), [1].into())]));
-        health.note(1, Instant::now(), Some("b".into()));
+        health.note(1, Instant::now(), Ok("b".into()));
         assert_eq!(health.healthy_for(1), Some(("b".into(), Duration::ZERO)));
 
         let asked_at = Instant::now();
         tokio::time::advance(second).await;
-        health.note(1, asked_at, None);
+        health.note(1, asked_at, Err("away".into()));
         assert_eq!((health.healthy_for(1), health.away_for(1)), (None, Some(second)));
-        health.note(1, Instant::now(), None);
+        health.note(1, Instant::now(), Err("away".into()));
         tokio::time::advance(second).await;
         assert_eq!(health.away_for(1), Some(second * 2));
         assert_eq!(health.report(), HealthReport::new());
-        health.note(1, Instant::now(), Some("b".into()));
+        health.note(1, Instant::now(), Ok("b".into()));
         assert_eq!((health.away_for(1), health.away_for(0)), (None, None));
 
         let sent_at = Instant::now();
         tokio::time::advance(second).await;
-        health.fail(1, sent_at);
+        health.fail(1, sent_at, &CounterError::Unknown("cut".into()));
+        assert_eq!(health.blind(), [("cut".into(), ([1].into(), second))].into());
+        assert!(health.has_answered(1) && !health.has_answered(0));
         assert_eq!((health.report(), health.away_for(1)), (HealthReport::new(), Some(second)));
     }
 }

@@ -1,6 +1,8 @@
 //! Who is alive, for whoever only looks: a short watch of the heartbeats.
 //!
 //! Good for reports only. Whoever adopts must itself beat and read throughout (F18): `watch` does.
+//! A heartbeat that stands still means something only where heartbeats are written at all: a ledger
+//! that is read-only, full or locked lets all of them stand still.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,39 +11,92 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::ledger::{LedgerError, Node, SharedLedger};
+use crate::node::NodeId;
 
-/// A node, and whether its heartbeat was seen to move.
+/// What was seen of a node's heartbeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It moved.
+    Alive,
+    /// It stood still, while heartbeats could be written.
+    Silent,
+    /// It stood still, and so would that of a living process.
+    Unknown,
+}
+
+/// A node, and what was seen of its heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The node.
     pub node: Node,
-    /// Whether it beats.
-    pub is_beating: bool,
+    /// Whether it lives.
+    pub life: Life,
 }
 
-/// Watches all heartbeats until each has moved, at most for `patience`.
+/// What a watch has shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// The nodes that have not left.
+    pub nodes: Vec<Observed>,
+    /// Why the ledger takes no heartbeats, where it takes none: then nobody can tell who is dead.
+    pub untold: Option<String>,
+}
+
+impl Observation {
+    /// The nodes of which this was seen.
+    pub fn of(&self, life: Life) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(move |seen| seen.life == life).map(|seen| &seen.node)
+    }
+}
+
+/// Watches all heartbeats until each has moved, at most for `patience`. Where one stands still, a
+/// heartbeat is written as it stands, at half of the time and at its end: a living process has
+/// half of the time to move its own.
 ///
 /// # Errors
 /// When the ledger cannot be read.
 pub async fn observe(
     ledger: &SharedLedger,
     patience: Duration,
-) -> Result<Vec<Observed>, LedgerError> {
-    let deadline = Instant::now() + patience;
+) -> Result<Observation, LedgerError> {
+    let (deadline, half) = (Instant::now() + patience, Instant::now() + patience / 2);
     let mut wait = Backoff::new(Duration::from_millis(20), Duration::from_millis(200));
-    let mut first_seen = HashMap::new();
+    let mut first_seen: HashMap<NodeId, i64> = HashMap::new();
+    let mut at_half: Option<Result<(), String>> = None;
     loop {
         let nodes = ledger.nodes().await?;
-        let observed: Vec<Observed> = nodes
-            .into_iter()
-            .map(|node| {
-                let first = *first_seen.entry(node.node_id).or_insert(node.beat);
-                Observed { is_beating: node.beat != first, node }
-            })
-            .collect();
-        if observed.iter().all(|seen| seen.is_beating) || Instant::now() >= deadline {
-            return Ok(observed);
+        let beats = |node: &Node| first_seen.get(&node.node_id).is_some_and(|at| *at != node.beat);
+        let still = nodes.iter().find(|node| !beats(node)).map(|node| node.node_id);
+        if still.is_none() && !nodes.is_empty() {
+            let alive = |node| Observed { node, life: Life::Alive };
+            return Ok(Observation { nodes: nodes.into_iter().map(alive).collect(), untold: None });
+        }
+        if at_half.is_none() && (nodes.is_empty() || Instant::now() >= half) {
+            at_half = Some(takes_heartbeats(ledger, still).await);
+        }
+        if nodes.is_empty() || Instant::now() >= deadline {
+            let at_end = takes_heartbeats(ledger, still).await;
+            let nodes: Vec<(Node, bool)> =
+                nodes.into_iter().map(|node| (node.clone(), beats(&node))).collect();
+            let untold = at_half.and_then(Result::err).or(at_end.err());
+            let of = |(node, is_alive): (Node, bool)| {
+                let life = match (is_alive, &untold) {
+                    (true, _) => Life::Alive,
+                    (false, None) => Life::Silent,
+                    (false, Some(_)) => Life::Unknown,
+                };
+                Observed { node, life }
+            };
+            return Ok(Observation { nodes: nodes.into_iter().map(of).collect(), untold });
+        }
+        for node in nodes {
+            first_seen.entry(node.node_id).or_insert(node.beat);
         }
         wait.wait().await;
     }
+}
+
+/// Whether the ledger takes heartbeats now, or why not.
+async fn takes_heartbeats(ledger: &SharedLedger, still: Option<NodeId>) -> Result<(), String> {
+    ledger.takes_heartbeats(still).await.map_err(|error| error.to_string())
 }

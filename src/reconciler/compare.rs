@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::underway::Underway;
-use super::{Backlog, Stores, Trouble, backlogs, observe};
+use super::{Backlog, Life, Stores, Trouble, backlogs, observe};
 use crate::backoff::Backoff;
 use crate::counter::{CounterState, Inspection, Redis};
 use crate::ledger::{Counter, LedgerError, Owner, Partition, PartitionState, Span};
@@ -277,8 +277,7 @@ impl<'a> Comparison<'a> {
         }
         // Whoever beats has them in memory, and journals them.
         let seen = observe(&self.stores.ledger, self.patience.max(BEAT)).await?;
-        let beating: HashSet<NodeId> =
-            seen.iter().filter(|seen| seen.is_beating).map(|seen| seen.node.node_id).collect();
+        let beating: HashSet<NodeId> = seen.of(Life::Alive).map(|node| node.node_id).collect();
         let lives = |backlog: &Backlog| backlog.node().is_some_and(|node| beating.contains(&node));
         let stuck = std::mem::take(&mut self.report.unjournaled);
         (self.report.waiting, self.report.unjournaled) = stuck.into_iter().partition(lives);

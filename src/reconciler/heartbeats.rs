@@ -93,6 +93,7 @@ mod tests {
             clock_ahead_us: None,
             partitions: vec![1],
             sight: None,
+            words: None,
         }
     }
 

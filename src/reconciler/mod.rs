@@ -36,7 +36,7 @@ mod verify;
 mod watch;
 
 pub use backlog::{Backlog, backlogs, oldest};
-pub use beats::{Observed, observe};
+pub use beats::{Life, Observation, Observed, observe};
 pub(crate) use closed_epochs::settle_behind;
 pub use closed_epochs::{settle_counters, settle_slices};
 pub use compare::{Deviation, DeviationKind, RedisReport};

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 use super::adopting::{self, Adoption};
 use super::heartbeats::Heartbeats;
 use super::loans;
-use crate::ledger::{Adopted, HealthReport, LedgerError, Node};
+use crate::ledger::{Adopted, LedgerError, Node};
 use crate::node::NodeId;
-use crate::process::Context;
+use crate::process::{Context, Other};
 use crate::task::{Task, Ticks};
 
 /// Whoever has watched for fewer periods cannot know who is alive.
@@ -35,6 +35,8 @@ pub struct Reconciler {
     last_look: Option<Instant>,
     /// Since when it has seen every beat.
     watching_since: Option<Instant>,
+    /// Whether its own beat stood still at the last look.
+    is_numb: bool,
     /// The silent nodes that are being adopted.
     under_way: HashMap<tokio::task::Id, NodeId>,
     /// The last of them: the next one's turn is behind it.
@@ -71,6 +73,7 @@ impl Reconciler {
             only,
             last_look: None,
             watching_since: None,
+            is_numb: false,
             under_way: HashMap::new(),
             last_started: None,
             adoptions: JoinSet::new(),
@@ -167,7 +170,8 @@ impl Reconciler {
     /// adopted, at most for `patience`; for a command that has joined as a node.
     ///
     /// # Errors
-    /// When the ledger cannot be read at the end.
+    /// When the ledger cannot be read at the end, or takes no heartbeats: then nobody can tell who
+    /// is silent.
     pub async fn adopt_silent(
         context: &Arc<Context>,
         only: Option<u32>,
@@ -192,6 +196,10 @@ impl Reconciler {
             }
             if Instant::now() >= deadline || nodes.is_ok() && adoptions.rest == 0 {
                 nodes?;
+                if adoptions.rest > 0 && watch.is_numb {
+                    let cause = "it takes no heartbeats, so nobody can tell who lives".into();
+                    return Err(LedgerError::Unreachable { cause, maybe_written: false });
+                }
                 return Ok(adoptions);
             }
             tokio::time::sleep(context.settings.node_heartbeat).await;
@@ -220,7 +228,9 @@ impl Reconciler {
         // A ledger that can be read but not written lets every beat stand still, ours too: then
         // nobody's silence means anything.
         let myself = self.context.membership.node();
-        if self.heartbeats.stands_still(myself, ttl / 2, now) {
+        let stands_still = self.heartbeats.stands_still(myself, ttl / 2, now);
+        self.is_numb = stands_still || self.is_numb && !self.heartbeats.has_beaten(myself);
+        if stands_still {
             self.look_away();
             return Vec::new();
         }
@@ -248,9 +258,11 @@ impl Reconciler {
         let is_fresh = |node: &&Node| {
             node.node_id != myself && self.heartbeats.is_alive(node.node_id, settings.node_ttl)
         };
-        let reports: Vec<HealthReport> =
-            nodes.iter().filter(is_fresh).filter_map(|node| node.sight.clone()).collect();
-        self.context.cluster_health.set(self.context.deployment.partitions, reports);
+        let others = nodes.iter().filter(is_fresh).filter_map(Other::of).collect();
+        self.context.cluster_health.set(self.context.deployment.partitions, others);
+        if self.context.eager {
+            self.context.own_sight.look(&self.context);
+        }
     }
 
     /// Partitions of nodes that are not known to be alive.

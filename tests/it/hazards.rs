@@ -105,12 +105,12 @@ async fn a_service_serves_on_a_dangerous_redis_and_tells_log_ledger_and_status()
     let told = events.iter().map(|event| event.detail["hazard"].as_str().unwrap());
     assert_eq!(told.collect::<Vec<_>>(), ["no-append-only-file", "eviction"], "newest first");
     assert!(service.log().contains("CONFIG SET maxmemory-policy noeviction"), "{}", service.log());
-    let status = deployment.ok(&["status", "--json"]);
+    let (_, status) = deployment.status(&["--json"]);
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     let shown = &status["redis_servers"][0];
     assert_eq!(shown["server"], format!("127.0.0.1:{}", server.port()), "{status}");
     assert_eq!(shown["hazards"][0]["hazard"], "eviction", "{status}");
-    let text = deployment.ok(&["status"]);
+    let (_, text) = deployment.status(&[]);
     assert!(text.contains("cure: CONFIG SET appendonly yes"), "{text}");
     assert!(service.terminate());
 }
@@ -136,7 +136,7 @@ async fn a_ledger_whose_standby_commits_do_not_wait_for_is_told_until_it_is_sync
     assert_eq!(names().await, [""; 0], "without a standby none is asked for");
     let _standby = postgres.start_standby();
     assert_eq!(names().await, ["asynchronous-standby"]);
-    let text = deployment.ok(&["status"]);
+    let (_, text) = deployment.status(&[]);
     assert!(text.contains("1 standbys for which no commit waits"), "{text}");
     assert!(text.contains("synchronous_standby_names"), "{text}");
     let service = deployment.serve();

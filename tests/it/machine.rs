@@ -70,11 +70,11 @@ async fn faults_a_nodes_clock_jumps_by_an_hour_and_back_and_nobody_falls_silent(
 }
 
 /// A small file system in memory, gone with this value.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// Mounts one, where this process may.
-    fn mount(folder: PathBuf) -> Option<Self> {
+    pub(crate) fn mount(folder: PathBuf) -> Option<Self> {
         std::fs::create_dir_all(&folder).unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=16m", "numerator-test"]).arg(&folder);
@@ -82,17 +82,27 @@ impl SmallDisk {
         mounted.then_some(SmallDisk(folder))
     }
 
+    /// Where it is mounted.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn filler(&self) -> PathBuf {
         self.0.join("filler")
     }
 
     /// Leaves no room at all.
-    fn fill(&self) {
+    pub(crate) fn fill(&self) {
         use std::io::Write;
         let mut file = std::fs::File::create(self.filler()).unwrap();
         for size in [1 << 20, 1 << 12] {
             while file.write_all(&vec![0; size]).is_ok() {}
         }
+    }
+
+    /// Takes back what fills it.
+    pub(crate) fn make_room(&self) {
+        std::fs::remove_file(self.filler()).unwrap();
     }
 }
 
@@ -110,7 +120,7 @@ async fn faults_the_ledgers_disk_is_full_and_everything_is_journaled_once_there_
         return;
     };
     let redis = Redis::start();
-    let url = format!("sqlite:{}", disk.0.join("ledger.db").display());
+    let url = format!("sqlite:{}", disk.path().join("ledger.db").display());
     let mut deployment = Deployment::of(program(), &url, Some(&redis.url()));
     deployment.extra = "[ceiling]\nstep_min = 5000\n".into();
     deployment.apply_load_series();
@@ -121,7 +131,7 @@ async fn faults_the_ledgers_disk_is_full_and_everything_is_journaled_once_there_
     let asked = load.asked();
     let goes_on = tokio::time::timeout(Duration::from_secs(30), load.reach(asked + 300)).await;
     assert!(goes_on.is_ok(), "a full disk stops issuing: {}", service.log());
-    std::fs::remove_file(disk.filler()).unwrap();
+    disk.make_room();
     let asked = load.asked();
     let goes_on = tokio::time::timeout(Duration::from_secs(30), load.reach(asked + 500)).await;
     assert!(goes_on.is_ok(), "issuing does not go on: {}", service.log());

@@ -84,7 +84,7 @@ async fn snowflakes_of_two_nodes_and_64_connections_are_all_different() {
         }
     }
     assert_eq!((ids.len(), node_numbers.len()), (5_000, 2));
-    let status = deployment.ok(&["status", "--json"]);
+    let (_, status) = deployment.status(&["--json"]);
     let status: Value = serde_json::from_str(&status).unwrap();
     let told = status["nodes"].as_array().unwrap().iter().map(|node| &node["node_number"]);
     let told: BTreeSet<u64> = told.filter_map(Value::as_u64).collect();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use numerator_base::node::NodeId;
 
-use super::At;
+use super::{At, NodeWords};
 
 /// The data sets of Redis that a node sees: partitions by incarnation. A partition is seen while
 /// scripts that write succeed there (F22).
@@ -44,6 +44,8 @@ pub struct Node {
     pub partitions: Vec<u32>,
     /// What it sees of Redis; `None`: it has no opinion (a one-shot command).
     pub sight: Option<HealthReport>,
+    /// What keeps it from its work; `None`: it does not say.
+    pub words: Option<NodeWords>,
 }
 
 /// Who takes the numbers of a partition.

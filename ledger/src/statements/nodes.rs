@@ -1,6 +1,6 @@
 //! Nodes: who lives, who left, whose outbox was adopted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use numerator_base::node::NodeId;
 
@@ -12,7 +12,7 @@ use crate::columns::{from_json, read_node, to_json, unsigned_small};
 use crate::connections::Share;
 use crate::incarnation::Incarnation;
 use crate::witness::Marks;
-use crate::{Confirmed, HealthReport, LedgerError, NewNode, Node};
+use crate::{CallTrouble, Confirmed, LedgerError, NewNode, Node, NodeReport};
 
 impl Ledger {
     /// Enters a node with beat 0.
@@ -64,8 +64,8 @@ impl Ledger {
         .await
     }
 
-    /// Raises the node's heartbeat counter by one, notes which data set of Redis it sees, and reads
-    /// who else lives: each node with its counter (F18: a heartbeat is a counter, never a time). It
+    /// Raises the node's heartbeat counter by one, notes what it says of itself, and reads who
+    /// else lives: each node with its counter (F18: a heartbeat is a counter, never a time). It
     /// touches no table but that of the nodes, and waits for the node's own row alone (F47). What
     /// else a process must know, [`Ledger::partitions_as`] and [`Ledger::check_takes`] find out
     /// beside it.
@@ -76,10 +76,11 @@ impl Ledger {
     pub async fn heartbeat(
         &self,
         node: NodeId,
-        sight: Option<&HealthReport>,
+        report: Option<&NodeReport>,
     ) -> Result<Vec<(NodeId, i64)>, LedgerError> {
         self.call(CALL.named("heartbeat").of(Share::Heartbeat), async |store| {
-            let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
+            let sight = report.map(|report| to_json(&report.sight, "node.sight")).transpose()?;
+            let words = report.map(|report| to_json(&report.words, "node.report")).transpose()?;
             // What is confirmed is of the moment at which it was asked for, or later.
             let asked_at_us = store.clock.now_us();
             let confirmed = store.witness.of(node);
@@ -90,7 +91,7 @@ impl Ledger {
             let mut tx = store.begin_as(node).await?;
             // A ledger that went back must not catch up beat by beat with what it has forgotten.
             let beaten: Option<i64> = query_scalar(
-                "update node set beat = beat + 1, sight = $2 \
+                "update node set beat = beat + 1, sight = $2, report = $5 \
                  where node_id = $1 and left_at_us is null and adopted_at_us is null \
                  and beat >= $3 and batches >= $4 returning beat",
             )
@@ -98,6 +99,7 @@ impl Ledger {
             .bind(sight)
             .bind(beat)
             .bind(batches)
+            .bind(words)
             .fetch_optional(&mut *tx)
             .await?;
             let Some(beat) = beaten else {
@@ -156,7 +158,7 @@ impl Ledger {
     pub async fn nodes(&self) -> Result<Vec<Node>, LedgerError> {
         self.call(CALL.of(Share::Watch), async |store| {
             let rows = query(
-                "select node_id, label, version, beat, started_at_us, sight, \
+                "select node_id, label, version, beat, started_at_us, sight, report, \
                  told_at_us - heard_at_us as clock_ahead_us from node \
                  where left_at_us is null and adopted_at_us is null order by started_at_us, \
                  node_id",
@@ -168,6 +170,7 @@ impl Ledger {
                 .map(|row| {
                     let node_id = read_node(row.try_get("node_id")?, "node.node_id")?;
                     let sight: Option<&str> = row.try_get("sight")?;
+                    let words: Option<&str> = row.try_get("report")?;
                     Ok(Node {
                         node_id,
                         partitions: joined.remove(&node_id).unwrap_or_default(),
@@ -177,11 +180,34 @@ impl Ledger {
                         started_at_us: row.try_get("started_at_us")?,
                         clock_ahead_us: row.try_get("clock_ahead_us")?,
                         sight: sight.map(|sight| from_json(sight, "node.sight")).transpose()?,
+                        words: words.map(|words| from_json(words, "node.report")).transpose()?,
                     })
                 })
                 .collect()
         })
         .await
+    }
+
+    /// Whether a heartbeat could be written now: writes the row of a node as it stands, or finds
+    /// that there is none. Whoever sees heartbeats stand still learns from it that they could move.
+    ///
+    /// # Errors
+    /// Why no heartbeat is written.
+    pub async fn takes_heartbeats(&self, node: Option<NodeId>) -> Result<(), LedgerError> {
+        self.call(CALL.of(Share::Heartbeat), async |store| {
+            let mut tx = store.begin_brief(None).await?;
+            query("update node set beat = beat where node_id = $1")
+                .bind(node.as_ref().map(bytes))
+                .execute(&mut *tx)
+                .await?;
+            commit(tx).await
+        })
+        .await
+    }
+
+    /// What this process's calls fail at now, by kind of call.
+    pub fn troubles(&self) -> BTreeMap<&'static str, CallTrouble> {
+        self.0.store(Share::Common).troubles.list()
     }
 
     /// Marks a silent node as adopted once no partition holds an outbox of it: compare-and-set,

@@ -30,7 +30,7 @@ impl EpochLease {
         error: &CounterError,
     ) -> Course {
         let (context, partition) = (&self.context, self.at.partition);
-        context.redis_health.fail(partition, asked_at);
+        context.redis_health.fail(partition, asked_at, error);
         let after = context.settings.fallback_after;
         loop {
             if context.redis_is_gone(partition) {

@@ -3,25 +3,35 @@
 use serde::Serialize;
 
 use super::super::words;
+use super::verdict::Judged;
 use crate::counter::{Checkup, Hazard};
 use crate::ledger::{
-    Counter, HealthReport, HeldNumber, LedgerCheckup, LedgerHazard, Owner, Partition, Totals,
+    Counter, HealthReport, HeldNumber, LedgerCheckup, LedgerError, LedgerHazard, NodeWords, Owner,
+    Partition, Totals,
 };
-use crate::reconciler::Observed;
+use crate::reconciler::{Life, Observed};
 
 /// What the stores show.
 #[derive(Debug, Serialize)]
 pub(super) struct StatusAnswer {
+    /// What it comes to, and why.
+    #[serde(flatten)]
+    pub(super) judged: Judged,
     pub(super) engine: &'static str,
-    /// The masters of Redis and how they are set up; none where no Redis is configured.
     /// How the database keeps commits.
     pub(super) ledger_server: ServerAnswer,
+    /// The masters of Redis and how they are set up; none where no Redis is configured.
     pub(super) redis_servers: Vec<ServerAnswer>,
     pub(super) partitions: Vec<PartitionAnswer>,
     pub(super) nodes: Vec<NodeAnswer>,
+    /// Why the ledger takes no heartbeats, where it takes none.
+    pub(super) untold: Option<String>,
+    /// What could not be read, and why.
+    pub(super) unread: Vec<String>,
     /// Counters of Redis with the least headroom: how far issuing gets while the ledger is away.
     pub(super) ceilings: Vec<CeilingAnswer>,
-    pub(super) totals: Totals,
+    /// None where they could not be read.
+    pub(super) totals: Option<Totals>,
 }
 
 /// One partition.
@@ -45,6 +55,20 @@ pub(super) struct PartitionAnswer {
     pub(super) changed_at: String,
     /// What Redis shows; absent where none is configured.
     pub(super) redis: Option<RedisAnswer>,
+    /// While the database has it instead of Redis: the processes that Redis waits for.
+    pub(super) waits_for: Vec<WaitAnswer>,
+}
+
+/// A process that does not see a partition where the others do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct WaitAnswer {
+    pub(super) node_id: String,
+    pub(super) label: String,
+    /// The data sets of Redis that it sees it in; empty: none.
+    pub(super) sees: Vec<String>,
+    /// Since when it sees none, by its own clock (RFC 3339); none where it does not say.
+    pub(super) since: Option<String>,
+    pub(super) why: String,
 }
 
 /// One server of Redis, or the ledger's.
@@ -72,6 +96,8 @@ pub(super) struct RedisAnswer {
     /// Whether the owner record is the one that the ledger names; none where the ledger does not
     /// name Redis as the owner, or Redis does not answer.
     pub(super) agrees: Option<bool>,
+    /// The data set that the server shows; none where it does not answer.
+    pub(super) data_set: Option<String>,
     /// Why it does not, or why nothing is known.
     pub(super) trouble: Option<String>,
     /// For how long new documents still need the ledger, because Redis has lost records of earlier
@@ -99,8 +125,8 @@ pub(super) struct NodeAnswer {
     pub(super) version: String,
     /// Raised with every heartbeat.
     pub(super) beat: i64,
-    /// Whether it was seen to rise.
-    pub(super) alive: bool,
+    /// Whether it was seen to rise; none where the ledger takes no heartbeats: nobody can tell.
+    pub(super) alive: Option<bool>,
     pub(super) started_at: String,
     /// How far its clock is ahead of PostgreSQL's, by its last word; none where it told none, or
     /// the ledger is a file.
@@ -112,6 +138,8 @@ pub(super) struct NodeAnswer {
     /// The data sets of Redis that it sees, with the partitions that it sees there; none for a
     /// one-shot command.
     pub(super) sight: Option<HealthReport>,
+    /// What keeps it from its work, in its own words; none where it does not say.
+    pub(super) words: Option<NodeWords>,
 }
 
 /// One counter.
@@ -144,12 +172,13 @@ impl PartitionAnswer {
             cause: partition.cause,
             changed_at: words::moment(partition.changed_at_us),
             redis,
+            waits_for: Vec::new(),
         }
     }
 }
 
 impl NodeAnswer {
-    pub(super) fn of(Observed { node, is_beating }: Observed, held: &[HeldNumber]) -> Self {
+    pub(super) fn of(Observed { node, life }: Observed, held: &[HeldNumber]) -> Self {
         let held = held.iter().find(|held| held.holder == node.node_id);
         NodeAnswer {
             node_number: held.map(|held| held.node_number),
@@ -157,11 +186,16 @@ impl NodeAnswer {
             label: node.label,
             version: node.version,
             beat: node.beat,
-            alive: is_beating,
+            alive: match life {
+                Life::Alive => Some(true),
+                Life::Silent => Some(false),
+                Life::Unknown => None,
+            },
             started_at: words::moment(node.started_at_us),
             clock_ahead_ms: node.clock_ahead_us.map(|us| us / 1_000),
             partitions: node.partitions,
             sight: node.sight,
+            words: node.words,
         }
     }
 }
@@ -180,6 +214,15 @@ impl CeilingAnswer {
 }
 
 impl ServerAnswer {
+    /// The ledger, where it could not be asked.
+    pub(super) fn unread(error: &LedgerError) -> Self {
+        ServerAnswer {
+            server: "ledger".into(),
+            unchecked: vec![error.to_string()],
+            ..ServerAnswer::default()
+        }
+    }
+
     pub(super) fn of_ledger(checkup: LedgerCheckup) -> Self {
         let hazard = |hazard: &LedgerHazard| HazardAnswer {
             hazard: hazard.name(),

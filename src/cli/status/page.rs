@@ -4,16 +4,12 @@
 use std::collections::BTreeMap;
 
 use comfy_table::Table;
+use numbering::escaped;
 
 use super::super::words;
 use super::answer::{NodeAnswer, PartitionAnswer, RedisAnswer, StatusAnswer};
+use super::verdict::LATE_MS;
 use crate::ledger::Totals;
-
-/// What is said of a ledger on which no process runs.
-const NO_PROCESS: (Mood, &str) = (Mood::Bad, "no process runs");
-/// The same of one that needs none.
-const NEEDS_NONE: &str = "no process runs, and `numerator next` needs none; over HTTP numbers need \
-                          `numerator serve`";
 
 /// From this difference on a clock is worth a word; the alert goes by the same.
 const CLOCK_OFF_MS: i64 = 5_000;
@@ -21,13 +17,14 @@ const CLOCK_OFF_MS: i64 = 5_000;
 /// One line of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PageLine {
-    text: String,
-    mood: Mood,
+    pub(super) text: String,
+    pub(super) mood: Mood,
 }
 
 /// How a line is shown where colours are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mood {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mood {
+    #[default]
     Plain,
     /// The head of a table.
     Head,
@@ -89,29 +86,15 @@ impl Rows {
 impl StatusAnswer {
     /// The page.
     pub(super) fn lines(&self) -> Vec<PageLine> {
-        let Totals { journal, revisions, gaps, collisions, acknowledged, rejected, estimated } =
-            self.totals;
-        let mood = match (collisions, rejected) {
-            (0, 0) => Mood::Plain,
-            (0, _) => Mood::Warning,
-            _ => Mood::Bad,
-        };
-        let about = if estimated { "about " } else { "" };
-        let explained = match acknowledged {
-            0 => String::new(),
-            count => format!(", {count} acknowledged"),
-        };
-        let text = format!(
-            "{about}journal {journal}  revisions {revisions}  gaps {gaps}  \
-             collisions {collisions}{explained}  rejected {rejected}"
-        );
         let mut lines = vec![
-            self.verdict(),
+            self.judged.line(),
             PageLine { text: format!("ledger {}", self.engine), mood: Mood::Plain },
-            PageLine { text, mood },
         ];
+        lines.extend(self.totals.map(totals_line));
         lines.extend(self.partition_rows().lines());
-        lines.extend(self.troubles());
+        lines.extend(self.details());
+        lines.extend(self.asking());
+        lines.extend(self.server_lines());
         lines.extend(self.node_rows().lines());
         if !self.ceilings.is_empty() {
             lines.extend(self.ceiling_rows().lines());
@@ -119,53 +102,7 @@ impl StatusAnswer {
         lines
     }
 
-    /// The whole in a sentence.
-    fn verdict(&self) -> PageLine {
-        let rows = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
-        let silent = self.nodes.iter().filter(|node| !node.alive).count();
-        let clocks = self.nodes.iter().filter(|node| node.is_clock_off()).count() as u64;
-        let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
-        let of_ledger = self.ledger_server.hazards.len() as u64;
-        let Totals { collisions, rejected, .. } = self.totals;
-        let counted = |count: u64, one, many| {
-            (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
-        };
-        // Every command is a process of its own there, and needs no other.
-        let no_process = if self.is_embedded() { (Mood::Good, NEEDS_NONE) } else { NO_PROCESS };
-        let (bad, unusual) = (rows(Mood::Bad) as u64, rows(Mood::Warning) as u64);
-        let found = [
-            (Mood::Bad, counted(collisions, "number that came twice", "numbers that came twice")),
-            (no_process.0, (silent == self.nodes.len()).then(|| no_process.1.to_owned())),
-            (
-                Mood::Bad,
-                counted(bad, "partition that issues nothing", "partitions that issue nothing"),
-            ),
-            (
-                Mood::Warning,
-                counted(unusual, "partition in an unusual state", "partitions in an unusual state"),
-            ),
-            (Mood::Warning, counted(silent as u64, "silent node", "silent nodes")),
-            (Mood::Warning, counted(rejected, "rejected record", "rejected records")),
-            (
-                Mood::Warning,
-                counted(clocks, "node whose clock is off", "nodes whose clocks are off"),
-            ),
-            (Mood::Warning, counted(of_ledger, "hazard of the ledger", "hazards of the ledger")),
-            (Mood::Warning, counted(hazards as u64, "hazard of redis", "hazards of redis")),
-        ];
-        let found = found.into_iter().filter_map(|(mood, text)| Some((mood, text?)));
-        let (moods, parts): (Vec<Mood>, Vec<String>) = found.unzip();
-        let mood = moods.into_iter().max().unwrap_or(Mood::Good);
-        let text = if parts.is_empty() { "all is well".into() } else { parts.join(", ") };
-        PageLine { text, mood }
-    }
-
-    /// Whether the ledger is a file, and there is no Redis.
-    fn is_embedded(&self) -> bool {
-        self.engine == "sqlite" && self.partitions.iter().all(|row| row.redis.is_none())
-    }
-
-    fn mood(&self, row: &PartitionAnswer) -> Mood {
+    pub(super) fn mood(&self, row: &PartitionAnswer) -> Mood {
         // The last partition, of gapless series, belongs to the database for good.
         let is_gapless = self.partitions.last().is_some_and(|last| last.partition == row.partition);
         let should_be_redis = row.redis.is_some() && row.wanted == "auto" && !is_gapless;
@@ -217,13 +154,18 @@ impl StatusAnswer {
         for NodeAnswer { node_id, label, version, beat, alive, node_number, .. } in &self.nodes {
             let (entries, lag_ms) = outboxes.get(node_id.as_str()).cloned().unwrap_or_default();
             rows.add(
-                if *alive { Mood::Plain } else { Mood::Warning },
+                if *alive == Some(true) { Mood::Plain } else { Mood::Warning },
                 [
                     node_id.clone(),
                     label.clone(),
                     version.clone(),
                     beat.to_string(),
-                    if *alive { "alive" } else { "silent" }.into(),
+                    match alive {
+                        Some(true) => "alive",
+                        Some(false) => "silent",
+                        None => "unknown",
+                    }
+                    .into(),
                     node_number.map_or_else(|| "-".into(), |number| number.to_string()),
                     entries,
                     lag_ms.map_or(String::new(), |ms| format!("{ms} ms")),
@@ -251,32 +193,72 @@ impl StatusAnswer {
         rows
     }
 
-    /// What Redis is in trouble with, each sentence once, with its partitions; and how its servers
-    /// are set up, where that is dangerous.
-    fn troubles(&self) -> Vec<PageLine> {
-        let mut troubles: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    /// What is known of what is not as it should be, each sentence once with its partitions: what
+    /// Redis is in trouble with, for whom it waits, what keeps processes from their work.
+    pub(super) fn details(&self) -> Vec<PageLine> {
+        let mut of_partitions: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for row in &self.partitions {
-            if let Some(trouble) = row.redis.as_ref().and_then(|redis| redis.trouble.as_deref()) {
-                troubles.entry(trouble).or_default().push(row.partition.to_string());
+            if let Some(trouble) = row.redis.as_ref().and_then(|redis| redis.trouble.clone()) {
+                of_partitions.entry(trouble).or_default().push(row.partition);
+            }
+            for wait in &row.waits_for {
+                let since = wait.since.as_ref().map_or(String::new(), |at| format!(" since {at}"));
+                let sentence = format!(
+                    "redis waits for {} ({}), which does not see it there{since}: {}",
+                    wait.label, wait.node_id, wait.why
+                );
+                of_partitions.entry(sentence).or_default().push(row.partition);
+            }
+            if self.returns_soon(row) {
+                let sentence = "every process sees redis there; it takes them back \
+                                redis.return_after after that";
+                of_partitions.entry(sentence.into()).or_default().push(row.partition);
             }
         }
-        let line = |(trouble, partitions): (&str, Vec<String>)| PageLine {
-            text: format!("partitions {}: {trouble}", partitions.join(", ")),
+        for node in &self.nodes {
+            let missed = self.blind_spots(node);
+            for (why, partitions) in blind_reasons(node, &missed) {
+                let sentence =
+                    format!("{} ({}) does not reach redis{why}", node.label, node.node_id);
+                of_partitions.entry(sentence).or_default().extend(partitions);
+            }
+        }
+        let sentences = of_partitions.into_iter().map(|(sentence, mut partitions)| {
+            partitions.sort_unstable();
+            partitions.dedup();
+            let partitions: Vec<String> = partitions.iter().map(ToString::to_string).collect();
+            format!("partitions {}: {sentence}", partitions.join(", "))
+        });
+        let hindered = self.nodes.iter().filter(|node| node.is_hindered()).flat_map(hindrances);
+        let line = |text: String| PageLine {
+            text: escaped(&text.replace('\n', " ")).into_owned(),
             mood: Mood::Warning,
         };
-        let mut lines: Vec<PageLine> = troubles.into_iter().map(line).collect();
-        lines.extend(self.asking());
-        lines.extend(self.nodes.iter().filter(|node| node.is_clock_off()).map(|node| PageLine {
-            text: format!(
-                "node {}: its clock is {} ms ahead of PostgreSQL's; have NTP keep both",
-                node.node_id,
-                node.clock_ahead_ms.unwrap_or_default()
-            ),
-            mood: Mood::Warning,
-        }));
+        let clocks = self.nodes.iter().filter(|node| node.is_clock_off()).map(|node| {
+            let ahead_ms = node.clock_ahead_ms.unwrap_or_default();
+            format!(
+                "node {}: its clock is {ahead_ms} ms ahead of PostgreSQL's; have NTP keep both",
+                node.node_id
+            )
+        });
+        sentences.chain(hindered).chain(clocks).map(line).collect()
+    }
+
+    /// Whether the database has a partition that Redis may have, and Redis waits for nobody.
+    fn returns_soon(&self, row: &PartitionAnswer) -> bool {
+        let is_gapless = self.partitions.last().is_some_and(|last| last.partition == row.partition);
+        let is_seen = row.redis.as_ref().is_some_and(|redis| redis.data_set.is_some());
+        let has_process =
+            self.nodes.iter().any(|node| node.alive == Some(true) && node.sight.is_some());
+        row.is_lacking_redis() && !is_gapless && is_seen && has_process && row.waits_for.is_empty()
+    }
+
+    /// How the servers are set up, where that is dangerous.
+    fn server_lines(&self) -> Vec<PageLine> {
         let of_redis = self.redis_servers.iter();
         let of_redis = of_redis.map(|server| (format!("redis {}", server.server), server));
         let ledger = (self.ledger_server.server.clone(), &self.ledger_server);
+        let mut lines = Vec::new();
         for (name, server) in [ledger].into_iter().chain(of_redis) {
             lines.extend(server.hazards.iter().map(|hazard| PageLine {
                 text: format!("{name}: {}; cure: {}", hazard.meaning, hazard.cure),
@@ -320,6 +302,69 @@ impl StatusAnswer {
     }
 }
 
+/// Sizes of the ledger, in a line.
+fn totals_line(totals: Totals) -> PageLine {
+    let Totals { journal, revisions, gaps, collisions, acknowledged, rejected, estimated } = totals;
+    let mood = match (collisions, rejected) {
+        (0, 0) => Mood::Plain,
+        (0, _) => Mood::Warning,
+        _ => Mood::Bad,
+    };
+    let about = if estimated { "about " } else { "" };
+    let explained = match acknowledged {
+        0 => String::new(),
+        count => format!(", {count} acknowledged"),
+    };
+    let text = format!(
+        "{about}journal {journal}  revisions {revisions}  gaps {gaps}  \
+         collisions {collisions}{explained}  rejected {rejected}"
+    );
+    PageLine { text, mood }
+}
+
+/// Why a process does not reach Redis, in words that go on a sentence, and where.
+fn blind_reasons(node: &NodeAnswer, missed: &[u32]) -> Vec<(String, Vec<u32>)> {
+    let Some(words) = node.words.as_ref().filter(|_| !missed.is_empty()) else { return Vec::new() };
+    if words.without_redis {
+        return vec![(": redis.url is not set there".into(), missed.to_vec())];
+    }
+    let reasons = words.blind.iter().map(|blind| {
+        let missed = missed.iter().filter(|partition| blind.partitions.contains(partition));
+        let since = words::moment(blind.since_us);
+        (format!(" since {since}: {}", blind.why), missed.copied().collect::<Vec<_>>())
+    });
+    reasons.filter(|(_, missed)| !missed.is_empty()).collect()
+}
+
+/// What the ledger keeps a process from, by its own words, a sentence each.
+fn hindrances(node: &NodeAnswer) -> Vec<String> {
+    let Some(said) = &node.words else { return Vec::new() };
+    let who = format!("{} ({})", node.label, node.node_id);
+    let waiting = match said.journal_records {
+        0 => String::new(),
+        count => format!("; {count} records wait for the journal, {} ms", said.journal_ms),
+    };
+    let mut sentences: Vec<String> = said
+        .ledger
+        .iter()
+        .map(|trouble| {
+            let what = match &*trouble.call {
+                "append" => "cannot write to the journal",
+                "take" => "cannot take numbers from the database",
+                "seed" => "cannot begin counters",
+                "raise" => "cannot raise ceilings",
+                other => other,
+            };
+            let since = words::moment(trouble.since_us);
+            format!("{who} {what} since {since}: {}{waiting}", trouble.why)
+        })
+        .collect();
+    if sentences.is_empty() && said.journal_ms >= LATE_MS {
+        sentences.push(format!("{who} is behind{waiting}"));
+    }
+    sentences
+}
+
 /// What the page shows of a partition besides its number.
 fn cells(row: &PartitionAnswer) -> [String; 7] {
     [
@@ -335,7 +380,7 @@ fn cells(row: &PartitionAnswer) -> [String; 7] {
 
 impl NodeAnswer {
     /// Whether its clock is so far off that an alert tells it.
-    fn is_clock_off(&self) -> bool {
+    pub(super) fn is_clock_off(&self) -> bool {
         self.clock_ahead_ms.is_some_and(|ahead_ms| ahead_ms.abs() > CLOCK_OFF_MS)
     }
 }
@@ -353,8 +398,10 @@ impl RedisAnswer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::ServerAnswer;
+    use super::super::answer::{ServerAnswer, WaitAnswer};
+    use super::super::verdict::{Judged, Verdict};
     use super::*;
+    use crate::ledger::{Blind, LedgerTrouble, NodeWords};
 
     fn partition(partition: u32, state: &'static str, owner: &'static str) -> PartitionAnswer {
         PartitionAnswer {
@@ -368,8 +415,10 @@ mod tests {
             last_ceiling_epoch: 0,
             cause: "first\nuse".into(),
             changed_at: String::new(),
+            waits_for: Vec::new(),
             redis: Some(RedisAnswer {
                 agrees: None,
+                data_set: Some("a".into()),
                 trouble: None,
                 asking_ms: 0,
                 outboxes: Vec::new(),
@@ -383,25 +432,34 @@ mod tests {
             label: "here/1".into(),
             version: String::new(),
             beat: 1,
-            alive,
+            alive: Some(alive),
             started_at: String::new(),
             clock_ahead_ms: None,
             node_number: None,
             partitions: Vec::new(),
             sight: None,
+            words: None,
         }
     }
 
     fn status(partitions: Vec<PartitionAnswer>) -> StatusAnswer {
-        StatusAnswer {
+        judged_of(StatusAnswer {
+            judged: Judged::default(),
             engine: "sqlite",
             ledger_server: ServerAnswer::default(),
             redis_servers: Vec::new(),
             partitions,
             nodes: vec![node(true)],
+            untold: None,
+            unread: Vec::new(),
             ceilings: Vec::new(),
-            totals: Totals::default(),
-        }
+            totals: Some(Totals::default()),
+        })
+    }
+
+    fn judged_of(mut status: StatusAnswer) -> StatusAnswer {
+        status.judged = status.judge();
+        status
     }
 
     #[test]
@@ -437,22 +495,111 @@ mod tests {
     fn verdict(change: impl FnOnce(&mut StatusAnswer)) -> (String, Mood) {
         let mut status = status(vec![partition(0, "open", "redis")]);
         change(&mut status);
-        let line = status.lines().swap_remove(0);
+        let line = judged_of(status).lines().swap_remove(0);
         (line.text, line.mood)
+    }
+
+    fn totals(status: &mut StatusAnswer) -> &mut Totals {
+        status.totals.as_mut().expect("read")
+    }
+
+    /// What it comes to.
+    fn judged(change: impl FnOnce(&mut StatusAnswer)) -> Judged {
+        let mut status =
+            status(vec![partition(0, "open", "redis"), partition(1, "open", "database")]);
+        status.engine = "postgres";
+        change(&mut status);
+        status.judge()
+    }
+
+    #[test]
+    fn what_could_not_be_seen_outweighs_what_is_to_be_done() {
+        let told = judged(|_| {});
+        assert_eq!((told.verdict, told.reasons.len()), (Verdict::Well, 0));
+        let told = judged(|status| {
+            totals(status).rejected = 1;
+            status.nodes[0].alive = None;
+            status.untold = Some("read-only".into());
+        });
+        assert_eq!(told.verdict, Verdict::CannotTell);
+        assert!(told.summary.starts_with("cannot tell which processes live"), "{}", told.summary);
+        assert!(!told.summary.contains("silent") && told.reasons.len() == 2, "{told:?}");
+        let told = judged(|status| status.unread.push("the totals: away".into()));
+        assert_eq!(told.verdict, Verdict::CannotTell);
+        let told = judged(|status| {
+            status.nodes[0].sight = Some([("a".to_owned(), [0].into())].into());
+            let redis = status.partitions[0].redis.as_mut().expect("a redis");
+            (redis.data_set, redis.trouble) =
+                (None, Some("redis does not answer: no route".into()));
+        });
+        assert_eq!(told.verdict, Verdict::CannotTell, "{told:?}");
+        assert!(told.summary.contains("it answers processes"), "{}", told.summary);
+    }
+
+    #[test]
+    fn hazards_alone_are_told_and_ask_for_nothing() {
+        let told = judged(|status| {
+            status.ledger_server = ServerAnswer::of_ledger(crate::ledger::LedgerCheckup {
+                hazards: vec![crate::ledger::LedgerHazard::NoFsync],
+                unchecked: Vec::new(),
+            });
+        });
+        assert_eq!(told.verdict, Verdict::Well);
+        assert_eq!(told.summary, "all is well, with 1 hazard of the ledger");
+    }
+
+    #[test]
+    fn a_process_is_named_with_what_it_lacks_and_for_whom_redis_waits() {
+        let why = "redis refuses the password: WRONGPASS";
+        let told = judged(|status| {
+            let blind = Blind { partitions: [0].into(), since_us: 0, why: why.into() };
+            status.nodes[0].words = Some(NodeWords { blind: vec![blind], ..NodeWords::default() });
+        });
+        assert_eq!(told.verdict, Verdict::SomethingToDo);
+        assert_eq!(told.summary, "1 process that does not reach redis");
+        assert_eq!(
+            told.reasons[1],
+            format!(
+                "partitions 0: here/1 (1) does not reach redis since 1970-01-01T00:00:00Z: {why}"
+            )
+        );
+        let told = judged(|status| {
+            status.partitions[0].owner = "database";
+            status.partitions[0].waits_for = vec![WaitAnswer {
+                node_id: "1".into(),
+                label: "here/1".into(),
+                sees: vec!["b".into()],
+                since: None,
+                why: "it sees another data set (b)".into(),
+            }];
+        });
+        let waits = "redis waits for here/1 (1), which does not see it there: it sees another";
+        assert!(told.reasons.iter().any(|reason| reason.contains(waits)), "{told:?}");
+        let told = judged(|status| {
+            let trouble = LedgerTrouble { call: "append".into(), since_us: 0, why: "full".into() };
+            status.nodes[0].words = Some(NodeWords {
+                ledger: vec![trouble],
+                journal_records: 7,
+                journal_ms: 900,
+                ..NodeWords::default()
+            });
+        });
+        assert_eq!(told.summary, "1 process that the ledger keeps from its work");
+        assert!(told.reasons[1].ends_with("full; 7 records wait for the journal, 900 ms"));
     }
 
     #[test]
     fn numbers_that_came_twice_are_never_well() {
-        let found = verdict(|status| status.totals.collisions = 2);
+        let found = verdict(|status| totals(status).collisions = 2);
         assert_eq!(found, ("2 numbers that came twice".into(), Mood::Bad));
     }
 
     #[test]
     fn rejected_records_are_told_in_the_first_line_and_their_own() {
-        let found = verdict(|status| status.totals.rejected = 1);
+        let found = verdict(|status| totals(status).rejected = 1);
         assert_eq!(found, ("1 rejected record".into(), Mood::Warning));
         let mut status = status(Vec::new());
-        status.totals.rejected = 1;
+        totals(&mut status).rejected = 1;
         assert_eq!(status.lines()[2].mood, Mood::Warning);
     }
 

@@ -320,7 +320,8 @@ slugs! {
         "1024 processes hold the node numbers of `{SNOWFLAKE}`",
     NotReady "not-ready" SERVICE_UNAVAILABLE "yes" "no"
         "No partition can issue numbers"
-        "`/readyz` only: no number of any series could be issued",
+        "`/readyz` only: no number of any series could be issued, or this process alone cannot reach \
+         Redis and others can",
     Stopping "stopping" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The process is stopping"
         "this process is stopping; ask another one",

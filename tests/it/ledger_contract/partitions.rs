@@ -2,7 +2,8 @@
 
 use numerator::clock::Clock;
 use numerator::ledger::{
-    Acknowledged, At, Claim, Closing, HealthReport, LedgerError, Owner, PartitionState, Wanted,
+    Acknowledged, At, Blind, Claim, Closing, HealthReport, LedgerError, NodeReport, NodeWords,
+    Owner, PartitionState, Wanted,
 };
 use numerator::node::NodeId;
 use uuid::Uuid;
@@ -291,13 +292,25 @@ pub(super) async fn recent_closings_are_counted(world: World) {
 
 pub(super) async fn a_heartbeat_says_what_the_node_sees_of_redis(world: World) {
     let (ledger, node) = (&world.ledger, world.node);
-    let sight = async || ledger.nodes().await.unwrap().remove(0).sight;
-    assert_eq!(sight().await, None);
-    let seen = HealthReport::from([("a".repeat(40), [0, 2].into()), ("b".repeat(40), [1].into())]);
-    ledger.heartbeat(node, Some(&seen)).await.unwrap();
-    assert_eq!(sight().await, Some(seen));
-    ledger.heartbeat(node, Some(&HealthReport::new())).await.unwrap();
-    assert_eq!(sight().await, Some(HealthReport::new()));
+    let said = async || {
+        let node = ledger.nodes().await.unwrap().remove(0);
+        (node.sight, node.words)
+    };
+    assert_eq!(said().await, (None, None));
+    let sight = HealthReport::from([("a".repeat(40), [0, 2].into()), ("b".repeat(40), [1].into())]);
+    let blind =
+        Blind { partitions: [3].into(), since_us: NOW_US, why: "refused: \"password\"".into() };
+    let words = NodeWords { blind: vec![blind], journal_records: 7, ..NodeWords::default() };
+    let report = NodeReport { sight: sight.clone(), words: words.clone() };
+    ledger.heartbeat(node, Some(&report)).await.unwrap();
+    assert_eq!(said().await, (Some(sight), Some(words)));
+    ledger.heartbeat(node, Some(&NodeReport::default())).await.unwrap();
+    assert_eq!(said().await, (Some(HealthReport::new()), Some(NodeWords::default())));
     ledger.heartbeat(node, None).await.unwrap();
-    assert_eq!(sight().await, None);
+    assert_eq!(said().await, (None, None));
+    let before = ledger.nodes().await.unwrap();
+    ledger.takes_heartbeats(Some(node)).await.unwrap();
+    ledger.takes_heartbeats(Some(NodeId::random())).await.unwrap();
+    ledger.takes_heartbeats(None).await.unwrap();
+    assert_eq!(ledger.nodes().await.unwrap(), before, "it is written as it stands");
 }

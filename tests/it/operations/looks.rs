@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 fn until(deployment: &Deployment, arguments: &[&str], holds: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + LIMIT;
     loop {
-        let answer = ok(deployment, arguments);
+        let (_, answer) = json(deployment, arguments);
         if holds(&answer) {
             return answer;
         }
@@ -54,10 +54,11 @@ async fn status_shows_who_lives_what_redis_holds_and_what_is_scarce() {
     until(&deployment, &["status"], |status| living(status).len() == 1);
     dead.kill();
     redis.kill();
-    let status = ok(&deployment, &["status"]);
+    let (code, status) = json(&deployment, &["status"]);
+    assert_eq!((code, &status["verdict"]), (1, &"something-to-do".into()), "{status}");
     let trouble = status["partitions"][partition]["redis"]["trouble"].as_str().unwrap();
     assert!(trouble.contains("does not answer"), "{status}");
-    let text = deployment.ok(&["status"]);
+    let (_, text) = deployment.status(&[]);
     assert!(text.contains("does not answer") && text.contains("alive"), "{text}");
 }
 

@@ -22,6 +22,7 @@ impl Promise {
         let mut promise = Promise::default();
         let Some((_, comment)) = line.rsplit_once(" # ") else { return promise };
         if let Some(code) = comment.strip_prefix("exits ") {
+            let code = code.split([':', ';']).next().unwrap_or_default();
             promise.exit = code.parse().unwrap_or_else(|_| panic!("{line}: exits with what?"));
         }
         let mut is_denied = false;
@@ -56,6 +57,7 @@ fn a_comment_promises_an_exit_code_and_what_is_shown_or_not() {
     };
     assert_eq!(of("numerator verify"), (0, String::new(), String::new()));
     assert_eq!(of("curl -sS x              # exits 7").0, 7);
+    assert_eq!(of("numerator status # exits 1: `held`"), (1, "held".into(), String::new()));
     let line =
         "numerator status # owner `database`, no `open redis` or `x`; `closed before` is `y`";
     let (shown, not_shown) = ("database|closed before|y".into(), "open redis|x".into());

@@ -1,0 +1,98 @@
+//! What the ledger does not carry out, by kind of call: what failed since it last succeeded. For
+//! reports only; decides nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::LedgerError;
+
+/// Kinds of calls whose failures keep a process from issuing or from journaling.
+const WATCHED: [&str; 4] = ["append", "take", "seed", "raise"];
+
+/// A failure counts for so long: no later call of its kind may ever show that it is over.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// Most characters of a reason that are kept.
+const WHY_MAX: usize = 300;
+
+/// The failures.
+#[derive(Debug, Default)]
+pub(crate) struct CallTroubles(Mutex<BTreeMap<&'static str, CallTrouble>>);
+
+/// Calls of one kind that fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallTrouble {
+    /// Why the last of them failed.
+    pub why: String,
+    /// Since when they do.
+    pub since: Instant,
+    /// When the last of them did.
+    last: Instant,
+}
+
+impl CallTroubles {
+    /// Notes what became of a call.
+    pub(crate) fn note(&self, kind: &'static str, failure: Option<&LedgerError>) {
+        if !WATCHED.contains(&kind) {
+            return;
+        }
+        let mut troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match failure {
+            // Only what lies with the ledger: a lock or a refusal may be of one counter, and of one
+            // request.
+            Some(error @ LedgerError::Unreachable { .. }) => {
+                let (why, now) =
+                    (error.to_string().chars().take(WHY_MAX).collect(), Instant::now());
+                let since = troubles.get(kind).filter(|trouble| trouble.is_fresh());
+                let since = since.map_or(now, |trouble| trouble.since);
+                troubles.insert(kind, CallTrouble { why, since, last: now });
+            }
+            Some(_) => {}
+            None => drop(troubles.remove(kind)),
+        }
+    }
+
+    /// The kinds of calls that fail now.
+    pub(crate) fn list(&self) -> BTreeMap<&'static str, CallTrouble> {
+        let mut troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        troubles.retain(|_, trouble| trouble.is_fresh());
+        troubles.clone()
+    }
+}
+
+impl CallTrouble {
+    fn is_fresh(&self) -> bool {
+        self.last.elapsed() < FRESH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_of_call_is_in_trouble_from_its_first_failure_until_one_succeeds_or_none_comes()
+    {
+        let troubles = CallTroubles::default();
+        let away =
+            |cause: &str| LedgerError::Unreachable { cause: cause.into(), maybe_written: false };
+        troubles.note("other", Some(&away("not watched")));
+        troubles.note("take", Some(&LedgerError::Conflict("of one counter".into())));
+        assert!(troubles.list().is_empty());
+        let began = Instant::now();
+        for cause in ["first", "second"] {
+            troubles.note("append", Some(&away(cause)));
+            tokio::time::advance(FRESH / 2).await;
+        }
+        let listed = troubles.list();
+        assert!(listed["append"].since == began && listed["append"].why.contains("second"));
+        troubles.note("append", None);
+        assert!(troubles.list().is_empty());
+        troubles.note("take", Some(&away("alone")));
+        tokio::time::advance(FRESH).await;
+        assert!(troubles.list().is_empty(), "nobody asked again");
+    }
+}
