@@ -336,7 +336,7 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
 
 /// How far clocks may be apart; who cannot set one writes more than it is.
 fn clock_offset_max(node: &layer::Node) -> Checked<Duration> {
-    wait("node.clock_offset_max", node.clock_offset_max, secs(1)..=DurationText(DAY * 10_000))
+    wait("node.clock_offset_max", node.clock_offset_max, secs(1)..=DurationText(DAY * 3_650))
 }
 
 /// Bounds of the journal.

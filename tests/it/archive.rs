@@ -71,7 +71,7 @@ impl Ages {
         std::fs::write(&offset, "+0").unwrap();
         let mut now = Deployment::new(&url, Some(&redis.url()));
         let mut earlier = Deployment::of(program_with(&off_by(&offset)), &url, Some(&redis.url()));
-        earlier.extra = "[node]\nclock_offset_max = \"10000d\"\n".into();
+        earlier.extra = "[node]\nclock_offset_max = \"3650d\"\n".into();
         let key = folder.path().join("audit.pem");
         now.ok(&["audit", "keygen", key.to_str().unwrap()]);
         for deployment in [&mut now, &mut earlier] {
