@@ -6,12 +6,14 @@ mod changes;
 mod first_series;
 mod joining;
 mod jwt;
+mod known;
 mod opened;
 mod tokens;
 
 pub use approvals::NotApproved;
 pub(crate) use first_series::read_series_file;
 pub use jwt::{JwtRefusal, Jwts};
+pub use known::until_known;
 pub(crate) use opened::{close_ledgers, open};
 pub use tokens::{NotAdmitted, Tokens};
 
@@ -219,7 +221,7 @@ impl Service {
         let limits = Arc::new(Limits::new(settings.limits, clock.clone(), redis.is_some()));
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
-            loops.onlookers.push(watch_changes(&ledger, &allocator, tokens.as_ref(), bounds));
+            loops.onlookers.push(watch_changes(&context, &allocator, tokens.as_ref()));
             loops.onlookers.extend(tokens.clone().map(Tokens::keep_uses));
             loops.onlookers.extend(jwts.clone().map(Jwts::follow_keys));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);

@@ -30,6 +30,10 @@ pub enum LedgerError {
     /// The ledger refuses a value for good. Not worth a retry.
     #[error("ledger refused: {0}")]
     Refused(String),
+    /// The series was changed or removed a moment ago, and the caller goes by what it was. Nothing
+    /// written; worth another call once the caller knows, not this one again.
+    #[error("the series has just changed; send the request again")]
+    SeriesChanged,
     /// A change of series is refused for good. Nothing written.
     #[error(transparent)]
     Series(#[from] SeriesRefusal),

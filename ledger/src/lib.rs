@@ -54,6 +54,7 @@ pub use seal::ProofKey;
 pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
 pub use statements::TALL_ROOM_MIN;
+pub use statements::undated_names;
 pub use sweeping::{Sweep, Swept};
 pub use troubles::CallTrouble;
 

@@ -1,7 +1,7 @@
 //! A share of the ledger's connections with what its statements go by: the clock, the witness, the
 //! meter; and the ways to begin a transaction.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use numerator_base::clock::SharedClock;
@@ -12,6 +12,7 @@ use crate::LedgerError;
 use crate::dialect::{Begin, Pool, Reader, Transaction};
 use crate::incarnation::OneIncarnation;
 use crate::seal::{ProofKey, Writing};
+use crate::statements::KeptSeries;
 use crate::troubles::CallTroubles;
 use crate::witness::Witness;
 
@@ -26,6 +27,8 @@ pub(crate) struct Lasting {
     pub(crate) troubles: Arc<CallTroubles>,
     /// `audit.key`: what proves that a batch is this process's own.
     pub(crate) proof_key: Option<ProofKey>,
+    /// Series whose rows stay out of archives, as they were found last.
+    pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
 }
 
 /// One share of the connections of one time.
@@ -35,14 +38,15 @@ pub(crate) struct Store {
     pub(crate) witness: Arc<Witness>,
     pub(crate) meter: Arc<LedgerMeter>,
     pub(crate) troubles: Arc<CallTroubles>,
+    pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
     proof_key: Option<ProofKey>,
 }
 
 impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
-        let Lasting { witness, meter, troubles, proof_key } = lasting;
-        Store { reader: Reader(pool), clock, witness, meter, troubles, proof_key }
+        let Lasting { witness, meter, troubles, proof_key, kept } = lasting;
+        Store { reader: Reader(pool), clock, witness, meter, troubles, kept, proof_key }
     }
 
     /// The connections.
@@ -57,6 +61,7 @@ impl Store {
             meter: Arc::clone(&self.meter),
             troubles: Arc::clone(&self.troubles),
             proof_key: self.proof_key,
+            kept: Arc::clone(&self.kept),
         }
     }
 

@@ -68,8 +68,8 @@ pub struct SeriesDefinition {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unique_within: Vec<String>,
     /// Why the series may be saved although two of its counters, or it and another series, can
-    /// render one text (R2.7). Recorded with the version; the ledger still refuses the second of
-    /// two equal numbers.
+    /// render one text (R2.7). Recorded with the version; all of them are `gapless`, so that the
+    /// ledger refuses the second of two equal numbers before anybody is answered (F43).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambiguity_accepted: Option<String>,
     /// Which tables of the reference data project and type stand in (R4.6).

@@ -3,6 +3,7 @@
 //! Pure: no I/O, no clock, no tokio. Everything that decides *what a number looks like* and *which
 //! counter it comes from* lives here; nothing here knows who takes the values.
 
+mod beyond;
 mod calendar;
 mod change;
 mod characters;
@@ -53,8 +54,8 @@ mod window;
 
 pub use change::{ChangeError, Succession, check_change, succession};
 pub use compare::{
-    Accepted, Ambiguity, EarlierVersion, GiveUp, IssuedVersion, PROOF_STEPS_MAX, ProofError,
-    Reading, only_narrows, prove_issued, prove_saved, same_numbers, same_rules,
+    Accepted, Ambiguity, EarlierVersion, GiveUp, Hasty, IssuedVersion, PROOF_STEPS_MAX, ProofError,
+    Reading, concerned, only_narrows, prove_issued, prove_saved, same_numbers, same_rules,
 };
 pub use date::read_moment;
 pub use definition::{
@@ -78,7 +79,9 @@ pub use reference::{
 };
 pub use revision::{Original, RevisedNumber, RevisionError};
 pub use rule_format::{RuleFormatError, RuleFormats};
-pub use rules::{Choice, Explanation, RuleError, Verdict, choose, comes_before, explain};
+pub use rules::{
+    Choice, Explanation, RuleError, Verdict, choose, comes_before, explain, fits_some_day,
+};
 pub use series::{Parsed, ParsedSerial, Serial, SerialWidth, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
 pub use served::ORIGINATORS;

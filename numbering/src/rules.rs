@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::error::excerpt;
 use super::served::Asked;
-use super::{Inputs, Series, TemplateError};
+use super::{Inputs, Series};
 
 /// How many types or projects a refusal lists.
 const LISTED_MAX: usize = 12;
@@ -82,11 +82,8 @@ pub enum RuleError {
 impl RuleError {
     /// A series that cannot be used may be the one for the request.
     #[must_use]
-    pub fn set_aside(code: &str, error: &TemplateError, inputs: &Inputs) -> Self {
-        let hint = format!(
-            "series {code} may number it, and is set aside, since this version of the program \
-             cannot use it: {error}"
-        );
+    pub fn set_aside(code: &str, why: &str, inputs: &Inputs) -> Self {
+        let hint = format!("series {code} may number it, and is set aside: {why}");
         RuleError::TypeNotConfigured { type_code: type_in_words(inputs), hint }
     }
 
@@ -274,6 +271,13 @@ pub fn comes_before<'a>(
     let rank = |one: &Series| fit(one, inputs, &offered, now).ok();
     rank(series).is_some_and(|rank_of| rank(chosen).is_none_or(|chosen| rank_of >= chosen))
         && chosen.document_day(inputs, now).is_ok()
+}
+
+/// Whether a series takes a request on some day, if it were among those offered: whichever day the
+/// request says, and whoever comes before it.
+#[must_use]
+pub fn fits_some_day(series: &Series, offered: &[&Series], inputs: &Inputs) -> bool {
+    matches!(fit(series, inputs, offered, Timestamp::UNIX_EPOCH), Ok(_) | Err(Misfit::Date))
 }
 
 /// How well a series fits a request, as it reads it.

@@ -147,6 +147,21 @@ impl Series {
             || self.document_day(inputs, now).map_or(true, |day| self.window.holds(day))
     }
 
+    /// Whether it serves documents of some days alone.
+    #[must_use]
+    pub fn takes_turns(&self) -> bool {
+        !self.window.is_all()
+    }
+
+    /// The moments at which it begins and ends to serve requests that say no date, as far as it
+    /// does.
+    pub fn turns(&self) -> impl Iterator<Item = Timestamp> + use<> {
+        let Window { from, before } = self.window;
+        let zone = self.zone.clone();
+        let begins = move |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp());
+        from.into_iter().chain(before).filter_map(begins)
+    }
+
     /// The document date that is nearest to now of those that it serves; `None`: now.
     pub(super) fn nearest_date(&self, now: Timestamp) -> Option<String> {
         let today = self.zone.to_datetime(now).date();

@@ -1,9 +1,40 @@
-//! Counts what becomes of requests for a number.
+//! Where the answers to requests go, and what is counted of them.
 
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{AllocError, Issued};
 use crate::metrics::Metrics;
+
+/// Where the answer to a request goes.
+pub(super) enum Reply {
+    /// To who gets a number.
+    Number(oneshot::Sender<Result<Issued, AllocError>>),
+    /// To who asks whether there is one (F40).
+    Found(oneshot::Sender<Result<Option<Issued>, AllocError>>),
+}
+
+impl Reply {
+    /// Whether nobody waits for it any more.
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Reply::Number(reply) => reply.is_closed(),
+            Reply::Found(reply) => reply.is_closed(),
+        }
+    }
+
+    /// Answers whoever waits; with no number only whoever asked for an earlier one.
+    pub(super) fn send(self, answer: Result<Option<Issued>, AllocError>) {
+        match self {
+            Reply::Found(reply) => drop(reply.send(answer)),
+            Reply::Number(reply) => {
+                if let Some(answer) = answer.transpose() {
+                    drop(reply.send(answer));
+                }
+            }
+        }
+    }
+}
 
 /// Counts an answer, and how long it took where it is a number.
 pub(super) fn count(metrics: &Metrics, began: Instant, answer: &Result<Issued, AllocError>) {

@@ -148,6 +148,10 @@ impl BackgroundJobs {
                 let held = held_among(&counters, &error).filter(|_| counters.len() > 1);
                 if let Some(place) = held {
                     jobs.seed(at, node, vec![counters.swap_remove(place)]);
+                } else if matches!(error, LedgerError::SeriesChanged) && counters.len() > 1 {
+                    // Nobody is refused for another one's series.
+                    let others = counters.split_off(1);
+                    others.into_iter().for_each(|other| jobs.seed(at, node, vec![other]));
                 } else if !patience.another_try(&error).await {
                     break Err(error);
                 }

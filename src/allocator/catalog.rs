@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use numbering::{
     Explanation, Inputs, ParsedSerial, PartialNumber, Policy, ReferenceData, RuleError, Series,
-    TemplateError, choose, comes_before, explain,
+    choose, comes_before, explain,
 };
 use uuid::Uuid;
 
@@ -16,6 +16,10 @@ use crate::metrics::{Metrics, SeriesMeter};
 
 /// Most counters asked for in the search for one number.
 const PROBES_MAX: usize = 64;
+
+/// What the log says of a series that gives no numbers.
+const SET_ASIDE: &str =
+    "a stored series cannot be used and is set aside; save it again as it should be";
 
 /// How often a catalog is read anew because something was changed while it was read.
 const READS_MAX: usize = 5;
@@ -29,6 +33,7 @@ pub struct Catalog {
     /// As these served requests by last.
     resting: Vec<Resting>,
     set_aside: Vec<SetAside>,
+    in_turns: Vec<Arc<ServedSeries>>,
     reference: Arc<ReferenceData>,
     stamp: CatalogStamp,
 }
@@ -92,14 +97,17 @@ struct Resting {
     series: Series,
 }
 
-/// A stored series that does not compile, as one that another version of the program saved. No
-/// other series is given its requests: they would get other numbers.
-#[derive(Debug)]
+/// A stored series that gives no numbers, since it does not compile, as one that another version of
+/// the program saved, or accepts an ambiguity that no ledger would refuse in time (F43). No other
+/// series is given its requests: they would get other numbers.
+#[derive(Clone, Debug)]
 pub struct SetAside {
     /// Its row in the ledger; of one that rests, the version by which it served last.
     pub version: SeriesVersion,
     /// What is wrong.
-    pub error: TemplateError,
+    pub why: String,
+    /// Its compiled form, where it compiles: its numbers can still be read.
+    served: Option<Arc<ServedSeries>>,
 }
 
 impl Catalog {
@@ -114,9 +122,10 @@ impl Catalog {
             let stamp = CatalogStamp::read(ledger).await?;
             let reference = Arc::new(ledger.reference_data().await?);
             let (series, resting) = (ledger.series().await?, ledger.resting_series().await?);
+            let hasty = ledger.hasty_series().await?;
             if CatalogStamp::read(ledger).await? == stamp {
                 // Series by the thousand take their time; nobody else waits for it.
-                let compile = move || Self::of(series, resting, reference, stamp);
+                let compile = move || Self::of(series, resting, &hasty, reference, stamp);
                 let compiled = tokio::task::spawn_blocking(compile).await;
                 return Ok(compiled.expect("compiling does not panic"));
             }
@@ -131,15 +140,20 @@ impl Catalog {
     pub fn of_any_time(&self) -> Self {
         let reference = Arc::new(self.reference.all_active());
         let resting = self.resting.iter().map(|resting| resting.from.clone());
-        let versions = self.all().map(|served| &served.version);
+        let versions = self.active.iter().chain(&self.inactive).map(|served| &served.version);
         let versions = versions.chain(self.set_aside.iter().map(|aside| &aside.version)).cloned();
-        Self::of(versions, resting, reference, self.stamp)
+        let hasty = self.set_aside.iter().filter(|aside| aside.served.is_some());
+        let hasty: Vec<_> =
+            hasty.map(|aside| (aside.version.series_id, aside.why.clone())).collect();
+        Self::of(versions, resting, &hasty, reference, self.stamp)
     }
 
-    /// Compiles series; those that do not compile are set aside, and the others serve.
+    /// Compiles series; those that do not compile, or are `hasty`, are set aside, and the others
+    /// serve.
     fn of(
         versions: impl IntoIterator<Item = SeriesVersion>,
         resting: impl IntoIterator<Item = RestingSeries>,
+        hasty: &[(i64, String)],
         reference: Arc<ReferenceData>,
         stamp: CatalogStamp,
     ) -> Self {
@@ -151,9 +165,19 @@ impl Catalog {
         }
         for version in versions {
             let Some(series) = catalog.compile(&version) else { continue };
-            let list = if version.active { &mut catalog.active } else { &mut catalog.inactive };
-            list.push(Arc::new(ServedSeries::new(version, series)));
+            let why = hasty.iter().find(|(series_id, _)| *series_id == version.series_id);
+            let served = Arc::new(ServedSeries::new(version.clone(), series));
+            match why.filter(|_| version.active) {
+                Some((_, why)) => {
+                    let (why, served) = (why.clone(), Some(served));
+                    catalog.set_aside.push(SetAside { version, why, served });
+                }
+                None if version.active => catalog.active.push(served),
+                None => catalog.inactive.push(served),
+            }
         }
+        let served = catalog.active.iter().chain(&catalog.inactive);
+        catalog.in_turns = served.filter(|one| one.series.takes_turns()).cloned().collect();
         catalog
     }
 
@@ -162,13 +186,15 @@ impl Catalog {
         match Series::restore(version.definition.clone()) {
             Ok(series) => Some(series.with_reference(Arc::clone(&self.reference))),
             Err(error) => {
-                self.set_aside.push(SetAside { version: version.clone(), error });
+                let why = format!("this version of the program cannot use it: {error}");
+                let version = version.clone();
+                self.set_aside.push(SetAside { version, why, served: None });
                 None
             }
         }
     }
 
-    /// Those that are neither served nor read, since they do not compile.
+    /// Those that give no numbers, and are not read where they do not compile.
     #[must_use]
     pub fn set_aside(&self) -> &[SetAside] {
         &self.set_aside
@@ -177,12 +203,9 @@ impl Catalog {
     /// Has every series counted from 0 on, and tells of those that were set aside.
     pub(super) fn start_counting(&self, metrics: &Metrics) {
         metrics.series_set_aside.set(self.set_aside.len() as f64);
-        for SetAside { version, error } in &self.set_aside {
+        for SetAside { version, why, .. } in &self.set_aside {
             let (code, version) = (&version.definition.code, version.version);
-            tracing::error!(
-                code, version, %error,
-                "a stored series cannot be used and is set aside; save it again as it should be"
-            );
+            tracing::error!(code, version, error = why, "{SET_ASIDE}");
         }
         for served in self.all() {
             served.meter(metrics);
@@ -201,9 +224,17 @@ impl Catalog {
         &self.inactive
     }
 
-    /// All series, the active ones first.
+    /// All series that can be read, the active ones first, those last that are set aside.
     pub fn all(&self) -> impl Iterator<Item = &Arc<ServedSeries>> {
-        self.active.iter().chain(&self.inactive)
+        let aside = self.set_aside.iter().filter_map(|aside| aside.served.as_ref());
+        self.active.iter().chain(&self.inactive).chain(aside)
+    }
+
+    /// All series in their versions in force, compiled where they compile.
+    pub fn known(&self) -> impl Iterator<Item = (&SeriesVersion, Option<&Series>)> {
+        let all = self.all().map(|served| (&served.version, Some(&served.series)));
+        let unread = self.set_aside.iter().filter(|aside| aside.served.is_none());
+        all.chain(unread.map(|aside| (&aside.version, None)))
     }
 
     /// Whether a series is active whose numbers the database always takes.
@@ -232,14 +263,21 @@ impl Catalog {
     /// See [`RuleError`].
     pub fn choose(&self, inputs: &Inputs, now: Timestamp) -> Result<&Arc<ServedSeries>, RuleError> {
         let may_take = |aside: &&SetAside| {
-            aside.version.active && Series::may_serve(&aside.version.definition, inputs)
+            let is_unread = aside.version.active && aside.served.is_none();
+            is_unread && Series::may_serve(&aside.version.definition, inputs)
         };
-        if let Some(SetAside { version, error }) = self.set_aside.iter().find(may_take) {
-            return Err(RuleError::set_aside(&version.definition.code, error, inputs));
+        if let Some(SetAside { version, why, .. }) = self.set_aside.iter().find(may_take) {
+            return Err(RuleError::set_aside(&version.definition.code, why, inputs));
         }
-        let active = || self.active.iter().map(|served| &served.series);
+        // Those that are set aside take their turn beside the others, and give nothing.
+        let aside: Vec<_> = self.set_aside.iter().filter(|one| one.served.is_some()).collect();
+        let read = || aside.iter().filter_map(|aside| aside.served.as_ref());
+        let active = || self.active.iter().chain(read()).map(|served| &served.series);
         let chosen = match choose(active(), inputs, now) {
-            Ok(index) => &self.active[index],
+            Ok(index) => self.active.get(index).ok_or_else(|| {
+                let SetAside { version, why, .. } = aside[index - self.active.len()];
+                RuleError::set_aside(&version.definition.code, why, inputs)
+            })?,
             Err(error) => return Err(self.know_inactive(error, inputs)),
         };
         let later = self.resting.iter().filter(|resting| {
@@ -252,6 +290,11 @@ impl Catalog {
             None => Ok(chosen),
             Some(resting) => Err(RuleError::waiting(&resting.series, &chosen.series, inputs)),
         }
+    }
+
+    /// Those that serve documents of some days alone, active or not: they take turns with others.
+    pub(super) fn in_turns(&self) -> &[Arc<ServedSeries>] {
+        &self.in_turns
     }
 
     /// Which active series would serve a request, and why the others would not (R2.9).
@@ -385,7 +428,7 @@ mod tests {
         let default =
             || version("DEF", "D{SEQ:3}", &json!({ "types": ["T", "U"], "default": true }));
         let of = |versions: Vec<SeriesVersion>, resting: Vec<RestingSeries>| {
-            Catalog::of(versions, resting, Arc::default(), CatalogStamp::default())
+            Catalog::of(versions, resting, &[], Arc::default(), CatalogStamp::default())
         };
         let asked = |catalog: &Catalog, type_code: &str| {
             let inputs = Inputs { type_code: type_code.into(), ..Inputs::default() };

@@ -32,6 +32,9 @@ pub enum Unavailable {
     Ledger,
     /// Somebody else holds the lock of a counter (slug `lock-timeout`).
     Lock,
+    /// The series was changed or removed, and this process has not heard of it (slug
+    /// `series-changed`).
+    SeriesChanged,
     /// The partition is held until an operator acts (slug `partition-held`).
     Held,
     /// The partition belongs to Redis, and this process knows none (slug `redis-unavailable`).
@@ -54,6 +57,7 @@ impl Unavailable {
     pub(super) fn of_ledger(error: &LedgerError) -> Self {
         match error {
             LedgerError::LockTimeout { .. } | LedgerError::Conflict(_) => Unavailable::Lock,
+            LedgerError::SeriesChanged => Unavailable::SeriesChanged,
             _ => Unavailable::Ledger,
         }
     }
@@ -68,6 +72,7 @@ impl fmt::Display for Unavailable {
             Unavailable::Redis => "redis does not answer",
             Unavailable::Ledger => "ledger does not answer",
             Unavailable::Lock => "somebody else holds a lock",
+            Unavailable::SeriesChanged => "the series has just changed",
             Unavailable::Held => "held until an operator acts",
             Unavailable::NoRedis => "owned by redis, and redis.url is not set",
             Unavailable::ForeignRedis => "redis counts for another ledger",

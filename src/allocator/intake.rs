@@ -16,7 +16,7 @@ use super::handed_out::HandedOut;
 use super::pending_request::PendingRequest;
 use super::status::{SharedStatus, WorkerStatus};
 use super::turns::Turns;
-use super::{NumberTaken, Unavailable};
+use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
 use crate::ledger::{At, Partition, PartitionState};
 use crate::process::{Context, News};
@@ -146,6 +146,31 @@ impl Intake {
     /// The next report that has arrived.
     pub(super) fn next_report(&mut self) -> Option<Done> {
         self.done.pop_front()
+    }
+
+    /// Answers those who only asked the journal for an earlier number; requests that were there, or
+    /// set aside, when their epoch ended wait again.
+    pub(super) fn answer_questions(&mut self) {
+        for done in std::mem::take(&mut self.done) {
+            match done {
+                Done::Asked { requests, result, .. }
+                    if requests.iter().all(PendingRequest::is_question) =>
+                {
+                    match result {
+                        Ok(found) => {
+                            std::iter::zip(requests, found).for_each(|(pending, found)| {
+                                pending.answer_question(found, &self.context.metrics);
+                            })
+                        }
+                        Err(error) => requests.into_iter().for_each(|pending| {
+                            pending.answer(Err(AllocError::of_ledger(&error, NumberTaken::No)));
+                        }),
+                    }
+                }
+                other => self.done.push_back(other),
+            }
+        }
+        self.take_back_questions();
     }
 
     /// Requests that were at the journal or set aside when their epoch ended wait again.

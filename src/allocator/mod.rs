@@ -8,13 +8,17 @@ mod acknowledgements;
 mod answers;
 mod asking;
 mod background_jobs;
+mod cancellation;
 mod catalog;
 mod database_path;
+mod day_turns;
+mod drafting;
 mod error;
 mod handed_out;
 mod headroom;
 mod intake;
 mod joining;
+mod looks;
 mod order;
 mod pending_request;
 mod preview;
@@ -44,8 +48,12 @@ use crate::external::Sources;
 use crate::ledger::{LedgerError, Stamps};
 use crate::process::Context;
 use crate::task::Task;
+use answers::Reply;
+use cancellation::CancellationState;
+use drafting::{Drafting, Purpose};
 use error::unavailable;
-use pending_request::{CancellationState, Order, PendingRequest};
+use looks::Looks;
+use pending_request::{Order, PendingRequest};
 use snowflakes::Snowflakes;
 use status::{SharedStatus, WorkerStatus};
 use worker::PartitionWorker;
@@ -61,6 +69,7 @@ struct Shared {
     catalog: RwLock<Arc<Catalog>>,
     /// Held while series are read again.
     refreshing: tokio::sync::Mutex<()>,
+    looks: Looks,
     workers: Vec<WorkerHandle>,
     snowflakes: Snowflakes,
     sources: Sources,
@@ -94,7 +103,7 @@ impl Allocator {
         asking::tell_unknown(&catalog, &sources);
         let catalog = RwLock::new(Arc::new(catalog));
         let stopping = AtomicBool::new(false);
-        let refreshing = tokio::sync::Mutex::default();
+        let (refreshing, looks) = (tokio::sync::Mutex::default(), Looks::default());
         let snowflakes = Snowflakes::new(
             Arc::clone(&context.ledger),
             Arc::clone(&context.clock),
@@ -103,7 +112,7 @@ impl Allocator {
             context.settings.retry_delay_max,
         );
         let shared =
-            Shared { context, catalog, refreshing, workers, snowflakes, sources, stopping };
+            Shared { context, catalog, refreshing, looks, workers, snowflakes, sources, stopping };
         Allocator { shared: Arc::new(shared) }
     }
 
@@ -125,8 +134,13 @@ impl Allocator {
     // What few requests do has a place of its own: room for it in the future of every request would
     // be moved with that, several times, for nothing.
     async fn allocate(&self, request: Request, began: Instant) -> Result<Issued, AllocError> {
-        let by = began + self.shared.context.settings.time_limit;
-        let mut order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
+        let context = &self.shared.context;
+        let by = began + context.settings.time_limit;
+        let drafted = match self.draft(&request, (began, by), Purpose::Issue).await? {
+            Drafting::Drafted(drafted) => drafted,
+            Drafting::Answered(answer) => return answer,
+        };
+        let mut order = Order::of(request, drafted, context.clock.as_ref())?;
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
@@ -151,28 +165,17 @@ impl Allocator {
             order.put_snowflake(id.map_err(|why| unavailable(why, NumberTaken::No))?);
         }
         let (reply, answer) = oneshot::channel();
-        let cancellation = Arc::new(CancellationState::default());
-        let waiter = Waiter(Arc::clone(&cancellation));
-        let pending = PendingRequest {
-            order: Box::new(order),
-            reply,
-            cancellation,
-            attempts: 0,
-            maybe_taken: false,
-            asked_in: None,
-            is_journaled: false,
-            queued_at: Instant::now(),
-            _place: place,
+        worker.serve(PendingRequest::of(order, Reply::Number(reply), place), answer, by).await
+    }
+
+    /// Asks the worker of another series for the number that it has of a request, if it has one.
+    async fn ask(&self, question: Order, by: Instant) -> Result<Option<Issued>, AllocError> {
+        let worker = &self.shared.workers[question.served.version.partition as usize];
+        let Ok(place) = Arc::clone(&worker.places).try_acquire_owned() else {
+            return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
         };
-        if worker.inbox.send(pending).is_err() {
-            return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
-        }
-        // Only the wait is bounded: the flight itself goes on and its records are journaled.
-        match timeout_at(by, answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(unavailable(Unavailable::Stopping, waiter.taken())),
-            Err(_) => Err(worker.timed_out(waiter.taken())),
-        }
+        let (reply, answer) = oneshot::channel();
+        worker.serve(PendingRequest::of(question, Reply::Found(reply), place), answer, by).await
     }
 
     /// The earlier number of a request that gets no new one, as far as the journal has it: a retry
@@ -274,6 +277,25 @@ impl Drop for Waiter {
 }
 
 impl WorkerHandle {
+    /// Hands a request to the worker, and waits for its answer until a time.
+    async fn serve<T>(
+        &self,
+        pending: PendingRequest,
+        answer: oneshot::Receiver<Result<T, AllocError>>,
+        by: Instant,
+    ) -> Result<T, AllocError> {
+        let waiter = Waiter(Arc::clone(&pending.cancellation));
+        if self.inbox.send(pending).is_err() {
+            return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
+        }
+        // Only the wait is bounded: the flight itself goes on and its records are journaled.
+        match timeout_at(by, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(unavailable(Unavailable::Stopping, waiter.taken())),
+            Err(_) => Err(self.timed_out(waiter.taken())),
+        }
+    }
+
     fn start(context: &Arc<Context>, partition: u32) -> Self {
         let (inbox, requests) = mpsc::unbounded_channel();
         let status = Arc::new(Mutex::new(WorkerStatus::default()));

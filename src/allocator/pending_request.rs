@@ -1,20 +1,22 @@
 //! One pending request on its way through a worker.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
+use jiff::Timestamp;
 use numbering::{
-    CounterKey, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake, SnowflakePlace,
-    hexadecimal,
+    CounterKey, Draft, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake,
+    SnowflakePlace, hexadecimal,
 };
 use serde::Serializer as _;
 use serde::ser::SerializeSeq;
 use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::answers::Reply;
 use super::asking::Asking;
+use super::cancellation::CancellationState;
 use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key, reach};
 use crate::access::Identity;
@@ -47,16 +49,19 @@ pub(super) struct Order {
     pub identity: Arc<Identity>,
 }
 
+/// A request as the series that serves it reads it.
+pub(super) struct Drafted {
+    served: Arc<ServedSeries>,
+    draft: Draft,
+    now: Timestamp,
+}
+
 impl Order {
-    /// Checks a request against the series that serves it. Takes nothing.
+    /// Checks what a request has beside its inputs.
     ///
     /// # Errors
-    /// Whatever is wrong with the request, naming the field.
-    pub(super) fn check(
-        catalog: &Catalog,
-        request: Request,
-        clock: &dyn Clock,
-    ) -> Result<Self, AllocError> {
+    /// The field that is wrong.
+    pub(super) fn check_fields(request: &Request) -> Result<(), AllocError> {
         let keys =
             [("document_id", &request.document_id), ("idempotency_key", &request.idempotency_key)];
         for (field, text) in keys {
@@ -67,11 +72,35 @@ impl Order {
             let reason = format!("must be 1 to {COUNT_MAX}");
             return Err(AllocError::Field { field: "count", reason });
         }
-        // Read once: the series that serves one day must not be given another one's document.
-        let now = clock.now();
-        let served = reach::choose(catalog, &request, now)?;
+        Ok(())
+    }
+
+    /// Drafts a request by the series that serves it. One that says no date is dated `now`, which is
+    /// read once: the series that serves one day must not be given another one's document.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the request, naming the field.
+    pub(super) fn draft(
+        catalog: &Catalog,
+        request: &Request,
+        now: Timestamp,
+    ) -> Result<Drafted, AllocError> {
+        Self::check_fields(request)?;
+        let served = reach::choose(catalog, request, now)?;
         let draft = served.series.draft(&request.inputs, now);
-        let draft = draft.map_err(|error| reach::refused(&request, error))?;
+        let draft = draft.map_err(|error| reach::refused(request, error))?;
+        Ok(Drafted { served: Arc::clone(served), draft, now })
+    }
+
+    /// The order of a request that was drafted. Takes nothing.
+    ///
+    /// # Errors
+    /// What the request asks of the series that it does not give.
+    pub(super) fn of(
+        request: Request,
+        Drafted { served, draft, now }: Drafted,
+        clock: &dyn Clock,
+    ) -> Result<Self, AllocError> {
         if request.count > 1 && draft.snowflake.is_some() {
             let reason = "must be 1: the numbers of the series show an id each; ask for a list of \
                           documents";
@@ -79,7 +108,7 @@ impl Order {
         }
         let asking = Asking::of(&request, served.series.sourced().map(|it| it.source), now)?;
         let series_id = served.version.series_id;
-        let specs = counter_specs(served, &draft.keys);
+        let specs = counter_specs(&served, &draft.keys);
         let payload_digest = digest(&request);
         // The journal is read by people and programs that do not know ids.
         let inputs = draft.resolved.unwrap_or(request.inputs);
@@ -109,9 +138,10 @@ impl Order {
             let CounterSpec { step, max, .. } = *spec;
             Take { counter: spec.name(), count, step, max, seen }
         });
+        let again = request.again;
         Ok(Order {
-            served: Arc::clone(served),
-            request: issue_request(served, &record, takes.collect(), request.again),
+            request: issue_request(&served, &record, takes.collect(), again),
+            served,
             record: Arc::new(record),
             partial: draft.partial,
             specs,
@@ -202,7 +232,7 @@ impl Order {
 }
 
 /// What Redis is asked, as far as a request says it.
-fn issue_request(
+pub(super) fn issue_request(
     served: &ServedSeries,
     record: &Record,
     takes: Vec<Take>,
@@ -247,7 +277,7 @@ fn counter_specs(served: &ServedSeries, keys: &[CounterKey]) -> Vec<CounterSpec>
 /// for another number is part of it, so that such a request is safe to retry too. It is taken over
 /// what was sent: a retry finds its number whatever became of the reference data meanwhile, and a
 /// code and its id are two payloads.
-fn digest(request: &Request) -> String {
+pub(super) fn digest(request: &Request) -> String {
     let Inputs { type_code, type_id, project, project_id, date, phase, context, recipients } =
         &request.inputs;
     let Request { document_id, count, again, .. } = request;
@@ -279,7 +309,7 @@ pub(super) struct PendingRequest {
     /// What is asked. Boxed: a request changes hands a dozen times.
     pub order: Box<Order>,
     /// Where the answer goes.
-    pub reply: oneshot::Sender<Result<Issued, AllocError>>,
+    pub reply: Reply,
     /// Whether it can still be cancelled.
     pub cancellation: Arc<CancellationState>,
     /// Flights and transactions it was part of.
@@ -298,14 +328,34 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
+    /// An order that nobody has looked at yet.
+    pub(super) fn of(order: Order, reply: Reply, place: OwnedSemaphorePermit) -> Self {
+        PendingRequest {
+            order: Box::new(order),
+            reply,
+            cancellation: Arc::default(),
+            attempts: 0,
+            maybe_taken: false,
+            asked_in: None,
+            is_journaled: false,
+            queued_at: Instant::now(),
+            _place: place,
+        }
+    }
+
     /// Who asks: callers take turns.
     pub(super) fn caller(&self) -> &str {
         &self.order.record.user_id
     }
 
+    /// Whether it asks for an earlier number alone (F40).
+    pub(super) fn is_question(&self) -> bool {
+        matches!(self.reply, Reply::Found(_))
+    }
+
     /// Answers the caller. One that is gone meanwhile loses nothing: the record is journaled.
     pub(super) fn answer(self, answer: Result<Issued, AllocError>) {
-        let _ = self.reply.send(answer);
+        self.reply.send(answer.map(Some));
     }
 
     /// Admits the request to a flight or transaction; false when nobody waits for it any more.
@@ -330,38 +380,6 @@ impl PendingRequest {
     #[must_use]
     pub(super) fn retry_count(&self) -> u32 {
         self.attempts.saturating_sub(1)
-    }
-}
-
-/// Whether a pending request can still be cancelled: decides what a caller who gives up is
-/// answered.
-#[derive(Debug, Default)]
-pub(super) struct CancellationState(AtomicU8);
-
-const WAITING: u8 = 0;
-const IN_FLIGHT: u8 = 1;
-const GIVEN_UP: u8 = 2;
-
-impl CancellationState {
-    /// Admits the request to a flight; false when its caller has given up.
-    pub(super) fn admit(&self) -> bool {
-        self.0.compare_exchange(WAITING, IN_FLIGHT, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    /// Puts a request back that certainly took nothing that will ever be handed out.
-    pub(super) fn put_back(&self) {
-        self.0.store(WAITING, Ordering::Release);
-    }
-
-    /// Gives up; true when the request will certainly not take a number any more.
-    pub(super) fn give_up(&self) -> bool {
-        self.0.compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    /// Whether the caller has given up.
-    #[must_use]
-    pub(super) fn is_given_up(&self) -> bool {
-        self.0.load(Ordering::Acquire) == GIVEN_UP
     }
 }
 

@@ -1,7 +1,9 @@
 //! What numbers would look like. Takes nothing: somebody else may get the same.
 
 use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
+use tokio::time::Instant;
 
+use super::drafting::{Drafting, Purpose};
 use super::pending_request::Order;
 use super::{AllocError, Allocator, NextValue, Preview, Request, redis_path, replay, unread};
 use crate::counter::{CounterState, Inspection};
@@ -14,7 +16,11 @@ impl Allocator {
     /// Whatever `issue` would refuse before taking a number.
     pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
         let context = &self.shared.context;
-        let order = Order::check(&self.catalog(), request, context.clock.as_ref())?;
+        let began = Instant::now();
+        let by = began + context.settings.time_limit;
+        let drafted = self.draft(&request, (began, by), Purpose::Preview).await?;
+        let Drafting::Drafted(drafted) = drafted else { unreachable!("a preview asks nobody") };
+        let order = Order::of(request, drafted, context.clock.as_ref())?;
         if let Some(closed) = order.closed {
             return Err(closed.into());
         }

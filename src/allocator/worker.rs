@@ -167,7 +167,7 @@ impl PartitionWorker {
     }
 
     async fn serve_database(&mut self, at: At, node: NodeId) -> Standing {
-        self.intake.take_back_questions();
+        self.intake.answer_questions();
         if self.database.is_no_place(&self.intake, at, node) {
             return Standing::Nowhere;
         }

@@ -5,7 +5,7 @@ use clap::Args;
 use numbering::Series;
 
 use super::series::print_saved;
-use super::session::{clock, open_ledger, refusal};
+use super::session::{clock, open_ledger, refusal, until_known};
 use crate::access::LOCAL_USER;
 use crate::config::Settings;
 use crate::http::check_reason;
@@ -59,5 +59,6 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
         saved_at_us: clock().now_us(),
     };
     let saved = ledger.apply_series(&[change]).await?;
+    until_known(&ledger).await;
     print_saved(&ledger, saved, false, args.json).await
 }

@@ -11,7 +11,7 @@ use numbering::{Membership, ReferenceRow};
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
-use super::session::{clock, open_ledger, operator, refusal};
+use super::session::{clock, open_ledger, operator, refusal, until_known};
 use super::words::table;
 use crate::config::Settings;
 use crate::http::check_reason;
@@ -118,7 +118,9 @@ async fn import(settings: &Settings, args: ReferenceImportArgs) -> anyhow::Resul
         changed_at_us: clock().now_us(),
     };
     let plan = if args.apply {
-        ledger.apply_reference(&change).await.context(name)?
+        let plan = ledger.apply_reference(&change).await.context(name)?;
+        until_known(&ledger).await;
+        plan
     } else {
         let planned = plan_reference(&ledger.reference_data().await?, &change);
         planned.map_err(|mistakes| anyhow::anyhow!(mistakes.join("; "))).context(name)?

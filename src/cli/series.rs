@@ -15,7 +15,7 @@ use super::output::{print, print_json};
 use super::periods::{self, ClosePeriodArgs};
 use super::series_check::{self, CheckArgs, has_no_ledger};
 use super::series_history::{self, ActivityArgs, Foreseen, RollbackArgs, VersionsArgs};
-use super::session::{clock, open_catalog, open_ledger, refusal};
+use super::session::{clock, open_catalog, open_ledger, refusal, until_known};
 use super::words::table;
 use crate::access::LOCAL_USER;
 use crate::config::Settings;
@@ -174,6 +174,9 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
         ledger.apply_series(&changes).await
     };
     let mut saved = saved.map_err(refused)?;
+    if !args.dry_run {
+        until_known(&ledger).await;
+    }
     saved.extend(kept);
     print_saved(&ledger, saved, args.dry_run, args.json).await
 }
@@ -181,7 +184,9 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
 /// An ambiguity names the field at fault.
 pub(super) fn refused(error: LedgerError) -> anyhow::Error {
     match error {
-        LedgerError::Series(ambiguous @ SeriesRefusal::Ambiguous(_)) => refusal(&ambiguous),
+        LedgerError::Series(
+            ambiguous @ (SeriesRefusal::Ambiguous(_) | SeriesRefusal::Hasty(_)),
+        ) => refusal(&ambiguous),
         other => other.into(),
     }
 }

@@ -41,6 +41,7 @@ pub(super) async fn run(settings: &Settings, args: &CheckArgs) -> anyhow::Result
         numbering::prove_saved(&definitions, &tables, |_| true, &[], &[], &GiveUp::default())
             .map_err(|error| match error {
                 ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
+                ProofError::Hasty(hasty) => refusal(&SeriesRefusal::Hasty(hasty)),
                 other @ (ProofError::Series { .. } | ProofError::GivenUp) => other.into(),
             })?;
     print(definitions.iter().map(|definition| {

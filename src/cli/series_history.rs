@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::output::{print, print_json};
 use super::series::{print_saved, refused};
-use super::session::{clock, open_ledger_and_catalog, refusal, with_service};
+use super::session::{clock, open_ledger_and_catalog, refusal, until_known, with_service};
 use super::words::{moment, table};
 use crate::access::LOCAL_USER;
 use crate::config::Settings;
@@ -166,6 +166,7 @@ pub async fn set_activity(
         saved_at_us: clock().now_us(),
     };
     let version = ledger.set_activity(&change).await?;
+    until_known(&ledger).await;
     let what = if active { "active" } else { "not active" };
     let since = if version.is_new { "from now on" } else { "already" };
     print([format!("{} version {} is {what} {since}", args.code, version.version)])?;
@@ -194,6 +195,9 @@ pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Resul
         false => ledger.apply_series(&change).await,
     };
     let saved = saved.map_err(refused)?;
+    if !args.dry_run {
+        until_known(&ledger).await;
+    }
     print_saved(&ledger, saved, args.dry_run, args.json).await
 }
 
@@ -221,7 +225,9 @@ pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<(
             // It cannot be undone, and numbers of the series may be known there alone.
             bail!("redis does not answer, and may know of numbers of the series; try again later");
         }
-        Ok(ledger.remove_series(context.membership.node(), &removal).await?)
+        ledger.remove_series(context.membership.node(), &removal).await?;
+        until_known(ledger).await;
+        Ok(())
     };
     with_service(settings, remove).await?;
     Ok(print([format!("{} removed", args.code)])?)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
+use super::output::say;
 use super::ownership::{must_own_data, must_own_ledger};
 use crate::allocator::Catalog;
 use crate::clock::{SharedClock, SystemClock};
@@ -50,6 +51,17 @@ pub(super) async fn leave(service: &Service) {
 /// Opens the ledger alone, without joining as a node.
 pub(super) async fn open_ledger(settings: &Settings) -> anyhow::Result<SharedLedger> {
     Ok(open_deployment(settings).await?.0)
+}
+
+/// Waits until the services on a ledger know what was just saved, and says so where some do not.
+pub(super) async fn until_known(ledger: &SharedLedger) {
+    let unaware = service::until_known(ledger, None).await;
+    if unaware > 0 {
+        say(format_args!(
+            "numerator: {unaware} processes have not said that they know of it: they do within a \
+             second of reaching the ledger, or are gone"
+        ));
+    }
 }
 
 /// Opens the ledger alone and says what it was set up with.

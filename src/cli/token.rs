@@ -7,7 +7,7 @@ use numbering::hexadecimal;
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
-use super::session::{clock, open_ledger, operator, refusal};
+use super::session::{clock, open_ledger, operator, refusal, until_known};
 use super::words::{moment, table};
 use crate::access::{Role, Secret, WrittenGrant, end_of};
 use crate::allocator::COUNT_MAX;
@@ -188,7 +188,9 @@ struct UnkeptToken {
 async fn create(settings: &Settings, args: &CreateArgs) -> anyhow::Result<()> {
     let secret = Secret::draw();
     let new = new_token(args.written(), &secret, &operator()).map_err(refusal)?;
-    let created = open_ledger(settings).await?.create_token(&new).await?;
+    let ledger = open_ledger(settings).await?;
+    let created = ledger.create_token(&new).await?;
+    until_known(&ledger).await;
     show(settings, &secret, created, args.json)
 }
 
@@ -199,7 +201,9 @@ async fn rotate(settings: &Settings, args: RotateArgs) -> anyhow::Result<()> {
     let secret = Secret::draw();
     let (sha256, rotated_by) = (secret.sha256(), operator());
     let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by };
-    let rotated = open_ledger(settings).await?.rotate_token(&rotation).await?;
+    let ledger = open_ledger(settings).await?;
+    let rotated = ledger.rotate_token(&rotation).await?;
+    until_known(&ledger).await;
     show(settings, &secret, rotated, json)
 }
 
@@ -228,7 +232,9 @@ fn show(
 async fn revoke(settings: &Settings, args: RevokeArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
     let revocation = TokenRevocation { name: args.name, revoked_by: operator(), reason };
-    let revoked = open_ledger(settings).await?.revoke_token(&revocation).await?;
+    let ledger = open_ledger(settings).await?;
+    let revoked = ledger.revoke_token(&revocation).await?;
+    until_known(&ledger).await;
     let since = revoked.revoked_at_us.map(moment).unwrap_or_default();
     Ok(print([format!("{} is revoked since {since}", revoked.name)])?)
 }

@@ -22,6 +22,7 @@ use super::gate::Caller;
 use super::problem::Problem;
 use crate::allocator::AllocError;
 use crate::ledger::{ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, warnings};
+use crate::service::{self, Service};
 
 /// Numbers in a preview.
 const PREVIEWED: u64 = 3;
@@ -161,6 +162,7 @@ async fn check_and_save(
     let (definition, series, asked) = compiling.await??;
     let Saving { saved_by, reason, expected, dry_run, by } = saving;
     by.must_hold_definition(&definition)?;
+    by.must_reach_beyond(&definition)?;
     let ledger = &app.service.ledger;
     let may_see = |code: &str| reaches_all_of(app, &by, code);
     let mut warnings = warnings(ledger, std::slice::from_ref(&series), may_see).await.concat();
@@ -249,8 +251,8 @@ async fn preview(
     Ok(ConfigPreview { type_code, project, date, context, numbers })
 }
 
-/// Writes a change to the end, and has this process serve by it before the caller is answered. The
-/// others see it within a second.
+/// Writes a change to the end, and has this process serve by it before the caller is answered, and
+/// the others as far as they say so in time.
 pub(super) async fn write(
     app: &App,
     work: impl Future<Output = Result<SeriesVersion, LedgerError>>,
@@ -259,7 +261,17 @@ pub(super) async fn write(
     if let Err(error) = app.service.allocator.refresh_catalog().await {
         tracing::warn!(%error, "a change of series is saved, and not served by here yet");
     }
+    until_known(app).await;
     Ok(version)
+}
+
+/// Waits, not for long, until the other processes know what was saved.
+pub(super) async fn until_known(app: &App) {
+    let Service { ledger, context, .. } = &*app.service;
+    let unaware = service::until_known(ledger, Some(context.membership.node())).await;
+    if unaware > 0 {
+        tracing::warn!(unaware, "processes have not said that they know of a change");
+    }
 }
 
 /// Activates or deactivates a series, or says what that would do.
@@ -272,7 +284,7 @@ pub(super) async fn set_activity(
     dry_run: bool,
 ) -> Result<Response, Problem> {
     must_hold(app, caller, series_id)?;
-    let change = ActivityChange {
+    let mut change = ActivityChange {
         series_id,
         active,
         expected: if_match(headers, series_id)?,
@@ -283,6 +295,9 @@ pub(super) async fn set_activity(
     let (own, by) = (app.clone(), caller.clone());
     let changing = Box::pin(async move {
         let ledger = &own.service.ledger;
+        if active {
+            must_reach_activated(&own, &by, &mut change).await?;
+        }
         if dry_run {
             return try_activity(&own, &by, &change).await;
         }
@@ -296,6 +311,26 @@ pub(super) async fn set_activity(
     }
     let tag = tag_of(series_id, changed.config.version);
     Ok(([(ETAG, tag)], axum::Json(changed)).into_response())
+}
+
+/// Refuses to turn a series on that says something beyond its own projects, to who is narrowed; and
+/// any other version of it than the one that was looked at.
+async fn must_reach_activated(
+    app: &App,
+    caller: &Caller,
+    change: &mut ActivityChange,
+) -> Result<(), Problem> {
+    if caller.reach().is_everything() {
+        return Ok(());
+    }
+    let series = app.service.ledger.series().await?;
+    let Some(version) = series.iter().find(|one| one.series_id == change.series_id) else {
+        return Err(not_found(change.series_id));
+    };
+    caller.must_hold(version)?;
+    caller.must_reach_beyond(&version.definition)?;
+    change.expected = change.expected.or(Some(version.version));
+    Ok(())
 }
 
 async fn try_activity(

@@ -156,8 +156,7 @@ pub(crate) async fn find_counters(
 
 /// The series of a catalog in their versions in force, compiled where they compile.
 pub(super) fn known(catalog: &Catalog) -> impl Iterator<Item = (&SeriesVersion, Option<&Series>)> {
-    let all = catalog.all().map(|served| (&served.version, Some(&served.series)));
-    all.chain(catalog.set_aside().iter().map(|aside| (&aside.version, None)))
+    catalog.known()
 }
 
 fn not_a_next() -> Problem {

@@ -87,6 +87,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::OutboxFull
         | Slug::QueueFull
         | Slug::ChecksFull
+        | Slug::SeriesChanged
         | Slug::RedisUnavailable
         | Slug::PartitionHeld
         | Slug::ClockBehind

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::body::{Json, QueryOf};
 use super::config_order::check_reason;
+use super::config_saving::until_known;
 use super::etag::stamp_if_match;
 use super::gate::Caller;
 use super::problem::{Problem, ProblemBody, Slug};
@@ -157,6 +158,9 @@ pub(super) async fn change_rows(
             && let Err(error) = own.service.allocator.refresh_catalog().await
         {
             tracing::warn!(%error, "a change of a table is saved, and not served by here yet");
+        }
+        if !query.dry_run {
+            until_known(&own).await;
         }
         Ok::<_, Problem>(plan)
     };

@@ -124,6 +124,23 @@ impl Caller {
         Err(Problem::new(Slug::NotPermitted, detail))
     }
 
+    /// Refuses to have a series serve that says something beyond its own projects, to who is
+    /// narrowed: others live with it (F43).
+    pub(super) fn must_reach_beyond(&self, definition: &SeriesDefinition) -> Result<(), Problem> {
+        if self.reach().is_everything() {
+            return Ok(());
+        }
+        let beyond = definition.beyond_its_projects();
+        let Some(first) = beyond.first() else { return Ok(()) };
+        let detail = format!(
+            "{} is narrowed, and what the series says by {} reaches beyond its projects: somebody \
+             who is not narrowed has to save it, or turn it on",
+            self.user_id,
+            beyond.join(", ")
+        );
+        Err(Problem { field: Some(first.clone()), ..Problem::new(Slug::NotPermitted, detail) })
+    }
+
     /// To what its identity is narrowed.
     pub(super) fn reach(&self) -> &Reach {
         &self.identity.reach

@@ -13,6 +13,7 @@ use super::App;
 use super::answer::instant;
 use super::body::{Json, QueryOf};
 use super::config_order::{ReasonOrder, check_reason};
+use super::config_saving::until_known;
 use super::gate::Caller;
 use super::numbers::{limit, must_be_storable, rows_of_page};
 use super::problem::{Problem, ProblemBody};
@@ -206,13 +207,13 @@ fn secret_answer(app: &App, secret: &Secret, token: StoredToken) -> axum::Json<N
     axum::Json(NewTokenAnswer { token: secret.show().to_owned(), about })
 }
 
-/// Writes a change to the end, and has this process go by it before the caller is answered. The
-/// others see it within a second.
+/// Writes a change to the end, and has this process go by it before the caller is answered, and the
+/// others as far as they say so in time.
 async fn write(
     app: &App,
     work: impl Future<Output = Result<StoredToken, LedgerError>> + Send + 'static,
 ) -> Result<StoredToken, Problem> {
-    let tokens = app.service.tokens.clone();
+    let (own, tokens) = (app.clone(), app.service.tokens.clone());
     let writing = async move {
         let token = work.await.map_err(Problem::of_token_change)?;
         if let Some(tokens) = tokens
@@ -220,6 +221,7 @@ async fn write(
         {
             tracing::warn!(%error, "a change of tokens is saved, and not followed here yet");
         }
+        until_known(&own).await;
         Ok::<_, Problem>(token)
     };
     super::finish(writing).await

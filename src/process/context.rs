@@ -131,10 +131,17 @@ impl Context {
     /// where this process's is ahead of it (F37). In microseconds of UTC.
     #[must_use]
     pub fn windows_ago_us(&self, windows: u32) -> i64 {
-        let window = self.settings.idempotency_window;
-        let windows = window.saturating_mul(windows).saturating_add(window.min(CLOCK_MARGIN_MAX));
+        let windows = self.windows_asked(windows);
         let now_us = self.clocks.asking_us();
         now_us.saturating_sub(i64::try_from(windows.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    /// How far back the journal is asked: so many idempotency windows and what the clocks of two
+    /// processes may differ by.
+    #[must_use]
+    pub fn windows_asked(&self, windows: u32) -> Duration {
+        let window = self.settings.idempotency_window;
+        window.saturating_mul(windows).saturating_add(window.min(CLOCK_MARGIN_MAX))
     }
 
     /// The guard of a call that carries no flight number of its own (`trim`, `bar`, …).

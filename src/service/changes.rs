@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::Tokens;
 use crate::allocator::Allocator;
-use crate::ledger::{LedgerError, SharedLedger};
-use crate::process::ProcessSettings;
+use crate::ledger::{LedgerError, Stamps};
+use crate::node::NodeId;
+use crate::process::Context;
 use crate::task::{Stop, Task, Ticks};
 
 /// Longest time between two looks: a change is seen everywhere within a second.
@@ -14,21 +15,22 @@ const PERIOD_MAX: Duration = Duration::from_millis(500);
 
 /// What is kept in memory of a ledger that others change too.
 struct Kept {
-    ledger: SharedLedger,
+    context: Arc<Context>,
     allocator: Allocator,
     tokens: Option<Arc<Tokens>>,
+    /// What the ledger was told that this process knows, and under which identity.
+    told: Option<(NodeId, Stamps)>,
 }
 
 /// Sees changes of series, reference data and tokens, within a second: one question each time.
 pub(super) fn watch_changes(
-    ledger: &SharedLedger,
+    context: &Arc<Context>,
     allocator: &Allocator,
     tokens: Option<&Arc<Tokens>>,
-    bounds: &ProcessSettings,
 ) -> Task {
-    let period = bounds.node_heartbeat.min(PERIOD_MAX);
-    let (ledger, allocator, tokens) = (Arc::clone(ledger), allocator.clone(), tokens.cloned());
-    let kept = Kept { ledger, allocator, tokens };
+    let period = context.settings.node_heartbeat.min(PERIOD_MAX);
+    let (context, allocator, tokens) = (Arc::clone(context), allocator.clone(), tokens.cloned());
+    let mut kept = Kept { context, allocator, tokens, told: None };
     Task::start("changes", async move |stop: Stop| {
         let mut ticks = Ticks::every(period, stop);
         while ticks.next().await {
@@ -40,14 +42,21 @@ pub(super) fn watch_changes(
 }
 
 impl Kept {
-    async fn look(&self) -> Result<(), LedgerError> {
-        let stamps = self.ledger.stamps().await?;
+    async fn look(&mut self) -> Result<(), LedgerError> {
+        let ledger = &self.context.ledger;
+        let stamps = ledger.stamps().await?;
         // Tokens first: a revocation waits for no series that is compiled.
         let tokens = match &self.tokens {
             Some(tokens) => tokens.refresh(Some(stamps.tokens)).await,
             None => Ok(()),
         };
         self.allocator.refresh_catalog_to(stamps).await?;
-        tokens
+        tokens?;
+        let known = (self.context.membership.node(), stamps);
+        if self.told != Some(known) {
+            ledger.note_known(known.0, &known.1).await?;
+            self.told = Some(known);
+        }
+        Ok(())
     }
 }

@@ -280,7 +280,8 @@ fn a_series_whose_numbers_could_be_equal_is_refused_with_two_requests() {
     std::fs::write(&file, text.replace("INV-{SEQ", "INV-{YEAR}-{SEQ")).unwrap();
     assert_eq!(deployment.ok(&["series", "check", path]), "INV proved\n");
     deployment.ok(&["series", "apply", path]);
-    let accepted = "ambiguity_accepted = \"The year stands on the letterhead.\"\ntemplate";
+    let accepted = "policy = \"gapless\"\n\
+                    ambiguity_accepted = \"The year stands on the letterhead.\"\ntemplate";
     std::fs::write(&file, text.replace("template", accepted)).unwrap();
     let told = deployment.ok(&["series", "check", path]);
     assert!(told.starts_with("INV accepted: INV (type \"INV\""), "{told}");

@@ -1,6 +1,7 @@
 //! The one integration binary: real servers, started by the harness and killed at its end.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
+mod accepted;
 mod api;
 mod archive;
 mod audit;
@@ -13,6 +14,7 @@ mod clocks;
 mod commands;
 mod configs;
 mod counters;
+mod day_turns;
 mod deploy;
 mod deployment;
 mod documents;
@@ -24,6 +26,7 @@ mod hazards;
 mod heartbeats;
 mod hosts;
 mod imports;
+mod just_saved;
 mod jwts;
 mod language;
 mod lazy_commits;

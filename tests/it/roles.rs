@@ -1,6 +1,7 @@
 //! Who may do what, over HTTP: every route with every role, and what narrowed tokens and callers
 //! see of what others were issued.
 
+mod beyond;
 mod narrowed;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -210,8 +210,9 @@ definitions! {
          silent: it stands still, and its outboxes wait to be adopted); NaN: the ledger was not \
          read.";
     SERIES_SET_ASIDE GAUGE "numerator_series_set_aside" []
-        "Stored series that this version of the program cannot use: their requests are refused, \
-         and the log says why. Must stay 0.";
+        "Stored series that this version of the program cannot use, or that accept an ambiguity \
+         without being `gapless` throughout: their requests are refused, and the log says why. \
+         Must stay 0.";
     COUNTER_USED GAUGE "numerator_counter_used_ratio" ["series", "serial", "key"]
         "Share of its values that a counter has taken: the fullest ones from which this node took \
          a number within a day.";

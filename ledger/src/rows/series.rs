@@ -1,6 +1,6 @@
 //! What is written once per ledger, and series with their versions.
 
-use numbering::{Ambiguity, ChangeError, RuleError, SeriesDefinition};
+use numbering::{Ambiguity, ChangeError, Hasty, RuleError, SeriesDefinition};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -173,6 +173,9 @@ pub enum SeriesRefusal {
     /// may have given, and the series does not accept it (R2.7).
     #[error(transparent)]
     Ambiguous(Box<Ambiguity>),
+    /// The series accepts it, and not every series of the pair is `gapless` (F43).
+    #[error(transparent)]
+    Hasty(Box<Hasty>),
     /// The series has counters, and the change would move them to another partition (F8).
     #[error(
         "series {code} has issued numbers: its policy cannot change to or from `gapless` any more; \

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, partitions, query,
-    query_scalar, records, series,
+    CALL, Conn, QueryBuilder, Row, SEARCH, Store, acceptance, commit, commit_alone, partitions,
+    query, query_scalar, records, series,
 };
 use crate::columns::{from_json, signed, unsigned};
 use crate::rows::{ArchivedName, document_hash, number_hash};
@@ -20,8 +20,7 @@ impl Ledger {
     ///
     /// # Errors
     /// `Refused` while another one is under way, a partition is held, a process runs that does not
-    /// know of archives, or a series accepts ambiguity: there only rows keep a text from coming
-    /// twice.
+    /// know of archives, or a series accepted an ambiguity since its rows were chosen (F43).
     pub async fn begin_archive(&self, file: &NewArchiveFile) -> Result<ArchiveFile, LedgerError> {
         self.call(CALL, async |store| {
             let now_us = store.clock.now_us();
@@ -29,6 +28,7 @@ impl Ledger {
             // Whoever saves a series waits here, and then finds the file.
             series::lock_all(&mut *tx).await?;
             must_be_fit(&mut *tx).await?;
+            acceptance::must_be_known(store, &mut *tx).await?;
             let id = query_scalar(
                 "insert into archive_file (name, sha256, row_count, manifest, before_us, \
                  last_issued_us, written_by, written_at_us) \
@@ -330,43 +330,21 @@ pub(super) async fn archived(
     Ok(found)
 }
 
-/// What keeps a ledger from archiving, and what to do about it.
-const UNFIT: [(&str, &str); 2] = [
-    (
-        "select 1 from node where left_at_us is null and adopted_at_us is null and not is_dated \
-         limit 1",
-        "a process of an earlier version runs, and would number archived documents again; update \
-         it first",
-    ),
-    (
-        "select 1 from series_version where definition like '%\"ambiguity_accepted\":\"%' limit 1",
-        "a series was saved with `ambiguity_accepted`: that none of its numbers has an archived \
-         one's text is kept by the rows alone, so they stay",
-    ),
-];
-
 async fn must_be_fit(conn: &mut Conn) -> Result<(), LedgerError> {
     if partitions::is_any_held(&mut *conn).await? {
         let why = "archive: a partition is held; see `numerator reconcile --ledger-restored`";
         return Err(LedgerError::Refused(why.into()));
     }
-    for (statement, why) in UNFIT {
-        if query(statement).fetch_optional(&mut *conn).await?.is_some() {
-            return Err(LedgerError::Refused(format!("archive: {why}")));
-        }
+    let earlier = query(
+        "select 1 from node where left_at_us is null and adopted_at_us is null and not is_dated \
+         limit 1",
+    );
+    if earlier.fetch_optional(&mut *conn).await?.is_some() {
+        let why = "archive: a process of an earlier version runs, and would number archived \
+                   documents again; update it first";
+        return Err(LedgerError::Refused(why.into()));
     }
     Ok(())
-}
-
-/// Refuses a series that accepts ambiguity where numbers have moved to files.
-pub(super) async fn must_keep_texts_apart(conn: &mut Conn) -> Result<(), LedgerError> {
-    let file = query("select 1 from archive_file limit 1").fetch_optional(conn).await?;
-    if file.is_none() {
-        return Ok(());
-    }
-    let why = "numbers have moved to an archive, so that nothing would refuse a text of theirs; \
-               change the template until `numerator series check` proves it, and leave this out";
-    Err(LedgerError::Refused(format!("ambiguity_accepted: {why}")))
 }
 
 /// Whether a value moved to a file, and a number of its counter with this text and this document,

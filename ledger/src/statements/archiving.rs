@@ -7,6 +7,7 @@
 
 use numerator_base::node::NodeId;
 
+use super::acceptance::kept;
 use super::counters::lock_all;
 use super::{Conn, QueryBuilder, Row, SEARCH, Store, archive, commit, query, query_scalar};
 use crate::columns::{digest_bytes, read_uuid, to_json};
@@ -21,6 +22,17 @@ const NAMES_MAX: usize = 1_000;
 /// Most rows that are read at once.
 const PAGE_MAX: u32 = 10_000;
 
+/// The beginning of a query for counters whose rows may move.
+const COUNTERS: &str = "select c.counter_id from counter c where c.counter_id <> 0 \
+    and not exists (select 1 from unsettled u where u.counter_id = c.counter_id) \
+    and not exists (select 1 from chronology_search h where h.series_id = c.series_id) \
+    and c.series_id not in (select v.series_id from series_version v \
+    where v.definition like '%\"source\":\"%') and ";
+
+/// When the oldest number of a counter was issued.
+const OLDEST: &str = "(select j.issued_at_us from journal j where j.counter_id = c.counter_id \
+    and (j.number is not null or j.context is null) order by j.first_value limit 1)";
+
 /// The beginning of a query for rows as an archive keeps them.
 const ROWS: &str = "select j.batch_id, j.counter_id, j.first_value, j.last_value, j.step, \
     j.allocation_id, j.number, j.scope, j.mask, j.outline, j.rest, j.context, j.document_id, \
@@ -34,7 +46,8 @@ const ROWS: &str = "select j.batch_id, j.counter_id, j.first_value, j.last_value
 impl Ledger {
     /// Counters behind one of whose rows the oldest was issued before a time, in the order of
     /// their ids, at most `limit`. Left out are those that are being settled, and those of series
-    /// that ask, or have asked, a source: what it gives twice is found by the texts of rows alone.
+    /// that ask, or have asked, a source: what it gives twice is found by the texts of rows alone;
+    /// and so are the numbers of series that an accepted ambiguity concerns (F43).
     pub async fn archivable_counters(
         &self,
         after: i64,
@@ -42,23 +55,15 @@ impl Ledger {
         limit: u32,
     ) -> Result<Vec<i64>, LedgerError> {
         self.call(SEARCH, async |store| {
+            let kept = kept(store).await?;
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
-            let ids = query_scalar(
-                "select c.counter_id from counter c where c.counter_id > $1 \
-                 and c.counter_id <> 0 \
-                 and (select j.issued_at_us from journal j where j.counter_id = c.counter_id \
-                 and (j.number is not null or j.context is null) \
-                 order by j.first_value limit 1) < $2 \
-                 and not exists (select 1 from unsettled u where u.counter_id = c.counter_id) \
-                 and not exists (select 1 from chronology_search h \
-                 where h.series_id = c.series_id) \
-                 and c.series_id not in (select v.series_id from series_version v \
-                 where v.definition like '%\"source\":\"%') \
-                 order by c.counter_id limit $3",
-            );
-            let ids = ids.bind(after).bind(before_us).bind(i64::from(limit));
-            let ids = ids.fetch_all(&mut *tx).await?;
+            let mut ids = QueryBuilder::new(COUNTERS);
+            ids.push("c.counter_id > ").push_bind(after);
+            ids.push(" and not c.series_id").push_among(kept.ids);
+            ids.push(" and ").push(OLDEST).push(" < ").push_bind(before_us);
+            ids.push(" order by c.counter_id limit ").push_bind(i64::from(limit));
+            let ids = ids.build().scalar().fetch_all(&mut *tx).await?;
             tx.commit().await?;
             Ok(ids)
         })
@@ -102,11 +107,8 @@ impl Ledger {
             }
             let next = next.filter(|_| rows.len() == limit as usize);
             let kept = must_stay(store, &all).await?;
-            let mut index = 0;
-            all.retain(|_| {
-                index += 1;
-                !kept[index - 1]
-            });
+            let mut kept = kept.into_iter();
+            all.retain(|_| kept.next() != Some(true));
             Ok((all, next))
         })
         .await

@@ -280,11 +280,11 @@ async fn create(
 /// Refuses a counter of another partition: its series moved before it had any (F8). Its epoch says
 /// nothing of this partition's, so the caller is not fenced, and no epoch has to end for it.
 fn of_partition(resolved: Resolved, partition: u32) -> Result<Resolved, LedgerError> {
-    if resolved.counter.partition == partition { Ok(resolved) } else { Err(moved()) }
-}
-
-fn moved() -> LedgerError {
-    LedgerError::Refused("the series has just changed; send the request again".into())
+    if resolved.counter.partition == partition {
+        Ok(resolved)
+    } else {
+        Err(LedgerError::SeriesChanged)
+    }
 }
 
 /// Refuses a first counter in a partition that its series has left meanwhile (F8), or for a version
@@ -295,7 +295,9 @@ async fn must_be_current(
     spec: &CounterSpec,
 ) -> Result<(), LedgerError> {
     match home(conn, spec.series_id).await? {
-        Some(home) if home.partition != partition || spec.version < home.used_since => Err(moved()),
+        Some(home) if home.partition != partition || spec.version < home.used_since => {
+            Err(LedgerError::SeriesChanged)
+        }
         _ => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! Every statement of the ledger, for all engines: what one says differently is asked of its
 //! connection ([`crate::dialect`]). This page is the table of contents.
 
+mod acceptance;
 mod accounts;
 mod activity;
 mod actors;
@@ -27,6 +28,7 @@ mod import;
 mod incarnation;
 mod inquest;
 mod keys;
+mod known;
 mod lift;
 mod lineage;
 mod loans;
@@ -51,6 +53,7 @@ mod sweeping;
 mod take;
 mod tall;
 mod tokens;
+mod undated;
 mod unsettled;
 mod versions;
 
@@ -63,8 +66,10 @@ use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::Store;
 use crate::{Connections, Ledger, LedgerError};
 
+pub(crate) use acceptance::KeptSeries;
 pub(crate) use incarnation::agree;
 pub use tall::TALL_ROOM_MIN;
+pub use undated::undated_names;
 
 impl Ledger {
     /// Name of the engine: `sqlite` or `postgres`.

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use numbering::{
-    self, Accepted, EarlierVersion, IssuedVersion, ProofError, ReferenceData, SeriesDefinition,
+    self, Accepted, EarlierVersion, GiveUp, IssuedVersion, ProofError, ReferenceData,
+    SeriesDefinition,
 };
 
 use super::records::insert_event;
 use super::series::Saved;
 use super::succession::issued_beside;
-use super::{Conn, reference, versions};
+use super::{Conn, acceptance, reference, versions};
 use crate::{Event, LedgerError, SeriesRefusal, SeriesVersion, giving_up};
 
 /// Whether some definitions may be active together, as far as it is not known of before.
@@ -34,6 +35,8 @@ pub(super) struct Proved {
     question: ProofQuestion,
     /// The ambiguities that administrators accepted.
     accepted: Vec<Accepted>,
+    /// Codes of the series whose numbers may be equal by that.
+    concerned: Vec<String>,
 }
 
 impl ProofQuestion {
@@ -75,6 +78,18 @@ impl ProofQuestion {
         Ok(ProofQuestion { reference, ..self })
     }
 
+    /// The series whose numbers may be equal by what is accepted; `None` where it was given up.
+    fn concerned(&self, accepted: &[Accepted], give_up: &GiveUp) -> Option<Vec<String>> {
+        let is_accepted =
+            |one: &&SeriesDefinition| accepted.iter().any(|accepted| accepted.code == one.code);
+        let accepting: Vec<_> = self.definitions.iter().filter(is_accepted).collect();
+        let earlier = self.earlier.iter().map(|earlier| &earlier.definition);
+        let issued = self.issued.iter().map(|issued| &*issued.definition);
+        let all: Vec<_> = self.definitions.iter().chain(earlier).chain(issued).collect();
+        let codes = numbering::concerned(&accepting, &all, &self.reference, give_up)?;
+        Some(codes.into_iter().collect())
+    }
+
     /// Searches for a proof, on a thread of its own.
     pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
         let proving = giving_up::search(move |give_up| {
@@ -84,10 +99,12 @@ impl ProofQuestion {
             let mut accepted = numbering::prove_saved(of, tables, asked, earlier, issued, give_up)?;
             // What others accept is on record since they were saved.
             accepted.retain(|accepted| self.new.contains(&accepted.code));
-            Ok(Proved { question: self, accepted })
+            let concerned = self.concerned(&accepted, give_up).ok_or(ProofError::GivenUp)?;
+            Ok(Proved { question: self, accepted, concerned })
         });
         proving.await.map_err(|error| match error {
             ProofError::Ambiguity(ambiguity) => SeriesRefusal::Ambiguous(ambiguity).into(),
+            ProofError::Hasty(hasty) => SeriesRefusal::Hasty(hasty).into(),
             ProofError::GivenUp => LedgerError::GivenUp,
             error @ ProofError::Series { .. } => LedgerError::Refused(error.to_string()),
         })
@@ -125,7 +142,7 @@ async fn issued(
 }
 
 /// The versions before one under which numbers may have been issued.
-async fn before(
+pub(super) async fn before(
     conn: &mut Conn,
     after: &SeriesVersion,
 ) -> Result<Vec<EarlierVersion>, LedgerError> {
@@ -146,6 +163,11 @@ impl Proved {
         let ProofQuestion { definitions, new, earlier, issued, reference: _ } = &self.question;
         (definitions, new) == (&question.definitions, &question.new)
             && (earlier, issued) == (&question.earlier, &question.issued)
+    }
+
+    /// Refuses what was accepted where numbers of a series that it concerns are archived.
+    pub(super) async fn must_keep_texts_apart(&self, conn: &mut Conn) -> Result<(), LedgerError> {
+        acceptance::must_keep_texts_apart(conn, &self.concerned).await
     }
 
     /// Writes what was accepted into the ledger's events (R5.2).

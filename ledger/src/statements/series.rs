@@ -7,9 +7,7 @@ use serde_json::json;
 
 use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
-use super::{
-    Conn, SEARCH, Store, Transaction, archive, chronology, commit_alone, query, query_scalar,
-};
+use super::{Conn, SEARCH, Store, Transaction, chronology, commit_alone, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{partition_of, small, to_json, unsigned_small};
 use crate::{
@@ -148,6 +146,7 @@ pub(super) async fn finish_save(
             tx.rollback().await?;
             return Ok(Attempt::Unproved(question));
         };
+        proved.must_keep_texts_apart(&mut *tx).await?;
         proved.record(&mut *tx, &saved).await?;
     }
     match saving {
@@ -208,9 +207,6 @@ async fn save_one(
         }
     }
     change.must_close_plausibly(before.as_ref())?;
-    if definition.ambiguity_accepted.is_some() {
-        archive::must_keep_texts_apart(conn).await?;
-    }
     let mut after = SeriesVersion {
         series_id: 0,
         version: 1,
@@ -228,8 +224,11 @@ async fn save_one(
         if !same_rules(&before.definition, definition) {
             frees = Some(before.definition.clone());
         }
-        // An event says why it was saved although it is ambiguous.
-        asks = before.definition.ambiguity_accepted != definition.ambiguity_accepted
+        // What is accepted, and by others of this one, is so while all of them are gapless.
+        let is_gapless = |one: &SeriesDefinition| one.policy == Policy::Gapless;
+        asks = before.definition.ambiguity_accepted.is_some()
+            || definition.ambiguity_accepted.is_some()
+            || is_gapless(&before.definition) != is_gapless(definition)
             || !only_narrows(&before.definition, definition)
             || waits(before, &versions::all_resting(conn).await?);
     }

@@ -11,6 +11,7 @@
 //! careful. Steps, check characters, and days that there are not are not followed. The tests in
 //! `brute_force` look for a proof that does not hold.
 
+mod accepting;
 mod automaton;
 mod chars;
 mod effort;
@@ -24,6 +25,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+pub use accepting::{Hasty, concerned};
 pub use effort::{GiveUp, PROOF_STEPS_MAX};
 pub use refusal::{Ambiguity, Reading};
 pub use saving::{

@@ -15,6 +15,7 @@ use super::super::{
     LookAlikes, Policy, ReferenceData, Series, SeriesDefinition, Serves, TemplateError,
     VariableDefinition,
 };
+use super::accepting::{Hasty, Pairs};
 use super::effort::{Effort, GiveUp};
 use super::{Ambiguity, Party, compare, differ_at_an_end};
 
@@ -67,6 +68,9 @@ pub enum ProofError {
     /// A saved series is ambiguous and does not accept it.
     #[error(transparent)]
     Ambiguity(Box<Ambiguity>),
+    /// It accepts it, and not every series of the pair is `gapless`.
+    #[error(transparent)]
+    Hasty(Box<Hasty>),
     /// Nobody waits for the proof any more: nothing is known of the series.
     #[error("the proof was given up before its end")]
     GivenUp,
@@ -76,7 +80,7 @@ pub enum ProofError {
 /// among them, and against the `earlier` versions of itself; and each that is a subject of `issued`
 /// against that, with the reference data of now. Each series answers for itself: one that accepts
 /// an ambiguity may be saved beside another, but that one is refused when it is saved again, unless
-/// it accepts it too.
+/// it accepts it too. What is accepted is of pairs whose series are both `gapless` (F43).
 ///
 /// # Errors
 /// See [`ProofError`].
@@ -123,7 +127,8 @@ fn prove_all(
     let mut accepted = Vec::new();
     for subject in &all {
         let SeriesDefinition { code, ambiguity_accepted, .. } = subject.definition();
-        let own = earlier.iter().filter(|_| saved(subject.definition()));
+        let is_saved = saved(subject.definition());
+        let own = earlier.iter().filter(|_| is_saved);
         let own = own.filter(|version| version.definition.code == *code);
         let own = own.map(|EarlierVersion { version, definition }| (*version, definition, None));
         let others = issued.iter().filter(|version| version.subject == *code).map(
@@ -131,31 +136,39 @@ fn prove_all(
                 (*version, &**definition, then.as_deref())
             },
         );
-        let effort = Effort::whole(give_up);
-        let mut proved = Ok(());
-        if saved(subject.definition()) {
-            proved = beside_active(subject, &all, starts, &effort);
-        }
-        if proved.is_ok() {
-            let versions = own.chain(others);
-            proved = beside_versions(subject, &all, reference, starts, versions, &effort)?;
-        }
-        // What was not looked at to its end is nothing that anybody accepts.
-        if give_up.is_given_up() {
-            return Err(ProofError::GivenUp);
-        }
-        let Err(ambiguity) = proved else { continue };
-        let Some(reason) = ambiguity_accepted.clone() else {
-            return Err(ProofError::Ambiguity(Box::new(ambiguity)));
+        let versions: Vec<_> = own.chain(others).collect();
+        let prove = |pairs: Pairs| {
+            let effort = Effort::whole(give_up);
+            let mut proved = Ok(());
+            if is_saved {
+                proved = beside_active(subject, &all, starts, pairs, &effort);
+            }
+            if proved.is_ok() {
+                let versions = versions.iter().copied();
+                let versions = versions.filter(|(_, other, _)| pairs.have(subject, other));
+                proved = beside_versions(subject, &all, reference, starts, versions, &effort)?;
+            }
+            // What was not looked at to its end is nothing that anybody accepts.
+            if give_up.is_given_up() { Err(ProofError::GivenUp) } else { Ok(proved) }
         };
-        accepted.push(Accepted { code: code.clone(), reason, ambiguity });
+        let Some(reason) = ambiguity_accepted.clone() else {
+            let ambiguous = |ambiguity| ProofError::Ambiguity(Box::new(ambiguity));
+            prove(Pairs::All)?.map_err(ambiguous)?;
+            continue;
+        };
+        prove(Pairs::Hasty)?.map_err(|ambiguity| {
+            ProofError::Hasty(Box::new(Hasty { code: code.clone(), ambiguity }))
+        })?;
+        if let Err(ambiguity) = prove(Pairs::Gapless)? {
+            accepted.push(Accepted { code: code.clone(), reason, ambiguity });
+        }
     }
     Ok(accepted)
 }
 
 /// The least start of each serial in all versions of its series, by their names: a counter goes on
 /// where it is, whichever version takes from it.
-enum Starts<'d> {
+pub(super) enum Starts<'d> {
     Known(HashMap<(&'d str, &'d str), u64>),
     Unknown,
 }
@@ -173,7 +186,7 @@ impl<'d> Starts<'d> {
     }
 
     /// A version of a series beside a rival.
-    fn party<'s>(
+    pub(super) fn party<'s>(
         &self,
         series: &'s Series,
         version: Option<u32>,
@@ -196,11 +209,15 @@ fn beside_active(
     subject: &Series,
     active: &[Series],
     starts: &Starts<'_>,
+    pairs: Pairs,
     effort: &Effort<'_>,
 ) -> Result<(), Ambiguity> {
-    let alone = starts.party(subject, None, None);
-    compare(&alone, &alone, effort)?;
+    if pairs.have(subject, &subject.definition) {
+        let alone = starts.party(subject, None, None);
+        compare(&alone, &alone, effort)?;
+    }
     let others = active.iter().filter(|other| other.definition.code != subject.definition.code);
+    let others = others.filter(|other| pairs.have(subject, &other.definition));
     for other in others.filter(|other| !differ_at_an_end([subject, other])) {
         let one = starts.party(subject, None, Some(other));
         compare(&one, &starts.party(other, None, Some(subject)), effort)?;
@@ -328,7 +345,7 @@ fn by_characters(definition: &SeriesDefinition) -> BTreeMap<String, VariableDefi
     variables
 }
 
-fn compile(
+pub(super) fn compile(
     definition: &SeriesDefinition,
     reference: &Arc<ReferenceData>,
 ) -> Result<Series, ProofError> {

@@ -73,7 +73,7 @@ impl DatabasePath {
     /// another epoch or identity. Every try is made under the identity that found the epoch open:
     /// to another one a ledger that went back has confirmed nothing (F9).
     pub(super) async fn serve(&self, intake: &mut Intake, at: At, node: NodeId) -> bool {
-        let requests = self.next_requests(intake);
+        let requests = self.next_requests(intake, at);
         let turn = |turn: Turn<'_>| match turn {
             Turn::Failed(error) => intake.say_trouble(Unavailable::of_ledger(error), error),
             Turn::Committed => intake.well(),
@@ -92,12 +92,20 @@ impl DatabasePath {
         false
     }
 
-    /// The next requests, but for those whose counter is contended: they join its queue.
-    fn next_requests(&self, intake: &mut Intake) -> Vec<PendingRequest> {
-        let mut requests = Vec::new();
-        while requests.len() < self.context.settings.flight_max {
-            let Some(pending) = intake.next_request() else { break };
-            requests.extend(self.contended.join(pending));
+    /// The next requests, but for those whose counter is contended: they join its queue. Those that
+    /// only ask for an earlier number go to the journal.
+    fn next_requests(&self, intake: &mut Intake, at: At) -> Vec<PendingRequest> {
+        let (mut requests, mut questions) = (Vec::new(), Vec::new());
+        while requests.len() + questions.len() < self.context.settings.flight_max {
+            let Some(mut pending) = intake.next_request() else { break };
+            if !pending.is_question() {
+                requests.extend(self.contended.join(pending));
+            } else if pending.admit(&self.context.metrics) {
+                questions.push(pending);
+            }
+        }
+        if !questions.is_empty() {
+            intake.jobs.ask(at, questions);
         }
         requests
     }

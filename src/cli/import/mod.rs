@@ -197,6 +197,7 @@ async fn save_new(ledger: &SharedLedger, new: &[SeriesDefinition]) -> anyhow::Re
     };
     let changes: Vec<SeriesChange> = new.iter().map(change).collect();
     ledger.apply_series(&changes).await?;
+    super::session::until_known(ledger).await;
     Ok(())
 }
 

@@ -15,6 +15,9 @@ impl From<LedgerError> for Problem {
             LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
             LedgerError::LockTimeout { .. } => Slug::LockTimeout,
             LedgerError::Conflict(_) => Slug::VersionConflict,
+            LedgerError::SeriesChanged => {
+                return Problem::new(Slug::SeriesChanged, error.to_string()).retry_soon();
+            }
             LedgerError::Series(refusal) => return Problem::from(refusal),
             LedgerError::Token(refusal) => return Problem::from(refusal),
             LedgerError::Change(refusal) => return Problem::from(refusal),
@@ -47,6 +50,7 @@ impl From<&SeriesRefusal> for Problem {
             }
             SeriesRefusal::Rule(RuleError::Zones { .. }) => (Slug::InvalidField, Some("timezone")),
             SeriesRefusal::Ambiguous(_) => (Slug::TemplateAmbiguous, Some("template")),
+            SeriesRefusal::Hasty(_) => (Slug::TemplateAmbiguous, Some("ambiguity_accepted")),
             SeriesRefusal::Rule(_) => (Slug::InvalidField, Some("serves")),
             SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),
             SeriesRefusal::Used { .. } => (Slug::SeriesInUse, None),

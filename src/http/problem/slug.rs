@@ -208,9 +208,9 @@ slugs! {
     TemplateAmbiguous "template-ambiguous" UNPROCESSABLE_ENTITY "no" "no"
         "Two counters can render the same number"
         "a series to be saved is not proved to give two numbers different texts, and `detail` \
-         shows a text with its two readings, or two requests (the proof); or another counter, \
-         or a revision, rendered the number of this request, in a series that was saved \
-         nevertheless",
+         shows a text with its two readings, or two requests (the proof); or it accepts that, \
+         and not every series of the pair is `gapless`; or another counter, or a revision, \
+         rendered the number of this request, in a series that was saved nevertheless",
     UnknownVariable "unknown-variable" UNPROCESSABLE_ENTITY "no" "no"
         "The series declares no such variable"
         "the series declares no such variable, or has no phases",
@@ -286,6 +286,10 @@ slugs! {
         "The request waited too long"
         "the request waited longer than its time limit, or for a lock of the ledger that \
          somebody else holds",
+    SeriesChanged "series-changed" SERVICE_UNAVAILABLE "yes" "no or maybe"
+        "The series has just changed"
+        "the series was changed or removed a moment ago, and this process has not heard of it yet; \
+         send the same request again",
     CeilingReached "ceiling-reached" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The counter's ceiling is used up and cannot be raised now"
         "the counter's ceiling is used up while the ledger cannot raise it",

@@ -52,6 +52,7 @@ fn each_refusal_has_its_slug_and_status() {
         (unavailable_error(Unavailable::Redis, no), "redis-unavailable", 503),
         (unavailable_error(Unavailable::NoRedis, no), "redis-unavailable", 503),
         (unavailable_error(Unavailable::Ledger, no), "database-connection", 500),
+        (unavailable_error(Unavailable::SeriesChanged, no), "series-changed", 503),
         (unavailable_error(Unavailable::Held, no), "partition-held", 503),
         (unavailable_error(Unavailable::Stopping, no), "stopping", 503),
         (AllocError::TimedOut { taken: no }, "lock-timeout", 503),

@@ -31,6 +31,11 @@ pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
         Unavailable::Lock => {
             (Slug::LockTimeout, "another transaction of the ledger holds a lock that it needs")
         }
+        Unavailable::SeriesChanged => (
+            Slug::SeriesChanged,
+            "the series has just changed, and this process is about to hear of it; send the request \
+             again",
+        ),
         Unavailable::Held => {
             (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")
         }

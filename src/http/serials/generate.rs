@@ -9,7 +9,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use numbering::{ExchangeKind, ExchangePart, ExchangeSerial, Inputs};
+use numbering::{ExchangeKind, ExchangePart, ExchangeSerial, Inputs, SeriesDefinition};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
@@ -269,7 +269,7 @@ impl Exchange {
         caller: &Caller,
         key: Option<String>,
     ) -> Result<Response, Problem> {
-        self.must_be_served(app)?;
+        self.must_be_served(app).await?;
         let Exchange { kind, date, context, document_id } = self;
         let type_code = kind.type_code().into();
         let inputs = Inputs { type_code, date, context, ..Inputs::default() };
@@ -284,13 +284,23 @@ impl Exchange {
     }
 
     /// Refuses before anything is taken where the series would make something else.
-    fn must_be_served(&self, app: &App) -> Result<(), Problem> {
-        let catalog = app.service.allocator.catalog();
-        let serves = catalog.active().iter().any(|served| {
-            let definition = &served.version.definition;
-            definition.code == self.kind.type_code() && definition.template == self.kind.template()
-        });
-        if serves {
+    async fn must_be_served(&self, app: &App) -> Result<(), Problem> {
+        let allocator = &app.service.allocator;
+        let serves = || {
+            allocator.catalog().active().iter().any(|served| {
+                let SeriesDefinition { code, template, .. } = &served.version.definition;
+                code == self.kind.type_code() && template == self.kind.template()
+            })
+        };
+        if serves() {
+            return Ok(());
+        }
+        // It may have been saved a moment ago.
+        if !Box::pin(allocator.knows_all()).await {
+            let why = Problem::new(Slug::DatabaseConnection, "the ledger does not answer now");
+            return Err(why.retry_soon());
+        }
+        if serves() {
             return Ok(());
         }
         let detail = format!(

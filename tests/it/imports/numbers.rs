@@ -102,7 +102,8 @@ fn what_a_number_does_not_show_is_asked_for() {
     assert_eq!(report["counters"][0]["counter_key"], key, "{report}");
     assert_eq!(report["counters"][0]["series"], "CORRESPONDENCE");
     // A counter by the day needs a day; the number shows the year, as the older system had it.
-    let accepted = "ambiguity_accepted = \"The older system showed no day either.\"";
+    let accepted = "policy = \"gapless\"\n\
+                    ambiguity_accepted = \"The older system showed no day either.\"";
     let series = deployment.series_file("DAILY", "{YEAR}/{SEQ:4}", accepted);
     let text = std::fs::read_to_string(&series).unwrap() + "reset = \"day\"\n";
     std::fs::write(&series, text).unwrap();

@@ -86,7 +86,7 @@ fn a_text_around_a_serial_that_names_no_counter_is_a_problem_with_its_reason() {
     let deployment = Deployment::embedded();
     let series = deployment.path("rules.toml");
     let two = "serials = [{ name = \"SEQ\" }, { name = \"RUN\" }]\n";
-    let day = "serials = [{ reset = \"day\" }]\n\
+    let day = "serials = [{ reset = \"day\" }]\npolicy = \"gapless\"\n\
                ambiguity_accepted = \"No day was shown there either.\"\n";
     let of = |code: &str, template: &str, rest: &str| {
         format!(

@@ -1,18 +1,34 @@
 //! The ambiguity proof where series are saved (R2.7).
 
-use numbering::{Ambiguity, GiveUp, Reset};
+use numbering::{Ambiguity, GiveUp, Policy, Reset};
 use numerator::ledger::{
     ActivityChange, At, CounterSpec, LedgerError, Owner, PartitionState, SERIES_MAX, SeriesChange,
     SeriesRefusal, until_given_up,
 };
 use serde_json::json;
 
+mod acceptance;
+
+pub(super) use acceptance::{
+    an_ambiguity_is_accepted_between_gapless_series_alone,
+    nor_by_another_policy_by_going_back_or_by_turning_one_on,
+    only_rows_that_an_ambiguity_concerns_are_not_archived,
+    what_was_accepted_before_and_is_not_gapless_is_found,
+};
+
 use super::references::{of_rows, row};
 use super::setup::change;
 use super::world::{NOW_US, World, spec};
 
+/// A series whose numbers the ledger alone takes.
+fn gapless(code: &str, template: &str) -> SeriesChange {
+    let mut change = change(code, template);
+    change.definition.policy = Policy::Gapless;
+    change
+}
+
 /// What is said of a series that is not proved.
-fn ambiguity<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> Ambiguity {
+pub(super) fn ambiguity<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> Ambiguity {
     match result {
         Err(LedgerError::Series(SeriesRefusal::Ambiguous(ambiguity))) => *ambiguity,
         other => panic!("{other:?}"),
@@ -87,12 +103,12 @@ pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
 /// would stand there; then each is edited.
 pub(super) async fn what_gives_the_same_numbers_is_not_proved_again(world: World) {
     let ledger = &world.ledger;
-    let mut like = change("B", "{SEQ:3}");
+    let mut like = gapless("B", "{SEQ:3}");
     like.definition.ambiguity_accepted = Some("Both books are closed by now.".into());
-    let saved = ledger.apply_series(&[change("A", "{SEQ:3}"), change("C", "C{SEQ:3}")]).await;
+    let saved = ledger.apply_series(&[gapless("A", "{SEQ:3}"), change("C", "C{SEQ:3}")]).await;
     let first = saved.unwrap().remove(0);
     ledger.apply_series(&[like.clone()]).await.unwrap();
-    let mut named = change("A", "{SEQ:3}");
+    let mut named = gapless("A", "{SEQ:3}");
     named.definition.name = "Another name".into();
     let edited = ledger.apply_series(&[named.clone()]).await.unwrap().remove(0);
     assert_eq!((edited.version, edited.series_id), (first.version + 1, first.series_id));
@@ -106,11 +122,11 @@ pub(super) async fn what_gives_the_same_numbers_is_not_proved_again(world: World
 /// The same beside a series that leaves its requests to others: pairs of others are as they were.
 pub(super) async fn a_rule_that_goes_concerns_only_its_own_numbers(world: World) {
     let ledger = &world.ledger;
-    let mut like = change("B", "{SEQ:3}");
+    let mut like = gapless("B", "{SEQ:3}");
     like.definition.ambiguity_accepted = Some("Both books are closed by now.".into());
     let mut rule = change("C", "C{SEQ:3}");
     rule.definition.serves.types.push("D".into());
-    ledger.apply_series(&[change("A", "{SEQ:3}"), rule]).await.unwrap();
+    ledger.apply_series(&[gapless("A", "{SEQ:3}"), rule]).await.unwrap();
     ledger.apply_series(&[like]).await.unwrap();
     let narrower = ledger.apply_series(&[change("C", "C{SEQ:3}")]).await.unwrap().remove(0);
     assert_eq!(narrower.definition.serves.types, ["C"]);
@@ -214,7 +230,7 @@ pub(super) async fn an_accepted_ambiguity_is_saved_and_remembered(world: World) 
         events.retain(|event| event.kind == "ambiguity-accepted");
         events
     };
-    let mut yearly = change("Y", "{SEQ:3}");
+    let mut yearly = gapless("Y", "{SEQ:3}");
     yearly.definition.serials[0].reset = Reset::Year;
     ambiguity(ledger.apply_series(&[yearly.clone()]).await);
     assert_eq!(ledger.events(20).await.unwrap(), []);
@@ -267,7 +283,7 @@ pub(super) async fn series_on_tables_are_proved_with_what_the_tables_have(world:
 pub(super) async fn a_version_is_proved_against_the_earlier_ones_that_were_used(world: World) {
     let ledger = &world.ledger;
     let version = |template: &str| {
-        let mut change = change("A", template);
+        let mut change = gapless("A", template);
         let site = serde_json::json!({ "required": true, "alphabet": "0-9", "width": 2 });
         change.definition.variables =
             [("SITE".to_owned(), serde_json::from_value(site).unwrap())].into();

@@ -1,5 +1,12 @@
 //! Series that serve documents of some dates alone.
 
+mod undated;
+
+pub(super) use undated::{
+    a_request_is_dated_by_the_moment_since_when_it_is_asked,
+    whoever_saves_hears_which_processes_do_not_know,
+};
+
 use numbering::{Inputs, RuleError};
 use numerator::allocator::Catalog;
 use numerator::ledger::{Expected, SeriesChange, SeriesRefusal};

@@ -71,7 +71,7 @@ async fn what_was_removed_and_numbers_of_others_are_told_to_who_would_have_seen_
     // A number of a series beyond its reach is told to nobody as one that reads like another.
     let like = json!({
         "code": "LIKE", "name": "Like", "template": "BOTH-{PROJECT}-{SEQ:4}", "reason": "like",
-        "serves": { "types": ["LIKE"], "projects": ["P1"] }, "unique_within": ["type"],
+        "serves": { "types": ["LIKE"], "projects": ["P1"] }, "unique_within": ["project"],
         "serials": [{ "counter": ["type", "project"] }],
     });
     let path = format!("{configs}?dry_run=true");

@@ -220,7 +220,18 @@ fn where_earlier_versions_are_not_known_a_start_tells_nothing() {
     assert!(matches!(refused, Err(ProofError::Ambiguity(_))), "{refused:?}");
     let mut accepted = late;
     accepted.ambiguity_accepted = Some("The first hundred were cancelled.".into());
-    assert_eq!(prove_issued(&[accepted], &Arc::default(), &issued, &GiveUp::default()), Ok(()));
+    let prove = |now: &SeriesDefinition, then: Policy| {
+        let mut definition = (*issued[0].definition).clone();
+        definition.policy = then;
+        let definition = Arc::new(definition);
+        let issued = [IssuedVersion { definition, ..issued[0].clone() }];
+        let now = std::slice::from_ref(now);
+        prove_issued(now, &Arc::default(), &issued, &GiveUp::default())
+    };
+    assert!(matches!(prove(&accepted, Policy::Gapless), Err(ProofError::Hasty(_))));
+    accepted.policy = Policy::Gapless;
+    assert!(matches!(prove(&accepted, Policy::Durable), Err(ProofError::Hasty(_))));
+    assert_eq!(prove(&accepted, Policy::Gapless), Ok(()));
 }
 
 #[test]
@@ -228,8 +239,75 @@ fn a_series_that_accepts_an_ambiguity_is_saved_with_it() {
     let mut yearly = define("{SEQ:3} reset=year");
     let reason = "The year is on the letterhead; agreed with audit.".to_owned();
     yearly.ambiguity_accepted = Some(reason.clone());
+    yearly.policy = Policy::Gapless;
     let accepted = prove_saved(&[yearly], &Arc::default(), |_| true, &[], &[], &GiveUp::default())
         .expect("accepted");
     assert_eq!((&accepted[0].code, &accepted[0].reason), (&"a".to_owned(), &reason));
     assert!(matches!(accepted[0].ambiguity, Ambiguity::Collision { .. }), "{accepted:?}");
+}
+
+/// Goal: what is accepted is refused by the ledger before anybody is answered (F43). Method: a
+/// series with itself, with another one, with its own earlier version, each pair in all policies.
+#[test]
+fn an_ambiguity_is_accepted_where_every_series_of_the_pair_is_gapless() {
+    let policies = [Policy::Fast, Policy::Durable, Policy::Gapless];
+    let of = |line: &str, policy: Policy| SeriesDefinition { policy, ..define(line) };
+    for one in policies {
+        for other in policies {
+            let accepting = |line: &str| SeriesDefinition {
+                ambiguity_accepted: Some("Agreed with the auditors.".into()),
+                ..of(line, one)
+            };
+            let prove = |all: &[SeriesDefinition], earlier: &[EarlierVersion]| {
+                let asked = |series: &SeriesDefinition| series.code == "a";
+                prove_saved(all, &Arc::default(), asked, earlier, &[], &GiveUp::default())
+            };
+            let earlier = EarlierVersion { version: 1, definition: of("{SEQ:1}{SEQ:2:B}", other) };
+            let found = [
+                prove(&[accepting("{SEQ:3}"), of("{SEQ:3} code=b types=U", other)], &[]),
+                prove(&[accepting("{SEQ:2}{SEQ:1:B}")], &[earlier]),
+            ];
+            let is_gapless = [one, other] == [Policy::Gapless; 2];
+            for found in found {
+                match found {
+                    Ok(accepted) => assert!(is_gapless && accepted.len() == 1, "{one:?} {other:?}"),
+                    Err(ProofError::Hasty(hasty)) => {
+                        assert!(!is_gapless && hasty.code == "a", "{one:?} {other:?}");
+                        assert!(hasty.to_string().contains("`policy = \"gapless\"`"), "{hasty}");
+                    }
+                    Err(error) => panic!("{one:?} {other:?}: {error}"),
+                }
+            }
+            // What needs no acceptance is saved with one, whatever the policies are.
+            let apart = [accepting("A{SEQ:3}"), of("B{SEQ:3} code=b types=U", other)];
+            assert_eq!(prove(&apart, &[]), Ok(Vec::new()));
+        }
+        let yearly = SeriesDefinition {
+            ambiguity_accepted: Some("Agreed with the auditors.".into()),
+            ..of("{SEQ:3} reset=year", one)
+        };
+        let alone = prove_saved(&[yearly], &Arc::default(), |_| true, &[], &[], &GiveUp::default());
+        assert_eq!(alone.is_ok(), one == Policy::Gapless, "{one:?}: {alone:?}");
+    }
+}
+
+/// One that is accepted hides no other that is not.
+#[test]
+fn each_pair_of_a_series_that_accepts_an_ambiguity_is_looked_at() {
+    let of = |line: &str, policy: Policy| SeriesDefinition { policy, ..define(line) };
+    let accepting = SeriesDefinition {
+        ambiguity_accepted: Some("Agreed with the auditors.".into()),
+        ..of("{SEQ:3}", Policy::Gapless)
+    };
+    let gapless = of("{SEQ:3} code=b types=U", Policy::Gapless);
+    let fast = of("{SEQ:3} code=c types=V", Policy::Fast);
+    let asked = |series: &SeriesDefinition| series.code == "a";
+    let prove = |all: &[SeriesDefinition]| {
+        prove_saved(all, &Arc::default(), asked, &[], &[], &GiveUp::default())
+    };
+    assert_eq!(prove(&[accepting.clone(), gapless.clone()]).map(|all| all.len()), Ok(1));
+    for all in [[&gapless, &fast], [&fast, &gapless]] {
+        let all: Vec<_> = std::iter::once(&accepting).chain(all).cloned().collect();
+        assert!(matches!(prove(&all), Err(ProofError::Hasty(_))));
+    }
 }

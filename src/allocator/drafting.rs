@@ -1,0 +1,102 @@
+//! How a request is read: by the series that serves it, across the days on which others do (F40), and
+//! by what the ledger has now before it is refused.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::catalog::Catalog;
+use super::day_turns::DayTurns;
+use super::error::unavailable;
+use super::pending_request::{Drafted, Order};
+use super::{AllocError, Allocator, Issued, NumberTaken, Request, Unavailable};
+
+/// What a request is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A number.
+    Issue,
+    /// What it would look like: nobody is asked for an earlier one.
+    Preview,
+}
+
+/// What is known of a request before anything is taken.
+pub(super) enum Drafting {
+    /// It was answered before, by a series that takes turns with the one that serves it now.
+    Answered(Result<Issued, AllocError>),
+    /// How the series that serves it reads it.
+    Drafted(Drafted),
+}
+
+impl Allocator {
+    /// Reads a request that came at `began`, until `by`.
+    ///
+    /// # Errors
+    /// What is wrong with it, by the series and tables that the ledger has now.
+    pub(super) async fn draft(
+        &self,
+        request: &Request,
+        (began, by): (Instant, Instant),
+        purpose: Purpose,
+    ) -> Result<Drafting, AllocError> {
+        let catalog = self.catalog();
+        let refused = match self.draft_by(&catalog, request, by, purpose).await {
+            Err(error) if is_of_catalog(&error) => error,
+            drafted => return drafted,
+        };
+        // What few requests do has a place of its own: see `issue`.
+        if !Box::pin(self.knows_all_since(began, by)).await {
+            return Err(unavailable(Unavailable::Ledger, NumberTaken::No));
+        }
+        let newer = self.catalog();
+        if Arc::ptr_eq(&catalog, &newer) {
+            return Err(refused);
+        }
+        Box::pin(self.draft_by(&newer, request, by, purpose)).await
+    }
+
+    async fn draft_by(
+        &self,
+        catalog: &Catalog,
+        request: &Request,
+        by: Instant,
+        purpose: Purpose,
+    ) -> Result<Drafting, AllocError> {
+        let context = &self.shared.context;
+        let now = context.clock.now();
+        let turns = match purpose {
+            Purpose::Issue => DayTurns::of(catalog, request, now, context.windows_asked(1)),
+            Purpose::Preview => None,
+        };
+        match turns {
+            None => Order::draft(catalog, request, now).map(Drafting::Drafted),
+            Some(turns) => Box::pin(self.draft_across(catalog, turns, request, (now, by))).await,
+        }
+    }
+
+    /// Reads a request by the moment since when it is asked, unless it was answered before.
+    async fn draft_across(
+        &self,
+        catalog: &Catalog,
+        turns: DayTurns,
+        request: &Request,
+        (now, by): (Timestamp, Instant),
+    ) -> Result<Drafting, AllocError> {
+        Order::check_fields(request)?;
+        // What is out of reach is refused in the words for what there is not.
+        if !request.identity.reach.is_everything() {
+            Order::draft(catalog, request, now)?;
+        }
+        let asked_at = self.asked_at(&turns, request, now).await?;
+        if let Some(answer) = self.earlier_across(catalog, turns, request, (asked_at, by)).await? {
+            return Ok(Drafting::Answered(answer));
+        }
+        Order::draft(catalog, request, asked_at).map(Drafting::Drafted)
+    }
+}
+
+/// Whether a refusal may be due to what this process has not heard of.
+fn is_of_catalog(error: &AllocError) -> bool {
+    matches!(error, AllocError::Rule(_) | AllocError::Input(_))
+}

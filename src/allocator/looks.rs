@@ -1,0 +1,120 @@
+//! Looks at the ledger before a request is refused for what this process does not know: a series, a
+//! variable, a code of a table may have been saved a moment ago.
+//!
+//! Many that are refused share a look, and however many are, there is one at a time, and no more
+//! than [`LOOK_SPACING`] lets through.
+
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::Allocator;
+
+/// Shortest time between the beginnings of two looks: 50 in a second.
+const LOOK_SPACING: Duration = Duration::from_millis(20);
+
+/// Longest that a refusal waits for a look.
+const LOOK_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The looks of a process.
+#[derive(Debug, Default)]
+pub(super) struct Looks(Mutex<Last>);
+
+/// The last look: when it began, and whether the ledger answered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    began: Option<Instant>,
+    is_answered: bool,
+}
+
+impl Looks {
+    /// Whether a look that began behind a moment was answered, the one of somebody else where there
+    /// is one; false where none was until `by`.
+    async fn since<L: Future<Output = bool>>(
+        &self,
+        moment: Instant,
+        by: Instant,
+        look: impl FnOnce() -> L,
+    ) -> bool {
+        let Ok(mut last) = timeout_at(by, self.0.lock()).await else { return false };
+        if last.began.is_some_and(|began| began >= moment) {
+            return last.is_answered;
+        }
+        if let Some(began) = last.began {
+            sleep_until(began + LOOK_SPACING).await;
+        }
+        *last = Last { began: Some(Instant::now()), is_answered: false };
+        last.is_answered = timeout_at(by, look()).await.unwrap_or(false);
+        last.is_answered
+    }
+}
+
+impl Allocator {
+    /// Whether this process knows all that was saved until now. False where the ledger does not say
+    /// so in a second.
+    pub async fn knows_all(&self) -> bool {
+        let now = Instant::now();
+        self.knows_all_since(now, now + LOOK_WAIT_MAX).await
+    }
+
+    /// Whether this process knows all that was saved before a moment, now that it has looked. False
+    /// where the ledger does not say so in time.
+    pub(super) async fn knows_all_since(&self, moment: Instant, by: Instant) -> bool {
+        let by = by.min(Instant::now() + LOOK_WAIT_MAX);
+        let look = || {
+            let allocator = self.clone();
+            // Callers may go away; ledger work is never cancelled.
+            let looking = tokio::spawn(async move { allocator.refresh_catalog().await });
+            async { matches!(looking.await, Ok(Ok(()))) }
+        };
+        self.shared.looks.since(moment, by, look).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::join_all;
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_refusals_shares_its_looks_and_these_are_spaced() {
+        let (looks, begun) = (Looks::default(), AtomicUsize::new(0));
+        let ask = async |answer: bool| {
+            let (now, look) = (Instant::now(), async || {
+                begun.fetch_add(1, Ordering::Relaxed);
+                sleep(Duration::from_millis(5)).await;
+                answer
+            });
+            looks.since(now, now + LOOK_WAIT_MAX, look).await
+        };
+        let all = join_all((0..1_000).map(|_| ask(true))).await;
+        assert!(all.into_iter().all(|answered| answered));
+        assert_eq!(begun.load(Ordering::Relaxed), 1);
+        // One after the other each has a look of its own, since it came after the last one.
+        let started = Instant::now();
+        for _ in 0..100 {
+            assert!(ask(true).await);
+        }
+        assert_eq!(begun.load(Ordering::Relaxed), 101);
+        assert!(started.elapsed() >= LOOK_SPACING * 99);
+        // A ledger that does not answer is asked once for all who wait.
+        let all = join_all((0..1_000).map(|_| ask(false))).await;
+        assert!(!all.into_iter().any(|answered| answered));
+        assert_eq!(begun.load(Ordering::Relaxed), 102);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_waits_no_longer_than_its_time_for_a_look() {
+        let (looks, now) = (Looks::default(), Instant::now());
+        let by = now + Duration::from_millis(70);
+        let never = std::future::pending::<bool>;
+        let all = join_all((0..10).map(|_| looks.since(now, by, never))).await;
+        assert!(!all.into_iter().any(|answered| answered));
+        assert_eq!(now.elapsed(), Duration::from_millis(70));
+    }
+}

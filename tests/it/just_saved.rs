@@ -1,0 +1,112 @@
+//! What was saved a moment ago: no process refuses it for good because it has not heard of it, and
+//! what has just changed is said to have just changed.
+
+use std::sync::Arc;
+
+use harness::load::post;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use harness::service::Service as Process;
+use numbering::Inputs;
+use numerator::access::Identity;
+use numerator::allocator::{NumberTaken, Request};
+use numerator::clock::SystemClock;
+use numerator::config::{Settings, Sources};
+use numerator::ledger::SeriesRemoval;
+use numerator::service::{Mode, Service};
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use crate::deployment::Deployment;
+
+async fn take(process: &Process, document: &str, body: Value) -> (u16, Value) {
+    let url = format!("{}/api/v1/documents/{document}/generate-number", process.url);
+    post(&Client::new(), &url, &body).await
+}
+
+/// `series apply && curl`, as a script does it, at each of two processes; by the command and by the
+/// route, for a new type, for a variable that a series got, and for a code that a table got.
+#[tokio::test]
+async fn what_was_saved_a_moment_ago_is_served_by_every_process() {
+    let postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("saved"), None);
+    let processes = [deployment.serve(), deployment.serve()];
+    let configs = format!("{}/api/v1/document-numbering/configs", processes[0].url);
+    for round in 0..4 {
+        let code = format!("C{round}");
+        let file = deployment.series_file(&code, &format!("{code}-{{SEQ:4}}"), "");
+        deployment.apply(&[file]);
+        for (index, process) in processes.iter().enumerate() {
+            let (status, body) = take(process, &format!("d{index}"), json!({ "type": code })).await;
+            assert_eq!(status, 201, "round {round}, process {index}: {body}");
+        }
+        let settings = "[series.variables.SITE]\ndefault = \"X\"\n";
+        let file = deployment.series_file(&code, &format!("{code}-{{SEQ:4}}{{SITE}}"), "");
+        let text = std::fs::read_to_string(&file).unwrap() + settings;
+        std::fs::write(&file, text).unwrap();
+        deployment.apply(&[file]);
+        for (index, process) in processes.iter().enumerate() {
+            let body = json!({ "type": code, "context": { "SITE": "A" } });
+            let (status, body) = take(process, &format!("s{index}"), body).await;
+            assert_eq!(status, 201, "round {round}, process {index}: {body}");
+        }
+        let code = format!("R{round}");
+        let definition = json!({
+            "code": code, "name": "n", "template": format!("{code}-{{SEQ:4}}"), "reason": "new",
+            "serves": { "types": [code] }, "serials": [{}],
+        });
+        let (status, body) = post(&Client::new(), &configs, &definition).await;
+        assert_eq!(status, 201, "{body}");
+        let (status, body) = take(&processes[1], "d", json!({ "type": code })).await;
+        assert_eq!(status, 201, "round {round}: {body}");
+    }
+    for process in processes {
+        assert!(process.terminate());
+    }
+}
+
+/// A request that meets a series which was removed a moment ago: not the ledger's fault, and not
+/// the request's.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_just_changed_is_said_to_have_just_changed() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    for redis in [None, Some(redis.url())] {
+        let schema = if redis.is_some() { "redis" } else { "alone" };
+        let deployment = Deployment::new(&postgres.url(schema), redis.as_deref());
+        for code in ["GONE", "STAYS"] {
+            let file = deployment.series_file(code, &format!("{code}-{{SEQ:4}}"), "");
+            deployment.apply(&[file]);
+        }
+        let file = Some(deployment.path("numerator-0.toml"));
+        let settings = Settings::load(&Sources { file, ..Sources::default() }).unwrap();
+        let clock = Arc::new(SystemClock);
+        let service = Service::start(&settings, clock, Mode::Command).await.unwrap();
+        let request = |type_code: &str| Request {
+            inputs: Inputs { type_code: type_code.into(), ..Inputs::default() },
+            document_id: Some("d".into()),
+            count: 1,
+            again: false,
+            idempotency_key: None,
+            identity: Arc::new(Identity::local("u", 1)),
+            user_id: "u".into(),
+            ip_address: None,
+        };
+        service.allocator.issue(request("STAYS")).await.unwrap();
+        let gone = service.ledger.series().await.unwrap();
+        let gone = gone.iter().find(|version| version.definition.code == "GONE").unwrap();
+        let removal = SeriesRemoval {
+            series_id: gone.series_id,
+            expected: None,
+            removed_by: "me".into(),
+            reason: "over".into(),
+            removed_at_us: 1,
+        };
+        let node = service.context.membership.node();
+        service.ledger.remove_series(node, &removal).await.unwrap();
+        let error = service.allocator.issue(request("GONE")).await.expect_err("it is gone");
+        assert_eq!(error.number_taken(), NumberTaken::No);
+        assert!(error.retry_useful(), "{schema}: {error:?}");
+        assert!(error.to_string().contains("has just changed"), "{schema}: {error}");
+        service.stop().await.unwrap();
+    }
+}

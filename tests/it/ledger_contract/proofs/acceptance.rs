@@ -1,0 +1,199 @@
+//! An ambiguity is accepted where every series of the pair is gapless (F43), in whatever order they
+//! are saved; and keeps the rows that it concerns, and no others, out of archives.
+
+use numbering::{Policy, Reset};
+use numerator::archive::Moved;
+use numerator::ledger::{ActivityChange, CounterSpec, LedgerError, SeriesChange, SeriesRefusal};
+use serde_json::json;
+
+use super::super::setup::change;
+use super::super::shelf::Shelf;
+use super::super::world::{NOW_US, World, entry, spec, with};
+use super::ambiguity;
+
+ledger_contract! {
+    proofs {
+        an_ambiguity_is_accepted_between_gapless_series_alone
+        nor_by_another_policy_by_going_back_or_by_turning_one_on
+        what_was_accepted_before_and_is_not_gapless_is_found
+        only_rows_that_an_ambiguity_concerns_are_not_archived
+    }
+}
+
+/// A series of the text that all of them share.
+fn of(code: &str, policy: Policy, accepts: bool) -> SeriesChange {
+    let mut change = change(code, "{SEQ:3}");
+    change.definition.policy = policy;
+    change.definition.ambiguity_accepted = accepts.then(|| "Both books are closed by now.".into());
+    change
+}
+
+/// Refused by a dry run and by a save, and nothing is written.
+async fn is_hasty(world: &World, changes: &[SeriesChange]) {
+    let stamp = world.ledger.series_stamp().await.unwrap();
+    for result in [world.ledger.try_series(changes).await, world.ledger.apply_series(changes).await]
+    {
+        let refused = matches!(&result, Err(LedgerError::Series(SeriesRefusal::Hasty(_))));
+        assert!(refused, "{result:?}");
+    }
+    assert_eq!(world.ledger.series_stamp().await.unwrap(), stamp, "nothing was saved");
+}
+
+pub(in crate::ledger_contract) async fn an_ambiguity_is_accepted_between_gapless_series_alone(
+    world: World,
+) {
+    let ledger = &world.ledger;
+    let (fast, sure, gapless) = (Policy::Fast, Policy::Durable, Policy::Gapless);
+    // By itself, and in one call, in either order.
+    let mut yearly = of("Y", fast, true);
+    yearly.definition.serials[0].reset = Reset::Year;
+    is_hasty(&world, &[yearly.clone()]).await;
+    for pair in [[fast, fast], [sure, gapless], [gapless, sure], [gapless, fast]] {
+        let [a, b] = [of("A", pair[0], true), of("B", pair[1], true)];
+        is_hasty(&world, &[a.clone(), b.clone()]).await;
+        is_hasty(&world, &[b, a]).await;
+    }
+    // One after the other.
+    ledger.apply_series(&[of("A", fast, false)]).await.unwrap();
+    is_hasty(&world, &[of("B", gapless, true)]).await;
+    is_hasty(&world, &[of("B", fast, true)]).await;
+    // Whichever of several it is.
+    let apart = |code: &str, policy| {
+        let mut change = of(code, policy, false);
+        change.definition.template = format!("{code}{{SEQ:3}}");
+        change
+    };
+    ledger.apply_series(&[apart("A", gapless)]).await.unwrap();
+    ledger.apply_series(&[of("A", gapless, false)]).await.unwrap();
+    ledger.apply_series(&[apart("C", fast)]).await.unwrap();
+    ledger.apply_series(&[of("B", gapless, true)]).await.unwrap();
+    is_hasty(&world, &[of("C", fast, true)]).await;
+    ambiguity(ledger.apply_series(&[of("C", fast, false)]).await);
+    // What is accepted and not needed is nobody's business.
+    let mut needless = apart("C", fast);
+    needless.definition.ambiguity_accepted = Some("Nobody needs to know why.".into());
+    ledger.apply_series(&[needless]).await.unwrap();
+}
+
+pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_by_turning_one_on(
+    world: World,
+) {
+    let ledger = &world.ledger;
+    let (fast, gapless) = (Policy::Fast, Policy::Gapless);
+    let saved = ledger.apply_series(&[of("A", gapless, false)]).await.unwrap().remove(0);
+    let b = ledger.apply_series(&[of("B", gapless, true)]).await.unwrap().remove(0);
+    // The policy of the other one, which is no part of its numbers.
+    ambiguity(ledger.apply_series(&[of("A", fast, false)]).await);
+    is_hasty(&world, &[of("A", fast, true)]).await;
+    is_hasty(&world, &[of("B", fast, true)]).await;
+    let mut named = of("B", gapless, true);
+    named.definition.name = "Another name".into();
+    ledger.apply_series(&[named]).await.unwrap();
+    // While one of them rests the other one may become what it likes, and keeps it from coming back.
+    let activity = |series_id, active| ActivityChange {
+        series_id,
+        active,
+        expected: None,
+        saved_by: "me".into(),
+        reason: "moved".into(),
+        saved_at_us: NOW_US,
+    };
+    ledger.set_activity(&activity(b.series_id, false)).await.unwrap();
+    ledger.apply_series(&[of("A", fast, false)]).await.unwrap();
+    for result in [
+        ledger.try_activity(&activity(b.series_id, true)).await,
+        ledger.set_activity(&activity(b.series_id, true)).await,
+    ] {
+        let refused = matches!(&result, Err(LedgerError::Series(SeriesRefusal::Hasty(_))));
+        assert!(refused, "{result:?}");
+    }
+    // Nor does a version of before come back, whose text was another one since.
+    let mut apart = of("B", gapless, false);
+    apart.definition.template = "B{SEQ:3}".into();
+    ledger.apply_series(&[apart]).await.unwrap();
+    ledger.set_activity(&activity(b.series_id, true)).await.unwrap();
+    is_hasty(&world, &[of("B", gapless, true)]).await;
+    ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
+    ledger.apply_series(&[of("B", gapless, true)]).await.unwrap();
+    ambiguity(ledger.set_activity(&activity(saved.series_id, true)).await);
+}
+
+/// Writes the text and the acceptance of a series over, as an earlier release let them through.
+async fn forge(world: &World, code: &str) {
+    let edit = format!(
+        "update series_version set definition = replace(definition, '\"template\":\"{code}', \
+         '\"ambiguity_accepted\":\"Agreed with the auditors.\",\"template\":\"')"
+    );
+    world.sql(&edit).await;
+}
+
+pub(in crate::ledger_contract) async fn what_was_accepted_before_and_is_not_gapless_is_found(
+    world: World,
+) {
+    let ledger = &world.ledger;
+    let apart = |code: &str, policy: &str| {
+        let mut change = change(code, &format!("{code}{{SEQ:3}}"));
+        change.definition.policy = serde_json::from_value(json!(policy)).unwrap();
+        change
+    };
+    assert_eq!(ledger.hasty_series().await.unwrap(), []);
+    let mut plain = change("P", "{SEQ:3}");
+    plain.definition.policy = Policy::Gapless;
+    let changes = [apart("F", "fast"), apart("G", "gapless"), plain];
+    let saved = ledger.apply_series(&changes).await.unwrap();
+    forge(&world, "G").await;
+    assert_eq!(ledger.hasty_series().await.unwrap(), [], "both are gapless");
+    forge(&world, "F").await;
+    let found = ledger.hasty_series().await.unwrap();
+    let ids: Vec<i64> = found.iter().map(|(series_id, _)| *series_id).collect();
+    // Beside the fast one, the one that was sound is not any more.
+    assert_eq!(ids, [saved[0].series_id, saved[1].series_id], "{found:?}");
+    assert!(found[0].1.contains("series F accepts"), "{found:?}");
+}
+
+/// Goal: rows are kept for what they may be needed for. Method: a series that accepts an ambiguity,
+/// one of its text, and one that has nothing to do with it, each with a number.
+pub(in crate::ledger_contract) async fn only_rows_that_an_ambiguity_concerns_are_not_archived(
+    world: World,
+) {
+    let shelf = Shelf::of(world).await;
+    let (world, at) = (&shelf.kit.world, shelf.kit.at);
+    for (series_id, code, template, accepts) in
+        [(7, "S", "{SEQ:4}", true), (8, "T", "{SEQ:4}", false), (9, "U", "U-{SEQ:4}", false)]
+    {
+        let mut definition = json!({
+            "code": code, "name": "n", "serves": { "types": [code] }, "policy": "gapless",
+            "template": template, "serials": [{ "counter": ["type"] }],
+        });
+        if accepts {
+            definition["ambiguity_accepted"] = json!("Agreed with the auditors.");
+        }
+        let own = shelf.own_ids();
+        world
+            .sql(&format!(
+                "insert into series (series_id, code, partition, active_version) {own} \
+                 values ({series_id}, '{code}', 2, 1); \
+                 insert into series_version (series_id, version, definition, saved_by, reason, \
+                 saved_at_us) values ({series_id}, 1, '{definition}', 'u', 'r', 1)"
+            ))
+            .await;
+        let (id, ..) = world.seed(at, &CounterSpec { series_id, ..spec(code) }).await;
+        let row = with(entry(at, id, 1), |record| record.series_id = series_id);
+        world.append(&[row]).await;
+    }
+    // Of eight rows that of U alone.
+    let moved = shelf.archive().await;
+    assert_eq!((moved.rows, moved.files.len()), (1, 1), "{moved:?}");
+    assert_eq!(shelf.archive().await, Moved::default());
+    // What is archived is nobody's text any more, and what is not is kept apart by its rows.
+    let yearly = |code: &str, template: &str| {
+        let mut change = of(code, Policy::Gapless, true);
+        change.definition.template = template.into();
+        change.definition.serials[0].reset = Reset::Year;
+        change
+    };
+    let refused = world.ledger.apply_series(&[yearly("V", "U-{SEQ:4}")]).await.unwrap_err();
+    assert!(refused.to_string().contains("moved to an archive"), "{refused}");
+    world.ledger.apply_series(&[yearly("W", "W-{SEQ:4}")]).await.unwrap();
+    world.verify().await;
+}
