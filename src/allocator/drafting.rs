@@ -22,6 +22,7 @@ pub(super) enum Purpose {
 }
 
 /// What is known of a request before anything is taken.
+#[expect(clippy::large_enum_variant, reason = "each request is one, and few were answered before")]
 pub(super) enum Drafting {
     /// It was answered before, by a series that takes turns with the one that serves it now.
     Answered(Result<Issued, AllocError>),

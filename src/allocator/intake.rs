@@ -160,7 +160,7 @@ impl Intake {
                         Ok(found) => {
                             std::iter::zip(requests, found).for_each(|(pending, found)| {
                                 pending.answer_question(found, &self.context.metrics);
-                            })
+                            });
                         }
                         Err(error) => requests.into_iter().for_each(|pending| {
                             pending.answer(Err(AllocError::of_ledger(&error, NumberTaken::No)));

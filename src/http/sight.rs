@@ -138,7 +138,7 @@ impl Caller {
             self.user_id,
             beyond.join(", ")
         );
-        Err(Problem { field: Some(first.clone()), ..Problem::new(Slug::NotPermitted, detail) })
+        Err(Problem::new(Slug::NotPermitted, detail).of_field(first))
     }
 
     /// To what its identity is narrowed.
