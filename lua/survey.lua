@@ -3,8 +3,8 @@
 -- KEYS[1] owner record          KEYS[2..] outboxes
 -- ARGV[1] echo
 -- Returns {"surveyed", echo, role, master_replid, epoch, incarnation, deployment,
---   continuous_since_ms, confirmed, nodes, lengths, senders}; "" is what the owner record lacks, a node one that sent flights
---   under it with entries left, `senders` all that sent flights under it, a length "" that of a key of another type
+--   continuous_since_ms, window_ms, confirmed, nodes, lengths, senders}; "" is what the owner
+--   record lacks, a node one that sent flights under it with entries left, `senders` all that sent flights under it, a length "" that of a key of another type
 local owner_key, echo = KEYS[1], ARGV[1]
 
 local role, shown = server()
@@ -24,5 +24,5 @@ for i = 2, #KEYS do
 end
 return {
   'surveyed', echo, role, shown, owner.epoch or '', owner.incarnation or '',
-  owner.deployment or '', owner.continuous_since_ms or '', owner.confirmed or '', nodes, lengths, senders
+  owner.deployment or '', owner.continuous_since_ms or '', owner.window_ms or '', owner.confirmed or '', nodes, lengths, senders
 }

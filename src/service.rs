@@ -8,6 +8,7 @@ mod joining;
 mod jwt;
 mod known;
 mod opened;
+mod readiness;
 mod tokens;
 
 pub use approvals::NotApproved;
@@ -15,6 +16,7 @@ pub(crate) use first_series::read_series_file;
 pub use jwt::{JwtRefusal, Jwts};
 pub use known::until_known;
 pub(crate) use opened::{close_ledgers, open};
+pub use readiness::{Readiness, Reason, Serving, Works};
 pub use tokens::{NotAdmitted, Tokens};
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +26,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::allocator::{Allocator, Catalog, WorkerView};
+use crate::allocator::{Allocator, Catalog};
 use crate::audit::make_checkpoints;
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
@@ -128,42 +130,6 @@ pub enum Mode {
     Command,
 }
 
-/// Partitions that can issue, by path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Serving {
-    /// Redis takes the numbers.
-    pub redis: usize,
-    /// The database takes the numbers, that of gapless series included.
-    pub database: usize,
-}
-
-/// Whether numbers can be issued right now, and by which path.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Readiness {
-    /// Whether a number of any series could be issued, and the process is not stopping.
-    pub ready: bool,
-    /// Whether the process was asked to stop: new requests belong to another one.
-    pub stopping: bool,
-    /// What is wrong with the process's clock, where that is off: requests belong to another one.
-    pub clock: Option<String>,
-    /// Why others should be asked instead: this process alone cannot reach Redis.
-    pub cut_off: Option<String>,
-    /// Partitions in which numbers can be issued, by the path that serves them.
-    pub serving: Serving,
-    /// Records handed out and not journaled yet.
-    pub journal_lag_records: usize,
-    /// How long ago the oldest of them was handed out.
-    pub journal_lag_ms: u64,
-    /// Partitions in which new documents need the ledger for a while, as Redis has lost records of
-    /// earlier ones; as of the last look (`metrics.period`).
-    pub asking_partitions: usize,
-    /// For how long at most.
-    pub asking_ms: u64,
-    /// Per partition, that of gapless series last, its standing: `idle`, `redis`, `database`,
-    /// `recovering` or `held`; followed by what keeps it from issuing, where something does.
-    pub partitions: Vec<String>,
-}
-
 impl Service {
     /// Opens the ledger, loads the series, joins as a node, starts the loops.
     ///
@@ -247,48 +213,10 @@ impl Service {
         }))
     }
 
-    /// Whether numbers can be issued.
-    #[must_use]
-    pub fn readiness(&self) -> Readiness {
-        let workers = self.allocator.workers();
-        let by = |path| {
-            workers.iter().filter(|worker| worker.serves() && worker.standing == path).count()
-        };
-        let serving = Serving { redis: by("redis"), database: by("database") };
-        let (gapless, hashed) =
-            workers.split_last().expect("there is always one of gapless series");
-        // The partition of gapless series says nothing where there are none.
-        let serves = hashed.iter().any(WorkerView::serves)
-            || gapless.serves() && self.allocator.catalog().has_gapless();
-        let stopping = self.is_stopping.load(Ordering::Acquire);
-        let say = |worker: WorkerView| match worker.trouble {
-            None => worker.standing.to_owned(),
-            Some(why) => format!("{}: {why}", worker.standing),
-        };
-        let lag = self.context.journal.lag();
-        let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
-        let clock = self.context.clocks.off().map(|off| off.to_string());
-        let asking = self.gauges.asking();
-        let cut_off = self.context.cut_off();
-        let asking_for = asking.values().max().copied().unwrap_or_default();
-        Readiness {
-            asking_partitions: asking.len(),
-            asking_ms: u64::try_from(asking_for.as_millis()).unwrap_or(u64::MAX),
-            ready: serves && !stopping && clock.is_none() && cut_off.is_none(),
-            stopping,
-            clock,
-            cut_off: cut_off.map(|cut_off| cut_off.to_string()),
-            serving,
-            journal_lag_records: lag.records,
-            journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
-            partitions: workers.into_iter().map(say).collect(),
-        }
-    }
-
     /// Sets the gauges that are looked at rather than counted.
     pub fn observe(&self) {
         self.gauges.observe();
-        self.metrics.ready.set(f64::from(u8::from(self.readiness().ready)));
+        self.metrics.ready.set(f64::from(u8::from(self.readiness().is_ready())));
     }
 
     /// From here on the service is not ready, so that nobody sends it more; what comes is answered

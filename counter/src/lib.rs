@@ -38,5 +38,5 @@ pub use rescue::{HeldKey, Remembered, Revealed, SCAN_KEYS, Scanned, Sealed};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
 pub use settle::Settled;
 pub use shape::unencrypted;
-pub use survey::{CounterState, Inspection, OwnerRecord, Survey};
+pub use survey::{Completeness, CounterState, Inspection, OwnerRecord, Survey};
 pub use sweeping::SweptCounters;

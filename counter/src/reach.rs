@@ -49,7 +49,9 @@ fn reason(error: &Error) -> String {
         ErrorKind::Protocol | ErrorKind::Parse => {
             format!("the server does not answer as redis does; does it speak TLS there? {details}")
         }
-        ErrorKind::Timeout => format!("redis accepts no connection in time: {details}"),
+        ErrorKind::Timeout => {
+            format!("no connection in time; is redis.url right about address and TLS? {details}")
+        }
         ErrorKind::Auth => refusal(details).unwrap_or_else(|| details.to_owned()),
         _ => refusal(details).unwrap_or_else(|| format!("redis is not reached: {details}")),
     }

@@ -15,7 +15,7 @@ use super::call::{Call, Verb};
 use super::link::{Link, Wire};
 use super::masters::Masters;
 use super::reply::{answer, garbled};
-use super::{CounterError, Keys};
+use super::{Completeness, CounterError, Keys};
 
 /// How to reach Redis. `Debug` leaves the URL out: it may hold a password.
 #[derive(Clone)]
@@ -46,6 +46,8 @@ pub struct Probe {
     pub incarnation: String,
     /// The ledger that the partition's owner record belongs to; `None` where there is no record.
     pub deployment: Option<String>,
+    /// Which idempotency records the partition has; `None` where there is no record.
+    pub records: Option<Completeness>,
 }
 
 /// The Redis that owns the fast path. Cheap to clone.
@@ -85,13 +87,15 @@ impl Redis {
             if word != call.verb.word() {
                 return Err(garbled(&format!("unexpected word {word:?}")));
             }
-            let probe = Probe {
-                is_master: parts.text()? == "master",
-                incarnation: parts.text()?,
-                deployment: Some(parts.text()?).filter(|deployment| !deployment.is_empty()),
+            let (is_master, incarnation) = (parts.text()? == "master", parts.text()?);
+            let deployment = Some(parts.text()?).filter(|deployment| !deployment.is_empty());
+            let records = Completeness {
+                continuous_since_ms: parts.text()?.parse().ok(),
+                window_ms: parts.text()?.parse().ok(),
             };
             parts.end()?;
-            Ok(probe)
+            let records = deployment.is_some().then_some(records);
+            Ok(Probe { is_master, incarnation, deployment, records })
         });
         let probe = probe.await?;
         if !probe.is_master {

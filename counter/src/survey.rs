@@ -40,20 +40,32 @@ pub struct OwnerRecord {
     pub incarnation: String,
     /// The ledger that it belongs to.
     pub deployment: String,
-    /// Since when its idempotency records are complete, in milliseconds since 1970.
-    pub continuous_since_ms: Option<u64>,
+    /// Which idempotency records the partition has.
+    pub records: Completeness,
     /// What the ledger had confirmed to the node that trimmed its outbox last, in the node's own
     /// words.
     pub confirmed: Option<String>,
 }
 
-impl OwnerRecord {
+/// Which idempotency records of a partition a data set has, by its owner record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completeness {
+    /// Since when it has all of them, in milliseconds since 1970.
+    pub continuous_since_ms: Option<u64>,
+    /// The window for which they are kept, in milliseconds.
+    pub window_ms: Option<u64>,
+}
+
+impl Completeness {
     /// For how long from now on a key that Redis does not know is a question to the journal (F1):
-    /// until its records have been complete for a whole window. Zero: it is new.
+    /// until its records have been complete for a whole window. What is kept for another window is
+    /// complete from the next flight on. Zero: it is new.
     #[must_use]
-    pub fn asks_for(&self, now_us: i64, window: Duration) -> Duration {
+    pub fn asks_for(self, now_us: i64, window: Duration) -> Duration {
         let now = Duration::from_micros(u64::try_from(now_us).unwrap_or(0));
-        let since = self.continuous_since_ms.map_or(now, Duration::from_millis);
+        let is_of_window = self.window_ms.map(u128::from) == Some(window.as_millis());
+        let since = self.continuous_since_ms.filter(|_| is_of_window);
+        let since = since.map_or(now, Duration::from_millis);
         (since + window).saturating_sub(now)
     }
 }
@@ -111,13 +123,16 @@ impl Redis {
             let is_master = parts.text()? == "master";
             let incarnation = parts.text()?;
             let (epoch, owner, deployment) = (parts.text()?, parts.text()?, parts.text()?);
-            let continuous_since_ms = parts.text()?.parse().ok();
+            let records = Completeness {
+                continuous_since_ms: parts.text()?.parse().ok(),
+                window_ms: parts.text()?.parse().ok(),
+            };
             let confirmed = Some(parts.text()?).filter(|said| !said.is_empty());
             let owner = epoch.parse().ok().map(|epoch| OwnerRecord {
                 epoch,
                 incarnation: owner,
                 deployment,
-                continuous_since_ms,
+                records,
                 confirmed,
             });
             let text = |value: Value| value.into_string().unwrap_or_default();

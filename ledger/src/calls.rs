@@ -66,6 +66,12 @@ impl Ledger {
         outcome
     }
 
+    /// Whether the ledger lets somebody in at this moment. One try: the connections that calls use
+    /// wait longer between two.
+    pub async fn knock(&self) -> bool {
+        self.0.knock().await
+    }
+
     async fn within<T>(
         &self,
         store: &Arc<Store>,

@@ -40,6 +40,9 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// Ends all connections, and leaves the database so that whoever copies it has all of it.
     async fn close(&self) {}
+    /// Tries once to connect, beside all connections; whether it was let in. True where there is
+    /// nobody to connect to.
+    async fn knock(&self) -> bool;
 }
 
 /// How a transaction begins.

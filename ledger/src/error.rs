@@ -129,6 +129,36 @@ impl LedgerError {
         matches!(self, LedgerError::Unreachable { cause, .. } if cause.starts_with(COLUMNS_CHANGED))
     }
 
+    /// Whether reading may go on where this call failed: the database takes no writes, or its disk
+    /// is full.
+    #[must_use]
+    pub fn spares_reads(&self) -> bool {
+        match self.code() {
+            Some(code) if code.len() == 5 => matches!(code, READ_ONLY | DISK_FULL),
+            Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 8 | 13)),
+            None => false,
+        }
+    }
+
+    /// Whether nobody said anything: there is no connection, or it broke. Otherwise the database
+    /// itself does not carry the call out.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        let is_of_connection = |code: &str| code.starts_with("08") || code.starts_with("57");
+        matches!(self, LedgerError::Unreachable { .. })
+            && self.code().is_none_or(|code| code.len() == 5 && is_of_connection(code))
+    }
+
+    /// The engine's code of what keeps the ledger from answering, where it has one.
+    fn code(&self) -> Option<&str> {
+        let LedgerError::Unreachable { cause, .. } = self else { return None };
+        let (code, _) = cause.split_once(':')?;
+        let is_state = |code: &str| {
+            code.len() == 5 && code.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'Z'))
+        };
+        (is_state(code) || code.parse::<u32>().is_ok()).then_some(code)
+    }
+
     /// Whether the call may have written all the same.
     #[must_use]
     pub fn maybe_written(&self) -> bool {
@@ -194,6 +224,12 @@ const NO_SUCH_INCARNATION: &str = "NU001";
 /// changed the schema. Never the fault of a row: one must not be put aside for it.
 const COLUMNS_CHANGED: &str = "0A000";
 
+/// PostgreSQL: the server, or the transaction, takes no writes.
+const READ_ONLY: &str = "25006";
+
+/// PostgreSQL: no space is left.
+const DISK_FULL: &str = "53100";
+
 /// SQLite: what the transaction has read is no longer the newest.
 const BUSY_SNAPSHOT: u32 = 517;
 
@@ -220,7 +256,7 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
             _ if ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) => {
                 unreachable()
             }
-            "25P03" | "25P04" | "25006" | COLUMNS_CHANGED => unreachable(),
+            "25P03" | "25P04" | READ_ONLY | COLUMNS_CHANGED => unreachable(),
             _ => refused(),
         };
     }
@@ -262,6 +298,21 @@ mod tests {
         for data in ["22021", "23505", "42P01", "54000", "2067", "19"] {
             assert!(!retry(data), "{data}");
         }
+    }
+
+    #[test]
+    fn who_says_why_it_does_not_serve_is_there_and_may_be_read() {
+        let lost = |code| of_code(code, None, "m");
+        for code in ["25006", "53100", "8", "1032", "13"] {
+            assert!(lost(code).spares_reads() && !lost(code).is_silence(), "{code}");
+        }
+        for code in ["53300", "10", "14", "58030"] {
+            assert!(!lost(code).spares_reads() && !lost(code).is_silence(), "{code}");
+        }
+        for silent in [lost("57P01"), lost("08006"), sqlx::Error::PoolTimedOut.into()] {
+            assert!(silent.is_silence() && !silent.spares_reads(), "{silent}");
+        }
+        assert!(!lost("55P03").is_silence(), "a lock is an answer");
     }
 
     #[test]

@@ -10,16 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{SemaphorePermit, mpsc};
-use tokio::task::JoinError;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::database_path::Contended;
+use super::patience::{Errand, Patience, attempt, known_to_be_away, note_panic};
 use super::pending_request::PendingRequest;
-use crate::backoff::Backoff;
 use crate::ledger::{At, Counter, CounterSpec, Found, LedgerError, Raise, SeedOutcome};
 use crate::node::NodeId;
-use crate::process::Context;
+use crate::process::{Context, Use};
 
 /// While another node seeds a counter, look again after this long.
 const SEEDER_AHEAD_DELAY: Duration = Duration::from_millis(20);
@@ -136,14 +135,13 @@ impl BackgroundJobs {
         let jobs = self.clone();
         self.start(async move {
             let context = &jobs.context;
-            let mut patience = Patience::new(context, at, counters.len());
+            let mut patience = Patience::new(context, at, Errand::Seed, counters.len());
             let result = loop {
                 let specs: Vec<CounterSpec> =
                     counters.iter().map(|(_, spec)| spec.clone()).collect();
                 let ledger = Arc::clone(&context.ledger);
-                let place = context.places.seed().await;
                 let seeding = async move { ledger.seed(at, node, &specs).await };
-                let tried = attempt(context, place, seeding).await;
+                let tried = attempt(context, Errand::Seed, seeding).await;
                 let Err(error) = tried else { break tried };
                 let held = held_among(&counters, &error).filter(|_| counters.len() > 1);
                 if let Some(place) = held {
@@ -177,8 +175,8 @@ impl BackgroundJobs {
                 let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&ids));
                 async move { ledger.counters_under(&asked).await }
             };
-            let patience = Patience::new(&context, at, counters.len());
-            let result = patience.try_again(Errand::Question, reading).await;
+            let patience = Patience::new(&context, at, Errand::Question, counters.len());
+            let result = patience.try_again(reading).await;
             Done::Compared { at, counters, result }
         });
     }
@@ -192,8 +190,8 @@ impl BackgroundJobs {
                 let (own, wished) = (Arc::clone(&context), Arc::clone(&wishes));
                 async move { raise(&own, at, &wished).await }
             };
-            let patience = Patience::new(&context, at, wishes.len());
-            let result = patience.try_again(Errand::Seed, raising).await;
+            let patience = Patience::new(&context, at, Errand::Seed, wishes.len());
+            let result = patience.try_again(raising).await;
             Done::Raised { at, wishes: Arc::unwrap_or_clone(wishes), result }
         });
     }
@@ -228,8 +226,8 @@ impl BackgroundJobs {
             let limit = context.settings.node_ttl * 2;
             // What Redis knows to be journaled is there, whoever is in doubt.
             let in_doubt = requests.iter().any(|pending| !pending.is_journaled);
-            if in_doubt && !context.unjournaled.cleared(at.partition, limit).await {
-                tracing::warn!(partition = at.partition, "asking a journal that may lack records");
+            if in_doubt && !is_clear(&context, at.partition, limit).await {
+                return Done::Asked { at, requests, result: Err(known_to_be_away()) };
             }
             // A key that was bound to a document at the end of its window lasts for another one.
             let since_us = |pending: &PendingRequest| {
@@ -247,9 +245,9 @@ impl BackgroundJobs {
                     }
                 }
             };
-            let patience = Patience::new(&context, at, requests.len());
+            let patience = Patience::new(&context, at, Errand::Question, requests.len());
             let asked_at = Instant::now();
-            let mut result = patience.try_again(Errand::Question, asking).await;
+            let mut result = patience.try_again(asking).await;
             if let Err(error) = context.membership.must_not_have_slept(asked_at, node).await {
                 result = Err(error);
             }
@@ -262,6 +260,21 @@ impl BackgroundJobs {
     }
 }
 
+/// Waits until the journal has whatever was handed out in a partition, for so long at most. False,
+/// and nothing may be asked, where the ledger is known to be away: it may be back before the wait
+/// would have been over (F1).
+async fn is_clear(context: &Context, partition: u32, limit: Duration) -> bool {
+    tokio::select! {
+        is_clear = context.unjournaled.cleared(partition, limit) => {
+            if !is_clear {
+                tracing::warn!(partition, "asking a journal that may lack records");
+            }
+            true
+        }
+        () = context.membership.sight().until_lacking(Use::Read) => false,
+    }
+}
+
 /// Keeps what the journal answered, for it is handed out again; no answer at all once the ledger
 /// has gone back under who asked (F25).
 fn kept(context: &Context, node: NodeId, found: Vec<Found>) -> Result<Vec<Found>, LedgerError> {
@@ -270,25 +283,6 @@ fn kept(context: &Context, node: NodeId, found: Vec<Found>) -> Result<Vec<Found>
     };
     context.journal.keep_found(node, found.iter().flat_map(Found::entries));
     Ok(found)
-}
-
-/// One try of a job at the ledger, in its place. A try that panics fails like a lost connection:
-/// the worker hears of it, and what waits for the job is not left alone.
-async fn attempt<T: Send + 'static>(
-    context: &Context,
-    _place: SemaphorePermit<'_>,
-    call: impl Future<Output = Result<T, LedgerError>> + Send + 'static,
-) -> Result<T, LedgerError> {
-    tokio::spawn(call).await.unwrap_or_else(|failure| {
-        note_panic(context, &failure);
-        let cause = "a background job failed; see the log".to_owned();
-        Err(LedgerError::Unreachable { cause, maybe_written: false })
-    })
-}
-
-fn note_panic(context: &Context, failure: &JoinError) {
-    tracing::error!(%failure, "a background job panicked");
-    context.metrics.jobs_failed.increment(1);
 }
 
 /// The place of the counter that somebody else holds.
@@ -328,75 +322,4 @@ async fn raise(
         .map(|((wish, _), ceiling)| (wish.counter.as_str(), ceiling))
         .collect();
     Ok(wishes.iter().map(|wish| by_name.get(wish.counter.as_str()).copied().flatten()).collect())
-}
-
-/// What a job wants of the ledger, which says whose places it waits for.
-#[derive(Clone, Copy)]
-enum Errand {
-    /// To write counters; it may wait for their locks.
-    Seed,
-    /// To read.
-    Question,
-}
-
-/// How long a job goes on while the ledger fails: `retry.attempts_max` tries. A try ends early at
-/// a lock, so all that fall into one `database.lock_timeout` count as one.
-struct Patience {
-    context: Arc<Context>,
-    at: At,
-    /// Requests, or counters with requests behind them, that the job is for.
-    waiting: usize,
-    backoff: Backoff,
-    tries: u32,
-    /// When the tries of now began to wait for a lock.
-    locked_since: Instant,
-}
-
-impl Patience {
-    fn new(context: &Arc<Context>, at: At, waiting: usize) -> Self {
-        let settings = &context.settings;
-        let backoff = Backoff::new(settings.retry_delay_min, settings.retry_delay_max);
-        let (context, locked_since) = (Arc::clone(context), Instant::now());
-        Patience { context, at, waiting, backoff, tries: 0, locked_since }
-    }
-
-    /// Tries a job, each time in a place of its errand, until it is done or there were enough
-    /// tries.
-    async fn try_again<T, W>(
-        mut self,
-        errand: Errand,
-        job: impl Fn() -> W,
-    ) -> Result<T, LedgerError>
-    where
-        T: Send + 'static,
-        W: Future<Output = Result<T, LedgerError>> + Send + 'static,
-    {
-        let context = Arc::clone(&self.context);
-        loop {
-            let place = match errand {
-                Errand::Seed => context.places.seed().await,
-                Errand::Question => context.places.question().await,
-            };
-            match attempt(&context, place, job()).await {
-                Err(error) if self.another_try(&error).await => {}
-                result => return result,
-            }
-        }
-    }
-
-    /// Waits before another try; false when it would be of no use or there were enough.
-    async fn another_try(&mut self, error: &LedgerError) -> bool {
-        self.context.note_failure(self.at, error, self.waiting);
-        let is_at_lock = matches!(error, LedgerError::LockTimeout { .. });
-        if !is_at_lock || self.locked_since.elapsed() >= self.context.lock_timeout {
-            let attempts_max = self.context.settings.retry_attempts_max;
-            if !error.retry_useful() || self.tries >= attempts_max {
-                return false;
-            }
-            self.tries += 1;
-            self.locked_since = Instant::now();
-        }
-        self.backoff.wait().await;
-        true
-    }
 }

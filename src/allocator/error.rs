@@ -28,7 +28,7 @@ pub enum Unavailable {
     QueueFull,
     /// Redis does not answer and owns the partition (slug `redis-unavailable`).
     Redis,
-    /// The ledger does not answer (slug `database-connection`, 500).
+    /// The ledger does not answer (slug `database-connection`).
     Ledger,
     /// Somebody else holds the lock of a counter (slug `lock-timeout`).
     Lock,
@@ -53,6 +53,27 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
+    /// The slug by which callers and `/readyz` know it.
+    #[must_use]
+    pub fn slug(self) -> &'static str {
+        match self {
+            Unavailable::CeilingReached => "ceiling-reached",
+            Unavailable::OutboxFull => "outbox-full",
+            Unavailable::QueueFull => "queue-full",
+            Unavailable::Redis | Unavailable::NoRedis | Unavailable::ForeignRedis => {
+                "redis-unavailable"
+            }
+            Unavailable::Ledger => "database-connection",
+            Unavailable::Lock => "lock-timeout",
+            Unavailable::SeriesChanged => "series-changed",
+            Unavailable::Held => "partition-held",
+            Unavailable::ClockBehind => "clock-behind",
+            Unavailable::NotJournaled => "number-not-journaled",
+            Unavailable::NodeNumbers => "node-numbers-held",
+            Unavailable::Stopping => "stopping",
+        }
+    }
+
     /// What a failed call to the ledger says of it.
     pub(super) fn of_ledger(error: &LedgerError) -> Self {
         match error {

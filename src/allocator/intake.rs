@@ -19,7 +19,7 @@ use super::turns::Turns;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
 use crate::ledger::{At, Partition, PartitionState};
-use crate::process::{Context, News};
+use crate::process::{Context, News, Use};
 use crate::task::{Stop, until};
 
 /// The intake of one worker.
@@ -207,11 +207,20 @@ impl Intake {
         rows.iter().find(|row| row.partition == at.partition).as_ref().is_some_and(is_over)
     }
 
-    /// Notes what is wrong, for whoever gives up waiting, and waits a moment.
+    /// Notes what is wrong, for whoever gives up waiting, and waits a moment. Nobody waits for a
+    /// ledger that is known to be away.
     pub(super) async fn trouble(&mut self, why: Unavailable, error: &(dyn Display + Sync)) {
         self.say_trouble(why, error);
+        if why == Unavailable::Ledger && self.cannot_commit() {
+            self.refuse_all(why);
+        }
         self.waiting.retain(|pending| !pending.cancellation.is_given_up());
         self.backoff.wait().await;
+    }
+
+    /// Whether the ledger is known to take no writes.
+    pub(super) fn cannot_commit(&self) -> bool {
+        self.context.membership.sight().lacks(Use::Write)
     }
 
     /// Notes what is wrong, for whoever gives up waiting.

@@ -20,6 +20,7 @@ mod intake;
 mod joining;
 mod looks;
 mod order;
+mod patience;
 mod pending_request;
 mod preview;
 mod reach;
@@ -29,6 +30,7 @@ mod replay;
 mod snowflakes;
 mod status;
 mod turns;
+mod waiting;
 mod worker;
 
 pub use catalog::{Catalog, CatalogStamp, ServedSeries};
@@ -46,10 +48,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::external::Sources;
 use crate::ledger::{LedgerError, Stamps};
-use crate::process::Context;
+use crate::process::{Context, Use};
 use crate::task::Task;
 use answers::Reply;
-use cancellation::CancellationState;
 use drafting::{Drafting, Purpose};
 use error::unavailable;
 use looks::Looks;
@@ -86,6 +87,7 @@ pub struct Stopped {
 }
 
 struct WorkerHandle {
+    partition: u32,
     inbox: mpsc::UnboundedSender<PendingRequest>,
     places: Arc<Semaphore>,
     status: SharedStatus,
@@ -125,35 +127,57 @@ impl Allocator {
     /// See [`AllocError`]; each says whether a retry is useful and whether a number may have been
     /// taken.
     pub async fn issue(&self, request: Request) -> Result<Issued, AllocError> {
+        self.issue_by(request, None).await
+    }
+
+    /// The same for a caller that waits no longer than until `by`.
+    ///
+    /// # Errors
+    /// Those of [`Allocator::issue`].
+    pub async fn issue_by(
+        &self,
+        request: Request,
+        by: Option<Instant>,
+    ) -> Result<Issued, AllocError> {
         let began = Instant::now();
-        let answer = self.allocate(request, began).await;
+        let limit = began + self.shared.context.settings.time_limit;
+        let by = by.map_or(limit, |by| by.min(limit));
+        let answer = self.allocate(request, (began, by)).await;
         answers::count(&self.shared.context.metrics, began, &answer);
         answer
     }
 
     // What few requests do has a place of its own: room for it in the future of every request would
     // be moved with that, several times, for nothing.
-    async fn allocate(&self, request: Request, began: Instant) -> Result<Issued, AllocError> {
-        let context = &self.shared.context;
-        let by = began + context.settings.time_limit;
+    async fn allocate(
+        &self,
+        request: Request,
+        (began, by): (Instant, Instant),
+    ) -> Result<Issued, AllocError> {
         let drafted = match self.draft(&request, (began, by), Purpose::Issue).await? {
             Drafting::Drafted(drafted) => drafted,
             Drafting::Answered(answer) => return answer,
         };
-        let mut order = Order::of(request, drafted, context.clock.as_ref())?;
+        let mut order = Order::of(request, drafted, self.shared.context.clock.as_ref())?;
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
         if let Some(closed) = order.closed.clone() {
-            return Box::pin(self.earlier(&order)).await?.unwrap_or(Err(closed.into()));
+            return Box::pin(self.earlier(&order, by)).await?.unwrap_or(Err(closed.into()));
         }
         if order.asking.is_some()
-            && let Some(answer) = Box::pin(self.earlier(&order)).await?
+            && let Some(answer) = Box::pin(self.earlier(&order, by)).await?
         {
             return answer;
         }
         let partition = order.served.version.partition;
         let worker = &self.shared.workers[partition as usize];
+        let is_durable = order.is_durable();
+        if let Some(why) = worker.refuses(&self.shared.context, is_durable)
+            && (why != Unavailable::Ledger || Box::pin(self.is_without_ledger(Use::Write)).await)
+        {
+            return Err(unavailable(why, NumberTaken::No));
+        }
         let Ok(place) = Arc::clone(&worker.places).try_acquire_owned() else {
             return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
         };
@@ -161,11 +185,13 @@ impl Allocator {
             Box::pin(self.complete(&mut order, by)).await?;
         }
         if order.snowflake.is_some() {
-            let id = Box::pin(self.shared.snowflakes.draw()).await;
+            let id = timeout_at(by, Box::pin(self.shared.snowflakes.draw())).await;
+            let id = id.map_err(|_| self.timed_out(None, NumberTaken::No))?;
             order.put_snowflake(id.map_err(|why| unavailable(why, NumberTaken::No))?);
         }
         let (reply, answer) = oneshot::channel();
-        worker.serve(PendingRequest::of(order, Reply::Number(reply), place), answer, by).await
+        let pending = PendingRequest::of(order, Reply::Number(reply), place);
+        self.serve(worker, pending, answer, (is_durable, by)).await
     }
 
     /// Asks the worker of another series for the number that it has of a request, if it has one.
@@ -175,7 +201,8 @@ impl Allocator {
             return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
         };
         let (reply, answer) = oneshot::channel();
-        worker.serve(PendingRequest::of(question, Reply::Found(reply), place), answer, by).await
+        let pending = PendingRequest::of(question, Reply::Found(reply), place);
+        self.serve(worker, pending, answer, (false, by)).await
     }
 
     /// The earlier number of a request that gets no new one, as far as the journal has it: a retry
@@ -183,14 +210,25 @@ impl Allocator {
     async fn earlier(
         &self,
         order: &Order,
+        by: Instant,
     ) -> Result<Option<Result<Issued, AllocError>>, AllocError> {
         let context = &self.shared.context;
+        if Box::pin(self.is_without_ledger(Use::Read)).await {
+            return Err(unavailable(Unavailable::Ledger, NumberTaken::No));
+        }
         let (ledger, question) =
             (context.ledger.clone(), order.question(context.windows_ago_us(1)));
         // Callers may go away; ledger work is never cancelled.
-        let found = tokio::spawn(async move { ledger.replays(&[question]).await }).await;
+        let found = tokio::spawn(async move { ledger.replays(&[question]).await });
+        let found = timeout_at(by, found).await;
+        let found = found.map_err(|_| self.timed_out(None, NumberTaken::No))?;
         let found = found.expect("a look-up does not panic").map_err(|error| unread(&error))?;
         Ok(found.into_iter().next().and_then(|found| replay::judge(order, found)))
+    }
+
+    /// Whether the ledger is known not to be fit for something, and is not just back.
+    async fn is_without_ledger(&self, what: Use) -> bool {
+        self.shared.context.membership.sight().still_lacks(what).await
     }
 
     /// The series, compiled.
@@ -214,6 +252,7 @@ impl Allocator {
     /// # Errors
     /// A ledger that does not answer; what was there before stays.
     pub async fn refresh_catalog_to(&self, stamps: Stamps) -> Result<(), LedgerError> {
+        self.shared.context.membership.sight().hear();
         // One after the other: what was read earlier never replaces what was read later.
         let _turn = self.shared.refreshing.lock().await;
         let ledger = &self.shared.context.ledger;
@@ -260,48 +299,14 @@ fn unread(error: &LedgerError) -> AllocError {
     unavailable(Unavailable::Ledger, NumberTaken::No)
 }
 
-/// Gives a request up when its caller goes away.
-struct Waiter(Arc<CancellationState>);
-
-impl Waiter {
-    /// Gives up, and says whether a number may have been taken.
-    fn taken(&self) -> NumberTaken {
-        if self.0.give_up() { NumberTaken::No } else { NumberTaken::Maybe }
-    }
-}
-
-impl Drop for Waiter {
-    fn drop(&mut self) {
-        self.0.give_up();
-    }
-}
-
 impl WorkerHandle {
-    /// Hands a request to the worker, and waits for its answer until a time.
-    async fn serve<T>(
-        &self,
-        pending: PendingRequest,
-        answer: oneshot::Receiver<Result<T, AllocError>>,
-        by: Instant,
-    ) -> Result<T, AllocError> {
-        let waiter = Waiter(Arc::clone(&pending.cancellation));
-        if self.inbox.send(pending).is_err() {
-            return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
-        }
-        // Only the wait is bounded: the flight itself goes on and its records are journaled.
-        match timeout_at(by, answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(unavailable(Unavailable::Stopping, waiter.taken())),
-            Err(_) => Err(self.timed_out(waiter.taken())),
-        }
-    }
-
     fn start(context: &Arc<Context>, partition: u32) -> Self {
         let (inbox, requests) = mpsc::unbounded_channel();
         let status = Arc::new(Mutex::new(WorkerStatus::default()));
         let worker =
             PartitionWorker::new(Arc::clone(context), partition, requests, Arc::clone(&status));
         WorkerHandle {
+            partition,
             inbox,
             places: Arc::new(Semaphore::new(context.settings.queue_max)),
             status,
@@ -311,16 +316,33 @@ impl WorkerHandle {
 
     fn view(&self, context: &Context) -> WorkerView {
         let queue_length = context.settings.queue_max - self.places.available_permits();
-        let status = self.status.lock().expect("no holder of this lock panics");
-        let ledger_answers = context.membership.ledger_answers();
-        status.view(queue_length, context.journal.has_space(), ledger_answers)
+        self.status().view(context, self.partition, queue_length)
     }
 
-    /// The answer to a request that ran out of time: the trouble, where one is known.
-    fn timed_out(&self, taken: NumberTaken) -> AllocError {
-        match self.status.lock().expect("no holder of this lock panics").trouble {
-            Some(why) => unavailable(why, taken),
-            None => AllocError::TimedOut { taken },
+    /// Why nothing that is sent here now would be served: a store is known to be away. Costs next
+    /// to nothing while all is well.
+    fn refuses(&self, context: &Context, is_durable: bool) -> Option<Unavailable> {
+        let cannot_commit = context.membership.sight().lacks(Use::Write);
+        if !cannot_commit && context.redis_health.is_whole() {
+            return None;
         }
+        let standing = self.status().standing;
+        match standing {
+            "redis" if context.is_cut_off(self.partition) => Some(Unavailable::Redis),
+            // What Redis takes goes on below the ceilings; what waits for its commit does not.
+            "redis" => (cannot_commit && is_durable).then_some(Unavailable::Ledger),
+            // It says so itself.
+            "held" => None,
+            _ => cannot_commit.then_some(Unavailable::Ledger),
+        }
+    }
+
+    /// What keeps the worker from issuing, as it says.
+    fn trouble(&self) -> Option<Unavailable> {
+        self.status().trouble
+    }
+
+    fn status(&self) -> std::sync::MutexGuard<'_, WorkerStatus> {
+        self.status.lock().expect("no holder of this lock panics")
     }
 }

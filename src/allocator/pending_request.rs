@@ -417,6 +417,19 @@ mod tests {
     }
 
     #[test]
+    fn who_was_told_that_no_number_is_taken_is_admitted_no_more() {
+        let state = CancellationState::default();
+        assert!(state.admit() && !state.give_up(), "it is in a flight");
+        state.put_back();
+        assert!(!state.give_up_untried(), "it has been tried");
+        assert!(state.give_up());
+        state.put_back();
+        assert!(!state.admit());
+        let untried = CancellationState::default();
+        assert!(untried.give_up_untried() && !untried.admit());
+    }
+
+    #[test]
     fn a_code_and_its_id_are_two_payloads() {
         let edits: [fn(&mut Inputs); 6] = [
             |_| (),

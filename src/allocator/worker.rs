@@ -175,6 +175,10 @@ impl PartitionWorker {
             self.database.note_return();
             return self.joining.offer_to_redis(&mut self.intake).await;
         }
+        if self.intake.cannot_commit() {
+            self.intake.refuse_all(Unavailable::Ledger);
+            return Standing::Database(at, node);
+        }
         match self.database.serve(&mut self.intake, at, node).await {
             true => Standing::Database(at, node),
             false => Standing::Nowhere,

@@ -187,7 +187,8 @@ async fn ask_redis(
     let Owner::Redis { incarnation } = &row.owner else {
         return Some(RedisAnswer { agrees: None, data_set, trouble: None, asking_ms: 0, outboxes });
     };
-    let asks = survey.owner.as_ref().map(|owner| owner.asks_for(stores.clock.now_us(), window));
+    let asks =
+        survey.owner.as_ref().map(|owner| owner.records.asks_for(stores.clock.now_us(), window));
     let asking_ms = u64::try_from(asks.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
     let disagreement = match &survey.owner {
         _ if !survey.is_master => Some("the server is not a master".to_owned()),

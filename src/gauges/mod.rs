@@ -10,7 +10,7 @@ mod in_use;
 
 pub use in_use::CountersInUse;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -49,9 +49,6 @@ pub struct Gauges {
     partitions: ByPartition<PartitionGauges>,
     /// Of the partitions that Redis may own.
     redis_up: ByPartition<Gauge>,
-    /// Partitions in which keys that Redis does not know are questions to the journal, and for how
-    /// long; as of the last look.
-    asking: Mutex<BTreeMap<u32, Duration>>,
     /// What the database was last seen to be in danger of.
     hazards: Mutex<HashSet<LedgerHazard>>,
     settings: GaugeSettings,
@@ -82,7 +79,6 @@ impl Gauges {
             in_use,
             partitions: partition_gauges(context.deployment.partitions_total()),
             redis_up: redis_gauges(context.deployment.partitions),
-            asking: Mutex::default(),
             hazards: Mutex::default(),
             settings,
         };
@@ -114,18 +110,13 @@ impl Gauges {
         for partition in 0..context.deployment.partitions {
             let is_up = context.redis_health.healthy_for(partition).is_some();
             self.redis_up.of(partition).set(flag(is_up));
+            let asks_for = context.asks_for(partition);
+            self.partitions.of(partition).asking.set(asks_for.as_secs_f64());
         }
         for row in context.membership.news().borrow().iter() {
             let Partition { partition, epoch, owner, state, .. } = row;
             self.partitions.of(*partition).show(*epoch, owner_word(owner), state_word(*state));
         }
-    }
-
-    /// Partitions in which new documents need the ledger, and for how long at most: keys that Redis
-    /// does not know are looked up in the journal, once per flight (F1). As of the last look.
-    #[must_use]
-    pub fn asking(&self) -> BTreeMap<u32, Duration> {
-        self.asking.lock().expect("no holder of this lock panics").clone()
     }
 
     /// Starts the slow loop.
@@ -208,30 +199,15 @@ impl Gauges {
                 continue;
             }
             match stores.survey(redis, partition, &[self.context.membership.node()]).await {
-                Ok((survey, outboxes)) => {
+                Ok((_, outboxes)) => {
                     let entries = outboxes.iter().map(|(_, entries)| entries).sum();
                     self.show_outboxes(partition..=partition, Some(entries));
-                    let window = self.context.settings.idempotency_window;
-                    let now_us = self.context.clock.now_us();
-                    let asks = survey.owner.map(|owner| owner.asks_for(now_us, window));
-                    self.show_asking(partition, asks.unwrap_or_default());
                 }
                 Err(error) => {
                     tracing::debug!(partition, %error, "outboxes are not counted");
                     return self.show_outboxes(partition.., None);
                 }
             }
-        }
-    }
-
-    /// Shows for how long a partition asks the journal for keys that Redis does not know.
-    fn show_asking(&self, partition: u32, period: Duration) {
-        self.partitions.of(partition).asking.set(period.as_secs_f64());
-        let mut asking = self.asking.lock().expect("no holder of this lock panics");
-        if period.is_zero() {
-            asking.remove(&partition);
-        } else {
-            asking.insert(partition, period);
         }
     }
 

@@ -1,10 +1,11 @@
 //! The OpenAPI document: what the routes say of themselves, and what they leave to be said once.
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
 use super::gate::OPEN;
+use super::prefer::can_wait;
 
 /// The document as it is served: every response has a description, and each route says whether it
 /// needs a token.
@@ -21,7 +22,11 @@ pub(super) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
     let needed = if has_tokens { json!([{ "token": [] }]) } else { json!([{}, { "token": [] }]) };
     document["security"] = needed;
     for (path, operations) in members(&mut document["paths"]) {
-        for (_, operation) in members(operations) {
+        for (method, operation) in members(operations) {
+            let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes());
+            if method.is_ok_and(|method| can_wait(&method, path)) {
+                offer_wait(operation);
+            }
             if OPEN.contains(&path.as_str()) {
                 operation["security"] = json!([]);
             }
@@ -32,6 +37,22 @@ pub(super) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
         }
     }
     document
+}
+
+/// Says that a caller may say how long it waits.
+fn offer_wait(operation: &mut Value) {
+    let prefer = json!({
+        "name": "Prefer",
+        "in": "header",
+        "required": false,
+        "schema": { "type": "string" },
+        "description": "`wait=2`: answer within so many seconds, at most `http.time_limit` \
+                        (RFC 7240). The header `Preference-Applied` tells what was done.",
+    });
+    match operation["parameters"].as_array_mut() {
+        Some(parameters) => parameters.push(prefer),
+        None => operation["parameters"] = json!([prefer]),
+    }
 }
 
 /// What a response means that says no more than its status.

@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use super::asker::Asker;
 use super::language::{Language, spoken};
 use super::limited::{limited_headers, must_be_within};
+use super::prefer::{PREFERENCE_APPLIED, Wait};
 use super::problem::{Problem, Slug};
 use super::refusals::Refusals;
 use super::request_id::{REQUEST_ID, request_id};
@@ -94,6 +95,8 @@ pub(super) struct Caller {
     pub(super) language: Language,
     /// What took the call's numbers.
     pub(super) served_by: ServedBy,
+    /// Until when it waits, where it says so.
+    pub(super) by: Option<tokio::time::Instant>,
 }
 
 impl Caller {
@@ -123,6 +126,8 @@ impl ServedBy {
 pub(super) struct Told {
     /// Calls that take longer are warned of.
     pub(super) slow_after: Duration,
+    /// `http.time_limit`: nobody waits longer.
+    pub(super) time_limit: Duration,
     /// Bounds the lines of those that are refused.
     pub(super) refusals: Refusals,
 }
@@ -225,6 +230,10 @@ where
         Ok(()) => admit(&gate, request.headers(), &mut call, &mut limited).await,
         Err(problem) => Err(problem),
     };
+    let began = tokio::time::Instant::from_std(call.began);
+    let asked = (request.method(), call.route());
+    let wait = Wait::of(request.headers(), asked, began, gate.told.time_limit);
+    let wait = wait.filter(|_| admitted.is_ok());
     let mut response = match admitted {
         Ok((identity, Asker { user_id, address })) => {
             let caller = Caller {
@@ -234,8 +243,13 @@ where
                 request_id: request_id.clone(),
                 language,
                 served_by: call.served_by.clone(),
+                by: wait.as_ref().map(|wait| wait.by),
             };
-            next(request, caller).await
+            let answering = next(request, caller);
+            match &wait {
+                Some(wait) => wait.bound(answering).await,
+                None => answering.await,
+            }
         }
         Err(problem) => problem.into_response(),
     };
@@ -252,6 +266,7 @@ where
         headers.insert(REQUEST_ID, id);
     }
     headers.extend(limited);
+    headers.extend(wait.map(|wait| (PREFERENCE_APPLIED, wait.applied)));
     guard(headers);
     call.outcome = Some((response.status().as_u16(), problem.map(|problem| problem.slug())));
     response

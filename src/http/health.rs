@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::problem::{Problem, ProblemBody, Slug};
+use crate::service::Readiness;
 
 /// The process answers.
 #[derive(Debug, Serialize, ToSchema)]
@@ -16,19 +17,27 @@ pub(super) struct Health {
     status: &'static str,
 }
 
-/// Whether numbers can be issued.
-#[derive(Debug, Serialize, ToSchema)]
+/// Whether a new document would get its number, and what works.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct Ready {
-    /// Always true here; otherwise the answer is a problem.
+    /// Whether a new document of some series would get its number now.
     ready: bool,
-    /// Partitions in which numbers can be issued, by the path that serves them.
+    /// Why not; nothing where it would.
+    reasons: Vec<ReasonAnswer>,
+    /// Partitions in which new documents get numbers, by the path that serves them.
     serving: ServingAnswer,
+    /// What works besides.
+    works: WorksAnswer,
+    /// Whether the ledger answers.
+    ledger: LedgerAnswer,
     /// Records handed out and not journaled yet.
     journal_lag_records: usize,
     /// How long ago the oldest of them was handed out, in milliseconds.
     journal_lag_ms: u64,
-    /// Partitions in which new documents need the ledger for a while, as Redis has lost records of
-    /// earlier ones.
+    /// Records for which the journal has space.
+    journal_space: usize,
+    /// Partitions in which new documents need the ledger for a while, as Redis does not have all
+    /// records of earlier ones.
     asking_partitions: usize,
     /// For how long at most, in milliseconds.
     asking_ms: u64,
@@ -36,13 +45,86 @@ pub(super) struct Ready {
     partitions: Vec<String>,
 }
 
+/// A reason against being ready.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct ReasonAnswer {
+    /// In a word: the slug of the problem that callers meet, where there is one.
+    reason: &'static str,
+    /// In a sentence.
+    detail: String,
+}
+
 /// Partitions that can issue, by path.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct ServingAnswer {
     /// Redis takes the numbers.
     redis: usize,
     /// The database takes the numbers.
     database: usize,
+}
+
+/// What works whether new documents get numbers or not.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct WorksAnswer {
+    /// Partitions in which retries get the numbers that were taken for them.
+    replays: usize,
+    /// Partitions in which counters in use give numbers to what names no document and no key.
+    warm_counters: usize,
+    /// Whether a counter can be begun.
+    new_counters: bool,
+    /// Whether gapless series issue.
+    gapless: bool,
+}
+
+/// The ledger as this process sees it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct LedgerAnswer {
+    /// Whether it answers.
+    answers: bool,
+    /// For how long it has not, in milliseconds.
+    unanswered_ms: u64,
+}
+
+/// The problem of a process that is not ready, with all that one that is ready says.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct NotReady {
+    #[serde(flatten)]
+    pub(super) problem: ProblemBody,
+    #[serde(flatten)]
+    pub(super) state: Ready,
+}
+
+impl Ready {
+    fn of(readiness: Readiness) -> Self {
+        let is_ready = readiness.is_ready();
+        let Readiness { reasons, serving, works, .. } = readiness;
+        let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let reason = |reason: crate::service::Reason| ReasonAnswer {
+            reason: reason.word(),
+            detail: reason.to_string(),
+        };
+        Ready {
+            ready: is_ready,
+            reasons: reasons.into_iter().map(reason).collect(),
+            serving: ServingAnswer { redis: serving.redis, database: serving.database },
+            works: WorksAnswer {
+                replays: works.replays,
+                warm_counters: works.warm_counters,
+                new_counters: works.new_counters,
+                gapless: works.gapless,
+            },
+            ledger: LedgerAnswer {
+                answers: readiness.ledger_unanswered.is_none(),
+                unanswered_ms: readiness.ledger_unanswered.map_or(0, ms),
+            },
+            journal_lag_records: readiness.journal_lag_records,
+            journal_lag_ms: ms(readiness.journal_lag),
+            journal_space: readiness.journal_space,
+            asking_partitions: readiness.asking_partitions,
+            asking_ms: ms(readiness.asking_for),
+            partitions: readiness.partitions,
+        }
+    }
 }
 
 /// Answers as long as the process runs.
@@ -51,42 +133,34 @@ pub(super) async fn show_health() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// Answers 200 while a number of any series could be issued, until the process is told to stop.
+/// Answers 200 while a new document of some series would get its number, until the process is told
+/// to stop.
 #[utoipa::path(
     get,
     path = "/readyz",
     tag = "health",
     responses(
         (status = 200, body = Ready),
-        (status = 503, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, body = NotReady, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<Ready>, Problem> {
     let readiness = app.service.readiness();
-    if readiness.ready {
-        return Ok(axum::Json(Ready {
-            ready: true,
-            serving: ServingAnswer {
-                redis: readiness.serving.redis,
-                database: readiness.serving.database,
-            },
-            journal_lag_records: readiness.journal_lag_records,
-            journal_lag_ms: readiness.journal_lag_ms,
-            asking_partitions: readiness.asking_partitions,
-            asking_ms: readiness.asking_ms,
-            partitions: readiness.partitions,
-        }));
+    let is_stopping = readiness.is_stopping();
+    let ready = Ready::of(readiness);
+    if ready.ready {
+        return Ok(axum::Json(ready));
     }
-    if readiness.stopping {
-        let waiting = readiness.journal_lag_records;
-        let why = format!("this process is stopping; {waiting} records wait for the journal");
-        return Err(Problem::new(Slug::Stopping, why).retry_soon());
-    }
-    if let Some(why) = readiness.clock.or(readiness.cut_off) {
-        return Err(Problem::new(Slug::NotReady, why).retry_soon());
-    }
-    let states = readiness.partitions.join(", ");
-    Err(Problem::new(Slug::NotReady, format!("partitions from 0 on: {states}")).retry_soon())
+    let why: Vec<&str> = ready.reasons.iter().map(|reason| &*reason.detail).collect();
+    let why = why.join("; ");
+    let problem = if is_stopping {
+        let waiting = ready.journal_lag_records;
+        Problem::new(Slug::Stopping, format!("{why}; {waiting} records wait for the journal"))
+    } else {
+        let states = ready.partitions.join(", ");
+        Problem::new(Slug::NotReady, format!("{why}; partitions from 0 on: {states}"))
+    };
+    Err(problem.retry_soon().of_state(ready))
 }
 
 /// All metrics in Prometheus's text format, made at most once a second.

@@ -83,6 +83,7 @@ const HASTY: Sentence = [
 fn sentence(slug: Slug) -> Sentence {
     match slug {
         Slug::LockTimeout
+        | Slug::DatabaseConnection
         | Slug::CeilingReached
         | Slug::OutboxFull
         | Slug::QueueFull
@@ -98,7 +99,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::Stopping => BUSY,
         Slug::VersionConflict => CHANGED,
         Slug::TooManyRequests => HASTY,
-        Slug::Internal | Slug::DatabaseConnection => BROKEN,
+        Slug::Internal => BROKEN,
         Slug::MalformedJson
         | Slug::InvalidHost
         | Slug::HostNotAllowed

@@ -33,6 +33,7 @@ mod lookups;
 mod metrics_page;
 mod numbers;
 mod order;
+mod prefer;
 mod preview;
 mod problem;
 mod problems;
@@ -135,7 +136,7 @@ impl App {
 
     /// Takes what a caller asks for, and notes which path served it.
     async fn issue(&self, caller: &Caller, request: Request) -> Result<Issued, AllocError> {
-        let issued = self.service.allocator.issue(request).await?;
+        let issued = self.service.allocator.issue_by(request, caller.by).await?;
         caller.served_by.note(issued.entry.path);
         Ok(issued)
     }
@@ -219,6 +220,7 @@ fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked:
     };
     let told = Told {
         slow_after: settings.http.slow_after,
+        time_limit: settings.allocator.time_limit,
         refusals: Refusals::new(settings.log.refused_per_second_max),
     };
     Gate::new(admission, metrics, service.clock.clone(), told)

@@ -18,6 +18,7 @@ use numbering::{InputError, RuleError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::health::{NotReady, Ready};
 use super::language::{self, Language, user_message};
 use super::serials::SerialStanding;
 use crate::allocator::{AllocError, NumberTaken};
@@ -51,6 +52,8 @@ pub struct Problem {
     document_number: Option<String>,
     /// How the serial stands that was refused.
     standing: Option<Box<SerialStanding>>,
+    /// What works in a process that is not ready.
+    state: Option<Box<Ready>>,
     /// Whether a token was sent, and lets nobody in.
     is_token_refused: bool,
 }
@@ -67,6 +70,7 @@ impl Problem {
             retry_after_ms: None,
             document_number: None,
             standing: None,
+            state: None,
             is_token_refused: false,
         }
     }
@@ -122,6 +126,11 @@ impl Problem {
     /// The same problem, telling how the serial stands that was refused.
     pub(super) fn standing(self, standing: SerialStanding) -> Self {
         Problem { standing: Some(Box::new(standing)), ..self }
+    }
+
+    /// The same problem, telling what works in a process that is not ready.
+    pub(super) fn of_state(self, state: Ready) -> Self {
+        Problem { state: Some(Box::new(state)), ..self }
     }
 
     /// The problem of a call that writes: where its outcome is unknown, it says so.
@@ -180,8 +189,15 @@ impl Problem {
 
     /// The whole response.
     pub(super) fn render(&self, request_id: &str, language: Language) -> Response {
-        let body = serde_json::to_vec(&self.body(request_id, language))
-            .expect("a struct of texts and numbers is JSON");
+        let problem = self.body(request_id, language);
+        let body = match &self.state {
+            Some(state) => {
+                let state = state.as_ref().clone();
+                serde_json::to_vec(&NotReady { problem, state })
+            }
+            None => serde_json::to_vec(&problem),
+        };
+        let body = body.expect("a struct of texts and numbers is JSON");
         let mut response =
             (self.slug.status(), language::headers(language), self.headers()).into_response();
         *response.body_mut() = Body::from(body);

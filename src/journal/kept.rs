@@ -19,11 +19,11 @@ use crate::node::NodeId;
 pub(super) struct Kept {
     period: Duration,
     records_max: usize,
-    state: Mutex<State>,
+    state: Mutex<Memory>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Memory {
     /// In the order in which they came, and when that was.
     records: VecDeque<(Instant, KeptRecord)>,
     /// When the newest of those was committed that are not kept any more.
@@ -46,7 +46,7 @@ impl Kept {
         Kept { period, records_max, state: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Memory> {
         self.state.lock().expect("no holder of this lock panics")
     }
 

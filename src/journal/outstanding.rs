@@ -25,10 +25,10 @@ pub(super) struct Place(u64);
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(super) struct Outstanding(Mutex<State>);
+pub(super) struct Outstanding(Mutex<Flights>);
 
 #[derive(Debug, Default)]
-struct State {
+struct Flights {
     next: u64,
     /// By place, so that the first is the oldest: when it was handed out, and how many of its
     /// records are not committed.
@@ -37,7 +37,7 @@ struct State {
 }
 
 impl Outstanding {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Flights> {
         self.0.lock().expect("no holder of this lock panics")
     }
 

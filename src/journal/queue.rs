@@ -198,10 +198,16 @@ impl JournalQueue {
         self.outstanding.lag()
     }
 
+    /// For how many records there is space.
+    #[must_use]
+    pub fn space(&self) -> usize {
+        self.permits.available_permits()
+    }
+
     /// Whether a record finds space.
     #[must_use]
     pub fn has_space(&self) -> bool {
-        self.permits.available_permits() > 0
+        self.space() > 0
     }
 
     /// The last flight of a partition before which everything is committed.

@@ -115,7 +115,8 @@ impl ClusterHealth {
 
     /// Whether the other live nodes would go back to this data set: each has seen a partition on
     /// it, and on no other, for so long. One that has seen nothing there for [`LEFT_OUT_PERIODS`]
-    /// of that is left out, unless there are more of its kind than others. True where there is none.
+    /// of that is left out, unless there are more of its kind than others. True where this node is
+    /// alone.
     #[must_use]
     pub fn agree_on(&self, partition: u32, incarnation: &str, period: Duration) -> bool {
         let view = self.view();

@@ -14,7 +14,7 @@ use super::{
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
 use crate::journal::JournalQueue;
-use crate::ledger::{At, Deployment, Event, LedgerError, SharedLedger};
+use crate::ledger::{At, Deployment, Event, LedgerError, Owner, Partition, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 
@@ -99,6 +99,33 @@ impl Context {
     #[must_use]
     pub fn cut_off(&self) -> Option<CutOff> {
         self.own_sight.cut_off(self)
+    }
+
+    /// For how long from now on new documents of a partition are looked up in the journal, because
+    /// Redis does not have all records of the window; as of the last probe (F1).
+    #[must_use]
+    pub fn asks_for(&self, partition: u32) -> Duration {
+        if self.redis_of(partition).is_none() {
+            return Duration::ZERO;
+        }
+        let window = self.settings.idempotency_window;
+        self.redis_health.asks_for(partition, self.clock.now_us(), window)
+    }
+
+    /// Whether a flight of a partition that Redis owns would be fenced, as of the last probe: the
+    /// server has lost the owner record, or holds another data set. Then an epoch ends, which takes
+    /// the ledger.
+    #[must_use]
+    pub fn redis_is_another(&self, partition: u32) -> bool {
+        let Some((shown, has_record)) = self.redis_health.shown(partition) else { return false };
+        let news = self.membership.news();
+        let rows = news.borrow();
+        let row = rows.iter().find(|row| row.partition == partition);
+        let is_named = |row: &Partition| match &row.owner {
+            Owner::Redis { incarnation } => *incarnation == shown,
+            Owner::None | Owner::Database => true,
+        };
+        !has_record || !row.is_none_or(is_named)
     }
 
     /// Whether no script has succeeded here for so many times `redis.fallback_after`.

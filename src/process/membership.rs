@@ -8,7 +8,6 @@
 //! or an epoch that it showed before. Until the ledger itself says `held`, this process refuses.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::going_back::{FORGOTTEN, UnprovenBeat, WentBack};
+use super::ledger_sight::LedgerSight;
 use super::memory::Memory;
 use super::own_sight::report;
 use super::telling::Telling;
@@ -52,8 +52,8 @@ pub struct Membership {
     memory: Mutex<Memory>,
     /// Identities that hand nothing out any more: the ledger has gone back under them.
     pub(super) silenced: RwLock<HashSet<NodeId>>,
-    /// Whether the ledger answered the last heartbeat, or was held in its place.
-    ledger_answers: AtomicBool,
+    /// Whether the ledger answers, by its heartbeats or what is done in their place.
+    sight: LedgerSight,
     /// Why the ledger must be held, until it is, and this process has told it what it remembers.
     pub(super) went_back: Mutex<Option<WentBack>>,
     /// What it told.
@@ -105,6 +105,7 @@ impl Membership {
             registered => registered?,
         };
         let partitions = ledger.partitions().await?;
+        let sight = LedgerSight::new(ledger.fails_over(), settings.node_ttl);
         let membership = Membership {
             ledger,
             clock,
@@ -116,7 +117,7 @@ impl Membership {
             vouching: Mutex::default(),
             memory: Mutex::new(Memory::new(node, settings.journal.keep)),
             silenced: RwLock::default(),
-            ledger_answers: AtomicBool::new(true),
+            sight,
             went_back: Mutex::default(),
             telling: Telling::default(),
             replacing: tokio::sync::Mutex::default(),
@@ -191,10 +192,10 @@ impl Membership {
         Ok(())
     }
 
-    /// Whether the ledger answered the last heartbeat.
+    /// Whether the ledger answers this process.
     #[must_use]
-    pub fn ledger_answers(&self) -> bool {
-        self.ledger_answers.load(Ordering::Relaxed)
+    pub fn sight(&self) -> &LedgerSight {
+        &self.sight
     }
 
     /// Starts reading the partitions, as often as the heartbeat and beside it: whoever waits for
@@ -231,10 +232,16 @@ impl Membership {
     pub fn start(context: Arc<Context>) -> Task {
         let period = context.settings.node_heartbeat;
         Task::start("heartbeat", move |stop| async move {
-            let mut ticks = Ticks::every(period, stop);
-            while ticks.next().await {
-                let report = context.eager.then(|| report(&context));
-                context.membership.beat(&context, report.as_ref()).await;
+            let (mut ticks, sight) = (Ticks::every(period, stop), &context.membership.sight);
+            let beating = async {
+                while ticks.next().await {
+                    let report = context.eager.then(|| report(&context));
+                    sight.watching(context.membership.beat(&context, report.as_ref())).await;
+                }
+            };
+            tokio::select! {
+                () = beating => {}
+                never = sight.knocking(&context.ledger) => match never {}
             }
         })
     }
@@ -289,6 +296,7 @@ impl Membership {
     }
 
     async fn beat(&self, context: &Context, report: Option<&NodeReport>) {
+        self.sight.ask();
         if self.ledger_went_back() {
             return self.hold_all(context).await;
         }
@@ -324,7 +332,7 @@ impl Membership {
     pub(super) fn note_answer(&self, context: &Context, error: Option<&LedgerError>) {
         use LedgerError::{LockTimeout, Unreachable};
         let is_answered = !matches!(error, Some(Unreachable { .. } | LockTimeout { .. }));
-        self.ledger_answers.store(is_answered, Ordering::Relaxed);
+        self.sight.answer(error);
         context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
     }
 

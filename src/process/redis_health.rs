@@ -6,6 +6,7 @@
 //! alone shows the data set.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Context;
-use crate::counter::{CounterError, Redis};
+use crate::counter::{Completeness, CounterError, Probe, Redis};
 use crate::ledger::HealthReport;
 use crate::task::{Task, Ticks};
 
@@ -21,6 +22,8 @@ use crate::task::{Task, Ticks};
 #[derive(Debug)]
 pub struct RedisHealth {
     partitions: Vec<Mutex<Seen>>,
+    /// How many of them fail, for those who ask with each request.
+    failing: AtomicUsize,
     /// Rung where somebody needs a partition for the first time.
     wanted: Notify,
     /// What the log was last told.
@@ -42,6 +45,9 @@ struct Seen {
     failing_since: Option<Instant>,
     /// What the last of them failed for.
     why: Option<String>,
+    /// Which idempotency records the data set has, as a probe saw it last; nothing where it named
+    /// no owner.
+    records: Option<Completeness>,
 }
 
 impl Seen {
@@ -61,6 +67,7 @@ impl RedisHealth {
     pub fn new(partitions: u32) -> Self {
         RedisHealth {
             partitions: (0..partitions).map(|_| Mutex::default()).collect(),
+            failing: AtomicUsize::new(0),
             wanted: Notify::new(),
             told: Mutex::default(),
         }
@@ -110,6 +117,29 @@ impl RedisHealth {
     /// The data set that answers, and for how long; of a partition that Redis may own.
     pub(super) fn watched(&self, partition: u32) -> Option<(String, Duration)> {
         self.numbers().contains(&partition).then(|| self.healthy_for(partition)).flatten()
+    }
+
+    /// Whether scripts succeed in every partition, as far as anybody knows.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.failing.load(Ordering::Relaxed) == 0
+    }
+
+    /// For how long from now on keys that Redis does not know are looked up in the journal; zero
+    /// where nobody has probed it yet.
+    #[must_use]
+    pub fn asks_for(&self, partition: u32, now_us: i64, window: Duration) -> Duration {
+        let records = self.seen(partition, |seen| seen.records);
+        records.map_or(Duration::ZERO, |records| records.asks_for(now_us, window))
+    }
+
+    /// The data set that answers, and whether it has a record of who owns the partition.
+    #[must_use]
+    pub fn shown(&self, partition: u32) -> Option<(String, bool)> {
+        self.seen(partition, |seen| {
+            let (incarnation, _) = seen.healthy.as_ref()?;
+            Some((incarnation.clone(), seen.records.is_some()))
+        })
     }
 
     /// The data set that answers, and for how long it has done so without a failure.
@@ -167,13 +197,14 @@ impl RedisHealth {
         })
     }
 
-    fn note(&self, partition: u32, asked_at: Instant, probed: Result<String, String>) {
+    fn note(&self, partition: u32, asked_at: Instant, probed: Result<Probe, String>) {
         self.seen(partition, |seen| {
             seen.is_asked = false;
-            let incarnation = match probed {
-                Ok(incarnation) => incarnation,
+            let Probe { incarnation, records, .. } = match probed {
+                Ok(probe) => probe,
                 Err(why) => return seen.fail(asked_at, why),
             };
+            seen.records = records;
             (seen.failing_since, seen.why) = (None, None);
             seen.answered_at = Some(Instant::now());
             if seen.healthy.as_ref().is_none_or(|(known, _)| *known != incarnation) {
@@ -183,14 +214,14 @@ impl RedisHealth {
     }
 
     /// Tells the log why Redis takes no scripts of this process, once for each reason.
-    fn tell(&self, partition: u32, probed: Result<&String, &String>) {
+    fn tell(&self, partition: u32, failed: Option<&String>) {
         let mut told = self.told.lock().expect("no holder of this lock panics");
-        match probed {
-            Ok(_) if told.is_some() && self.blind().is_empty() => {
+        match failed {
+            None if told.is_some() && self.blind().is_empty() => {
                 tracing::info!("redis takes the scripts of this process again");
                 *told = None;
             }
-            Err(why) if told.as_ref() != Some(why) => {
+            Some(why) if told.as_ref() != Some(why) => {
                 tracing::warn!(partition, why, "redis takes no scripts of this process");
                 *told = Some(why.clone());
             }
@@ -204,30 +235,43 @@ impl RedisHealth {
     }
 
     fn seen<T>(&self, partition: u32, look: impl FnOnce(&mut Seen) -> T) -> T {
-        look(
-            &mut self.partitions[partition as usize].lock().expect("no holder of this lock panics"),
-        )
+        let seen = &self.partitions[partition as usize];
+        let mut seen = seen.lock().expect("no holder of this lock panics");
+        let failed = seen.failing_since.is_some();
+        let outcome = look(&mut seen);
+        match (failed, seen.failing_since.is_some()) {
+            (false, true) => _ = self.failing.fetch_add(1, Ordering::Relaxed),
+            (true, false) => _ = self.failing.fetch_sub(1, Ordering::Relaxed),
+            _ => {}
+        }
+        outcome
     }
 }
 
 async fn probe(context: Arc<Context>, redis: Redis, partition: u32) {
     let asked_at = Instant::now();
     let probed = match redis.probe(&context.keys, partition).await {
-        Ok(probe) if probe.is_master => Ok(probe.incarnation),
+        Ok(probe) if probe.is_master => Ok(probe),
         Ok(_) => Err("the server of redis.url is not a master".to_owned()),
         Err(error) => Err(error.cause()),
     };
     let health = &context.redis_health;
-    health.note(partition, asked_at, probed.clone());
     // A command says it where it matters to it.
+    let why = probed.as_ref().err().cloned();
+    health.note(partition, asked_at, probed);
     if context.eager {
-        health.tell(partition, probed.as_ref());
+        health.tell(partition, why.as_ref());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn probed(incarnation: &str) -> Probe {
+        let incarnation = incarnation.into();
+        Probe { is_master: true, incarnation, deployment: None, records: None }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_data_set_is_healthy_until_a_script_fails_and_anew_when_another_one_answers() {
@@ -236,11 +280,11 @@ mod tests {
         health.watch(1);
         assert!(health.claim(1) && !health.claim(1), "one probe at a time");
         let second = Duration::from_secs(1);
-        health.note(1, Instant::now(), Ok("a".into()));
+        health.note(1, Instant::now(), Ok(probed("a")));
         tokio::time::advance(second).await;
         assert_eq!(health.healthy_for(1), Some(("a".into(), second)));
         assert_eq!(health.report(), HealthReport::from([("a".into(), [1].into())]));
-        health.note(1, Instant::now(), Ok("b".into()));
+        health.note(1, Instant::now(), Ok(probed("b")));
         assert_eq!(health.healthy_for(1), Some(("b".into(), Duration::ZERO)));
 
         let asked_at = Instant::now();
@@ -251,7 +295,7 @@ mod tests {
         tokio::time::advance(second).await;
         assert_eq!(health.away_for(1), Some(second * 2));
         assert_eq!(health.report(), HealthReport::new());
-        health.note(1, Instant::now(), Ok("b".into()));
+        health.note(1, Instant::now(), Ok(probed("b")));
         assert_eq!((health.away_for(1), health.away_for(0)), (None, None));
 
         let sent_at = Instant::now();

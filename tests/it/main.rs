@@ -5,6 +5,7 @@ mod accepted;
 mod api;
 mod archive;
 mod audit;
+mod away;
 mod backups;
 mod blind;
 mod branches;

@@ -21,8 +21,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Callers of each series: each asks again as soon as it is answered.
 const CALLERS: [(&str, usize); 2] = [("FAST", 4), ("SURE", 2)];
 
-/// Fast numbers of which the journal is watched.
-const WATCHED: usize = 800;
+/// Fast numbers after which the journal has had time to fall behind.
+const WATCHED: usize = 500;
+
+/// The part of all fast numbers that may still be on its way then, at the least of some looks: one
+/// slow commit is no fall. Beside gapless numbers a third of them was, when those ended batches.
+const BEHIND: usize = 8;
 
 async fn take(client: &reqwest::Client, url: &str, type_code: &str, document: &str) -> Value {
     let route = format!("{url}/api/v1/documents/{document}/generate-number");
@@ -107,13 +111,11 @@ async fn gapless_numbers_keep_no_fast_one_out_of_the_journal_and_verify_beside_t
     let deadline = Instant::now() + LIMIT;
     loop {
         let (behind, known) = look(&service, &pool, &answered).await;
-        // Each caller may have been answered once more than the journal was asked for; what a
-        // slow commit leaves behind is no part that grows.
-        assert!(behind * 4 <= known + 200, "{behind} of {known} are not journaled");
-        if known >= WATCHED {
+        if known >= WATCHED && behind * BEHIND <= known {
             break;
         }
-        assert!(Instant::now() < deadline, "{known} numbers: {}", service.log());
+        let is_near = known < 2 * WATCHED && Instant::now() < deadline;
+        assert!(is_near, "{behind} of {known} are not journaled: {}", service.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     for round in 1..=5 {

@@ -215,7 +215,7 @@ async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_
     std::fs::rename(&file, &away).unwrap();
     let (status, body) = load::take(&client, &service.url, "away").await;
     let (kind, taken) = (body["code"].as_str(), body["number_taken"].as_str());
-    assert_eq!((status, kind, taken), (500, Some("database-connection"), Some("no")), "{body}");
+    assert_eq!((status, kind, taken), (503, Some("database-connection"), Some("no")), "{body}");
     assert!(!file.exists(), "nothing begins anew");
     std::fs::rename(&away, &file).unwrap();
     load::documents(&service.url, 1, 6).await.assert_contiguous(6);

@@ -252,16 +252,19 @@ async fn retries_a_conflict_that_does_not_go_away_is_tried_three_times_and_told_
 }
 
 #[tokio::test]
-async fn retries_a_lost_ledger_is_tried_four_times_and_told_as_500() {
+async fn retries_a_lost_ledger_is_tried_four_times_and_told_as_503() {
     let mut postgres = Postgres::start();
     let deployment = short(&postgres.url("lost"));
     let service = two_counters(&deployment).await;
     postgres.kill();
     let answer = take(&service.url, "HELD", "two").await;
     let body = answer.body;
-    assert_eq!((answer.status, &body["code"]), (500, &"database-connection".into()), "{body}");
-    assert_eq!(body["retryable"], true, "{body}");
-    assert_eq!(body["user_message"], "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ");
+    assert_eq!((answer.status, &body["code"]), (503, &"database-connection".into()), "{body}");
+    assert_eq!(
+        (body["retryable"].as_bool(), answer.retry_after.as_deref()),
+        (Some(true), Some("1"))
+    );
+    assert_eq!(body["user_message"], "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง");
     assert_eq!(retries(&service, "connection").await, 3);
     println!("refused after {:?}", answer.took);
     postgres.restart();

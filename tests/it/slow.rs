@@ -288,7 +288,7 @@ async fn slow_a_seed_that_panics_is_reported_and_the_next_request_seeds_the_coun
     let (status, body) = take(&service.url, "HELD0", "second").await;
     // As where the ledger does not answer: it is worth another try.
     let told = (status, &body["number_taken"], &body["retryable"]);
-    assert_eq!(told, (500, &"no".into(), &true.into()), "{body}");
+    assert_eq!(told, (503, &"no".into(), &true.into()), "{body}");
     assert!(service.log().contains("panicked"), "{}", service.log());
     postgres.sql(CURE);
     assert_eq!(issue(&service, "HELD0", "third").await, "HELD0-0002");

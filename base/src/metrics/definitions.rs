@@ -163,9 +163,9 @@ definitions! {
     OUTBOX_ENTRIES GAUGE "numerator_outbox_entries" ["partition"]
         "Entries in the outboxes of all nodes in Redis, by partition; NaN: Redis was not read.";
     ASKING_SECONDS GAUGE "numerator_asking_seconds" ["partition"]
-        "How long new documents of the partition still need the ledger, because Redis has lost \
-         records of earlier ones: keys that it does not know are looked up in the journal. 0: they \
-         do not.";
+        "How long new documents of the partition still need the ledger, because Redis does not \
+         have all records of earlier ones, after a loss or a change of `idempotency.window`: keys \
+         that it does not know are looked up in the journal. 0: they do not. As of the last probe.";
     LEDGER_UP GAUGE "numerator_ledger_up" []
         "1 while the ledger answers this node's heartbeat.";
     CLOCK_OFFSET GAUGE "numerator_clock_offset_seconds" []
@@ -204,7 +204,7 @@ definitions! {
     PARTITION_SERVING GAUGE "numerator_partition_serving" ["partition"]
         "1 while this node can issue numbers of the partition.";
     READY GAUGE "numerator_ready" []
-        "1 while this node can issue numbers, as `/readyz` says.";
+        "1 while a new document would get its number from this node, as `/readyz` says.";
     NODES GAUGE "numerator_nodes" ["state"]
         "Nodes that have not left, as this node sees them (alive: its heartbeat was seen to move; \
          silent: it stands still, and its outboxes wait to be adopted); NaN: the ledger was not \

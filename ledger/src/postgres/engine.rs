@@ -29,6 +29,9 @@ use crate::store::{Lasting, Store};
 /// How long a caller waits for a connection of the pool, which tries a refused one all that time.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long one try to connect may take that only looks whether somebody is there.
+const KNOCK_LIMIT: Duration = Duration::from_secs(1);
+
 /// A connection that was idle for less than this is used as it is: to ask whether its peer is still
 /// there costs as much as a statement.
 const FRESH_FOR: Duration = Duration::from_secs(1);
@@ -104,6 +107,16 @@ impl Engine for PgEngine {
             let next = Shares::new(&self.options, self.settings, &self.clock, &store.lasting());
             std::mem::replace(&mut *current, next).close();
         }
+    }
+
+    async fn knock(&self) -> bool {
+        let knocking = PgConnection::connect_with(&self.options);
+        let Ok(Ok(connection)) = tokio::time::timeout(KNOCK_LIMIT, knocking).await else {
+            return false;
+        };
+        // Nobody waits for its farewell.
+        tokio::spawn(connection.close());
+        true
     }
 }
 

@@ -58,4 +58,8 @@ impl Engine for SqliteEngine {
     async fn close(&self) {
         self.pools.close().await;
     }
+
+    async fn knock(&self) -> bool {
+        true
+    }
 }

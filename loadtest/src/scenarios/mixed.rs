@@ -1,5 +1,5 @@
-//! Fast and gapless numbers at once: what each gets, and how old what waits for the journal becomes,
-//! as the service says and as the journal itself shows.
+//! Fast and gapless numbers at once: what each gets, and how old what waits for the journal
+//! becomes, as the service says and as the journal itself shows.
 
 use std::rc::Rc;
 

@@ -220,6 +220,7 @@ impl Batch {
         context.metrics.flight_requests.of("database").record(orders.len() as f64);
         let outcomes = result?.outcomes;
         context.membership.must_not_have_slept(started, node).await?;
+        context.membership.sight().hear();
         // What was taken before the ledger went back, and is heard of only now, is nobody's: its
         // users may have agreed on a ledger without it.
         let Some(_right) = context.membership.hand_out(node) else {

@@ -43,6 +43,8 @@ struct Sorted {
     low: Needs,
     ask: Vec<PendingRequest>,
     back: Vec<PendingRequest>,
+    /// Whether a number was taken, and not only told again.
+    is_taken: bool,
     /// Why the epoch must end, where it must.
     alarm: Option<String>,
 }
@@ -77,6 +79,9 @@ impl EpochLease {
         if let Some(least) = self.headroom.least() {
             intake.status().least_headroom = Some(least);
         }
+        if sorted.is_taken {
+            intake.status().note_taken();
+        }
         let membership = Arc::clone(&self.context.membership);
         let Some(right) = membership.hand_out(self.node) else {
             hand_nothing_out(intake, sorted);
@@ -97,6 +102,8 @@ impl EpochLease {
         }
         intake.wait_again(back);
         if !ask.is_empty() {
+            // What Redis knows to be journaled has a number; all others certainly took none.
+            ask.iter().filter(|pending| !pending.is_journaled).for_each(PendingRequest::put_back);
             intake.jobs.ask(self.at, ask);
         }
         let lost = self.start_seeds(intake, cold);
@@ -184,7 +191,8 @@ impl EpochLease {
         let now = self.counters.now();
         for (counter, (spec, need)) in wishes {
             let cached = self.counters.of(&counter);
-            if cached.is_raising && !self.parked.contains_key(&counter) {
+            let is_ahead = !self.parked.contains_key(&counter);
+            if is_ahead && (cached.is_raising || intake.cannot_commit()) {
                 continue;
             }
             cached.is_raising = true;
@@ -247,6 +255,7 @@ impl EpochLease {
                     Ok(number) => {
                         let path = IssuePath::Redis;
                         let entry = Entry { record, taken, number, at: self.at, retry_count, path };
+                        sorted.is_taken = true;
                         sorted.entries.push(entry.clone());
                         sorted.texts.push(Arc::clone(&pending.order.request.record));
                         let answer = pending.order.issued(entry, false);

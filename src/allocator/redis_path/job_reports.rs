@@ -31,7 +31,7 @@ impl EpochLease {
                 self.meet(intake, counters, result)
             }
             Done::Raised { at, wishes, result } if at == self.at => {
-                self.send_raises(wishes, result)
+                self.send_raises(intake, wishes, result)
             }
             Done::Seeded { .. } | Done::Compared { .. } | Done::Raised { .. } => Ok(()),
         }
@@ -47,7 +47,8 @@ impl EpochLease {
         let found = match result {
             Ok(found) => found,
             Err(error) => {
-                tracing::warn!(%error, "the journal cannot be asked for earlier numbers");
+                let why = Unavailable::of_ledger(&error);
+                self.note_refused(intake, why, &error, requests.len());
                 for pending in requests {
                     // Redis knows of a number that cannot be read now.
                     let taken =
@@ -101,7 +102,7 @@ impl EpochLease {
             Err(LedgerError::Fenced { .. }) => return Err(self.doubt("seed refused".into())),
             Err(error) => {
                 let names = counters.iter().map(|(counter, _)| counter);
-                self.refuse_parked(names, Unavailable::of_ledger(&error), &error);
+                self.refuse_parked(intake, names, Unavailable::of_ledger(&error), &error);
                 return Ok(());
             }
         };
@@ -137,7 +138,7 @@ impl EpochLease {
             Ok(rows) => rows,
             Err(error) => {
                 let names = counters.iter().map(|unseen| &unseen.counter);
-                self.refuse_parked(names, Unavailable::of_ledger(&error), &error);
+                self.refuse_parked(intake, names, Unavailable::of_ledger(&error), &error);
                 return Ok(());
             }
         };
@@ -164,6 +165,7 @@ impl EpochLease {
 
     fn send_raises(
         &mut self,
+        intake: &Intake,
         wishes: Vec<RaiseWish>,
         result: Result<Vec<Option<i64>>, LedgerError>,
     ) -> Course {
@@ -175,7 +177,7 @@ impl EpochLease {
                     self.counters.of(&wish.counter).is_raising = false;
                 }
                 let names = wishes.iter().map(|wish| &wish.counter);
-                self.refuse_parked(names, Unavailable::CeilingReached, &error);
+                self.refuse_parked(intake, names, Unavailable::CeilingReached, &error);
                 return Ok(());
             }
         };
@@ -191,13 +193,27 @@ impl EpochLease {
     /// Refuses requests that wait for counters which the ledger cannot serve now.
     fn refuse_parked<'a>(
         &mut self,
+        intake: &Intake,
         counters: impl Iterator<Item = &'a String>,
         why: Unavailable,
         error: &LedgerError,
     ) {
-        tracing::warn!(partition = self.at.partition, ?why, %error, "counters wait for the ledger");
-        for pending in counters.flat_map(|name| self.parked.remove(name)).flatten() {
+        let parked: Vec<_> = counters.flat_map(|name| self.parked.remove(name)).flatten().collect();
+        self.note_refused(intake, why, error, parked.len());
+        for pending in parked {
             pending.answer(Err(unavailable(why, NumberTaken::No)));
         }
+    }
+
+    /// Notes that so many requests are refused because the ledger does not do its part.
+    fn note_refused(&self, intake: &Intake, why: Unavailable, error: &LedgerError, count: usize) {
+        let partition = self.at.partition;
+        // That it is away was said when it was found out, and not again with each request.
+        if intake.cannot_commit() {
+            tracing::debug!(partition, ?why, count, "refused while the ledger is away");
+        } else {
+            tracing::warn!(partition, ?why, count, %error, "requests wait for the ledger in vain");
+        }
+        intake.status().note_refused(why, count);
     }
 }

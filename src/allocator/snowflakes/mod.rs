@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::Unavailable;
 use crate::clock::SharedClock;
 use crate::ledger::{LedgerError, SharedLedger};
-use crate::process::{Membership, SnowflakeSettings};
+use crate::process::{Membership, SnowflakeSettings, Use};
 use generator::{Generator, NotYet};
 
 /// The ids of this process. Cheap to clone.
@@ -68,7 +68,12 @@ impl Snowflakes {
         loop {
             match self.0.try_draw() {
                 Ok(id) => return Ok(id),
-                Err(NotYet::Spent) => renewed(self.0.renewal()).await?,
+                Err(NotYet::Spent) => {
+                    if self.0.membership.sight().still_lacks(Use::Write).await {
+                        return Err(Unavailable::Ledger);
+                    }
+                    renewed(self.0.renewal()).await?;
+                }
                 Err(NotYet::OutOfYears) => return Err(Unavailable::ClockBehind),
                 Err(NotYet::Behind { by_ms }) => {
                     let behind = Duration::from_millis(by_ms);

@@ -46,9 +46,9 @@ fn common(row: &PartitionAnswer, nodes: &[&Node]) -> Option<String> {
 }
 
 /// Why Redis waits for a process in a partition, where it does.
-fn wait(partition: u32, node: &Node, common: &String) -> Option<WaitAnswer> {
+fn wait(partition: u32, node: &Node, common: &str) -> Option<WaitAnswer> {
     let sees = data_sets(partition, node);
-    if sees.len() == 1 && sees[0] == *common {
+    if sees.len() == 1 && sees[0] == common {
         return None;
     }
     let blind = node.words.as_ref().and_then(|words| words.blind_to(partition));

@@ -28,6 +28,7 @@ impl Caller {
             request_id: "r".into(),
             language: Language::English,
             served_by: ServedBy::default(),
+            by: None,
         }
     }
 }
@@ -70,7 +71,7 @@ fn admission(hosts: Hosts) -> Admission {
 }
 
 fn told(slow_after: Duration) -> Told {
-    Told { slow_after, refusals: Refusals::new(3) }
+    Told { slow_after, time_limit: Duration::MAX, refusals: Refusals::new(3) }
 }
 
 fn get_request(path: &str) -> axum::http::request::Builder {

@@ -263,9 +263,10 @@ slugs! {
         "The service met a bug"
         "a bug; the log has the cause under the request id. It is safe to repeat the same \
          request",
-    DatabaseConnection "database-connection" INTERNAL_SERVER_ERROR "yes" "no or maybe"
+    DatabaseConnection "database-connection" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The ledger does not answer"
-        "the ledger does not answer",
+        "the ledger does not answer; while that is known, the refusal comes at once, and the \
+         service notices by itself when it is back",
     ExternalRefused "external-refused" BAD_GATEWAY "no" "no"
         "The source of the series refuses the request"
         "the system that gives this series its values says no; `detail` has its status, its own \
@@ -284,8 +285,8 @@ slugs! {
          have, or is not in the settings of this process; `detail` says which",
     LockTimeout "lock-timeout" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The request waited too long"
-        "the request waited longer than its time limit, or for a lock of the ledger that \
-         somebody else holds",
+        "the request waited longer than its time limit, or than the caller said (`Prefer: \
+         wait`), or for a lock of the ledger that somebody else holds",
     SeriesChanged "series-changed" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The series has just changed"
         "the series was changed or removed a moment ago, and this process has not heard of it yet; \
@@ -323,9 +324,9 @@ slugs! {
         "Every node number for ids is held"
         "1024 processes hold the node numbers of `{SNOWFLAKE}`",
     NotReady "not-ready" SERVICE_UNAVAILABLE "yes" "no"
-        "No partition can issue numbers"
-        "`/readyz` only: no number of any series could be issued, or this process alone cannot reach \
-         Redis and others can",
+        "No new document would get its number"
+        "`/readyz` only: a new document of no series would get its number now; `reasons` says why, \
+         and `works` what works all the same",
     Stopping "stopping" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The process is stopping"
         "this process is stopping; ask another one",

@@ -51,7 +51,7 @@ fn each_refusal_has_its_slug_and_status() {
         (unavailable_error(Unavailable::QueueFull, no), "queue-full", 503),
         (unavailable_error(Unavailable::Redis, no), "redis-unavailable", 503),
         (unavailable_error(Unavailable::NoRedis, no), "redis-unavailable", 503),
-        (unavailable_error(Unavailable::Ledger, no), "database-connection", 500),
+        (unavailable_error(Unavailable::Ledger, no), "database-connection", 503),
         (unavailable_error(Unavailable::SeriesChanged, no), "series-changed", 503),
         (unavailable_error(Unavailable::Held, no), "partition-held", 503),
         (unavailable_error(Unavailable::Stopping, no), "stopping", 503),
@@ -65,6 +65,9 @@ fn each_refusal_has_its_slug_and_status() {
         let told = if body.retryable { "yes" } else { "no" };
         assert!(problem.slug().retryable().contains(told), "{error}: what its page says");
         assert_eq!(body.number_taken, "no", "{error}");
+        if let AllocError::Unavailable { why, .. } = error {
+            assert_eq!(why.slug(), slug, "what `/readyz` calls it");
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use numbering::{ExchangeKind, ExchangePart, ExchangeSerial, Inputs, SeriesDefinition};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tokio::time::timeout_at;
 use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -22,9 +23,11 @@ use crate::http::body::Json;
 use crate::http::gate::Caller;
 use crate::http::generate::outcome_of;
 use crate::http::order::idempotency_key;
+use crate::http::prefer::overdue;
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
 use crate::ledger::{JournalFilter, JournalRow};
+use crate::process::Use;
 
 /// Longest name of a step, in characters: with what stands before it, it fits a document id.
 const STEP_CHARS_MAX: usize = 200;
@@ -161,7 +164,7 @@ pub(in crate::http) async fn generate_system_serial(
     exchange.carry(ExchangeKind::Unified, order.unified_serial)?;
     let document_id = exchange.step_id(&step);
     // The allocator knows a document for one window; a step keeps its serial for ever.
-    if let Some(first) = first_serial(&app, &document_id).await? {
+    if let Some(first) = first_serial(&app, &caller, &document_id).await? {
         // Another one would let the step run twice.
         let number = caller.sees(&first).then_some(first.entry.number);
         let number = number.ok_or(AllocError::DocumentNumbered { number: None })?;
@@ -333,11 +336,23 @@ fn answer(kind: ExchangeKind, serial: String, replayed: bool) -> Result<Response
 }
 
 /// The row of the first serial that the journal has for a step.
-async fn first_serial(app: &App, document_id: &str) -> Result<Option<JournalRow>, Problem> {
+async fn first_serial(
+    app: &App,
+    caller: &Caller,
+    document_id: &str,
+) -> Result<Option<JournalRow>, Problem> {
+    if app.service.context.membership.sight().still_lacks(Use::Read).await {
+        let detail = "the ledger does not answer";
+        return Err(Problem::new(Slug::DatabaseConnection, detail).retry_soon());
+    }
     let ledger = Arc::clone(&app.service.ledger);
     let filter =
         JournalFilter { document_id: Some(document_id.into()), ..JournalFilter::default() };
-    let rows = finish(async move { ledger.find(&filter).await }).await?;
+    let finding = finish(async move { ledger.find(&filter).await });
+    let rows = match caller.by {
+        Some(by) => timeout_at(by, finding).await.map_err(|_| overdue())??,
+        None => finding.await?,
+    };
     let is_serial = |type_code: &str| type_code == ExchangeKind::System.type_code();
     Ok(rows.into_iter().rev().find(|row| is_serial(&row.entry.record.type_code)))
 }

@@ -1,6 +1,8 @@
 //! Looking without touching: survey, peek and inspect change nothing and say what there is.
 
-use numerator::counter::{CounterState, Inspection, OwnerRecord};
+use std::time::Duration;
+
+use numerator::counter::{Completeness, CounterState, Inspection, OwnerRecord};
 use numerator::node::NodeId;
 
 use super::bench::{Bench, DEPLOYMENT, EPOCH, PARTITION, plain, taken};
@@ -21,14 +23,26 @@ async fn a_survey_names_the_owner_the_counted_nodes_and_the_lengths() {
     let (node, nobody) = (bench.guard.node, NodeId::random());
     let survey = bench.redis.survey(&bench.keys, PARTITION, &[nobody, node]).await.unwrap();
     assert!(survey.is_master && survey.incarnation == bench.guard.incarnation);
-    let continuous_since_ms = survey.owner.as_ref().and_then(|owner| owner.continuous_since_ms);
-    let shown = bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"]);
-    assert_eq!(continuous_since_ms, shown.parse().ok(), "{shown}");
+    let shown = |field| bench.server.cli(&["hget", &bench.owner_key(), field]).parse().ok();
+    let records = Completeness {
+        continuous_since_ms: shown("continuous_since_ms"),
+        window_ms: shown("window_ms"),
+    };
+    assert!(records.continuous_since_ms.is_some() && records.window_ms.is_some(), "{records:?}");
+    let probe = bench.redis.probe(&bench.keys, PARTITION).await.unwrap();
+    assert_eq!(probe.records, Some(records), "a probe sees the same");
+    let window = Duration::from_millis(records.window_ms.unwrap());
+    let now_us = i64::try_from(records.continuous_since_ms.unwrap() * 1_000).unwrap();
+    let asks_for = |window| records.asks_for(now_us, window);
+    assert_eq!(asks_for(window), window);
+    let later_us = now_us + i64::try_from(window.as_micros()).unwrap();
+    assert_eq!(records.asks_for(later_us, window), Duration::ZERO);
+    assert_eq!(records.asks_for(later_us, window / 2), window / 2, "kept for another window");
     let owner = OwnerRecord {
         epoch: EPOCH,
         incarnation: bench.guard.incarnation.clone(),
         deployment: DEPLOYMENT.into(),
-        continuous_since_ms,
+        records,
         confirmed: None,
     };
     assert_eq!(survey.owner, Some(owner));
