@@ -1,6 +1,6 @@
 //! Epochs of which this process has decided that they end, without anything being amiss: so that
-//! counters of periods past become those of an older epoch, which may go, or that ceilings far above
-//! their counters are none any more.
+//! counters of periods past become those of an older epoch, which may go, or that ceilings far
+//! above their counters are none any more.
 //!
 //! A wish, and only of this process: its partition worker leads the recovery like any other, and an
 //! epoch that has ended already is nobody's wish any more.

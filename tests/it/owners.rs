@@ -56,27 +56,34 @@ impl Place {
     }
 
     fn command(&self, user: u32, arguments: &[&str]) -> Command {
+        self.command_through(&[], user, arguments)
+    }
+
+    /// A command of the program that another one starts.
+    fn command_through(&self, other: &[&str], user: u32, arguments: &[&str]) -> Command {
         let mut command = Command::new(find_program("setpriv", &[]));
         command.arg(format!("--reuid={user}")).arg(format!("--regid={user}"));
-        command.args(["--clear-groups", "--pdeathsig=KILL", env!("CARGO_BIN_EXE_numerator")]);
-        command.args(arguments).stdin(Stdio::null()).current_dir("/");
+        command.args(["--clear-groups", "--pdeathsig=KILL"]).args(other);
+        command
+            .arg(env!("CARGO_BIN_EXE_numerator"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .current_dir("/");
         command.env("NUMERATOR__DATABASE__URL", &self.url);
         command.env("NUMERATOR__DATA__DIR", self.data()).env("HOME", self.home.path());
         command
     }
 
-    fn run(&self, user: u32, arguments: &[&str]) -> Output {
-        self.command(user, arguments).output().unwrap()
-    }
-
     fn ok(&self, user: u32, arguments: &[&str]) {
-        let output = self.run(user, arguments);
+        let output: Output = self.command(user, arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");
     }
 
     /// What a command that must fail says.
     fn refused(&self, user: u32, arguments: &[&str]) -> String {
-        let output = self.run(user, arguments);
+        // One that serves instead would not end.
+        let limited = ["timeout", "--signal=KILL", "60"];
+        let output = self.command_through(&limited, user, arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
