@@ -3,7 +3,7 @@
 //! ```text
 //!  worker ──reserve─▶ permits ──send─▶ hand over ──▶ queue ──▶ batch ──commit─▶ progress ──▶ trim
 //!                                       │                       │
-//!                             now it is handed out       ├─ refused: halve, then journal_rejected
+//!                             now it is handed out       ├─ unfit: halve, then journal_rejected
 //!                                                        └─ counter held: beside, until it is free
 //!  database path ──committed─▶ kept ◀──committed── batch      (what is kept waits for no batch)
 //! ```
@@ -18,9 +18,9 @@
 //! (F9). It finds the counters by their names then, for their ids may be others' by now. Records
 //! of the database path are kept by the worker that took them, beside the queue.
 //!
-//! Failure handling: an unreachable ledger is tried again for ever, the records waiting in memory
-//! and in the outbox. A batch refused for its content is halved until the row is alone; that row
-//! goes, raw, to `journal_rejected` (F13). Records of a counter that somebody else holds wait
+//! Failure handling: a ledger that is away or fails is tried again for ever, the records waiting in
+//! memory and in the outbox. A batch refused for its content is halved until the row is alone; that
+//! row goes, raw, to `journal_rejected`, once the ledger has taken another one (F13, F45). Records of a counter that somebody else holds wait
 //! beside, and the others are committed (F31). Nothing is ever dropped.
 
 mod kept;

@@ -4,18 +4,22 @@
 mod approvals;
 mod changes;
 mod first_series;
+mod fitness;
 mod joining;
 mod jwt;
 mod known;
 mod opened;
+mod opening;
 mod readiness;
 mod tokens;
 
 pub use approvals::NotApproved;
 pub(crate) use first_series::read_series_file;
+pub use fitness::Fitness;
 pub use jwt::{JwtRefusal, Jwts};
 pub use known::until_known;
 pub(crate) use opened::{close_ledgers, open};
+pub use opening::{open_catalog, open_ledger};
 pub use readiness::{Readiness, Reason, Serving, Works};
 pub use tokens::{NotAdmitted, Tokens};
 
@@ -26,7 +30,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::allocator::{Allocator, Catalog};
+use crate::allocator::Allocator;
 use crate::audit::make_checkpoints;
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
@@ -35,10 +39,9 @@ use crate::counter::{Keys, Redis};
 use crate::external::Sources;
 use crate::gauges::{CountersInUse, Gauges};
 use crate::journal::{self, JournalQueue};
-use crate::ledger::{Deployment, Entry, LedgerError, LedgerSettings, SharedLedger};
+use crate::ledger::{Entry, LedgerError, SharedLedger};
 use crate::limits::{self, Limits};
 use crate::metrics::Metrics;
-use crate::node::system_random;
 use crate::process::{
     Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, OwnSight,
     Places, PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
@@ -49,6 +52,7 @@ use crate::reconciler::{
 use crate::task::Task;
 use changes::watch_changes;
 use joining::{agree_window, join};
+use opening::open_to_write;
 
 /// What a process that serves does in the ledger beside its numbers.
 fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Result<Vec<Task>> {
@@ -83,6 +87,8 @@ pub struct Service {
     /// What its parts share.
     pub context: Arc<Context>,
     gauges: Arc<Gauges>,
+    /// What the database lacks.
+    fitness: Arc<Fitness>,
     /// Not stopped before the workers: they hand over to it.
     journal: Mutex<Option<Task>>,
     loops: Mutex<Loops>,
@@ -140,12 +146,12 @@ impl Service {
         clock: SharedClock,
         mode: Mode,
     ) -> anyhow::Result<Arc<Self>> {
-        let (ledger, deployment, catalog) = open_catalog(settings, &clock).await?;
+        let (ledger, deployment, catalog) = open_to_write(settings, &clock).await?;
         let jwts = Jwts::of(settings, &clock, mode)?;
         let sources = Sources::open(&settings.external)?;
         let tokens = Tokens::of(settings, &ledger, &clock, mode).await?;
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
-        let (metrics, in_use) = (Metrics::new(), CountersInUse::default());
+        let (metrics, in_use, fitness) = (Metrics::new(), CountersInUse::default(), Arc::default());
         let (bounds, partitions) = (&settings.allocator, deployment.partitions_total());
         let (queue, journal) = journal(bounds, &ledger, &clock, partitions, &metrics, &in_use);
         let joined = join(settings, &ledger, &clock, &deployment, redis.as_ref()).await?;
@@ -178,8 +184,9 @@ impl Service {
             Membership::start_news(own()),
             Membership::start_proving(own()),
             Inquest::start(own()),
+            Reconciler::start(own()),
+            Fitness::watch(&fitness, &ledger),
         ]);
-        loops.aides.push(Reconciler::start(own()));
         if let Some(redis) = &redis {
             loops.aides.push(RedisHealth::start(own(), redis.clone()));
         }
@@ -206,6 +213,7 @@ impl Service {
             metrics,
             context,
             gauges,
+            fitness,
             journal: Mutex::new(Some(journal)),
             loops: Mutex::new(loops),
             stop_max: bounds.stop_max,
@@ -282,42 +290,4 @@ impl Service {
     fn take_journal(&self) -> Option<Task> {
         self.journal.lock().expect("not poisoned").take()
     }
-}
-
-/// Opens the ledger of the settings; one that is new is set up as they say.
-///
-/// # Errors
-/// When it cannot be reached, is newer than this program, or older where that is not to be changed,
-/// or was set up with other settings.
-pub async fn open_ledger(
-    settings: &Settings,
-    clock: &SharedClock,
-) -> anyhow::Result<(SharedLedger, Deployment)> {
-    let url = &settings.database_url;
-    let proof_key = settings.audit.read_key()?.map(|key| key.proof());
-    let database = LedgerSettings { proof_key, ..settings.database };
-    let ledger = open(url, database, Arc::clone(clock))
-        .await
-        .context("the ledger (database.url) cannot be opened")?;
-    let wanted = Deployment {
-        deployment_id: system_random(),
-        partitions: settings.partitions,
-        prefix: settings.redis_prefix.clone(),
-    };
-    let deployment = ledger.deployment(&wanted).await?;
-    Ok((ledger, deployment))
-}
-
-/// Opens the ledger of the settings and reads the series that a service on it serves.
-///
-/// # Errors
-/// Like [`open_ledger`], and series that a newer version saved.
-pub async fn open_catalog(
-    settings: &Settings,
-    clock: &SharedClock,
-) -> anyhow::Result<(SharedLedger, Deployment, Catalog)> {
-    let (ledger, deployment) = open_ledger(settings, clock).await?;
-    first_series::load(&settings.series_load, &ledger, clock).await?;
-    let catalog = Catalog::load(&ledger).await.context("loading the series")?;
-    Ok((ledger, deployment, catalog))
 }

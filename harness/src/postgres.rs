@@ -152,6 +152,15 @@ impl Postgres {
         panic!("the dump was not put back in {PUT_BACK_TRIES} tries");
     }
 
+    /// Puts the last dump of a schema that is gone back statement by statement, as `pg_restore`
+    /// does: whoever uses it meanwhile sees some of its tables, and none of their keys.
+    pub fn put_back_piecemeal(&self, schema: &str) {
+        let mut psql = Command::new(installed("psql"));
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"]);
+        psql.args(["-p", &self.port.to_string(), "-o", "/dev/null", "-f"]);
+        run(psql.arg(self.dumped(schema)).arg("postgres"));
+    }
+
     fn dumped(&self, schema: &str) -> PathBuf {
         self.folder.path().join(format!("{schema}.sql"))
     }

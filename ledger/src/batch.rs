@@ -17,6 +17,14 @@ macro_rules! nothing_above {
 }
 pub(super) use nothing_above;
 
+/// 1 where any record is put aside, else 0: next to always that is an empty table.
+macro_rules! is_any_aside {
+    () => {
+        "(select count(*) from (select 1 from journal_rejected limit 1) as one_aside)"
+    };
+}
+pub(super) use is_any_aside;
+
 /// The condition of a statement on counters `c`: their partition is open in their own epoch.
 macro_rules! open_in_its_epoch {
     () => {
@@ -64,6 +72,15 @@ pub(super) struct Neighbour {
     pub(super) last: i64,
     /// Whose it is; `None` in the gap register.
     pub(super) allocation_id: Option<Vec<u8>>,
+}
+
+/// What stands under keys.
+#[derive(Debug)]
+pub(super) struct Newest {
+    /// For each key its newest journal row.
+    pub(super) rows: Vec<Option<Row>>,
+    /// Whether any record at all is put aside: then those are looked through too.
+    pub(super) is_any_aside: bool,
 }
 
 /// Under which key an earlier number may stand.
@@ -134,10 +151,12 @@ pub(super) struct Before {
     pub(super) taken: i64,
     pub(super) ceiling: i64,
     pub(super) step: i64,
+    /// Whether any record at all is put aside: then each line is compared with those.
+    pub(super) is_any_aside: bool,
 }
 
 impl Before {
-    /// The one that a row of `counter` shows.
+    /// The one that a row of `counter` shows, with `is_any_aside` beside it.
     pub(super) fn of(row: &Row) -> Result<Self, sqlx::Error> {
         Ok(Before {
             counter_id: row.try_get("counter_id")?,
@@ -147,6 +166,7 @@ impl Before {
             taken: row.try_get("taken")?,
             ceiling: row.try_get("ceiling")?,
             step: row.try_get("step")?,
+            is_any_aside: row.try_get::<i64>("is_any_aside")? != 0,
         })
     }
 }

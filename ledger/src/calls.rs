@@ -58,6 +58,9 @@ impl Ledger {
         let started = Instant::now();
         // Boxed: what a call keeps between its statements is no part of its callers.
         let outcome = Box::pin(self.within(&store, patience, work(&store))).await;
+        if matches!(outcome, Err(LedgerError::Fault(_))) {
+            store.faults().notify_one();
+        }
         if let Some(kind) = kind {
             let failure = outcome.as_ref().err().map(LedgerError::reason);
             store.meter.count(kind, started.elapsed(), failure);

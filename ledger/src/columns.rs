@@ -1,6 +1,8 @@
 //! How values stand in columns: words for states, bytes for identities, signed 64-bit integers.
 //! Owns no statement; the same for every engine.
 
+use std::sync::Arc;
+
 use numbering::TakenRange;
 use numerator_base::node::NodeId;
 use serde::{Deserialize, Serialize};
@@ -8,8 +10,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    ChangeState, Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState,
-    StepState, Wanted,
+    At, ChangeState, Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState,
+    Record, StepState, Wanted,
 };
 
 /// How a series code becomes a partition. Written into the ledger: nodes that hash differently
@@ -132,7 +134,7 @@ pub(super) fn read_owner(word: &str, incarnation: Option<String>) -> Result<Owne
 
 /// A column that holds what this binary never wrote.
 pub(super) fn unreadable(column: &str, content: &str) -> LedgerError {
-    LedgerError::Refused(format!(
+    LedgerError::Fault(format!(
         "{column} holds `{content}`, unknown to this version; run the version that wrote it"
     ))
 }
@@ -211,7 +213,27 @@ pub(super) fn from_json<'a, T: Deserialize<'a>>(
     text: &'a str,
     column: &str,
 ) -> Result<T, LedgerError> {
-    serde_json::from_str(text).map_err(|e| LedgerError::Refused(format!("{column}: {e}")))
+    serde_json::from_str(text).map_err(|e| LedgerError::Fault(format!("{column}: {e}")))
+}
+
+/// What [`raw`] writes.
+#[derive(Deserialize)]
+struct Raw {
+    record: Record,
+    taken: Vec<TakenRange>,
+    number: String,
+    partition: u32,
+    epoch: u64,
+    retry_count: u32,
+    path: IssuePath,
+}
+
+/// The entry that [`raw`] has written.
+pub(super) fn read_raw(text: &str) -> Result<Entry, LedgerError> {
+    let Raw { record, taken, number, partition, epoch, retry_count, path } =
+        from_json(text, "journal_rejected.raw")?;
+    let at = At { partition, epoch };
+    Ok(Entry { record: Arc::new(record), taken, number, at, retry_count, path })
 }
 
 /// A whole entry as JSON, for rows that keep what the journal could not. Escapes every control

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use numerator_base::node::NodeId;
 use sqlx::Error;
 
-use crate::batch::{Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey};
+use crate::batch::{Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey};
 use crate::connections::{Connections, Share};
 use crate::incarnation::{Incarnation, Shown};
 use crate::line::{Extent, Line};
@@ -21,7 +21,7 @@ use crate::patience::Patience;
 use crate::seal::Writing;
 use crate::statement::{Done, Row, Statement};
 use crate::store::Store;
-use crate::{JournalTexts, LedgerCheckup, LedgerError, SealedRow};
+use crate::{JournalTexts, Lack, LedgerCheckup, LedgerError, SealedRow};
 
 /// A database as the ledger uses it, whatever becomes of its connections.
 #[async_trait]
@@ -99,6 +99,9 @@ pub(crate) trait Pool: Send + Sync + 'static {
 
     /// How the database keeps commits.
     async fn check_up(&self) -> Result<LedgerCheckup, LedgerError>;
+
+    /// What it lacks of all that records need.
+    async fn lacks(&self) -> Result<Vec<Lack>, LedgerError>;
 }
 
 /// What begun transactions can do beside statements.
@@ -143,7 +146,7 @@ pub(crate) trait Bulk: Send {
         &mut self,
         wanted: WantedKey,
         keys: &[Earlier<'_>],
-    ) -> Result<Vec<Option<Row>>, LedgerError>;
+    ) -> Result<Newest, LedgerError>;
 
     /// Inserts lines; returns the (counter, first value) of those that no unique key kept out. May
     /// fail with `Conflict` where all are above what their counters had taken and one was kept out:

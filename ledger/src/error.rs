@@ -27,13 +27,23 @@ pub enum LedgerError {
     /// A deadlock or a serialisation failure: rolled back. Worth a retry (R6.3).
     #[error("ledger conflict: {0}")]
     Conflict(String),
-    /// The ledger refuses a value for good. Not worth a retry.
+    /// The ledger refuses a value for good. Not worth a retry. Of what the database said only where
+    /// it took another row through the same statements ([`LedgerError::Unfit`]).
     #[error("ledger refused: {0}")]
     Refused(String),
     /// The series was changed or removed a moment ago, and the caller goes by what it was. Nothing
     /// written; worth another call once the caller knows, not this one again.
     #[error("the series has just changed; send the request again")]
     SeriesChanged,
+    /// The database refuses a row for what it holds or for what stands beside it (SQLSTATE classes
+    /// 22 and 23). That the row is to blame is not shown by it: a broken constraint or trigger
+    /// refuses every row in the same words. Never a final answer to who asked for a number.
+    #[error("ledger refused a row: {0}")]
+    Unfit(String),
+    /// The database answers, and cannot do what it is there for: a right or a table is missing, an
+    /// index is corrupted, a trigger fails. No row is to blame. Worth a retry, as where it is away.
+    #[error("ledger fails: {0}")]
+    Fault(String),
     /// A change of series is refused for good. Nothing written.
     #[error(transparent)]
     Series(#[from] SeriesRefusal),
@@ -107,6 +117,7 @@ impl LedgerError {
             LedgerError::Unreachable { .. }
                 | LedgerError::LockTimeout { .. }
                 | LedgerError::Conflict(_)
+                | LedgerError::Fault(_)
         )
     }
 
@@ -173,14 +184,15 @@ impl From<sqlx::Error> for LedgerError {
                 let code = refusal.code().unwrap_or_default();
                 of_code(&code, refusal.constraint(), refusal.message())
             }
-            // Values of ours that do not fit their column, or a column that holds other things.
+            // Values of ours that no column takes.
+            sqlx::Error::Encode(_) => LedgerError::Unfit(error.to_string()),
+            // A table, a column or what it holds is not as this program knows it.
             sqlx::Error::RowNotFound
             | sqlx::Error::TypeNotFound { .. }
             | sqlx::Error::ColumnIndexOutOfBounds { .. }
             | sqlx::Error::ColumnNotFound(_)
             | sqlx::Error::ColumnDecode { .. }
-            | sqlx::Error::Encode(_)
-            | sqlx::Error::Decode(_) => LedgerError::Refused(error.to_string()),
+            | sqlx::Error::Decode(_) => LedgerError::Fault(error.to_string()),
             _ => LedgerError::Unreachable { cause: error.to_string(), maybe_written: false },
         }
     }
@@ -191,7 +203,17 @@ impl LedgerError {
     /// is to blame: where the tables are missing, another ledger lies in the place of this one.
     pub(super) fn at_begin(error: sqlx::Error) -> Self {
         match Self::from(error) {
-            LedgerError::Refused(cause) => LedgerError::Unreachable { cause, maybe_written: false },
+            LedgerError::Unfit(cause) => LedgerError::Fault(cause),
+            other => other,
+        }
+    }
+
+    /// The same where it is not shown that the row is to blame.
+    pub(super) fn unproven(self) -> Self {
+        match self {
+            LedgerError::Unfit(cause) => LedgerError::Fault(format!(
+                "{cause}; it refuses a plain row too, so the record is not to blame"
+            )),
             other => other,
         }
     }
@@ -204,7 +226,9 @@ impl From<sqlx::migrate::MigrateError> for LedgerError {
             // Nothing is known to be wrong with the schema: a lock wait, a lost connection.
             MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
                 match LedgerError::from(cause) {
-                    LedgerError::Refused(why) => LedgerError::Migration(why),
+                    LedgerError::Unfit(why) | LedgerError::Fault(why) => {
+                        LedgerError::Migration(why)
+                    }
                     worth_a_retry => worth_a_retry,
                 }
             }
@@ -234,17 +258,19 @@ const DISK_FULL: &str = "53100";
 const BUSY_SNAPSHOT: u32 = 517;
 
 /// What an engine's error code means: SQLSTATE (five characters) or SQLite's extended result code.
+/// A code that is not named here is a fault of the database: never of a row.
 fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
     let unreachable =
         || LedgerError::Unreachable { cause: format!("{code}: {message}"), maybe_written: false };
     let lock_timeout = || LedgerError::LockTimeout { cause: message.to_owned(), counter: None };
     let conflict = || LedgerError::Conflict(message.to_owned());
-    let refused = || {
-        LedgerError::Refused(match constraint {
+    let unfit = || {
+        LedgerError::Unfit(match constraint {
             Some(name) => format!("{name}: {message}"),
             None => message.to_owned(),
         })
     };
+    let fault = || LedgerError::Fault(format!("{code}: {message}"));
     if code.len() == 5 {
         return match code {
             "40001" | "40P01" => conflict(),
@@ -257,13 +283,15 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
                 unreachable()
             }
             "25P03" | "25P04" | READ_ONLY | COLUMNS_CHANGED => unreachable(),
-            _ => refused(),
+            // What a row holds does not fit; a constraint that it breaks.
+            _ if ["22", "23"].iter().any(|class| code.starts_with(class)) => unfit(),
+            _ => fault(),
         };
     }
-    let code = code.parse::<u32>().unwrap_or(0);
+    let number = code.parse::<u32>().unwrap_or(0);
     // The low byte is SQLite's primary result code.
-    match code & 0xff {
-        _ if code == BUSY_SNAPSHOT => conflict(),
+    match number & 0xff {
+        _ if number == BUSY_SNAPSHOT => conflict(),
         5 | 6 => LedgerError::LockTimeout {
             cause: format!(
                 "{message}: another process writes to the file, such as a command or a backup; \
@@ -275,7 +303,9 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
         9 => lock_timeout(),
         // Out of memory, read-only, I/O, damaged, full, cannot open, not a database.
         7 | 8 | 10 | 11 | 13 | 14 | 26 => unreachable(),
-        _ => refused(),
+        // Too big; a constraint, which is what a trigger raises as well; a value of another type.
+        18..=20 => unfit(),
+        _ => fault(),
     }
 }
 
@@ -295,8 +325,16 @@ mod tests {
         for lost in ["08006", "53300", "57P01", "25P03", "0A000", "10", "13", "14"] {
             assert!(matches!(of_code(lost, None, "m"), LedgerError::Unreachable { .. }), "{lost}");
         }
-        for data in ["22021", "23505", "42P01", "54000", "2067", "19"] {
+        for data in ["22021", "22P02", "23503", "23505", "23514", "2067", "19", "20", "18"] {
+            assert!(matches!(of_code(data, None, "m"), LedgerError::Unfit(_)), "{data}");
             assert!(!retry(data), "{data}");
+        }
+        for fault in [
+            "42501", "42P01", "42703", "XX000", "XX001", "XX002", "P0001", "55000", "54000",
+            "28000", "28P01", "40002", "F0000", "1", "17", "21", "23", "25", "", "what",
+        ] {
+            assert!(matches!(of_code(fault, None, "m"), LedgerError::Fault(_)), "{fault}");
+            assert!(retry(fault), "{fault}");
         }
     }
 
@@ -317,10 +355,9 @@ mod tests {
 
     #[test]
     fn what_fails_as_a_transaction_begins_is_the_fault_of_no_row() {
-        let missing = || sqlx::Error::ColumnNotFound("nonce".into());
-        assert!(matches!(LedgerError::from(missing()), LedgerError::Refused(_)));
-        let at_begin = LedgerError::at_begin(missing());
-        assert!(matches!(at_begin, LedgerError::Unreachable { maybe_written: false, .. }));
+        let unfit = || sqlx::Error::Encode("too long".into());
+        assert!(matches!(LedgerError::from(unfit()), LedgerError::Unfit(_)));
+        assert!(matches!(LedgerError::at_begin(unfit()), LedgerError::Fault(_)));
     }
 
     #[test]
@@ -334,7 +371,7 @@ mod tests {
     #[test]
     fn a_broken_constraint_is_named() {
         let error = of_code("23514", Some("counter_in_order"), "violates");
-        assert_eq!(error.to_string(), "ledger refused: counter_in_order: violates");
+        assert_eq!(error.to_string(), "ledger refused a row: counter_in_order: violates");
     }
 
     #[test]

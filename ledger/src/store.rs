@@ -7,6 +7,7 @@ use std::time::Duration;
 use numerator_base::clock::SharedClock;
 use numerator_base::metrics::LedgerMeter;
 use numerator_base::node::NodeId;
+use tokio::sync::Notify;
 
 use crate::LedgerError;
 use crate::dialect::{Begin, Pool, Reader, Transaction};
@@ -29,6 +30,8 @@ pub(crate) struct Lasting {
     pub(crate) proof_key: Option<ProofKey>,
     /// Series whose rows stay out of archives, as they were found last.
     pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
+    /// Told of each call that failed for a fault of the database.
+    pub(crate) faults: Arc<Notify>,
 }
 
 /// One share of the connections of one time.
@@ -40,13 +43,14 @@ pub(crate) struct Store {
     pub(crate) troubles: Arc<CallTroubles>,
     pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
     proof_key: Option<ProofKey>,
+    faults: Arc<Notify>,
 }
 
 impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
-        let Lasting { witness, meter, troubles, proof_key, kept } = lasting;
-        Store { reader: Reader(pool), clock, witness, meter, troubles, kept, proof_key }
+        let Lasting { witness, meter, troubles, proof_key, kept, faults } = lasting;
+        Store { reader: Reader(pool), clock, witness, meter, troubles, kept, faults, proof_key }
     }
 
     /// The connections.
@@ -62,7 +66,13 @@ impl Store {
             troubles: Arc::clone(&self.troubles),
             proof_key: self.proof_key,
             kept: Arc::clone(&self.kept),
+            faults: self.faults(),
         }
+    }
+
+    /// Told of each call that failed for a fault of the database.
+    pub(crate) fn faults(&self) -> Arc<Notify> {
+        Arc::clone(&self.faults)
     }
 
     /// What proofs are made with.

@@ -226,7 +226,9 @@ impl AllocError {
     /// The answer to a request for which the ledger failed for good.
     pub(super) fn of_ledger(error: &LedgerError, taken: NumberTaken) -> Self {
         match error {
-            // After a commit of unknown outcome the first try may have been taken for good.
+            // What the program refuses itself. After a commit of unknown outcome the first try may
+            // have been taken for good. What the database says is never a final answer, nor told to
+            // callers: a fault of it looks like one of the request (F45).
             LedgerError::Refused(reason) if taken == NumberTaken::No => {
                 AllocError::Field { field: "request", reason: reason.clone() }
             }
@@ -259,5 +261,14 @@ mod tests {
         assert_eq!((maybe.number_taken(), maybe.retry_useful()), (NumberTaken::Maybe, true));
         let no = AllocError::of_ledger(&refused, NumberTaken::No);
         assert_eq!((no.number_taken(), no.retry_useful()), (NumberTaken::No, false));
+    }
+
+    #[test]
+    fn what_the_database_says_is_no_final_answer_and_is_not_told() {
+        let says = || "23514: new row for relation \"journal\" violates".to_owned();
+        for error in [LedgerError::Unfit(says()), LedgerError::Fault(says())] {
+            let told = AllocError::of_ledger(&error, NumberTaken::No);
+            assert!(told.retry_useful() && !told.to_string().contains("journal"), "{told}");
+        }
     }
 }

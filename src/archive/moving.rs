@@ -160,7 +160,8 @@ async fn with_patience(
             Err(
                 LedgerError::LockTimeout { .. }
                 | LedgerError::Conflict(_)
-                | LedgerError::Unreachable { .. },
+                | LedgerError::Unreachable { .. }
+                | LedgerError::Fault(_),
             ) if backoff.attempts() < ATTEMPTS => backoff.wait().await,
             outcome => {
                 return outcome.context(

@@ -34,6 +34,7 @@ pub mod ready;
 pub mod reconcile;
 pub mod reference;
 pub mod register;
+mod rejected;
 mod restored;
 pub mod revise;
 pub mod series;

@@ -1,6 +1,7 @@
 //! `numerator reconcile`: puts right what nobody puts right by itself: recoveries that stand still,
 //! outboxes of silent nodes, counters of closed epochs that are not settled. Without `--apply` it
-//! only looks. `--ledger-restored` is a work of its own (`restored.rs`).
+//! only looks. `--ledger-restored` and `--rejected` are works of their own (`restored.rs`,
+//! `rejected.rs`).
 
 use anyhow::bail;
 use clap::Args;
@@ -10,7 +11,7 @@ use super::drain::AdoptionAnswer;
 use super::output::{print, print_json};
 use super::restored::RestoredArgs;
 use super::session::{check_partition, open_ledger, operator, with_service};
-use super::{restored, words};
+use super::{rejected, restored, words};
 use crate::config::{DurationText, Settings};
 use crate::ledger::{Node, Owner, Partition, PartitionState, SharedLedger};
 use crate::reconciler::{
@@ -33,6 +34,9 @@ pub struct ReconcileArgs {
     /// Longest wait for silent nodes, and for each partition's recovery
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     pub patience: DurationText,
+    /// Journal the records again that the ledger refused and keeps beside the journal, all at once
+    #[arg(long, conflicts_with_all = ["partition", "new_epoch", "patience", "ledger_restored"])]
+    pub rejected: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -110,6 +114,9 @@ impl SilentAnswer {
 pub async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
     if args.restored.ledger_restored {
         return restored::run(settings, args).await;
+    }
+    if args.rejected {
+        return rejected::run(settings, args).await;
     }
     let answer = if args.apply {
         let work = async |service: &Service| apply(settings, args, service).await;

@@ -67,6 +67,7 @@ impl Gauges {
         metrics.say_build(context.ledger.engine(), context.clock.now_us());
         metrics.collisions.set(f64::NAN);
         metrics.clock_offset.set(f64::NAN);
+        metrics.rejected_records.set(f64::NAN);
         for name in LedgerHazard::NAMES {
             metrics.ledger_hazards.of(name).set(f64::NAN);
         }
@@ -129,7 +130,7 @@ impl Gauges {
                 self.context.metrics.replace_fullest(self.fullest());
                 // A store that is away keeps the other from being looked at no longer than itself.
                 tokio::join!(
-                    self.measure_collisions(),
+                    self.measure_unexplained(),
                     self.measure_hazards(),
                     self.measure_outboxes(&stop)
                 );
@@ -144,14 +145,19 @@ impl Gauges {
         fullest::fullest(&self.allocator.catalog(), counters, counters_max, counter_keys)
     }
 
-    /// Asks how many collisions the ledger holds: what this process counted ends with it, and
-    /// commands count for nobody. What was not read is not known.
-    async fn measure_collisions(&self) {
-        let count = self.context.ledger.collisions_count().await;
-        if let Err(error) = &count {
-            tracing::debug!(%error, "collisions are not counted");
+    /// Asks how many collisions and records put aside the ledger holds: what this process counted
+    /// ends with it, and commands count for nobody. What was not read is not known.
+    async fn measure_unexplained(&self) {
+        let (ledger, metrics) = (&self.context.ledger, &self.context.metrics);
+        for (counted, gauge) in [
+            (ledger.collisions_count().await, &metrics.collisions),
+            (ledger.rejected_count().await, &metrics.rejected_records),
+        ] {
+            if let Err(error) = &counted {
+                tracing::debug!(%error, "collisions or rejected records are not counted");
+            }
+            gauge.set(counted.map_or(f64::NAN, |count| count as f64));
         }
-        self.context.metrics.collisions.set(count.map_or(f64::NAN, |count| count as f64));
     }
 
     /// Asks the database how it keeps commits: a server may be told otherwise at any time (F41).

@@ -41,6 +41,10 @@ pub(super) struct Ready {
     asking_partitions: usize,
     /// For how long at most, in milliseconds.
     asking_ms: u64,
+    /// Tables, keys and rights that the ledger lacks and records wait for; left out where there are
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ledger_lacks: Vec<String>,
     /// State of each partition in words.
     partitions: Vec<String>,
 }
@@ -117,6 +121,7 @@ impl Ready {
                 answers: readiness.ledger_unanswered.is_none(),
                 unanswered_ms: readiness.ledger_unanswered.map_or(0, ms),
             },
+            ledger_lacks: readiness.ledger_lacks,
             journal_lag_records: readiness.journal_lag_records,
             journal_lag_ms: ms(readiness.journal_lag),
             journal_space: readiness.journal_space,

@@ -135,6 +135,10 @@ pub(crate) struct NumberRow<'a> {
     /// As what the number that was looked for stands here.
     #[serde(skip_serializing_if = "Option::is_none")]
     found_as: Option<FoundAs>,
+    /// True where the ledger refused the record and keeps it beside the journal: it was issued all
+    /// the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    put_aside: bool,
 }
 
 impl<'a> NumberRow<'a> {
@@ -166,6 +170,7 @@ impl<'a> NumberRow<'a> {
             idempotency_key: record.idempotency_key.as_deref(),
             revisions: revisions.map(|revisions| revisions.iter().map(RevisionRow::of).collect()),
             found_as: *found_as,
+            put_aside: row.is_put_aside,
         }
     }
 }

@@ -1,5 +1,8 @@
-//! Writes records to the ledger whatever it takes: again while it cannot be reached, halved where
-//! it refuses them, parted where somebody holds a counter. Never drops one.
+//! Writes records to the ledger whatever it takes: again while it is away or fails, halved where it
+//! refuses them for what they hold, parted where somebody holds a counter. Never drops one.
+//!
+//! A record is put aside only where the ledger says that it alone is to blame, having taken another
+//! one through the same statements (F45). Whatever else is wrong with the ledger is waited for.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -99,6 +102,10 @@ impl Writer {
                     return Ok(manner);
                 }
                 Err(LedgerError::Refused(reason)) => return Err(Halt::Refused(reason)),
+                // One of them may be to blame: alone it is judged.
+                Err(LedgerError::Unfit(reason)) if entries.len() > 1 => {
+                    return Err(Halt::Refused(reason));
+                }
                 // The heartbeat notices it too, and has the partitions held.
                 Err(error @ LedgerError::WentBack(_)) => {
                     tracing::error!(%node, %error, "journaling what it may have forgotten");

@@ -330,8 +330,9 @@ impl Membership {
 
     /// Notes whether the ledger answers, by the error of a call that had one.
     pub(super) fn note_answer(&self, context: &Context, error: Option<&LedgerError>) {
-        use LedgerError::{LockTimeout, Unreachable};
-        let is_answered = !matches!(error, Some(Unreachable { .. } | LockTimeout { .. }));
+        use LedgerError::{Fault, LockTimeout, Unreachable};
+        let is_answered =
+            !matches!(error, Some(Unreachable { .. } | LockTimeout { .. } | Fault(_)));
         self.sight.answer(error);
         context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
     }
@@ -339,6 +340,11 @@ impl Membership {
     /// Compares what the ledger shows with what it showed before, and notifies the workers.
     pub(super) fn publish(&self, context: &Context, partitions: Vec<Partition>) {
         let before = Arc::clone(&self.news.borrow());
+        if partitions.len() < before.len() {
+            // Its rows are away: it is being put back.
+            tracing::warn!(shown = partitions.len(), "the ledger shows fewer partitions");
+            return;
+        }
         let was = |row: &Partition| before.iter().find(|old| old.partition == row.partition);
         let is_held = |row: &Partition| row.state == PartitionState::Held;
         let is_lower = |row: &&Partition| was(row).is_some_and(|old| row.epoch < old.epoch);

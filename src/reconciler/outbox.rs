@@ -78,7 +78,7 @@ pub(super) async fn adopt_outbox(
 
 /// Journals a dead node's records in batches, and marks it as accounted for with the last one.
 /// A batch that the ledger refuses for its content is halved; a record that it refuses alone
-/// goes to `journal_rejected` (F13).
+/// goes to `journal_rejected` (F13), where it alone is to blame (F45).
 async fn write(
     context: &Context,
     at: At,
@@ -99,7 +99,7 @@ async fn write(
                 context.metrics.rejected.increment(1);
                 ledger.reject(&part[0], &reason).await?;
             }
-            Err(LedgerError::Refused(_)) => {
+            Err(LedgerError::Refused(_) | LedgerError::Unfit(_)) if part.len() > 1 => {
                 let (left, right) = part.split_at(part.len() / 2);
                 parts.extend([right, left]);
             }

@@ -323,7 +323,9 @@ impl Restore<'_> {
         for part in entries.chunks(ROWS_MAX) {
             match self.ledger.journal_again(self.node, part).await {
                 Ok(appended) => found.journaled += appended.written,
-                Err(LedgerError::Refused(_)) => self.journal_singly(part, found).await?,
+                Err(LedgerError::Refused(_) | LedgerError::Unfit(_)) => {
+                    self.journal_singly(part, found).await?;
+                }
                 Err(error) => return Err(error.into()),
             }
         }

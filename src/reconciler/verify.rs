@@ -101,14 +101,15 @@ pub struct Finding {
 
 impl VerifyReport {
     /// Whether no number was issued twice, every value is accounted for, every row reads as it
-    /// should, no collision is recorded that nobody has explained (a unique key alone proves
-    /// nothing), Redis does not contradict the ledger, and the ledger is not held.
+    /// should, no collision is recorded and no record put aside that nobody has explained (a unique
+    /// key alone proves nothing), Redis does not contradict the ledger, and the ledger is not held.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.held.is_empty()
             && self.missing.is_empty()
             && self.twice.is_empty()
             && self.totals.collisions == 0
+            && self.totals.rejected == 0
             && self.misread.is_empty()
             && self.counterless.is_empty()
             && self.nobodys.is_empty()
@@ -131,6 +132,13 @@ impl fmt::Display for VerifyReport {
         writeln!(f, "collisions  {collisions}")?;
         if acknowledged > 0 {
             writeln!(f, "acknowledged {acknowledged} collisions")?;
+        }
+        if rejected > 0 {
+            writeln!(
+                f,
+                "put aside: {rejected} issued records are not in the journal; see \
+                 `reconcile --rejected`"
+            )?;
         }
         self.fmt_rows(f)?;
         for (word, findings) in [("missing", &self.missing), ("twice", &self.twice)] {

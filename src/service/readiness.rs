@@ -94,6 +94,8 @@ pub struct Readiness {
     pub works: Works,
     /// For how long the ledger has not answered, as far as is known; `None` while it does.
     pub ledger_unanswered: Option<Duration>,
+    /// Tables, keys and rights of the ledger that records wait for, each with its remedy.
+    pub ledger_lacks: Vec<String>,
     /// Records handed out and not journaled yet.
     pub journal_lag_records: usize,
     /// How long ago the oldest of them was handed out.
@@ -147,6 +149,7 @@ impl Service {
             serving: Serving { redis: by("redis"), database: by("database") },
             works: self.works(&workers),
             ledger_unanswered: context.membership.sight().unanswered_for(),
+            ledger_lacks: self.fitness.lacks(),
             journal_lag_records: lag.records,
             journal_lag: lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed()),
             journal_space: context.journal.space(),

@@ -80,8 +80,12 @@ fn left_behind() -> Vec<Panel> {
         Panel::lines(
             "Rejected records",
             "short",
-            vec![(gauge("sum", "instance", "numerator_rejected_total"), "{{instance}}")],
-            "Records that the ledger refused for their content, since each process started.",
+            vec![
+                (gauge("sum", "instance", "numerator_rejected_total"), "refused by {{instance}}"),
+                (gauge("max", "", "numerator_rejected_records"), "kept by the ledger"),
+            ],
+            "Records that the ledger refused for their content, since each process started; and \
+             those that it keeps and nobody has journaled again or acknowledged.",
         )
         .above(&[(1.0, "red")])
         .see("a-rejected-record"),

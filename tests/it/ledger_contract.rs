@@ -7,6 +7,7 @@ mod engines;
 mod accounts;
 mod adoption;
 mod archives;
+mod aside;
 mod audits;
 mod ceilings;
 mod changes;
@@ -51,6 +52,13 @@ ledger_contract! {
         a_hole_and_an_overlap_that_cancel_out_are_both_named
         rows_in_the_archive_stand_for_their_values
         an_account_is_of_one_moment
+    }
+    aside {
+        a_record_is_to_blame_only_where_a_plain_one_is_taken
+        a_table_that_is_missing_is_nobodys_fault
+        what_is_put_aside_was_issued
+        what_is_put_aside_is_journaled_again_once
+        what_an_earlier_version_put_aside_is_found_before_and_after_it_is_named
     }
     setup {
         a_deployment_is_written_once_and_other_settings_are_refused

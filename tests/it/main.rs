@@ -58,6 +58,7 @@ mod redis_faults;
 mod reference_data;
 mod reference_numbers;
 mod register;
+mod rejected;
 mod remembered;
 mod restored;
 mod retries;

@@ -123,6 +123,9 @@ definitions! {
          commands and processes of before too. Must stay 0; NaN: the ledger was not read.";
     REJECTED COUNTER "numerator_rejected_total" []
         "Records refused by the ledger and kept as rejected.";
+    REJECTED_RECORDS GAUGE "numerator_rejected_records" []
+        "Rows of records that the ledger keeps as rejected and nobody has journaled again or \
+         acknowledged, whoever met them and when. Must stay 0; NaN: the ledger was not read.";
     LEDGER_WENT_BACK COUNTER "numerator_ledger_went_back_total" []
         "Times that the ledger was held because it had gone back.";
     SWEPT COUNTER "numerator_swept_total" ["what"]

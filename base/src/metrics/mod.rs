@@ -111,6 +111,8 @@ pub struct Handles {
     pub collisions: Gauge,
     /// Records that the ledger refused and that went to the table of rejected ones.
     pub rejected: Counter,
+    /// Rows of records that are put aside.
+    pub rejected_records: Gauge,
     /// How often the ledger was held because it had gone back.
     pub ledger_went_back: Counter,
     /// What was swept, by what it was.
@@ -207,6 +209,7 @@ impl Metrics {
             duplicates: defined::DUPLICATES.counter(&[]),
             collisions: defined::COLLISIONS.gauge(&[]),
             rejected: defined::REJECTED.counter(&[]),
+            rejected_records: defined::REJECTED_RECORDS.gauge(&[]),
             ledger_went_back: defined::LEDGER_WENT_BACK.counter(&[]),
             swept: counters(defined::SWEPT, &SWEPT),
             sweeps_failed: defined::SWEEPS_FAILED.counter(&[]),

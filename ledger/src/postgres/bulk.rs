@@ -9,8 +9,8 @@ use sqlx::postgres::{PgConnection, PgRow};
 use super::lines::Lines;
 use super::{slices, turn_over};
 use crate::batch::{
-    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, archived_file, entry_columns,
-    line_columns,
+    Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file,
+    entry_columns, is_any_aside, line_columns,
 };
 use crate::columns::unsigned;
 use crate::dialect::Bulk;
@@ -23,7 +23,7 @@ use crate::{JournalTexts, LedgerError, SealedRow};
 macro_rules! newest {
     ($condition:literal, $archived:expr) => {
         concat!(
-            "select q.place, a.file as archived, ",
+            "select q.place, a.file as archived, aside.is_any as is_any_aside, ",
             entry_columns!(),
             " from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) \
              with ordinality as q (series_id, user_id, value, since_us, document_hash, place) \
@@ -36,7 +36,10 @@ macro_rules! newest {
              left join counter c on c.counter_id = j.counter_id \
              left join lateral (select ",
             $archived,
-            " as file) as a on true where j.counter_id is not null or a.file is not null"
+            " as file) as a on true cross join (select ",
+            is_any_aside!(),
+            " as is_any) as aside \
+             where j.counter_id is not null or a.file is not null or aside.is_any <> 0"
         )
     };
 }
@@ -95,7 +98,7 @@ impl Bulk for PgConnection {
         &mut self,
         wanted: WantedKey,
         keys: &[Earlier<'_>],
-    ) -> Result<Vec<Option<Row>>, LedgerError> {
+    ) -> Result<Newest, LedgerError> {
         let statement = match wanted {
             WantedKey::CallerKey => {
                 newest!(
@@ -116,8 +119,11 @@ impl Bulk for PgConnection {
             .bind(keys.iter().map(|key| key.document_hash).collect::<Vec<_>>())
             .fetch_all(&mut *self)
             .await?;
+        // Where there are some, each key has a row that says so.
+        let first = rows.first().map(|row| row.try_get::<i64, _>("is_any_aside")).transpose()?;
         let placed = in_place(rows, keys.len())?;
-        Ok(placed.into_iter().map(|row| row.map(Row::Postgres)).collect())
+        let rows = placed.into_iter().map(|row| row.map(Row::Postgres)).collect();
+        Ok(Newest { rows, is_any_aside: first.is_some_and(|is| is != 0) })
     }
 
     async fn insert_lines(
@@ -148,7 +154,7 @@ impl Bulk for PgConnection {
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
         let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
         // Values are set from the row itself: it is its newest version by then, whoever held it.
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "with held as materialized ( \
                select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling, \
                  c.step, m.last, \
@@ -162,8 +168,10 @@ impl Bulk for PgConnection {
                ceiling = greatest(c.ceiling, h.last), journaled = c.journaled + h.count \
              from held h where c.counter_id = h.counter_id \
              returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling, \
-               h.step",
-        )
+               h.step, ",
+            is_any_aside!(),
+            " as is_any_aside",
+        ))
         .bind(column(|mark| mark.counter_id))
         .bind(column(|mark| mark.last))
         .bind(column(|mark| mark.first))

@@ -16,7 +16,7 @@ use crate::connections::Connections;
 use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
 use crate::statement::{QueryBuilder, Row, query};
-use crate::{LedgerCheckup, LedgerError};
+use crate::{Lack, LedgerCheckup, LedgerError};
 
 /// The longest wait for one lock of work that is done again and again behind the answers (journal,
 /// seeds, raises): what is not held goes first meanwhile (F31). Never longer than
@@ -135,6 +135,10 @@ impl Pool for PgConnections {
 
     async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
         super::check_up::check_up(&self.pool).await
+    }
+
+    async fn lacks(&self) -> Result<Vec<Lack>, LedgerError> {
+        super::fitness::missing(&self.pool).await
     }
 }
 

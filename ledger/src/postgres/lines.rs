@@ -11,6 +11,7 @@ use sqlx::{Arguments as _, Row as _};
 use crate::LedgerError;
 use crate::batch::{Move, Moves, nothing_above, open_in_its_epoch};
 use crate::line::{Head, Line};
+use crate::rows::number_hash;
 use crate::seal::{Sealed, Writing};
 use crate::sharing::Shared;
 
@@ -290,9 +291,14 @@ impl<'l> Lines<'l> {
             open_in_its_epoch!(),
             " and ",
             nothing_above!(),
+            // A number that is put aside is issued, too.
+            " and not exists (select 1 from journal_rejected \
+             where number_hash = any($42::bigint[]) or number_hash is null)",
             " returning 1) select (select count(*) from moved) as moved, \
              (select count(*) from inserted) as inserted"
         );
+        let heads = self.lines.iter().filter_map(|line| line.head.as_ref());
+        let numbers: Vec<i64> = heads.map(|head| number_hash(head.number)).collect();
         for _ in 0..2 {
             let bound = self.bind()?;
             let done = sqlx::query_with(statement, bound)
@@ -303,6 +309,7 @@ impl<'l> Lines<'l> {
                 .bind(moves.epoch)
                 .bind(moves.confirmed.map(|marks| marks.beat))
                 .bind(moves.confirmed.map(|marks| marks.batches))
+                .bind(&numbers)
                 .fetch_one(&mut *conn)
                 .await;
             let row = match done {

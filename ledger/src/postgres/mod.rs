@@ -4,6 +4,7 @@
 mod bulk;
 mod check_up;
 mod engine;
+mod fitness;
 mod life;
 mod lines;
 mod migrate;

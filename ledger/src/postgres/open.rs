@@ -6,11 +6,11 @@ use numerator_base::clock::SharedClock;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use super::{PgEngine, migrate, postgres_options};
+use super::{PgEngine, fitness, migrate, postgres_options};
 use crate::connections::Share;
 use crate::dialect::Engine;
 use crate::statements::agree;
-use crate::{LedgerError, LedgerSettings};
+use crate::{Lack, LedgerError, LedgerSettings, all_lacks};
 
 /// How long the first connection may take; a server that is up answers in a fraction of it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,6 +22,13 @@ const STATEMENT_TIME: Duration = Duration::from_secs(2);
 const UNVERIFIED: &str = "; a server beyond this machine must show a certificate of its name: name \
                           who signed it by sslrootcert=FILE in database.url, or write \
                           sslmode=disable there where nobody else is on that network";
+
+/// PostgreSQL's code of a right that is missing.
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
+
+/// What to do about one.
+const ROLES: &str = "run `numerator migrate` as the owner of the tables, and then \
+                     deploy/postgres/roles.sql, which grants what the service needs";
 
 /// What every session sets: no wait without a bound (F14, R6.2). A process stopped between two
 /// statements loses its locks after two seconds; a dead one's connection is noticed by keepalives.
@@ -57,13 +64,33 @@ pub(crate) async fn open(
         .options(timeouts(settings.lock_timeout));
     // The pool would try a refused connection until its time is up, and say only that it is up.
     let mut first = connect(&options).await?;
-    require_durable_commits(&mut first).await?;
-    wait_for_commits(&mut first).await?;
-    migrate::run(&mut first, settings).await?;
-    first.close().await?;
     let engine = PgEngine::new(options, settings, clock);
-    agree(&engine.store(Share::Common)).await?;
+    let opened = async {
+        require_durable_commits(&mut first).await?;
+        wait_for_commits(&mut first).await?;
+        migrate::run(&mut first, settings).await?;
+        agree(&engine.store(Share::Common)).await
+    };
+    if let Err(error) = opened.await {
+        return Err(explained(error, &mut first).await);
+    }
+    first.close().await?;
     Ok(Box::new(engine))
+}
+
+/// A failure with what is missing, where a right is: the server names the first table alone.
+async fn explained(error: LedgerError, connection: &mut PgConnection) -> LedgerError {
+    let (LedgerError::Fault(cause) | LedgerError::Migration(cause)) = &error else { return error };
+    if !cause.contains(INSUFFICIENT_PRIVILEGE) {
+        return error;
+    }
+    let mut lacks = fitness::missing(connection).await.unwrap_or_default();
+    lacks.retain(|lack| matches!(lack, Lack::Right { .. }));
+    let remedy = match &lacks[..] {
+        [] => ROLES.to_owned(),
+        lacks => all_lacks(lacks),
+    };
+    LedgerError::Refused(format!("database.url: {cause}; {remedy}"))
 }
 
 /// How long statements may wait and run: one that waits for its lock to the end has time to work.
@@ -97,7 +124,7 @@ async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LedgerError
         (remedy, LedgerError::Unreachable { cause, .. }) => {
             unreachable(format!("{address}: {cause}{remedy}"))
         }
-        (_, LedgerError::Refused(why)) => LedgerError::Refused(format!("{address}: {why}")),
+        (_, LedgerError::Fault(why)) => LedgerError::Refused(format!("{address}: {why}")),
         (_, other) => other,
     })
 }
@@ -216,7 +243,7 @@ mod tests {
         let error = failure(&url).await;
         assert!(matches!(error, LedgerError::Refused(_)), "{error}");
         let says = error.to_string();
-        assert!(says.contains(&format!("{address}: password authentication failed")), "{says}");
+        assert!(says.contains(&format!("{address}: 28P01: password authentication")), "{says}");
         let startup = server.await.expect("server");
         assert!(startup.contains("client_min_messages=warning"), "{startup}");
     }

@@ -208,6 +208,7 @@ impl ArchivedRow {
             template: String::new(),
             node_id: read_node(&self.node_id, "archive.node_id")?,
             journaled_at_us: self.journaled_at_us,
+            is_put_aside: false,
         }))
     }
 }

@@ -23,7 +23,7 @@ pub struct Event {
 }
 
 /// Every kind of event that is written.
-pub const EVENT_KINDS: [&str; 30] = [
+pub const EVENT_KINDS: [&str; 31] = [
     "acknowledged",
     "adoption",
     "ambiguity-accepted",
@@ -38,6 +38,7 @@ pub const EVENT_KINDS: [&str; 30] = [
     "fallback-wanted",
     "fenced",
     "import",
+    "journaled-again",
     "ledger-agreed",
     "ledger-restored",
     "ledger-went-back",

@@ -236,6 +236,24 @@ impl Question {
     pub fn is_answered_by(&self, entry: &Entry) -> bool {
         !self.again || entry.record.payload_digest == self.payload_digest
     }
+
+    /// Whether an entry stands under the caller's key.
+    pub(crate) fn is_keyed_like(&self, entry: &Entry) -> bool {
+        let record = &*entry.record;
+        self.idempotency_key.is_some()
+            && record.idempotency_key == self.idempotency_key
+            && (record.series_id, &record.user_id) == (self.series_id, &self.user_id)
+            && record.issued_at_us >= self.since_us
+    }
+
+    /// Whether an entry stands under the document.
+    pub(crate) fn is_of_document(&self, entry: &Entry) -> bool {
+        let record = &*entry.record;
+        self.document_id.is_some()
+            && record.document_id == self.document_id
+            && record.series_id == self.series_id
+            && (self.once_per_document || record.issued_at_us >= self.since_us)
+    }
 }
 
 /// The journal's answer to a question. The newest row of each kind.
@@ -269,6 +287,8 @@ pub struct JournalRow {
     pub node_id: NodeId,
     /// When the row was written.
     pub journaled_at_us: i64,
+    /// Whether the ledger refused the record, and keeps it raw beside the journal.
+    pub is_put_aside: bool,
 }
 
 /// A duplicate that the ledger noticed.

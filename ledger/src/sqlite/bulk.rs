@@ -9,8 +9,8 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{lines, slices};
 use crate::batch::{
-    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, archived_file, entry_columns,
-    nothing_above, open_in_its_epoch,
+    Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file,
+    entry_columns, is_any_aside, nothing_above, open_in_its_epoch,
 };
 use crate::dialect::{Bulk, Runs as _};
 use crate::line::{Extent, Line};
@@ -133,7 +133,7 @@ impl Bulk for SqliteConnection {
         &mut self,
         wanted: WantedKey,
         keys: &[Earlier<'_>],
-    ) -> Result<Vec<Option<Row>>, LedgerError> {
+    ) -> Result<Newest, LedgerError> {
         let mut found: Vec<Option<Row>> = (0..keys.len()).map(|_| None).collect();
         let of_documents = matches!(wanted, WantedKey::Document);
         for (found, part) in found.chunks_mut(ROWS_MAX).zip(keys.chunks(ROWS_MAX)) {
@@ -143,7 +143,9 @@ impl Bulk for SqliteConnection {
                 ask(self, found, part, archived_names(part.len())).await?;
             }
         }
-        Ok(found)
+        let is_any: i64 =
+            sqlx::query_scalar(concat!("select ", is_any_aside!())).fetch_one(&mut *self).await?;
+        Ok(Newest { rows: found, is_any_aside: is_any != 0 })
     }
 
     async fn insert_lines(
@@ -186,9 +188,10 @@ impl Bulk for SqliteConnection {
                  journaled = journaled + m.column3 from ({rows}) as m \
                  where c.counter_id = m.column1 and partition_id = ? and epoch = ? and (? is null \
                  or exists (select 1 from node where node_id = ? and beat >= ? and batches >= ?)) \
-                 and {} and {}",
+                 and {} and {} and {} = 0",
                 open_in_its_epoch!(),
-                nothing_above!()
+                nothing_above!(),
+                is_any_aside!()
             );
             let mut query = sqlx::query(AssertSqlSafe(statement));
             for counter in part {
@@ -214,10 +217,11 @@ impl Bulk for SqliteConnection {
     }
 
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
-        let mut query = QueryBuilder::new(
-            "select counter_id, partition_id, epoch, start_value, taken, ceiling, step \
-             from counter where counter_id",
-        );
+        let mut query = QueryBuilder::new(concat!(
+            "select counter_id, partition_id, epoch, start_value, taken, ceiling, step, ",
+            is_any_aside!(),
+            " as is_any_aside from counter where counter_id",
+        ));
         query.push_among(marks.iter().map(|mark| mark.counter_id).collect::<Vec<i64>>());
         let rows = self.all(query.build()).await?;
         let mut found = HashMap::with_capacity(rows.len());

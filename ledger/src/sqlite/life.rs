@@ -18,7 +18,7 @@ use crate::connections::Connections;
 use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
 use crate::statement::{Row, query, query_scalar};
-use crate::{LedgerCheckup, LedgerError};
+use crate::{Lack, LedgerCheckup, LedgerError};
 
 /// Why nothing is begun.
 const FORGOTTEN: &str = "it is not the incarnation that was agreed on";
@@ -173,6 +173,10 @@ impl Pool for SqlitePools {
 
     async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
         super::check_up::check_up(&self.writer).await
+    }
+
+    async fn lacks(&self) -> Result<Vec<Lack>, LedgerError> {
+        super::fitness::missing(&self.writer).await
     }
 }
 

@@ -8,6 +8,7 @@
 mod bulk;
 mod check_up;
 mod close;
+mod fitness;
 mod life;
 mod lines;
 mod mark;

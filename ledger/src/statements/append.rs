@@ -1,5 +1,5 @@
-//! The journal's ways in: issued entries, and those that the ledger refuses.
-//! Not fenced by an epoch: what was handed out is always journaled.
+//! The journal's way in: issued entries. Not fenced by an epoch: what was handed out is always
+//! journaled.
 //!
 //! Before Redis counts, the ledger has the counter, and a ceiling for it. So an entry of a counter
 //! that is not there, or above the ceiling of its own epoch, is never a bad one: the ledger has
@@ -8,22 +8,17 @@
 use numerator_base::node::NodeId;
 use uuid::Uuid;
 
-use super::counters::lock_all;
 use super::entries::{self, Care, Judged, Verdict};
 use super::{
-    CALL, Conn, SEARCH, Store, commit, commit_alone, gaps, nodes, partitions, query, restored,
+    CALL, Conn, SEARCH, Store, blame, commit, commit_alone, nodes, partitions, put_aside, query,
 };
 use crate::Ledger;
 use crate::batch::{Before, Mark};
-use crate::columns::{raw, signed, unsigned, unsigned_small};
+use crate::columns::{raw, unsigned, unsigned_small};
 use crate::connections::Share;
 use crate::line::{Extent, Line};
 use crate::seal::Writing;
 use crate::{Appended, Entry, LedgerError};
-
-/// Under this id stands what was refused of a counter that the ledger does not have: an id is never
-/// another's that may have it by now, or will. The raw text keeps the one of then.
-const NO_COUNTER: i64 = 0;
 
 /// Who brings entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +38,8 @@ impl Ledger {
     ///
     /// # Errors
     /// `WentBack` where an earlier batch of the node is forgotten, or a counter, or its ceiling:
-    /// use `journal_again`.
+    /// use `journal_again`. `Unfit` where the database refuses one of several for what it holds;
+    /// `Refused` of one entry alone, which is to blame (F45).
     /// `LockTimeout` after a brief wait: [`crate::Ledger::held_counters`] says which counter was
     /// held.
     pub async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError> {
@@ -79,38 +75,6 @@ impl Ledger {
         })
         .await
     }
-
-    /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a
-    /// journal row (F13): of the counter that has its name, whoever has its id by now.
-    pub async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
-        self.call(CALL.of(Share::Journal), async |store| {
-            let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
-            let mut tx = store.begin_unfenced().await?;
-            // Its ids may be of before the ledger went back: they are others' by now (F9).
-            let present = restored::present_counters(&mut *tx, entry).await?;
-            let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
-            ids.sort_unstable();
-            ids.dedup();
-            lock_all(&mut *tx, &ids).await?;
-            for (taken, counter_id) in entry.taken.iter().zip(present) {
-                let (extent, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
-                if !insert_rejected(&mut *tx, entry, extent, step, reason, store.clock.now_us())
-                    .await?
-                {
-                    continue;
-                }
-                let Extent { counter_id, first, last } = extent;
-                if counter_id == NO_COUNTER {
-                    continue;
-                }
-                gaps::shrink(&mut *tx, extent).await?;
-                let count = (last - first) / step + 1;
-                tx.advance(&[Mark { counter_id, last, first, epoch, step, count }]).await?;
-            }
-            commit(tx).await
-        })
-        .await
-    }
 }
 
 /// See [`crate::Ledger::append`].
@@ -122,13 +86,14 @@ pub(super) async fn append(
     if entries.is_empty() {
         return Ok(Appended::default());
     }
-    let entries: Vec<&Entry> = entries.iter().collect();
-    match attempt(store, node, &entries, Care::Plain).await {
+    let all: Vec<&Entry> = entries.iter().collect();
+    let appended = match attempt(store, node, &all, Care::Plain).await {
         // Somebody wrote a row above what its counter has taken, or has the text of one of these
         // numbers: then all are looked for.
-        Err(LedgerError::Conflict(_)) => attempt(store, node, &entries, Care::Judged).await,
+        Err(LedgerError::Conflict(_)) => attempt(store, node, &all, Care::Judged).await,
         appended => appended,
-    }
+    };
+    blame::judged(store, node, entries, appended).await
 }
 
 /// One transaction.
@@ -170,6 +135,7 @@ pub(super) async fn journal(
     let mut lines = entries::lines(entries)?;
     let marks: Vec<Mark> = of_counters(&lines).map(mark).collect();
     let before = advance(conn, &marks, bringer).await?;
+    let is_any_aside = before.iter().any(|before| before.is_any_aside);
     if bringer == Bringer::Issuer {
         must_be_below_ceilings(conn, &lines, &before).await?;
     }
@@ -179,7 +145,11 @@ pub(super) async fn journal(
         let is_above = care == Care::Plain && lines[0].extent.first > before.taken;
         lines.iter_mut().for_each(|line| line.is_above = is_above);
     }
-    let judged = entries::write(conn, writing, lines, entries.len()).await?;
+    let mut verdicts = vec![Verdict::Written; entries.len()];
+    if is_any_aside {
+        put_aside::judge(conn, &lines, &mut verdicts).await?;
+    }
+    let judged = entries::write(conn, writing, lines, verdicts).await?;
     let mut appended = Appended::default();
     for (entry, verdict) in entries.iter().zip(&judged.verdicts) {
         match verdict {
@@ -210,7 +180,7 @@ fn of_counters<'l, 'a>(lines: &'l [Line<'a>]) -> impl Iterator<Item = &'l [Line<
 /// What the lines of a counter say to its marks. A line that is there already, or is another's,
 /// says how far the counter has come like any other: a duplicate was handed out too, and going on
 /// below it would give a third.
-fn mark(lines: &[Line<'_>]) -> Mark {
+pub(super) fn mark(lines: &[Line<'_>]) -> Mark {
     let Line { extent: Extent { counter_id, first, .. }, step, epoch, .. } = lines[0];
     let is_like_first = |line: &&Line<'_>| line.step == step && line.epoch == epoch;
     let count = lines.iter().filter(is_like_first).map(|line| line.count).sum();
@@ -313,40 +283,4 @@ async fn record_collision(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.
-fn plausible(taken: &numbering::TakenRange, counter_id: i64) -> (Extent, i64) {
-    let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let (one, other) = (clamp(taken.range.first), clamp(taken.range.last));
-    let (first, last) = (one.min(other), one.max(other));
-    (Extent { counter_id, first, last }, clamp(taken.range.step).max(1))
-}
-
-/// Writes one raw row; false when it was there already.
-async fn insert_rejected(
-    conn: &mut Conn,
-    entry: &Entry,
-    extent: Extent,
-    step: i64,
-    reason: &str,
-    now_us: i64,
-) -> Result<bool, LedgerError> {
-    let allocation_id: Uuid = entry.record.allocation_id;
-    let done = query(
-        "insert into journal_rejected (counter_id, first_value, last_value, step, allocation_id, \
-         raw, reason, rejected_at_us) values ($1, $2, $3, $4, $5, $6, $7, $8) \
-         on conflict do nothing",
-    )
-    .bind(extent.counter_id)
-    .bind(extent.first)
-    .bind(extent.last)
-    .bind(step)
-    .bind(allocation_id.as_bytes().as_slice())
-    .bind(raw(entry))
-    .bind(reason.replace('\0', "\\0"))
-    .bind(now_us)
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() == 1)
 }

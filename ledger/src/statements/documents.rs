@@ -7,7 +7,9 @@ use numbering::{Range, TakenRange};
 
 use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
-use super::{CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, query, query_scalar};
+use super::{
+    CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, found_aside, query, query_scalar,
+};
 use crate::Ledger;
 use crate::columns::{read_uuid, unsigned};
 use crate::line::Line;
@@ -49,8 +51,13 @@ impl Ledger {
             }
             query.push(" order by j.issued_at_us, j.counter_id, j.first_value limit ");
             query.push_bind(i64::from(limit.min(PAGE_MAX)));
-            let rows = query.build().fetch_all(&store.reader).await?;
-            rows.iter().map(journal_row_of).collect()
+            let mut conn = store.reader.acquire().await?;
+            let rows = query.build().fetch_all(&mut *conn).await?;
+            let mut rows: Vec<_> =
+                rows.iter().map(journal_row_of).collect::<Result<_, LedgerError>>()?;
+            found_aside::add_of(&mut *conn, document_id, after, &mut rows).await?;
+            rows.truncate(limit.min(PAGE_MAX) as usize);
+            Ok(rows)
         })
         .await
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Conn, QueryBuilder, archive, gaps, query_scalar};
+use super::{Conn, archive, gaps, query_scalar};
 use crate::batch::Table;
 use crate::line::{Extent, Line};
 use crate::rows::ArchivedName;
@@ -54,23 +54,15 @@ pub(super) fn lines<'a>(entries: &[&'a Entry]) -> Result<Vec<Line<'a>>, LedgerEr
     Ok(lines)
 }
 
-/// The counters of sorted lines, each once.
-fn counters_of<'l, 'a: 'l>(lines: impl Iterator<Item = &'l Line<'a>>) -> Vec<i64> {
-    let mut ids: Vec<i64> = lines.map(|line| line.extent.counter_id).collect();
-    ids.dedup();
-    ids
-}
-
-/// Writes the lines of `count` entries whose counters the transaction has locked.
+/// Writes the lines of entries whose counters the transaction has locked; `verdicts` has one for
+/// each of them, and those that are to be written are judged.
 pub(super) async fn write<'a>(
     conn: &mut Conn,
     writing: &Writing,
     lines: Vec<Line<'a>>,
-    count: usize,
+    mut verdicts: Vec<Verdict>,
 ) -> Result<Judged<'a>, LedgerError> {
-    let mut verdicts = vec![Verdict::Written; count];
     judge_within(&lines, &mut verdicts);
-    judge_rejected(conn, &lines, &mut verdicts).await?;
     judge_neighbours(conn, &lines, &mut verdicts).await?;
     judge_archived(conn, &lines, &mut verdicts).await?;
     // The first serial's row carries the number: the further ones follow only where it could be
@@ -80,11 +72,7 @@ pub(super) async fn write<'a>(
     for line in heads {
         if !inserted.contains(&(line.extent.counter_id, line.extent.first)) {
             let other = holder(conn, line).await?;
-            verdicts[line.entry] = match other.as_deref() {
-                // Its own row, wherever that counts it.
-                Some(own) if own == line.allocation_id => Verdict::Known,
-                _ => Verdict::Collided { other },
-            };
+            verdicts[line.entry] = verdict_of_kept_out(line, other)?;
         }
     }
     let tails: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_none()).collect();
@@ -99,8 +87,24 @@ pub(super) async fn write<'a>(
     Ok(Judged { lines, verdicts })
 }
 
+/// What became of a line that a unique key kept out.
+///
+/// # Errors
+/// `Fault` where nobody holds its number or its value: a key that is not the journal's did, and
+/// would keep others out as well.
+fn verdict_of_kept_out(line: &Line<'_>, other: Option<Vec<u8>>) -> Result<Verdict, LedgerError> {
+    match other {
+        // Its own row, wherever that counts it.
+        Some(own) if own == line.allocation_id => Ok(Verdict::Known),
+        Some(other) => Ok(Verdict::Collided { other: Some(other) }),
+        None => Err(LedgerError::Fault(
+            "a unique key of journal that this program does not know keeps rows out".into(),
+        )),
+    }
+}
+
 /// Lines of entries that are still to be written, or were.
-fn standing<'l, 'a, 'v>(
+pub(super) fn standing<'l, 'a, 'v>(
     lines: &'l [Line<'a>],
     verdicts: &'v [Verdict],
 ) -> impl Iterator<Item = &'l Line<'a>> + use<'l, 'a, 'v> {
@@ -125,46 +129,16 @@ fn judge_within(lines: &[Line<'_>], verdicts: &mut [Verdict]) {
 }
 
 /// A line overlaps a row that begins at `first`: its own, or another allocation's.
-fn verdict_against(line: &Line<'_>, first: i64, allocation_id: Option<Vec<u8>>) -> Verdict {
+pub(super) fn verdict_against(
+    line: &Line<'_>,
+    first: i64,
+    allocation_id: Option<Vec<u8>>,
+) -> Verdict {
     if first == line.extent.first && allocation_id.as_deref() == Some(line.allocation_id) {
         Verdict::Known
     } else {
         Verdict::Collided { other: allocation_id }
     }
-}
-
-/// An entry that was rejected before is accounted for, and would be counted twice.
-async fn judge_rejected(
-    conn: &mut Conn,
-    lines: &[Line<'_>],
-    verdicts: &mut [Verdict],
-) -> Result<(), LedgerError> {
-    let counters = counters_of(lines.iter().filter(|line| !line.is_above));
-    if counters.is_empty() {
-        return Ok(());
-    }
-    let mut query = QueryBuilder::new(
-        "select counter_id, first_value, allocation_id from journal_rejected where counter_id",
-    );
-    query.push_among(counters);
-    let rows = query.build().fetch_all(conn).await?;
-    let mut rejected: HashSet<(i64, i64, Vec<u8>)> = HashSet::with_capacity(rows.len());
-    for row in rows {
-        rejected.insert((
-            row.try_get("counter_id")?,
-            row.try_get("first_value")?,
-            row.try_get("allocation_id")?,
-        ));
-    }
-    if !rejected.is_empty() {
-        for line in lines {
-            let Extent { counter_id, first, .. } = line.extent;
-            if rejected.contains(&(counter_id, first, line.allocation_id.to_vec())) {
-                verdicts[line.entry] = Verdict::Known;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Finds entries whose values stand in the journal. One probe per counter is enough as long as the
@@ -236,17 +210,24 @@ async fn touched_counters(
     Ok(touched.map(|(extent, _)| extent.counter_id).collect())
 }
 
-/// Who has the number that a line wanted.
+/// Who has the number, or else the value, that a line wanted.
 async fn holder(conn: &mut Conn, line: &Line<'_>) -> Result<Option<Vec<u8>>, LedgerError> {
     let Some(head) = &line.head else {
         return Ok(None);
     };
-    let other = query_scalar("select allocation_id from journal where number = $1 and scope = $2")
-        .bind(head.number)
-        .bind(head.scope)
-        .fetch_optional(conn)
-        .await?;
-    Ok(other)
+    let of_number =
+        query_scalar("select allocation_id from journal where number = $1 and scope = $2")
+            .bind(head.number)
+            .bind(head.scope)
+            .fetch_optional(&mut *conn)
+            .await?;
+    if of_number.is_some() {
+        return Ok(of_number);
+    }
+    let of_value = query_scalar(
+        "select allocation_id from journal where counter_id = $1 and first_value = $2",
+    );
+    Ok(of_value.bind(line.extent.counter_id).bind(line.extent.first).fetch_optional(conn).await?)
 }
 
 /// Takes what was written out of the gap register: a late row explains its values.

@@ -10,7 +10,8 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::actors::{self, User};
 use super::lookup::{Origin, bare_row_of, select_bare_rows};
-use super::{CALL, Conn, QueryBuilder, Row, SEARCH, query, query_scalar};
+use super::put_aside::{self, Aside};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, found_aside, query, query_scalar};
 use crate::Ledger;
 use crate::{
     JournalFilter, JournalRow, LedgerError, NumberStatus, Position, SEARCH_ROWS_MAX, Sort, ValueOf,
@@ -79,6 +80,17 @@ async fn find(
     limit_max: u32,
 ) -> Result<Vec<JournalRow>, LedgerError> {
     let limit = if filter.limit == 0 { FIND_DEFAULT } else { filter.limit.min(limit_max) } as usize;
+    let mut rows = journaled(conn, now_us, filter, limit).await?;
+    found_aside::add(conn, filter, limit, &mut rows).await?;
+    Ok(rows)
+}
+
+async fn journaled(
+    conn: &mut Conn,
+    now_us: i64,
+    filter: &JournalFilter,
+    limit: usize,
+) -> Result<Vec<JournalRow>, LedgerError> {
     let users = actors::of(&mut *conn, filter).await?;
     let mut rows = Vec::new();
     let mut window = filter.clone();
@@ -324,16 +336,21 @@ async fn push_place(
 }
 
 /// Number and scope of a row of the journal.
-async fn text_of(conn: &mut Conn, of: ValueOf) -> Result<(String, String), LedgerError> {
+pub(super) async fn text_of(conn: &mut Conn, of: ValueOf) -> Result<(String, String), LedgerError> {
     let row = query(
         "select number, scope from journal where counter_id = $1 and first_value = $2 \
          and number is not null",
     )
     .bind(of.counter_id)
     .bind(of.value)
-    .fetch_optional(conn)
+    .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else {
+        if let Some(Aside { entry, .. }) =
+            put_aside::of_value(conn, of.counter_id, of.value).await?
+        {
+            return Ok((entry.number, entry.record.scope.clone()));
+        }
         let why = "the journal does not have the number that the list goes on behind";
         return Err(LedgerError::Refused(format!("after: {why}; begin with the first page")));
     };

@@ -5,6 +5,7 @@
 use numerator_base::node::NodeId;
 use tokio::time::Instant;
 
+use super::fitness::must_be_whole;
 use super::lineage::{self, Descent};
 use super::{CALL, Conn, Store, commit, incarnation, inquest, query, snowflakes, stamps};
 use crate::Ledger;
@@ -18,6 +19,7 @@ impl Ledger {
     /// ledger went back (F9). Compare-and-set, true only while it does. An operator ends it.
     pub async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
+            must_be_whole(store).await?;
             let mut tx = store.begin_unfenced().await?;
             let shown = incarnation::locked(store, &mut tx).await?;
             let rows = lock_all(&mut *tx).await?;
@@ -120,6 +122,8 @@ pub(super) async fn hold_all(
     cause: &str,
     (asking, known): (Asking, Option<Incarnation>),
 ) -> Result<u64, LedgerError> {
+    // One that is being put back shows partitions last.
+    must_be_whole(store).await?;
     let mut tx = store.begin_unfenced().await?;
     let shown = incarnation::locked(store, &mut tx).await?;
     let mut rows = lock_all(&mut *tx).await?;

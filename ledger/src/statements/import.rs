@@ -18,8 +18,8 @@ use super::gaps::{self, Loss};
 use super::lift;
 use super::restored::name;
 use super::{
-    CALL, Conn, QueryBuilder, SEARCH, Store, archive, bytes, chronology, commit_alone, query,
-    series,
+    CALL, Conn, QueryBuilder, SEARCH, Store, archive, bytes, chronology, commit_alone, put_aside,
+    query, series,
 };
 use crate::Ledger;
 use crate::columns::{self, hash64, signed, small};
@@ -311,7 +311,9 @@ async fn write(conn: &mut Conn, writing: &Writing, chunk: &[Entry]) -> Result<()
     }
     let chunk: Vec<&Entry> = chunk.iter().collect();
     let lines = entries::lines(&chunk)?;
-    let judged = entries::write(conn, writing, lines, chunk.len()).await?;
+    let mut verdicts = vec![Verdict::Written; chunk.len()];
+    put_aside::judge(conn, &lines, &mut verdicts).await?;
+    let judged = entries::write(conn, writing, lines, verdicts).await?;
     let refused = judged.verdicts.iter().position(|verdict| *verdict != Verdict::Written);
     match refused {
         None => Ok(()),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::keys::{self, Key};
-use super::{CALL, Conn, QueryBuilder, Row, query};
+use super::{CALL, Conn, QueryBuilder, Row, found_aside, put_aside, query};
 use crate::Ledger;
 use crate::batch::{Earlier, WantedKey, entry_columns, line_columns};
 use crate::columns::{
@@ -77,8 +77,15 @@ impl Ledger {
                  and ($2 - j.first_value) % j.step = 0",
             );
             let row = query.build().bind(counter_id).bind(value);
-            let row = row.fetch_optional(&store.reader).await?;
-            row.as_ref().map(journal_row_of).transpose()
+            if let Some(row) = row.fetch_optional(&store.reader).await? {
+                return journal_row_of(&row).map(Some);
+            }
+            let mut conn = store.reader.acquire().await?;
+            let aside = put_aside::of_value(&mut *conn, counter_id, value).await?;
+            match aside {
+                Some(aside) => found_aside::row_of(&mut *conn, aside).await.map(Some),
+                None => Ok(None),
+            }
         })
         .await
     }
@@ -115,26 +122,34 @@ pub(super) async fn answers(
     conn: &mut Conn,
     questions: &[Question],
 ) -> Result<Vec<Found>, LedgerError> {
-    let by_key = newest(conn, WantedKey::CallerKey, questions).await?;
-    let by_document = newest(conn, WantedKey::Document, questions).await?;
-    let answer =
-        |(((by_key, _), (by_document, archived)), question): ((Newest, Newest), &Question)| {
-            let archived = archived.filter(|_| by_document.is_none() && !question.again);
-            let by_document = by_document.filter(|entry| question.is_answered_by(entry));
-            Found { by_key, by_document, archived }
-        };
-    Ok(by_key.into_iter().zip(by_document).zip(questions).map(answer).collect())
+    let (by_key, of_keys) = newest(conn, WantedKey::CallerKey, questions).await?;
+    let (by_document, of_documents) = newest(conn, WantedKey::Document, questions).await?;
+    let found = |((by_key, _), (by_document, archived)): (Newest, Newest)| Found {
+        by_key,
+        by_document,
+        archived,
+    };
+    let mut all: Vec<Found> = by_key.into_iter().zip(by_document).map(found).collect();
+    if of_keys || of_documents {
+        put_aside::answer(conn, questions, &mut all).await?;
+    }
+    for (found, question) in all.iter_mut().zip(questions) {
+        let is_unknown = found.by_document.is_none() && !question.again;
+        found.archived = found.archived.take().filter(|_| is_unknown);
+        found.by_document = found.by_document.take().filter(|entry| question.is_answered_by(entry));
+    }
+    Ok(all)
 }
 
 /// What stands under a key: the newest entry, and the file that may have one.
 type Newest = (Option<Entry>, Option<String>);
 
-/// The newest entry under one kind of key of each question.
+/// The newest entry under one kind of key of each question, and whether any record is put aside.
 async fn newest(
     conn: &mut Conn,
     wanted: WantedKey,
     questions: &[Question],
-) -> Result<Vec<Newest>, LedgerError> {
+) -> Result<(Vec<Newest>, bool), LedgerError> {
     let mut entries: Vec<Newest> = vec![(None, None); questions.len()];
     let (mut places, mut keys) = (Vec::new(), Vec::new());
     for (place, question) in questions.iter().enumerate() {
@@ -152,16 +167,16 @@ async fn newest(
         }
     }
     if keys.is_empty() {
-        return Ok(entries);
+        return Ok((entries, false));
     }
-    let rows = conn.newest(wanted, &keys).await?;
-    for (place, row) in places.into_iter().zip(rows) {
+    let newest = conn.newest(wanted, &keys).await?;
+    for (place, row) in places.into_iter().zip(newest.rows) {
         let Some(row) = row else { continue };
         let is_row = row.try_get::<Option<i64>>("counter_id")?.is_some();
         let entry = if is_row { Some(entry_of(&row)?) } else { None };
         entries[place] = (entry, row.try_get("archived")?);
     }
-    Ok(entries)
+    Ok((entries, newest.is_any_aside))
 }
 
 /// What earlier attempts of these allocations wrote on the database path (F10).
@@ -179,9 +194,10 @@ pub(super) async fn earlier(
          (select counter_id, first_value from journal where path = 'database' and allocation_id",
     );
     let ids: Vec<Vec<u8>> = allocations.iter().map(|id| id.as_bytes().to_vec()).collect();
-    query.push_among(ids).push(")");
-    let rows = query.build().fetch_all(conn).await?;
-    let entries = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
+    query.push_among(ids.clone()).push(")");
+    let rows = query.build().fetch_all(&mut *conn).await?;
+    let mut entries = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
+    entries.extend(put_aside::of_allocations(conn, ids).await?);
     Ok(entries.into_iter().map(|entry| (entry.record.allocation_id, entry)).collect())
 }
 
@@ -220,6 +236,11 @@ impl Origin {
     pub(super) fn read(definition: &str) -> Result<Self, LedgerError> {
         from_json(definition, "series_version.definition")
     }
+
+    /// The code and the template.
+    pub(super) fn into_texts(self) -> (String, String) {
+        (self.code, self.template)
+    }
 }
 
 /// A row of [`select_rows`].
@@ -238,6 +259,7 @@ pub(super) fn bare_row_of(row: &Row, origin: Origin) -> Result<JournalRow, Ledge
         template,
         node_id: read_node(row.try_get("node_id")?, "journal.node_id")?,
         journaled_at_us: row.try_get("journaled_at_us")?,
+        is_put_aside: false,
     })
 }
 

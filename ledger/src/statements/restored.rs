@@ -12,10 +12,11 @@ use numerator_base::node::NodeId;
 use super::append::Bringer;
 use super::counters::{id_of, lock_or_create_at_home};
 use super::entries::Care;
+use super::fitness::must_be_whole;
 use super::holding::lock_all;
 use super::{
-    Conn, QueryBuilder, SEARCH, Store, append, commit, inquest, partitions, query, query_scalar,
-    seed,
+    Conn, QueryBuilder, SEARCH, Store, append, blame, commit, inquest, partitions, query,
+    query_scalar, seed,
 };
 use crate::Ledger;
 use crate::columns::{from_json, signed};
@@ -38,19 +39,10 @@ impl Ledger {
         entries: &[Entry],
     ) -> Result<Appended, LedgerError> {
         self.call(SEARCH.of(Share::Journal), async |store| {
-            let now_us = store.clock.now_us();
-            let mut tx = store.begin_unfenced().await?;
-            let found = found_by_name(&mut *tx, node, entries.to_vec(), now_us).await?;
-            let found: Vec<&Entry> = found.iter().collect();
-            let appended = append::journal(
-                &mut *tx,
-                &store.writing(node, now_us),
-                &found,
-                (Bringer::Teller, Care::Judged),
-            )
-            .await?;
-            commit(tx).await?;
-            Ok(appended)
+            // A ledger that is being put back table by table has no keys yet.
+            must_be_whole(store).await?;
+            let appended = journal_again(store, node, entries).await;
+            blame::judged(store, node, entries, appended).await
         })
         .await
     }
@@ -115,6 +107,22 @@ impl Ledger {
         })
         .await
     }
+}
+
+async fn journal_again(
+    store: &Store,
+    node: NodeId,
+    entries: &[Entry],
+) -> Result<Appended, LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin_unfenced().await?;
+    let found = found_by_name(&mut *tx, node, entries.to_vec(), now_us).await?;
+    let found: Vec<&Entry> = found.iter().collect();
+    let writing = store.writing(node, now_us);
+    let care = (Bringer::Teller, Care::Judged);
+    let appended = append::journal(&mut *tx, &writing, &found, care).await?;
+    commit(tx).await?;
+    Ok(appended)
 }
 
 /// Entries with the ids of their counters as this ledger has them. One that went back has given

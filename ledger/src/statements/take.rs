@@ -25,7 +25,7 @@ use super::gaps::{self, Loss};
 use super::keys::{self, Key};
 use super::planned::Planned;
 use super::seed::{self, Toucher, fenced, name};
-use super::{CALL, Conn, Store, commit, confirmed_takes, lookup, nodes, partitions};
+use super::{CALL, Conn, Store, commit, confirmed_takes, lookup, nodes, partitions, put_aside};
 use crate::Ledger;
 use crate::batch::{Move, Moves};
 use crate::columns::{self, signed, unsigned};
@@ -341,7 +341,9 @@ impl Plan {
         }
         let entries: Vec<&Entry> = self.entries.iter().collect();
         let lines = entries::lines(&entries)?;
-        let judged = entries::write(conn, writing, lines, entries.len()).await?;
+        let mut verdicts = vec![Verdict::Written; entries.len()];
+        put_aside::judge(conn, &lines, &mut verdicts).await?;
+        let judged = entries::write(conn, writing, lines, verdicts).await?;
         let collided =
             |line: &&Line<'_>| matches!(judged.verdicts[line.entry], Verdict::Collided { .. });
         for line in judged.lines.iter().filter(collided) {

@@ -76,7 +76,10 @@ pub(super) async fn serve(
             // One bad row must not keep the others: each half goes on by itself, the first one
             // first (F13). Nothing was committed: it is admitted again.
             Err(
-                LedgerError::Refused(_) | LedgerError::Conflict(_) | LedgerError::SeriesChanged,
+                LedgerError::Refused(_)
+                | LedgerError::Unfit(_)
+                | LedgerError::Conflict(_)
+                | LedgerError::SeriesChanged,
             ) if part.requests.len() > 1 => {
                 part.put_back();
                 let right = part.requests.split_off(part.requests.len() / 2);

@@ -12,7 +12,7 @@ pub(super) struct Retries {
     lock: Budget,
     /// Deadlocks and serialisation failures (R6.3).
     conflict: Budget,
-    /// Lost connections (R6.4).
+    /// Lost connections (R6.4), and a ledger that fails.
     connection: Budget,
 }
 
@@ -48,7 +48,7 @@ impl Retries {
         let budget = match error {
             LedgerError::LockTimeout { .. } => &mut self.lock,
             LedgerError::Conflict(_) => &mut self.conflict,
-            LedgerError::Unreachable { .. } => &mut self.connection,
+            LedgerError::Unreachable { .. } | LedgerError::Fault(_) => &mut self.connection,
             _ => return None,
         };
         let is_left = budget.backoff.attempts() < budget.attempts_max;
@@ -82,6 +82,9 @@ mod tests {
         let connection = LedgerError::Unreachable { cause: cause(), maybe_written: false };
         assert_eq!(waits(&connection).await, [1.0, 2.0, 4.0]);
         assert_eq!(waits(&LedgerError::Conflict(cause())).await.len(), 2);
+        assert_eq!(waits(&LedgerError::Fault(cause())).await, [1.0, 2.0, 4.0]);
+        // Others wait behind a request that may itself be to blame.
+        assert!(waits(&LedgerError::Unfit(cause())).await.is_empty());
         assert!(waits(&LedgerError::Refused(cause())).await.is_empty());
     }
 

@@ -12,7 +12,9 @@ use crate::service::NotApproved;
 impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
         let slug = match &error {
-            LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
+            LedgerError::Unreachable { .. } | LedgerError::Fault(_) | LedgerError::Unfit(_) => {
+                Slug::DatabaseConnection
+            }
             LedgerError::LockTimeout { .. } => Slug::LockTimeout,
             LedgerError::Conflict(_) => Slug::VersionConflict,
             LedgerError::SeriesChanged => {

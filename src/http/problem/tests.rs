@@ -147,6 +147,10 @@ fn a_ledger_that_does_not_answer_a_reader_is_worth_a_retry() {
     let body = Problem::from(LedgerError::LockTimeout { cause: "held".into(), counter: None })
         .body("1", Language::English);
     assert_eq!((body.code, body.retryable), ("lock-timeout", true));
+    let fault = LedgerError::Fault("42501: permission denied for table journal".into());
+    let body = Problem::from(fault).body("1", Language::English);
+    assert_eq!((body.code, body.retryable), ("database-connection", true));
+    assert!(!body.detail.contains("table"), "{}", body.detail);
     let body = Problem::from(LedgerError::Refused("NUL".into())).body("1", Language::English);
     assert_eq!((body.code, body.retryable, body.number_taken), ("internal", false, "no"));
 }

@@ -374,7 +374,7 @@ async fn a_refused_row_among_batches_at_once_undoes_its_own_batch_only() {
     scene.wait(2, &sound).await;
     let_go(held).await;
     let refused = refused.await.unwrap();
-    assert!(matches!(refused, Err(LedgerError::Refused(_))), "{refused:?}");
+    assert!(matches!(refused, Err(LedgerError::Unfit(_))), "{refused:?}");
     assert_eq!(sound.await.unwrap().unwrap().written, 1);
     scene.world.ledger.reject(&bad, "refused").await.unwrap();
     scene.world.append(&[entry(open, id, 1)]).await;

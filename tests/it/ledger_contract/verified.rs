@@ -75,6 +75,11 @@ pub(super) async fn a_rejected_record_of_no_counter_is_found(world: World) {
     let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[range(open, id, 1, 3)]).await;
     world.ledger.reject(&entry(open, id, 4), "it has a counter").await.unwrap();
+    let said = world.complaint().await;
+    assert!(said.contains("put aside: 1 issued records"), "{said}");
+    let aside = world.ledger.put_aside(0, 10).await.unwrap().remove(0);
+    let explained = acknowledgement(&aside.entry.unwrap());
+    assert_eq!(world.ledger.acknowledge_finding(&explained).await.unwrap(), 1);
     let report = world.report().await;
     assert!(report.is_clean(), "its value is accounted for:\n{report}");
     let nobodys = with(entry(open, 999, 1), |record| record.counter_keys = vec!["gone".into()]);
