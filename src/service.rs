@@ -106,6 +106,23 @@ struct Loops {
     onlookers: Vec<Task>,
 }
 
+impl Loops {
+    /// Starts what the workers need.
+    fn start(context: &Arc<Context>, fitness: &Arc<Fitness>) -> Self {
+        let own = || Arc::clone(context);
+        let mut aides = vec![
+            Membership::start(own()),
+            Membership::start_news(own()),
+            Membership::start_proving(own()),
+            Inquest::start(own()),
+            Reconciler::start(own()),
+            Fitness::watch(fitness, &context.ledger),
+        ];
+        aides.extend(context.redis.clone().map(|redis| RedisHealth::start(own(), redis)));
+        Loops { aides, onlookers: Vec::new() }
+    }
+}
+
 /// Tells other nodes how often callers asked here.
 fn share_limits(limits: &Arc<Limits>, redis: Redis, context: &Context) -> Task {
     let (keys, partitions) = (context.keys.clone(), context.deployment.partitions);
@@ -178,18 +195,7 @@ impl Service {
             incidents: Incidents::default(),
             planned_ends: PlannedEnds::none(partitions),
         });
-        let (mut loops, own) = (Loops::default(), || Arc::clone(&context));
-        loops.aides.extend([
-            Membership::start(own()),
-            Membership::start_news(own()),
-            Membership::start_proving(own()),
-            Inquest::start(own()),
-            Reconciler::start(own()),
-            Fitness::watch(&fitness, &ledger),
-        ]);
-        if let Some(redis) = &redis {
-            loops.aides.push(RedisHealth::start(own(), redis.clone()));
-        }
+        let (mut loops, own) = (Loops::start(&context, &fitness), || Arc::clone(&context));
         let allocator = Allocator::start(own(), catalog, sources);
         let limits = Arc::new(Limits::new(settings.limits, clock.clone(), redis.is_some()));
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));

@@ -15,7 +15,8 @@ pub(super) enum Share {
     Journal,
 }
 
-/// Connections to a ledger that calls share: those of heartbeat, watch and journal are not among them.
+/// Connections to a ledger that calls share: those of heartbeat, watch and journal are not among
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connections {
     /// In use.

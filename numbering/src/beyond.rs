@@ -144,7 +144,7 @@ mod tests {
             ("chronology", json!(true), false),
             ("closed_before", json!("2025-01-01"), false),
             ("document_date", json!({ "past": "1y", "future": "1y" }), false),
-            ("dates", json!("any"), false),
+            ("dates", json!({ "years_back": 50, "years_ahead": 1 }), false),
             ("look_alikes", json!("allow"), false),
             ("template", json!("{SEQ:4}"), false),
             ("timezone", json!("Asia/Bangkok"), false),

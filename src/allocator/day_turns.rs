@@ -1,10 +1,10 @@
 //! Requests that say no date, where series take turns by days (F40). Such a request is the one that
 //! it was: it is answered by what it was answered before, whichever of these series serves it now.
 //!
-//! Two things make it so. Those that served it at another time are asked for its number before it is
-//! drafted, each by its own partition worker, as a retry would ask it. And near a turn, where two
-//! clocks or a request that is still on its way may be on either side, the ledger says since when
-//! the request is asked: it is dated by that moment, wherever and whenever it comes again.
+//! Two things make it so. Those that served it at another time are asked for its number before it
+//! is drafted, each by its own partition worker, as a retry would ask it. And near a turn, where
+//! two clocks or a request that is still on its way may be on either side, the ledger says since
+//! when the request is asked: it is dated by that moment, wherever and whenever it comes again.
 //!
 //! Nothing of it concerns a request that says its date, or whose type no such series serves.
 
@@ -23,8 +23,8 @@ use crate::counter::Take;
 use crate::ledger::{Found, Record, undated_names};
 use crate::metrics::Metrics;
 
-/// How far from a turn a request may be on either side of it: as much as the clocks of two processes
-/// may differ (F29), and as a request may be under way.
+/// How far from a turn a request may be on either side of it: as much as the clocks of two
+/// processes may differ (F29), and as a request may be under way.
 const TURN_MARGIN: SignedDuration = SignedDuration::from_secs(60 * 60);
 
 /// The counter of a request that only asks: no series has it.

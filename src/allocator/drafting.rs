@@ -1,5 +1,5 @@
-//! How a request is read: by the series that serves it, across the days on which others do (F40), and
-//! by what the ledger has now before it is refused.
+//! How a request is read: by the series that serves it, across the days on which others do (F40),
+//! and by what the ledger has now before it is refused.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) enum Purpose {
 }
 
 /// What is known of a request before anything is taken.
-#[expect(clippy::large_enum_variant, reason = "each request is one, and few were answered before")]
+#[expect(clippy::large_enum_variant, reason = "nearly every request is drafted, in no box")]
 pub(super) enum Drafting {
     /// It was answered before, by a series that takes turns with the one that serves it now.
     Answered(Result<Issued, AllocError>),

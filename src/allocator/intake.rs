@@ -158,13 +158,15 @@ impl Intake {
                 {
                     match result {
                         Ok(found) => {
-                            std::iter::zip(requests, found).for_each(|(pending, found)| {
+                            for (pending, found) in std::iter::zip(requests, found) {
                                 pending.answer_question(found, &self.context.metrics);
-                            });
+                            }
                         }
-                        Err(error) => requests.into_iter().for_each(|pending| {
-                            pending.answer(Err(AllocError::of_ledger(&error, NumberTaken::No)));
-                        }),
+                        Err(error) => {
+                            for pending in requests {
+                                pending.answer(Err(AllocError::of_ledger(&error, NumberTaken::No)));
+                            }
+                        }
                     }
                 }
                 other => self.done.push_back(other),

@@ -1,7 +1,6 @@
 //! How a worker comes into an epoch: joins one that is open, or brings the next one about.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -9,17 +8,13 @@ use super::Unavailable;
 use super::acknowledgements::PendingAcknowledgements;
 use super::intake::Intake;
 use super::redis_path::{EpochLease, Suspicion};
+use super::strayed::has_strayed;
 use super::worker::Standing;
 use crate::counter::Redis;
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
 use crate::node::NodeId;
 use crate::process::{Context, PlannedEnd};
 use crate::reconciler::{self, Plan, Recovered, Trouble};
-
-/// How long Redis is asked again whose epoch it was that is above the ledger's: nothing is held for
-/// another ledger's while a connection is only being made anew. And how often.
-const STRAYED_LIMIT: Duration = Duration::from_secs(2);
-const STRAYED_PAUSE: Duration = Duration::from_millis(100);
 
 /// What an operator does about a held partition.
 pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
@@ -85,9 +80,10 @@ impl Joining {
                 return away(suspicion);
             }
         };
+        let at = At { partition: self.partition, epoch: row.epoch };
         let redis_epoch = suspicion.as_ref().and_then(|suspicion| suspicion.redis_epoch);
         let highest = match redis_epoch {
-            Some(epoch) if epoch > row.epoch && !self.has_strayed(row.epoch).await => {
+            Some(epoch) if epoch > row.epoch && !has_strayed(&self.context, at).await => {
                 self.highest.max(epoch)
             }
             _ => self.highest,
@@ -371,25 +367,6 @@ impl Joining {
                 Standing::Nowhere
             }
         }
-    }
-
-    /// Whether an epoch above the ledger's was another ledger's: Redis still counts for that one,
-    /// or for this one in an epoch that the ledger knows. An owner record that is gone proves
-    /// nothing, nor does one that cannot be read for [`STRAYED_LIMIT`] (F8, F9).
-    async fn has_strayed(&self, known: u64) -> bool {
-        let Some(redis) = self.context.redis_of(self.partition) else { return false };
-        let deadline = Instant::now() + STRAYED_LIMIT;
-        let survey = loop {
-            match redis.survey(&self.context.keys, self.partition, &[]).await {
-                Ok(survey) => break survey,
-                // Whoever leads Redis back cuts its connections.
-                Err(_) if Instant::now() < deadline => tokio::time::sleep(STRAYED_PAUSE).await,
-                Err(_) => return false,
-            }
-        };
-        let Some(owner) = survey.owner else { return false };
-        let mine = self.context.deployment.deployment_id.to_string();
-        owner.deployment != mine || owner.epoch <= known
     }
 
     /// The ledger's row of this partition, read now.

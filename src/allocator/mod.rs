@@ -29,6 +29,7 @@ mod redis_path;
 mod replay;
 mod snowflakes;
 mod status;
+mod strayed;
 mod turns;
 mod waiting;
 mod worker;

@@ -75,8 +75,8 @@ impl Order {
         Ok(())
     }
 
-    /// Drafts a request by the series that serves it. One that says no date is dated `now`, which is
-    /// read once: the series that serves one day must not be given another one's document.
+    /// Drafts a request by the series that serves it. One that says no date is dated `now`, which
+    /// is read once: the series that serves one day must not be given another one's document.
     ///
     /// # Errors
     /// Whatever is wrong with the request, naming the field.

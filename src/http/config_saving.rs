@@ -151,8 +151,11 @@ async fn check_and_save(
     saving: Saving,
 ) -> Result<SavedConfig, Problem> {
     let (catalog, now) = (app.service.allocator.catalog(), app.service.clock.now());
+    let asker = saving.by.clone();
     let compiling = compute(move || {
         let (definition, example) = (order.define()?, order.example);
+        asker.must_hold_definition(&definition)?;
+        asker.must_reach_beyond(&definition)?;
         let series = Series::compile(definition.clone())?;
         let series = series.with_reference(Arc::clone(catalog.reference()));
         let sample = series.sample(now);
@@ -161,8 +164,6 @@ async fn check_and_save(
     });
     let (definition, series, asked) = compiling.await??;
     let Saving { saved_by, reason, expected, dry_run, by } = saving;
-    by.must_hold_definition(&definition)?;
-    by.must_reach_beyond(&definition)?;
     let ledger = &app.service.ledger;
     let may_see = |code: &str| reaches_all_of(app, &by, code);
     let mut warnings = warnings(ledger, std::slice::from_ref(&series), may_see).await.concat();

@@ -1,5 +1,5 @@
-//! What this process tells an incarnation of the ledger in which it has not reported, before it does
-//! anything else there (F35).
+//! What this process tells an incarnation of the ledger in which it has not reported, before it
+//! does anything else there (F35).
 //!
 //! It makes no difference whether it saw the hold: a process that slept through hold and release is
 //! one that reports late. Its records are journaled again by the names of their counters, and

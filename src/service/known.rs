@@ -1,5 +1,5 @@
-//! Waits until the processes that serve know what somebody has just saved, so that the next call may
-//! go to any of them.
+//! Waits until the processes that serve know what somebody has just saved, so that the next call
+//! may go to any of them.
 
 use std::time::Duration;
 

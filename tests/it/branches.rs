@@ -10,7 +10,7 @@ use harness::service::Service;
 use crate::deployment::Deployment;
 use crate::load::open;
 use crate::promotions::{LIMIT, numbers_of};
-use crate::restored::{assert_held, copy_ledger};
+use crate::restored::{assert_held_on_record, copy_ledger};
 
 /// A release of a copy, by somebody who tries whether a backup can be put back.
 const REHEARSAL: [&str; 6] =
@@ -78,7 +78,7 @@ async fn assert_released(deployment: &Deployment, service: Service, mut seen: Ve
 async fn restored_a_branch_that_takes_the_place_of_the_ledger_under_a_service_is_held() {
     let Branched { mut production, staging, deployment, service, seen } = Branched::start().await;
     production.take_data_of(staging);
-    assert_held(&service).await;
+    assert_held_on_record(&deployment, &service).await;
     assert_released(&deployment, service, seen).await;
 }
 
@@ -94,7 +94,7 @@ async fn restored_a_branch_put_in_place_while_nothing_ran_is_held_before_the_fir
     assert!(!refused.status.success() && says.contains("reconcile --ledger-restored"), "{says}");
     // Asked once more: the refusal has not made the branch anybody's own.
     let service = deployment.launch();
-    assert_held(&service).await;
+    assert_held_on_record(&deployment, &service).await;
     assert_released(&deployment, service, seen).await;
 }
 
@@ -133,8 +133,7 @@ async fn rehearse(copy: &Path) -> (Deployment, std::path::PathBuf) {
 /// Goal: the mark beside an embedded ledger knows its own line. Method: production's own mark
 /// stays in place, its file is replaced by the one that was released elsewhere.
 #[tokio::test]
-async fn restored_a_file_that_was_released_elsewhere_is_held_beside_the_mark_of_the_one_that_went_on()
- {
+async fn restored_a_file_that_was_released_elsewhere_is_held_beside_the_mark_of_another() {
     let deployment = Deployment::embedded();
     deployment.apply_load_series();
     let next = || deployment.ok(&["next", "LOAD"]);
@@ -190,6 +189,6 @@ async fn restored_a_file_that_was_released_elsewhere_is_held_under_a_running_ser
     seen.extend(numbers_of(&service, "LOAD", "on", 3).await);
     beat_twice(&deployment).await;
     crate::restored::put_in_place(&released, &file);
-    assert_held(&service).await;
+    assert_held_on_record(&deployment, &service).await;
     assert_released(&deployment, service, seen).await;
 }

@@ -38,7 +38,8 @@ fn apply(deployment: &Deployment, types: &[(&str, &str)]) -> Timestamp {
     let of = |(code, settings): &(&str, &str)| {
         let one = |name: &str, days: String| {
             format!(
-                "[[series]]\ncode = \"{name}\"\nname = \"{name}\"\ntemplate = \"{name}-{{SEQ:4}}\"\n\
+                "[[series]]\ncode = \"{name}\"\nname = \"{name}\"\n\
+                 template = \"{name}-{{SEQ:4}}\"\n\
                  timezone = \"{zone}\"\n{settings}\n\
                  serves = {{ types = [\"{code}\"], {days} = \"{day}\" }}\nserials = [{{}}]\n"
             )
@@ -123,8 +124,9 @@ fn requests(name: &str) -> Vec<Request> {
         all.push(request(type_code, None, Some(&key)));
         all.push(request(type_code, Some(&text("b")), Some(&text("bk"))));
         all.push(Request { count: 3, ..request(type_code, None, Some(&text("range"))) });
-        let again =
-            Request { again: true, ..request(type_code, Some(&document), Some(&text("a"))) };
+        // Of a document of its own: it takes the place of the earlier number there.
+        let other = request(type_code, Some(&text("c")), Some(&text("a")));
+        let again = Request { again: true, ..other };
         all.push(again);
     }
     all

@@ -38,6 +38,7 @@ mod logs;
 mod lookups;
 mod lua_scripts;
 mod machine;
+mod marks;
 mod meetings;
 mod mixed_loads;
 mod nodes;

@@ -100,13 +100,16 @@ fn tables_of_the_pages_have_the_columns_that_commands_print() {
     std::fs::write(&numbers, "number\nSPO-20240122-001\nSPO-20240122-004\n").unwrap();
     deployment.ok(&["import", numbers.to_str().unwrap(), "--apply"]);
     deployment.ok(&["next", "SPO", "--date", "2024-01-22"]);
-    let heads = |arguments: &[&str]| -> Vec<String> {
-        deployment.ok(arguments).lines().map(squeezed).collect()
-    };
+    let lines = |text: String| -> Vec<String> { text.lines().map(squeezed).collect() };
+    let heads = |arguments: &[&str]| lines(deployment.ok(arguments));
+    // No process runs, which is for an operator.
+    let (code, status) = deployment.status(&[]);
+    assert_eq!(code, 1, "{status}");
+    let status = lines(status);
     for (command, first, printed) in [
-        ("status", "partition", heads(&["status"])),
-        ("status", "node", heads(&["status"])),
-        ("status", "counter", heads(&["status"])),
+        ("status", "partition", status.clone()),
+        ("status", "node", status.clone()),
+        ("status", "counter", status),
         ("gaps", "counter", heads(&["gaps"])),
         ("counters", "counter", heads(&["counters"])),
         ("events", "at", heads(&["events"])),

@@ -67,7 +67,7 @@ async fn a_retry_of_a_journaled_number_is_told_that_it_may_be_taken_while_the_le
     let (service, _) = journaled(&redis, &deployment).await;
     postgres.kill();
     let (status, body) = load::take(&reqwest::Client::new(), &service.url, "d1").await;
-    assert_eq!((status, &body["number_taken"]), (500, &"maybe".into()), "{body}");
+    assert_eq!((status, &body["number_taken"]), (503, &"maybe".into()), "{body}");
 }
 
 /// Goal: processes never forget for each other: their window is the ledger's (F29). Method: a

@@ -49,7 +49,7 @@ pub(crate) async fn assert_held(service: &Service) {
 
 /// The same, and that the ledger has it on record: a process refuses as soon as it notices, before
 /// it has given its word there. A release in that moment asks for a margin.
-async fn assert_held_on_record(deployment: &Deployment, service: &Service) {
+pub(crate) async fn assert_held_on_record(deployment: &Deployment, service: &Service) {
     assert_held(service).await;
     let ledger = open(deployment).await;
     eventually(NOTICE_LIMIT, async || {

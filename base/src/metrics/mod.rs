@@ -181,6 +181,7 @@ impl Metrics {
         let by_path = |definition: defined::Definition| {
             Family::new(PATHS, |path| definition.histogram(&[path]))
         };
+        let hazard = |name| defined::LEDGER_HAZARD.gauge(&[name]);
         let retries = |path, reasons: &[&'static str]| {
             Family::new(reasons.iter().copied(), |reason| defined::RETRIES.counter(&[path, reason]))
         };
@@ -223,9 +224,7 @@ impl Metrics {
             journal_batch_records: defined::JOURNAL_BATCH_RECORDS.histogram(&[]),
             ledger_up: defined::LEDGER_UP.gauge(&[]),
             clock_offset: defined::CLOCK_OFFSET.gauge(&[]),
-            ledger_hazards: Family::new(LEDGER_HAZARDS, |name| {
-                defined::LEDGER_HAZARD.gauge(&[name])
-            }),
+            ledger_hazards: Family::new(LEDGER_HAZARDS, hazard),
             ledger_connections_used: defined::LEDGER_CONNECTIONS.gauge(&["used"]),
             ledger_connections_idle: defined::LEDGER_CONNECTIONS.gauge(&["idle"]),
             ledger_connections_max: defined::LEDGER_CONNECTIONS_MAX.gauge(&[]),

@@ -6,9 +6,9 @@
 //! likely as dead, and none that a call was dropped on is ever used again. New calls get new
 //! connections.
 //!
-//! Heartbeat, watch and journal have a connection each (F31, F47): calls that wait for locks may hold all
-//! others, and a process whose heartbeat stands still is taken for dead. The journal's has its
-//! statements planned once: to plan what writes a batch costs as much as to write fifty rows.
+//! Heartbeat, watch and journal have a connection each (F31, F47): calls that wait for locks may
+//! hold all others, and a process whose heartbeat stands still is taken for dead. The journal's has
+//! its statements planned once: to plan what writes a batch costs as much as to write fifty rows.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};

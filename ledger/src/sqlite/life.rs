@@ -82,7 +82,8 @@ impl Ends for Counted {
         .await?;
         // A mark of an earlier one is of this line where it says no more than this.
         sqlx::query(
-            "update incarnation_line set replaced_generation = (select generation from incarnation) \
+            "update incarnation_line \
+             set replaced_generation = (select generation from incarnation) \
              where replaced_generation is null and nonce <> $1",
         )
         .bind(on.nonce.as_bytes().as_slice())

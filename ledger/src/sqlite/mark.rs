@@ -28,8 +28,8 @@ pub(super) struct Come {
 }
 
 impl Come {
-    /// Whether a mark that says this need not say `come` too: that is of the same incarnation and no
-    /// further, or of one before. Whoever marks a commit has found the file on the mark's line.
+    /// Whether a mark that says this need not say `come` too: that is of the same incarnation and
+    /// no further, or of one before. Whoever marks a commit has found the file on the mark's line.
     fn covers(&self, come: &Come) -> bool {
         let (mine, other) = (self.incarnation, come.incarnation);
         mine.number > other.number || mine == other && self.generation >= come.generation

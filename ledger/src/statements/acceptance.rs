@@ -21,7 +21,7 @@ pub(crate) struct KeptSeries {
 }
 
 /// What one series that accepts an ambiguity is compared with.
-struct Question {
+struct Comparison {
     series_id: i64,
     code: String,
     earlier: Vec<EarlierVersion>,
@@ -51,7 +51,7 @@ async fn hasty(store: &Store) -> Result<Vec<(i64, String)>, LedgerError> {
     let stretches = versions::that_may_have_issued(&mut *conn).await?;
     let mut questions = Vec::new();
     for version in active.iter().filter(is_accepting) {
-        questions.push(Question {
+        questions.push(Comparison {
             series_id: version.series_id,
             code: version.definition.code.clone(),
             earlier: proving::before(&mut *conn, version).await?,
@@ -69,7 +69,7 @@ async fn hasty(store: &Store) -> Result<Vec<(i64, String)>, LedgerError> {
         active.into_iter().map(|version| version.definition).filter(compiles).collect();
     giving_up::search(move |give_up| {
         let mut found = Vec::new();
-        for Question { series_id, code, earlier, issued } in questions {
+        for Comparison { series_id, code, earlier, issued } in questions {
             let asked = |series: &SeriesDefinition| series.code == code;
             let proved =
                 numbering::prove_saved(&definitions, &tables, asked, &earlier, &issued, give_up);
@@ -133,11 +133,15 @@ pub(super) async fn kept(store: &Store) -> Result<KeptSeries, LedgerError> {
 
 /// The refusal of an archive where a version cannot be read.
 fn unread(error: LedgerError) -> LedgerError {
+    let explained = |why: String| {
+        format!(
+            "archive: a series was saved with `ambiguity_accepted`, and which rows have to stay \
+             for it is not known: {why}"
+        )
+    };
     match error {
-        LedgerError::Refused(why) => LedgerError::Refused(format!(
-            "archive: a series was saved with `ambiguity_accepted`, and which rows have to stay for \
-             it is not known: {why}"
-        )),
+        LedgerError::Refused(why) => LedgerError::Refused(explained(why)),
+        LedgerError::Fault(why) => LedgerError::Fault(explained(why)),
         other => other,
     }
 }

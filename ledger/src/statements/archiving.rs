@@ -29,7 +29,7 @@ const COUNTERS: &str = "select c.counter_id from counter c where c.counter_id <>
     and c.series_id not in (select v.series_id from series_version v \
     where v.definition like '%\"source\":\"%') and ";
 
-/// When the oldest number of a counter was issued.
+/// When its oldest number was issued.
 const OLDEST: &str = "(select j.issued_at_us from journal j where j.counter_id = c.counter_id \
     and (j.number is not null or j.context is null) order by j.first_value limit 1)";
 
@@ -59,9 +59,8 @@ impl Ledger {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
             let mut ids = QueryBuilder::new(COUNTERS);
-            ids.push("c.counter_id > ").push_bind(after);
-            ids.push(" and not c.series_id").push_among(kept.ids);
-            ids.push(" and ").push(OLDEST).push(" < ").push_bind(before_us);
+            ids.push("c.counter_id > ").push_bind(after).push(" and not c.series_id");
+            ids.push_among(kept.ids).push(" and ").push(OLDEST).push(" < ").push_bind(before_us);
             ids.push(" order by c.counter_id limit ").push_bind(i64::from(limit));
             let ids = ids.build().scalar().fetch_all(&mut *tx).await?;
             tx.commit().await?;

@@ -1,6 +1,6 @@
 //! Holding a ledger that went back: all partitions at once, and a new incarnation with it, so that
-//! every process is stopped by its next transaction (F9, F25). A later incarnation of another branch
-//! is held like an earlier one (F36). Also the way in for what is done with it then.
+//! every process is stopped by its next transaction (F9, F25). A later incarnation of another
+//! branch is held like an earlier one (F36). Also the way in for what is done with it then.
 
 use numerator_base::node::NodeId;
 use tokio::time::Instant;
@@ -45,8 +45,8 @@ impl Ledger {
         .await
     }
 
-    /// The same because the ledger lacks what it once confirmed to a node of whichever process. From
-    /// then on that is of before this hold, wherever else it is written down (F36).
+    /// The same because the ledger lacks what it once confirmed to a node of whichever process.
+    /// From then on that is of before this hold, wherever else it is written down (F36).
     pub async fn hold_all_after(
         &self,
         confirmed: &Confirmed,

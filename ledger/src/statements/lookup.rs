@@ -124,7 +124,7 @@ pub(super) async fn answers(
 ) -> Result<Vec<Found>, LedgerError> {
     let (by_key, of_keys) = newest(conn, WantedKey::CallerKey, questions).await?;
     let (by_document, of_documents) = newest(conn, WantedKey::Document, questions).await?;
-    let found = |((by_key, _), (by_document, archived)): (Newest, Newest)| Found {
+    let found = |((by_key, _), (by_document, archived)): (UnderKey, UnderKey)| Found {
         by_key,
         by_document,
         archived,
@@ -142,15 +142,15 @@ pub(super) async fn answers(
 }
 
 /// What stands under a key: the newest entry, and the file that may have one.
-type Newest = (Option<Entry>, Option<String>);
+type UnderKey = (Option<Entry>, Option<String>);
 
 /// The newest entry under one kind of key of each question, and whether any record is put aside.
 async fn newest(
     conn: &mut Conn,
     wanted: WantedKey,
     questions: &[Question],
-) -> Result<(Vec<Newest>, bool), LedgerError> {
-    let mut entries: Vec<Newest> = vec![(None, None); questions.len()];
+) -> Result<(Vec<UnderKey>, bool), LedgerError> {
+    let mut entries: Vec<UnderKey> = vec![(None, None); questions.len()];
     let (mut places, mut keys) = (Vec::new(), Vec::new());
     for (place, question) in questions.iter().enumerate() {
         let Question { series_id, user_id, since_us, .. } = question;

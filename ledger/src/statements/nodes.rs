@@ -194,7 +194,7 @@ impl Ledger {
     /// # Errors
     /// Why no heartbeat is written.
     pub async fn takes_heartbeats(&self, node: Option<NodeId>) -> Result<(), LedgerError> {
-        self.call(CALL.of(Share::Heartbeat), async |store| {
+        self.call(CALL.of(Share::Watch), async |store| {
             let mut tx = store.begin_brief(None).await?;
             query("update node set beat = beat where node_id = $1")
                 .bind(node.as_ref().map(bytes))

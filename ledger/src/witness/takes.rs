@@ -1,7 +1,7 @@
-//! What the database path confirmed to this process and no heartbeat shows yet. No count of its node
-//! shows that a ledger forgot one of these (F34). A heartbeat that followed them shows what is older,
-//! once they were seen to be there behind it (F47). A ledger of another incarnation is told of all
-//! of them (F35).
+//! What the database path confirmed to this process and no heartbeat shows yet. No count of its
+//! node shows that a ledger forgot one of these (F34). A heartbeat that followed them shows what is
+//! older, once they were seen to be there behind it (F47). A ledger of another incarnation is told
+//! of all of them (F35).
 
 use std::collections::{HashMap, VecDeque};
 

@@ -127,8 +127,8 @@ kinds! {
         [EndsNode, SilencesNode, LosesData, Held]
     FilePutBackFlushed "SQLite file put back, FLUSHALL" All 0..=500, [File Redis]
         [EndsNode, SilencesNode, LosesData, Held]
-    SleeperReleased "node asleep while PostgreSQL fails over and is released" All 0..=2_000, [Postgres]
-        [SilencesNode, LosesData, Held]
+    SleeperReleased "node asleep while PostgreSQL fails over and is released" All 0..=2_000,
+        [Postgres] [SilencesNode, LosesData, Held]
     BranchPutBack "PostgreSQL copy that was released elsewhere put back" All 0..=0, [Postgres]
         [SilencesNode, LosesData, Held]
     FileBranch "SQLite file that was released elsewhere put back" Ledger 0..=0, [File]

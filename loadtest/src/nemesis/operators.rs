@@ -30,7 +30,8 @@ impl World {
         self.release_once_held().await;
     }
 
-    /// Somebody tries on a copy whether it can be released, and puts it in the ledger's place later.
+    /// Somebody tries on a copy whether it can be released, and puts it in the ledger's place
+    /// later.
     pub(super) async fn put_branch_back(&mut self) {
         self.begin_counters().await;
         self.rest().await;

@@ -1,6 +1,6 @@
 //! What each event does to a state. Offers none.
 
-use crate::state::{COUNTERS, Ledger, Lineage, NODES, NONCES, Node, Row, Rules, State};
+use crate::state::{Ledger, Lineage, NODES, Node, Row, State};
 
 impl State {
     /// Looks at the other server where a node is led to it; and back.
@@ -30,106 +30,29 @@ impl State {
 }
 
 impl Lineage {
-    /// Two nodes, two requests of one counter and one of the other, nothing goes wrong.
-    pub(crate) const CALM: Self = Self {
-        rules: Rules::ALL,
-        counters: 2,
-        requests: 3,
-        retries: 0,
-        losses: 0,
-        depth: 2,
-        dumps: false,
-        crashes: 0,
-        lost_answers: 0,
-        late: false,
-        release: false,
-        beats: 1,
-        forgets: false,
-        anew: false,
-        beside: false,
-        redis: false,
-        copies: 0,
-    };
-
-    pub(crate) fn begin(&self) -> Vec<State> {
-        let both = [true, true, false];
-        let ledger = Ledger {
-            life: 1,
-            nonce: 1,
-            agreed: true,
-            released: false,
-            taken: [0; COUNTERS],
-            journal: Vec::new(),
-            beats: both.map(|here| here.then_some((1, 1))),
-            batches: [0; NODES],
-            roster: [false; NODES],
-            reported: [false; NODES],
-            accounted: [false; NODES],
-            incomplete: false,
-            replaced: [0; NONCES],
-        };
-        let node = |place: usize| Node {
-            alive: place < 2 || self.late,
-            led: false,
-            joined: place < 2,
-            sighted: place < 2 || !self.rules.seen,
-            stopped: false,
-            nonce: 1,
-            seen: both,
-            memory: Vec::new(),
-            identity: 1,
-            beats: 1,
-            beating: false,
-            since: 0,
-            forgot: false,
-            adopted: [false; NODES],
-            queue: Vec::new(),
-            waiting: Vec::new(),
-            answer: None,
-            confirmed: 0,
-        };
-        let first = State {
-            ledger,
-            life: 1,
-            other: None,
-            lives: 1,
-            past: Vec::new(),
-            nodes: (0..NODES).map(node).collect(),
-            redis: (1, [0; COUNTERS]),
-            outboxes: [const { Vec::new() }; NODES],
-            trims: [0; NODES],
-            nonces: 1,
-            handed: Vec::new(),
-            went_on: [false; 3],
-            retries: self.retries,
-            losses: self.losses,
-            crashes: self.crashes,
-            lost_answers: self.lost_answers,
-            copies: self.copies,
-            copy: None,
-            time: 0,
-        };
-        let mut states = vec![first];
-        for request in 0..self.requests {
-            let places = if self.late { NODES } else { 2 };
-            let sent = |state: State| {
-                (0..places).map(move |node| {
-                    let mut state = state.clone();
-                    state.nodes[node].waiting.push(request);
-                    state
-                })
-            };
-            states = states.into_iter().flat_map(sent).collect();
-        }
-        states
-    }
-
     /// Whether a transaction of a node is let through.
-    pub(crate) fn admits(&self, state: &State, node: usize) -> bool {
-        let (ledger, node) = (&state.ledger, &state.nodes[node]);
+    pub(crate) fn admits(&self, state: &State, place: usize) -> bool {
+        let (ledger, node) = (&state.ledger, &state.nodes[place]);
         ledger.agreed
             && (!self.rules.life || ledger.life == state.life)
             && (!self.rules.nonce || ledger.nonce == node.nonce)
+            && !self.misses(state, place)
+    }
+
+    /// Whether a node misses what was confirmed to it: its own row, its heartbeat, or what it took
+    /// since (F9, F34).
+    pub(crate) fn misses(&self, state: &State, place: usize) -> bool {
+        let (ledger, node) = (&state.ledger, &state.nodes[place]);
+        if !self.files || !ledger.agreed || ledger.nonce != node.since_nonce {
+            return false;
+        }
+        let shown = ledger.beats[place];
+        let is_excused = !self.rules.absence && ledger.ahead && shown.is_none();
+        let is_shown = shown.is_some_and(|(of, beat)| of == node.identity && beat >= node.beats);
+        // The beat that is confirmed next may have been sent before it was taken.
+        let mut newest = node.memory.iter().filter(|(_, beats)| beats + 1 >= node.beats);
+        let has_newest = newest.all(|(row, _)| ledger.journal.contains(row));
+        !(is_shown || is_excused) || !has_newest
     }
 
     /// Remembers what the server holds before it commits something.
@@ -241,7 +164,7 @@ impl Lineage {
         node.forgot = true;
     }
 
-    pub(crate) fn lose(&self, state: &mut State, back: u8, dump: bool) {
+    pub(crate) fn lose(&self, state: &mut State, back: u8, is_other_life: bool) {
         state.losses -= 1;
         let kept = state.past.len() - usize::from(back);
         let lost = std::mem::replace(&mut state.ledger, state.past.swap_remove(kept));
@@ -251,7 +174,7 @@ impl Lineage {
             // Nobody has been led to the new one yet.
             state.nodes.iter_mut().for_each(|node| node.led = true);
         }
-        if !dump || self.rules.born {
+        if is_other_life {
             state.lives += 1;
             state.life = state.lives;
         }
@@ -336,6 +259,16 @@ impl Lineage {
         }
     }
 
+    /// A node registers.
+    pub(crate) fn join(&self, state: &mut State, place: usize) {
+        self.commit(state);
+        state.ledger.beats[place] = Some((1, 1));
+        let nonce = state.ledger.nonce;
+        let node = &mut state.nodes[place];
+        (node.joined, node.nonce, node.since_nonce) = (true, nonce, nonce);
+        node.seen[place] = true;
+    }
+
     /// A number is committed, and everybody who is awake has a heartbeat confirmed after it.
     fn confirm_all(&self, state: &mut State) {
         state.time += 1;
@@ -378,8 +311,8 @@ impl Lineage {
         if !heard && self.rules.late {
             self.report(state, place);
         }
-        state.nodes[place].nonce = state.ledger.nonce;
         let node = &mut state.nodes[place];
+        (node.nonce, node.since_nonce) = (state.ledger.nonce, state.ledger.nonce);
         node.stopped = false;
         if self.anew {
             (node.identity, node.beats, node.since) = (node.identity + 1, 1, 0);

@@ -71,7 +71,9 @@ impl Lineage {
 
     fn ledger_choices(&self, state: &State, place: usize, events: &mut Vec<Event>) {
         let node = &state.nodes[place];
-        if !node.stopped && !node.beating && node.beats < self.beats {
+        // Where files are put back only the late node beats, or no search would end.
+        let is_watched = !self.files || place == NODES - 1;
+        if is_watched && !node.stopped && !node.beating && node.beats < self.beats {
             events.push(Event::Beat(place));
         }
         let dead =
@@ -82,8 +84,10 @@ impl Lineage {
 
     pub(crate) fn inquest_choices(&self, state: &State, place: usize, events: &mut Vec<Event>) {
         let (ledger, node) = (&state.ledger, &state.nodes[place]);
-        let older = ledger.life != state.life || node.nonce > ledger.nonce;
-        let is_an_old_one = self.rules.led && ledger.agreed && ledger.life == state.life;
+        let is_missed = self.misses(state, place);
+        let older = is_missed || ledger.life != state.life || node.nonce > ledger.nonce;
+        let is_an_old_one =
+            self.rules.led && ledger.agreed && ledger.life == state.life && !is_missed;
         if older && !is_an_old_one && state.nonces < 5 {
             events.push(Event::Begin(place));
         }
@@ -133,11 +137,14 @@ impl Model for Lineage {
         }
         if state.losses > 0 {
             for back in (1..).take(state.past.len()) {
-                events.push(Event::Promote(back));
+                events.push(if self.files { Event::PutFiles(back) } else { Event::Promote(back) });
                 if self.dumps {
                     events.push(Event::PutBack(back));
                 }
             }
+        }
+        if self.files && !state.ledger.ahead && state.past.is_empty() && state.losses > 0 {
+            events.push(Event::Sweep);
         }
         if state.copies > 0 {
             events.push(Event::Copy);
@@ -217,20 +224,18 @@ impl Lineage {
                     state.nodes[node].waiting.insert(0, row.2);
                 }
             }
-            Event::Join(node) => {
-                self.commit(state);
-                state.ledger.beats[node] = Some((1, 1));
-                let nonce = state.ledger.nonce;
-                let member = &mut state.nodes[node];
-                (member.joined, member.nonce) = (true, nonce);
-                member.seen[node] = true;
-            }
+            Event::Join(node) => self.join(state, node),
             Event::Sight(node, by) => {
                 state.nodes[by].seen[node] = true;
                 state.nodes[node].sighted = true;
             }
-            Event::Promote(back) => self.lose(state, back, false),
-            Event::PutBack(back) => self.lose(state, back, true),
+            Event::Promote(back) => self.lose(state, back, true),
+            Event::PutBack(back) => self.lose(state, back, self.rules.born),
+            Event::PutFiles(back) => self.lose(state, back, false),
+            Event::Sweep => {
+                self.commit(state);
+                state.ledger.ahead = true;
+            }
             Event::Crash(node) => {
                 state.crashes -= 1;
                 let member = &mut state.nodes[node];

@@ -4,6 +4,7 @@
 #![allow(clippy::missing_const_for_fn, reason = "tests")]
 
 mod acts;
+mod begin;
 mod checked;
 mod state;
 
@@ -231,6 +232,21 @@ fn a_copy_that_was_released_elsewhere_breaks_nothing() {
 #[test]
 fn without_f36_a_branch_issues_again_what_was_issued_beside_it() {
     without(Rules { descent: false, ..Rules::ALL }, BRANCH, UNIQUE);
+}
+
+/// Files are put back under the same server after somebody whose clock was ahead swept; a node
+/// that joined late, whose row they lack, has let go of what a heartbeat followed.
+const CLOCK: Lineage =
+    Lineage { requests: 1, files: true, late: true, anew: true, beats: 3, depth: 4, ..ONE };
+
+#[test]
+fn files_put_back_after_a_clock_was_ahead_break_nothing() {
+    holds(CLOCK, 1_000, &[BY_ITSELF]);
+}
+
+#[test]
+fn without_f37_a_node_whose_row_is_lost_is_taken_for_swept() {
+    without(Rules { absence: false, ..Rules::ALL }, CLOCK, KEPT);
 }
 
 /// Its old self goes on beside the server that was promoted.

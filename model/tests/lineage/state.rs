@@ -70,6 +70,8 @@ pub(crate) struct Rules {
     pub late: bool,
     /// F36: a later inquest is a node's own only where it came after all that was confirmed to it.
     pub descent: bool,
+    /// F37: whose row is missing was lost; else a clock that was ahead says that it was swept.
+    pub absence: bool,
 }
 
 impl Rules {
@@ -94,6 +96,7 @@ impl Rules {
         margin: true,
         late: true,
         descent: true,
+        absence: true,
     };
 }
 
@@ -134,6 +137,9 @@ pub(crate) struct Lineage {
     pub redis: bool,
     /// Copies of the ledger that are released elsewhere, and may take its place.
     pub copies: u8,
+    /// Whether a loss puts files back under the same server, which has the same life then, and a
+    /// sweep may go by a clock that is ahead.
+    pub files: bool,
 }
 
 /// A journaled number: value, counter, request.
@@ -169,6 +175,8 @@ pub(crate) struct Ledger {
     /// When each inquest of this ledger's line was followed by one that somebody began who knew it,
     /// and one more; 0: it was not, or is of another line.
     pub replaced: [u8; NONCES],
+    /// By a clock that was ahead, every row that is missing was swept.
+    pub ahead: bool,
 }
 
 /// One process.
@@ -210,6 +218,8 @@ pub(crate) struct Node {
     pub answer: Option<(Row, bool)>,
     /// When something was last confirmed to it.
     pub confirmed: u8,
+    /// The inquest after which it registered.
+    pub since_nonce: u8,
 }
 
 /// One moment.
@@ -288,6 +298,10 @@ pub(crate) enum Event {
     Promote(u8),
     /// The last commits are gone: a dump was put back into the same server.
     PutBack(u8),
+    /// The last commits are gone: files of before were put back under the same server.
+    PutFiles(u8),
+    /// Somebody whose clock is ahead sweeps.
+    Sweep,
     /// A process dies.
     Crash(usize),
     /// A node begins an inquest.
@@ -361,6 +375,8 @@ impl Event {
             | Self::Sight(..)
             | Self::Promote(_)
             | Self::PutBack(_)
+            | Self::PutFiles(_)
+            | Self::Sweep
             | Self::Crash(_)
             | Self::Lead(_)
             | Self::Copy

@@ -1,5 +1,5 @@
-//! What may be accepted: an ambiguity of which every series is `gapless`, since only then the ledger
-//! has one number before it answers the other (F43); and whose numbers such an ambiguity concerns.
+//! What may be accepted: an ambiguity of which every series is `gapless`, since only then the
+//! ledger has one number before it answers the other (F43); and whose numbers that concerns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -282,7 +282,7 @@ impl EpochLease {
             }
             // Until the counter is seeded, a late transaction of the database's epoch may take from
             // it, under the same keys: the journal is asked again (F1, F4).
-            // Whoever only asks has no counter: what Redis does not remember the journal is asked for.
+            // Whoever only asks has no counter: the journal knows what Redis does not remember.
             IssueOutcome::Cold { .. } if pending.is_question() => sorted.ask.push(pending),
             IssueOutcome::Cold { take } => {
                 sorted.cold.push((PendingRequest { asked_in: None, ..pending }, take));

@@ -33,8 +33,8 @@ pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
         }
         Unavailable::SeriesChanged => (
             Slug::SeriesChanged,
-            "the series has just changed, and this process is about to hear of it; send the request \
-             again",
+            "the series has just changed, and this process is about to hear of it; send the \
+             request again",
         ),
         Unavailable::Held => {
             (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")

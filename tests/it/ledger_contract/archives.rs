@@ -232,7 +232,8 @@ pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_jou
         .await;
     assert_eq!(shelf.archive().await, Moved::default());
     world.sql("delete from unsettled").await;
-    // A series that was saved although its texts may be ambiguous: only rows keep them apart.
+    // A series that was saved although its texts may be ambiguous, and that nobody can read now:
+    // only rows keep its texts apart.
     world
         .sql(
             &"insert into series (series_id, code, partition, active_version) OWN \

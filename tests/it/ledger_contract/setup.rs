@@ -121,7 +121,7 @@ pub(super) async fn a_first_counter_is_refused_where_its_series_no_longer_lives(
     let at = world.database_epoch().await;
     let spec = CounterSpec { series_id: series.series_id, ..spec("k") };
     let error = ledger.seed(at, world.node, &[spec]).await.expect_err("lives elsewhere");
-    assert!(matches!(error, LedgerError::Refused(_)), "{error}");
+    assert!(matches!(error, LedgerError::SeriesChanged), "{error}");
     assert_eq!(ledger.counters(0, 10).await.unwrap(), []);
 }
 
@@ -152,7 +152,7 @@ pub(super) async fn series_are_applied_all_or_none(world: World) {
     let changes = [change("A", "A-{SEQ:3}"), broken];
     let result = world.ledger.apply_series(&changes).await;
     if world.ledger.engine() == "postgres" {
-        assert!(matches!(result, Err(LedgerError::Refused(_))), "{result:?}");
+        assert!(matches!(result, Err(LedgerError::Unfit(_))), "{result:?}");
         assert_eq!(world.ledger.series().await.unwrap(), []);
     }
     let changes = [change("C", "C-{SEQ:3}"), change("D", "D-{SEQ:3}")];

@@ -169,8 +169,8 @@ async fn run(command: &[String], state: &State) -> Option<String> {
 
 /// What `probe` answers to an echo.
 fn answer(echo: &str) -> String {
-    let texts = ["server", echo, "master", "feed", ""].map(bulk);
-    format!("*5\r\n{}", texts.concat())
+    let texts = ["server", echo, "master", "feed", "", "", ""].map(bulk);
+    format!("*{}\r\n{}", texts.len(), texts.concat())
 }
 
 fn bulk(text: &str) -> String {

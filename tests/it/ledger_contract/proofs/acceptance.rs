@@ -89,7 +89,7 @@ pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_b
     let mut named = of("B", gapless, true);
     named.definition.name = "Another name".into();
     ledger.apply_series(&[named]).await.unwrap();
-    // While one of them rests the other one may become what it likes, and keeps it from coming back.
+    // While one of them rests the other may become what it likes, and keeps it from coming back.
     let activity = |series_id, active| ActivityChange {
         series_id,
         active,
