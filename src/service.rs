@@ -7,6 +7,7 @@ mod first_series;
 mod fitness;
 mod joining;
 mod jwt;
+mod keyless;
 mod known;
 mod opened;
 mod opening;
@@ -17,6 +18,7 @@ pub use approvals::NotApproved;
 pub(crate) use first_series::read_series_file;
 pub use fitness::Fitness;
 pub use jwt::{JwtRefusal, Jwts};
+pub(crate) use keyless::must_have_key;
 pub use known::until_known;
 pub(crate) use opened::{close_ledgers, open};
 pub use opening::{open_catalog, open_ledger};
@@ -164,6 +166,7 @@ impl Service {
         mode: Mode,
     ) -> anyhow::Result<Arc<Self>> {
         let (ledger, deployment, catalog) = open_to_write(settings, &clock).await?;
+        must_have_key(&ledger, &settings.audit, &clock).await?;
         let jwts = Jwts::of(settings, &clock, mode)?;
         let sources = Sources::open(&settings.external)?;
         let tokens = Tokens::of(settings, &ledger, &clock, mode).await?;

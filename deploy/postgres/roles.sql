@@ -29,5 +29,6 @@ grant execute on function make_room(bigint, bigint, bigint) to numerator_archive
 revoke delete on journal, archive_file from numerator_writer;
 -- That a node was swept stays as it was said.
 revoke update, delete on swept_node from numerator_writer;
-revoke update, delete on journal_batch, journal_kind, journal_name, checkpoint
+revoke update, delete on journal_batch, journal_kind, journal_name, checkpoint, event, revision
     from numerator_writer;
+revoke delete on counter, series, series_version from numerator_writer;

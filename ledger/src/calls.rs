@@ -27,6 +27,9 @@ pub(crate) const CALL: Call =
 /// Work that may search through all values of a counter, or write to all counters.
 pub(crate) const SEARCH: Call = Call { patience: Patience::Search, ..CALL };
 
+/// Work that reads the whole journal.
+pub(crate) const WALK: Call = Call { patience: Patience::Walk, ..CALL };
+
 impl Call {
     /// The same on others' connections.
     pub(crate) const fn of(self, share: Share) -> Self {

@@ -21,7 +21,7 @@ use crate::patience::Patience;
 use crate::seal::Writing;
 use crate::statement::{Done, Row, Statement};
 use crate::store::Store;
-use crate::{JournalTexts, Lack, LedgerCheckup, LedgerError, SealedRow};
+use crate::{Lack, LedgerCheckup, LedgerError, RawRows};
 
 /// A database as the ledger uses it, whatever becomes of its connections.
 #[async_trait]
@@ -82,6 +82,10 @@ pub(crate) trait Pool: Send + Sync + 'static {
         required: Option<Incarnation>,
         begin: Begin,
     ) -> Result<Transaction, LedgerError>;
+
+    /// Begins two transactions that read, and all of whose statements see the ledger of one and the
+    /// same moment; one where there are no connections for two.
+    async fn begin_together(&self) -> Result<Vec<Transaction>, LedgerError>;
 
     /// What the ledger shows of its incarnation; `None` where nothing was agreed on yet.
     async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError>;
@@ -186,15 +190,21 @@ pub(crate) trait Bulk: Send {
     /// write a segment that stands for them.
     async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError>;
 
-    /// In how many slices the journal's rows lie.
-    async fn journal_slices(&mut self) -> Result<i64, LedgerError>;
+    /// The first and the last place at which rows of the journal lie.
+    async fn journal_extent(&mut self) -> Result<Option<(i64, i64)>, LedgerError>;
 
-    /// The rows of a slice as seals cover them, in no order.
-    async fn journal_slice(
-        &mut self,
-        slice: i64,
-        texts: &JournalTexts,
-    ) -> Result<Vec<SealedRow>, LedgerError>;
+    /// How many places a slice has.
+    fn journal_slice_places(&self) -> i64;
+
+    /// The rows of the slice that begins at a place, in no order.
+    async fn journal_slice(&mut self, from: i64) -> Result<RawRows, LedgerError>;
+
+    /// The first place from one on at which a row of the journal may lie.
+    async fn journal_place_from(&mut self, from: i64) -> Result<Option<i64>, LedgerError>;
+
+    /// What the schema says of the record's tables, views, triggers, functions and keys: names and
+    /// texts.
+    async fn definitions(&mut self) -> Result<Vec<(String, String)>, LedgerError>;
 
     /// In how many parts the entries of archived numbers lie.
     async fn archived_number_parts(&mut self) -> Result<i64, LedgerError>;

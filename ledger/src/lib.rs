@@ -12,6 +12,7 @@ mod calls;
 mod clocks;
 mod columns;
 mod connections;
+mod definitions;
 mod dialect;
 mod error;
 mod fitness;
@@ -24,6 +25,7 @@ mod outline;
 mod patience;
 mod postgres;
 mod progression;
+mod raw_rows;
 mod reference_plan;
 mod rows;
 mod safety;
@@ -42,6 +44,7 @@ mod witness;
 
 pub use clocks::{Heard, LedgerTimes};
 pub use connections::Connections;
+pub use definitions::Deviation as SchemaDeviation;
 pub use error::LedgerError;
 pub use fitness::{Lack, all_lacks};
 pub use giving_up::{is_given_up, until_given_up};
@@ -65,6 +68,7 @@ use std::sync::Arc;
 
 use dialect::Engine;
 use numerator_base::clock::SharedClock;
+pub(crate) use raw_rows::RawRows;
 
 /// A ledger that was opened, on whichever engine. Its methods stand in `statements`, each with what
 /// it does. They take whole batches; each is one transaction and safe to repeat unless its page

@@ -5,6 +5,10 @@ use std::time::Duration;
 /// How long a search may take beyond an ordinary call: longer than its statements may.
 pub(super) const SEARCH_TIME: Duration = Duration::from_secs(660);
 
+/// How long the whole journal may take beyond an ordinary call: some hundred thousand rows a second
+/// and more.
+pub(super) const WALK_TIME: Duration = Duration::from_hours(24);
+
 /// Kinds of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
@@ -13,4 +17,17 @@ pub(super) enum Patience {
     /// Statements that may search through all values of a counter, and a change of series, which is
     /// proved between its statements.
     Search,
+    /// All rows of the journal, at the pace of who compares them.
+    Walk,
+}
+
+impl Patience {
+    /// How much longer than an ordinary call it may take.
+    pub(super) fn beyond(self) -> Option<Duration> {
+        match self {
+            Patience::Call => None,
+            Patience::Search => Some(SEARCH_TIME),
+            Patience::Walk => Some(WALK_TIME),
+        }
+    }
 }

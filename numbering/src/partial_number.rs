@@ -89,6 +89,14 @@ impl PartialNumber {
         self.slots.push(Slot { offset: self.literal.len(), shows });
     }
 
+    /// Whether the value of a serial stands in it.
+    #[must_use]
+    pub fn shows_serial(&self, wanted: usize) -> bool {
+        let is_it =
+            |slot: &Slot| matches!(slot.shows, Shows::Serial(serial, _) if serial == wanted);
+        self.slots.iter().any(is_it)
+    }
+
     /// Length of the longest number, in characters; `largest` gives the largest value of a serial.
     pub(super) fn chars_max(&self, largest: impl Fn(usize) -> u64) -> usize {
         let chars = |slot: &Slot| match slot.shows {

@@ -2,6 +2,7 @@
 //! `compile.rs` makes it, `draft.rs` renders with it, `parse.rs` reads back, `origin.rs` finds
 //! counters.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use super::draft::Drafted;
 use super::period::FiscalYear;
 use super::served::Served;
 use super::template::Part;
+use super::text::normalise;
 use super::value::ValueRule;
 use super::values::DeclaredValues;
 use super::window::Window;
@@ -216,6 +218,39 @@ impl Series {
             _ => None,
         })?;
         Some(SerialWidth { used: format.chars_used(value), max: format.width_max() })
+    }
+
+    /// Whether its template shows the value of a serial.
+    #[must_use]
+    pub fn shows_serial(&self, wanted: usize) -> bool {
+        let is_it = |part: &Part| matches!(part, Part::Serial { serial, .. } if *serial == wanted);
+        self.parts.iter().any(is_it)
+    }
+
+    /// Whether a number that was asked for so may have a scope: its dimensions in their order, with
+    /// what the request says of each. Ids of reference data, and what a request leaves open, are
+    /// not judged.
+    #[must_use]
+    pub fn may_have_scope(
+        &self,
+        scope: &str,
+        (type_code, project): (&str, Option<&str>),
+        context: &BTreeMap<String, String>,
+    ) -> bool {
+        let Some(parts) = CounterKey::parts(scope) else { return false };
+        let is_right = |(dimension, (name, value)): (&Dimension, &(Cow<'_, str>, Cow<'_, str>))| {
+            let said = match *dimension {
+                Dimension::Type => Some(type_code),
+                Dimension::Project => project,
+                Dimension::Variable(index) => {
+                    context.get(&self.variables[index].name).map(String::as_str)
+                }
+            };
+            let is_open = said.is_none() || self.table_of(*dimension).is_some();
+            *name == self.key_name(*dimension)
+                && (is_open || said.is_some_and(|said| normalise(said) == *value))
+        };
+        parts.len() == self.scope.len() && self.scope.iter().zip(&parts).all(is_right)
     }
 
     /// Checks a request and fills in all but the values. Takes nothing.

@@ -156,6 +156,17 @@ impl Folder {
         Ok(manifests.iter().filter_map(|name| Some(name.strip_suffix(MANIFEST)?.into())).collect())
     }
 
+    /// The names of all files of rows, whoever laid them there, and of those that have a manifest
+    /// alone, in their order.
+    pub(super) fn all(&self) -> anyhow::Result<Vec<String>> {
+        let any = Folder { path: self.path.clone(), prefix: String::new(), lock: None };
+        let mut all = any.names(SUFFIX)?;
+        all.extend(any.described()?);
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+
     fn names(&self, suffix: &str) -> anyhow::Result<Vec<String>> {
         let shown = self.path.display();
         let mut names = Vec::new();

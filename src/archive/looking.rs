@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 
 use super::columns::RowReader;
+use super::counting::{Counted, unnamed};
 use super::folder::{Folder, sha256_of};
 use super::manifest::Manifest;
 use crate::audit::PublicKey;
@@ -32,8 +33,8 @@ pub struct Found {
     pub file: String,
 }
 
-/// The archived numbers that match, in the order of the filter, as many as its `limit`; whether
-/// there are more. Reads every file of the folder.
+/// The archived numbers that match, of whatever lies in a folder and is what its manifest says: for
+/// who made the folder. See [`look_in`].
 ///
 /// # Errors
 /// A file that is missing or is not what its manifest says.
@@ -42,10 +43,24 @@ pub fn look(
     filter: &JournalFilter,
     series: Option<&str>,
 ) -> anyhow::Result<(Vec<Found>, bool)> {
+    look_in(folder, &Counted::all(folder)?, filter, series)
+}
+
+/// The archived numbers that match, in the order of the filter, as many as its `limit`; whether
+/// there are more. Reads every file that counts.
+///
+/// # Errors
+/// A file that is missing or does not have its SHA-256.
+pub fn look_in(
+    folder: &Folder,
+    counted: &Counted,
+    filter: &JournalFilter,
+    series: Option<&str>,
+) -> anyhow::Result<(Vec<Found>, bool)> {
     let limit = filter.limit as usize;
     let (mut found, mut is_more) = (Vec::new(), false);
-    for name in folder.described()? {
-        let (reader, _) = open(folder, &name, &[])?;
+    for (name, sha256) in &counted.files {
+        let reader = open_as(&folder.file(name), sha256)?;
         for group in 0..reader.groups() {
             let rows = reader.read(group).with_context(|| name.clone())?;
             for row in rows {
@@ -130,9 +145,9 @@ impl Checked {
     }
 }
 
-/// Checks each file that the ledger names: that it is there, is what was written, is signed by a
-/// trusted key where there are any, and none of its numbers stands in the journal again as another
-/// allocation's.
+/// Checks the files of a folder: that the ledger names each; and of each that it names that it is
+/// there, is what was written, is signed by a trusted key where there are any, and none of its
+/// numbers stands in the journal again as another allocation's.
 ///
 /// # Errors
 /// A ledger that cannot be read.
@@ -142,6 +157,9 @@ pub async fn check(
     trusted: &[PublicKey],
 ) -> anyhow::Result<Checked> {
     let mut checked = Checked::default();
+    for name in unnamed(ledger, folder).await? {
+        checked.add(unnamed_text(&name));
+    }
     for file in files(ledger).await? {
         if file.deleted_at_us.is_some() {
             checked.deleted += 1;
@@ -157,6 +175,15 @@ pub async fn check(
     Ok(checked)
 }
 
+/// What is said of a file that the ledger does not name.
+#[must_use]
+pub fn unnamed_text(name: &str) -> String {
+    format!(
+        "{name}: the ledger does not name it; it is another ledger's, or somebody laid it there, \
+         or the ledger went back to before it"
+    )
+}
+
 /// All files that the ledger names, in the order in which they were written.
 ///
 /// # Errors
@@ -164,7 +191,7 @@ pub async fn check(
 pub async fn files(ledger: &SharedLedger) -> anyhow::Result<Vec<ArchiveFile>> {
     let mut all: Vec<ArchiveFile> = Vec::new();
     loop {
-        let after = all.last().map_or(0, |file| file.archive_file_id);
+        let after = all.last().map_or(i32::MIN, |file| file.archive_file_id);
         let page = ledger.archive_files(after, PAGE_FILES).await?;
         if page.is_empty() {
             return Ok(all);
@@ -257,19 +284,18 @@ impl SealedPages {
         Ok(SealedPages { readers, group: 0 })
     }
 
-    /// The next rows, all of one file, and the beginning of its SHA-256; `None` behind the last.
+    /// The next rows, all of one file, and its SHA-256; `None` behind the last.
     ///
     /// # Errors
     /// A file that cannot be read to its end.
-    pub fn next_page(&mut self) -> anyhow::Result<Option<(u64, Vec<SealedRow>)>> {
+    pub fn next_page(&mut self) -> anyhow::Result<Option<(String, Vec<SealedRow>)>> {
         loop {
             let Some((of, reader)) = self.readers.front() else { return Ok(None) };
             if self.group < reader.groups() {
                 let rows = reader.read(self.group).with_context(|| of.file.name.clone())?;
                 self.group += 1;
-                let beginning = of.file.sha256.first_chunk().copied().unwrap_or_default();
                 let rows = rows.iter().map(ArchivedRow::sealed).collect();
-                return Ok(Some((u64::from_be_bytes(beginning), rows)));
+                return Ok(Some((numbering::hexadecimal(&of.file.sha256), rows)));
             }
             self.group = 0;
             self.readers.pop_front();

@@ -11,13 +11,15 @@
 //! does, after it compared it with the file. Deletes no file that the ledger names.
 
 mod columns;
+mod counting;
 mod folder;
 mod looking;
 mod manifest;
 mod moving;
 mod writing;
 
+pub use counting::{Counted, unnamed};
 pub use folder::{Folder, remove};
-pub use looking::{Checked, Found, SealedPages, check, files, look};
+pub use looking::{Checked, Found, SealedPages, check, files, look, look_in, unnamed_text};
 pub use manifest::{Manifest, ManifestError};
 pub use moving::{Moved, Moving, STEP_ROWS, archive};

@@ -7,7 +7,11 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use super::key::{AuditKey, PublicKey, read_hexadecimal};
-use crate::ledger::{Bound, SeenBatches, SignedCheckpoint, Vouched};
+use crate::ledger::{Bindable, Bound, SeenBatches, SignedCheckpoint, Vouched};
+
+/// The tables that checkpoints bind, in the order of their parts.
+pub(super) const TABLES: [Bindable; 5] =
+    [Bindable::Batches, Bindable::Events, Bindable::Versions, Bindable::Counters, Bindable::Series];
 
 /// Runs of ids without rows that are looked at again; past it, the oldest are given up.
 const OPEN_MAX: usize = 200;
@@ -32,12 +36,24 @@ pub enum CheckpointError {
     Unsigned,
 }
 
+/// The form of this version: a batch is bound by its whole row, a version too, and counters and
+/// series are bound. The first form bound batches by their seals.
+pub(super) const FORM: u32 = 2;
+
+/// The form of a text that says none.
+fn first_form() -> u32 {
+    1
+}
+
 /// The text of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Body {
     /// Its number.
     pub(super) checkpoint: i64,
+    /// Its form.
+    #[serde(default = "first_form")]
+    pub(super) form: u32,
     /// When it was made.
     pub(super) at: String,
     /// By which node.
@@ -48,6 +64,10 @@ pub(super) struct Body {
     pub(super) batches: Part,
     pub(super) events: Part,
     pub(super) versions: Part,
+    #[serde(default)]
+    pub(super) counters: Part,
+    #[serde(default)]
+    pub(super) series: Part,
     /// Rows of before seals; in the first alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unsealed: Option<UnsealedRows>,
@@ -95,17 +115,23 @@ const LETTERS: [(Vouched, &str); 5] = [
 ];
 
 impl Entry {
-    pub(super) fn of(row: &Bound) -> Self {
+    fn of(row: &Bound) -> Self {
         let digest = row.digest[..SHOWN_BYTES].to_vec();
-        Entry { id: row.id, standing: row.standing, digest }
+        // Whoever makes checkpoints has the key.
+        let standing = match row.standing {
+            Vouched::Unknown => Vouched::Unproven,
+            standing => standing,
+        };
+        Entry { id: row.id, standing, digest }
     }
 
-    /// Whether a row says what was bound.
-    pub(super) fn is_of(&self, row: &Bound) -> bool {
+    /// Whether a row says what a checkpoint of a form bound.
+    pub(super) fn is_of(&self, row: &Bound, form: u32) -> bool {
         // Whether a batch has a seal is part of it, who proved it is not: that needs the key.
         let is_sealed = |standing| standing != Vouched::Unsealed;
+        let digest = if form < FORM { row.digest_before } else { row.digest };
         self.id == row.id
-            && self.digest == row.digest[..SHOWN_BYTES]
+            && self.digest == digest[..SHOWN_BYTES]
             && is_sealed(self.standing) == is_sealed(row.standing)
     }
 }
@@ -158,6 +184,12 @@ impl Part {
         Part { upto, open, bound: late.iter().chain(rows).map(Entry::of).collect() }
     }
 
+    /// The runs of ids whose rows, if there are any, are not bound yet.
+    pub(super) fn unbound(&self) -> Vec<(i64, i64)> {
+        let open = self.open.iter().map(|(first, last, _)| (*first, *last));
+        open.chain([(self.upto.saturating_add(1), i64::MAX)]).collect()
+    }
+
     /// Whether an id may still get a row.
     pub(super) fn is_open(&self, id: i64) -> bool {
         self.open.iter().any(|(first, last, _)| (*first..=*last).contains(&id))
@@ -165,6 +197,11 @@ impl Part {
 }
 
 impl Body {
+    /// Its parts, in the order of the tables.
+    pub(super) fn parts(&self) -> [&Part; TABLES.len()] {
+        [&self.batches, &self.events, &self.versions, &self.counters, &self.series]
+    }
+
     /// Signs it.
     pub(super) fn sign(&self, key: &AuditKey) -> SignedCheckpoint {
         let body = serde_json::to_string(self).expect("plain data is JSON");
@@ -180,6 +217,10 @@ impl Body {
             .ok_or(CheckpointError::Unsigned)?;
         let body: Body = serde_json::from_str(&signed.body)
             .map_err(|error| CheckpointError::Unreadable(error.to_string()))?;
+        if body.form > FORM {
+            let why = format!("its form is {}, and this version knows {FORM}", body.form);
+            return Err(CheckpointError::Unreadable(why));
+        }
         if body.checkpoint != signed.number {
             return Err(CheckpointError::Misnumbered(body.checkpoint));
         }

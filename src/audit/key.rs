@@ -74,7 +74,8 @@ impl AuditKey {
     }
 
     /// Signs.
-    pub(crate) fn sign(&self, text: &str) -> Vec<u8> {
+    #[must_use]
+    pub fn sign(&self, text: &str) -> Vec<u8> {
         self.pair.sign(text.as_bytes()).as_ref().to_vec()
     }
 }
@@ -113,7 +114,8 @@ impl PublicKey {
     }
 
     /// Its bytes.
-    pub(super) fn bytes(&self) -> &[u8] {
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use numbering::hexadecimal;
 
-use super::checkpoint::{Body, Part, UnsealedRows, name_of};
+use super::checkpoint::{Body, FORM, Part, TABLES, UnsealedRows, name_of};
 use super::key::AuditKey;
 use crate::clock::SharedClock;
 use crate::ledger::{Bindable, Bound, LedgerError, OneIncarnation, SharedLedger, Vouched};
@@ -74,16 +74,18 @@ pub async fn make(
     };
     let now_us = clock.now_us();
     let nothing = Part::default();
-    let part = |of: fn(&Body) -> &Part| before.as_ref().map_or(&nothing, of);
-    let (batches, more_batches) =
-        next(ledger, within, Bindable::Batches, part(|body| &body.batches), now_us).await?;
-    let (events, more_events) =
-        next(ledger, within, Bindable::Events, part(|body| &body.events), now_us).await?;
-    let (versions, more_versions) =
-        next(ledger, within, Bindable::Versions, part(|body| &body.versions), now_us).await?;
-    if before.is_some() && [&batches, &events, &versions].iter().all(|it| it.bound.is_empty()) {
+    let (mut parts, mut is_more) = (Vec::with_capacity(TABLES.len()), false);
+    for (index, table) in TABLES.into_iter().enumerate() {
+        let last = before.as_ref().map_or(&nothing, |body| body.parts()[index]);
+        let (part, more) = next(ledger, within, table, last, now_us).await?;
+        is_more |= more;
+        parts.push(part);
+    }
+    if before.is_some() && parts.iter().all(|part| part.bound.is_empty()) {
         return Ok(Made::Whole);
     }
+    let parts = <[Part; TABLES.len()]>::try_from(parts);
+    let [batches, events, versions, counters, series] = parts.expect("a part of each table");
     let unsealed = match before {
         Some(_) => None,
         None => {
@@ -93,17 +95,19 @@ pub async fn make(
     };
     let body = Body {
         checkpoint: before.as_ref().map_or(1, |body| body.checkpoint + 1),
+        form: FORM,
         at: clock.now().to_string(),
         node: node.to_owned(),
         previous: last.as_ref().map(name_of),
         batches,
         events,
         versions,
+        counters,
+        series,
         unsealed,
     };
     warn_of_forged(&body);
     let added = ledger.add_checkpoint(within, last.as_ref(), &body.sign(key)).await?;
-    let is_more = more_batches || more_events || more_versions;
     Ok(if added && !is_more { Made::Whole } else { Made::MoreIsLeft })
 }
 

@@ -5,9 +5,11 @@
 mod checkpoint;
 mod kept;
 mod key;
+mod leftovers;
 mod making;
 mod report;
 mod seals;
+mod segments;
 mod verifying;
 
 pub use checkpoint::{CheckpointError, Line, Sealing};

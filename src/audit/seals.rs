@@ -1,15 +1,19 @@
 //! Compares the journal's rows with the seals of their batches: one pass over the rows as they lie,
 //! whatever their order. Keeps the rows of batches that are not whole yet, and a bit for each batch
-//! that was.
+//! that was. How many rows a batch says that it has only tells when it may be whole: what counts is
+//! whether its rows are what was sealed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::pin::pin;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use futures_util::{StreamExt as _, stream};
+use tokio::sync::mpsc;
 
+use super::checkpoint::Part;
 use super::report::{Findings, Place};
-use crate::ledger::{LedgerError, SealedBatch, SealedRow, SharedLedger, StandsFor};
+use super::segments::Segment;
+use crate::ledger::{LedgerError, SealedBatch, SealedRow, SharedLedger};
 
 /// Slices that are read ahead: some 10 MiB each.
 const SLICES_AHEAD: usize = 2;
@@ -41,6 +45,19 @@ struct Pending {
     is_broken: bool,
 }
 
+impl Pending {
+    fn of(batch: SealedBatch) -> Self {
+        let rows = usize::try_from(batch.line_count).unwrap_or(0).min(4_096);
+        Pending { batch, rows: Vec::with_capacity(rows), is_broken: false }
+    }
+
+    /// Whether its rows so far are what was sealed.
+    fn is_sound(&mut self) -> bool {
+        let rows = std::mem::take(&mut self.rows);
+        !self.is_broken && Some(self.batch.seal_of(rows).to_vec()) == self.batch.seal
+    }
+}
+
 /// What the pass has come to know.
 #[derive(Debug, Default)]
 pub(super) struct Seals {
@@ -49,15 +66,19 @@ pub(super) struct Seals {
     /// Rows of no sealed batch.
     pub(super) unsealed_rows: u64,
     pending: HashMap<i64, Pending>,
+    /// Batches of before seals.
+    unsealed: Ids,
     /// Batches that were whole, sound or not.
     met: Ids,
+    /// Those whose rows are what was sealed.
+    pub(super) sound: Ids,
+    /// Batches that were there and that no checkpoint binds yet.
+    pub(super) unbound: Ids,
     /// Segments by counter and first value.
-    segments: BTreeMap<(i64, i64), StandsFor>,
-    /// For how many rows they stand that were not read from an archive.
-    pub(super) unread: u64,
+    pub(super) segments: BTreeMap<(i64, i64), Segment>,
 }
 
-/// A bound batch that lacks rows.
+/// A batch that lacks rows.
 pub(super) struct Incomplete {
     pub(super) batch_id: i64,
     pub(super) missing: u64,
@@ -65,126 +86,150 @@ pub(super) struct Incomplete {
 }
 
 impl Seals {
-    /// Whether all rows of a batch were met.
+    /// Whether a row of a batch was met.
     pub(super) fn has_met(&self, batch_id: i64) -> bool {
         self.met.contains(batch_id)
     }
 
-    /// Takes in the rows of a slice; `batches` are theirs, as far as they are new and sealed.
+    fn knows(&self, batch_id: i64) -> bool {
+        self.met.contains(batch_id)
+            || self.unsealed.contains(batch_id)
+            || self.pending.contains_key(&batch_id)
+    }
+
+    /// Takes in the rows of a slice; `batches` are theirs, as far as they are new and there.
     fn take_in(&mut self, slice: Vec<SealedRow>, batches: Vec<SealedBatch>, found: &mut Findings) {
         for batch in batches {
-            let rows =
-                Vec::with_capacity(usize::try_from(batch.line_count).unwrap_or(0).min(4_096));
-            let pending = Pending { batch, rows, is_broken: false };
-            self.pending.insert(pending.batch.batch_id, pending);
+            if batch.seal.is_some() {
+                self.pending.insert(batch.batch_id, Pending::of(batch));
+            } else {
+                self.unsealed.insert(batch.batch_id);
+            }
         }
         for row in slice {
-            if let Some(stands_for) = row.stands_for {
-                self.segments.insert((row.counter_id, row.first), stands_for);
-                self.unread += stands_for.rows;
-            }
-            let Some(batch_id) = row.batch_id else {
-                self.unsealed_rows += 1;
-                continue;
-            };
-            if self.met.contains(batch_id) {
-                found.add(Place::Batch(batch_id), format!("has a row more: {}", name_of(&row)));
-                continue;
-            }
-            let Some(pending) = self.pending.get_mut(&batch_id) else {
-                self.unsealed_rows += 1;
-                continue;
-            };
-            self.rows += 1;
-            match row.bytes {
-                None => {
-                    pending.is_broken = true;
-                    let why = "points to a user, an address or a kind that is not there";
-                    found.add(Place::Batch(batch_id), format!("{}: {why}", name_of(&row)));
-                    pending.rows.push((row.counter_id, row.first, Vec::new()));
-                }
-                Some(bytes) => pending.rows.push((row.counter_id, row.first, bytes)),
-            }
-            if i32::try_from(pending.rows.len()) == Ok(pending.batch.line_count) {
-                self.met.insert(batch_id);
-                let Some(whole) = self.pending.remove(&batch_id) else { continue };
-                if !whole.is_broken && whole.batch.seal_of(whole.rows) != *whole.batch.seal {
-                    found.add(
-                        Place::Batch(batch_id),
-                        "its rows are not what was sealed: one was changed, or exchanged".into(),
-                    );
-                }
+            self.take_in_row(row, found);
+        }
+    }
+
+    fn take_in_row(&mut self, row: SealedRow, found: &mut Findings) {
+        if row.says_more {
+            let why = "says something beside its batch, in columns that seals do not cover";
+            found.add(Place::Journal, format!("{} {why}", name_of(&row)));
+        }
+        if let Some(stands_for) = &row.stands_for {
+            let segment = Segment::of(row.batch_id, stands_for.clone());
+            self.segments.insert((row.counter_id, row.first), segment);
+        }
+        let Some(batch_id) = row.batch_id.filter(|id| !self.unsealed.contains(*id)) else {
+            self.unsealed_rows += 1;
+            return;
+        };
+        if self.met.contains(batch_id) {
+            found.add(Place::Batch(batch_id), format!("has a row more: {}", name_of(&row)));
+            return;
+        }
+        let Some(pending) = self.pending.get_mut(&batch_id) else {
+            let why = format!("points to batch {batch_id}, which is not there");
+            found.add(Place::Journal, format!("{} {why}", name_of(&row)));
+            return;
+        };
+        self.rows += 1;
+        if row.bytes.is_none() {
+            pending.is_broken = true;
+            let why = "points to a user, an address or a kind that is not there";
+            found.add(Place::Batch(batch_id), format!("{}: {why}", name_of(&row)));
+        }
+        pending.rows.push((row.counter_id, row.first, row.bytes.unwrap_or_default()));
+        if i32::try_from(pending.rows.len()) == Ok(pending.batch.line_count) {
+            self.met.insert(batch_id);
+            let Some(mut whole) = self.pending.remove(&batch_id) else { return };
+            if whole.is_sound() {
+                self.sound.insert(batch_id);
+            } else if !whole.is_broken {
+                found.add(Place::Batch(batch_id), OTHER_ROWS.into());
             }
         }
     }
 
-    /// Whether a segment stands for a row of a file.
-    fn is_archived(&self, row: &SealedRow, file: u64) -> bool {
-        let before = self.segments.range(..=(row.counter_id, row.first)).next_back();
-        before.is_some_and(|((counter_id, _), segment)| {
-            *counter_id == row.counter_id && segment.last >= row.first && segment.file == file
+    /// Counts a row of a file for the segment that stands for it, if one does.
+    fn is_archived(&mut self, row: &SealedRow, file: &str) -> bool {
+        let before = self.segments.range_mut(..=(row.counter_id, row.first)).next_back();
+        let of = before.filter(|((counter_id, _), segment)| {
+            *counter_id == row.counter_id && segment.holds(row.first, file)
+        });
+        of.is_some_and(|(_, segment)| {
+            segment.read += 1;
+            true
         })
     }
 
-    /// The bound batches that lack rows.
-    pub(super) fn end(&mut self, is_bound: impl Fn(i64) -> bool) -> Vec<Incomplete> {
+    /// The batches that lack rows; those that say otherwise how many they have are findings.
+    pub(super) fn end(&mut self, found: &mut Findings) -> Vec<Incomplete> {
         let mut incomplete = Vec::new();
-        for (batch_id, pending) in self.pending.drain().filter(|(id, _)| is_bound(*id)) {
-            let (met, all) = (pending.rows.len(), pending.batch.line_count);
+        for (batch_id, mut pending) in std::mem::take(&mut self.pending) {
             self.met.insert(batch_id);
-            let why = format!("has {met} of its {all} rows: the others were removed");
+            let (met, all) = (pending.rows.len(), pending.batch.line_count);
             let missing = u64::try_from(all).unwrap_or(0).saturating_sub(met as u64);
-            incomplete.push(Incomplete { batch_id, missing, why });
+            if pending.is_sound() {
+                let why = format!("says that it has {all} rows, and was sealed with {met}");
+                found.add(Place::Batch(batch_id), why);
+            } else if missing == 0 {
+                // Less than none is missing.
+                found.add(Place::Batch(batch_id), OTHER_ROWS.into());
+            } else {
+                let why = format!("has {met} of its {all} rows: the others were removed");
+                incomplete.push(Incomplete { batch_id, missing, why });
+            }
         }
         incomplete
     }
 }
 
+const OTHER_ROWS: &str = "its rows are not what was sealed: one was changed, or exchanged";
+
 fn name_of(row: &SealedRow) -> String {
     format!("counter {} value {}", row.counter_id, row.first)
 }
 
-/// Rows of an archive, page by page, each page with the beginning of its file's SHA-256.
+/// Rows of an archive, page by page, each page with the SHA-256 of its file in hexadecimal.
 pub(super) type Archive<'a> =
-    &'a mut (dyn FnMut() -> anyhow::Result<Option<(u64, Vec<SealedRow>)>> + Send);
+    &'a mut (dyn FnMut() -> anyhow::Result<Option<(String, Vec<SealedRow>)>> + Send);
 
-/// Compares all rows of batches above `after` with their seals. Rows that are written meanwhile may
-/// be met in part.
+/// Compares all rows of batches behind a part of a checkpoint with their seals, as they are at one
+/// moment. `last` is the part of the last checkpoint.
 pub(super) async fn compare(
     ledger: &SharedLedger,
-    after: i64,
+    (after, last): (i64, &Part),
     archive: Archive<'_>,
     found: &mut Findings,
     progress: &(impl Fn(i64, i64) + Sync),
 ) -> anyhow::Result<Seals> {
     let mut seals = Seals::default();
-    // What comes behind these is of batches that no checkpoint binds yet.
-    let slices = ledger.journal_slices().await?;
-    let texts = Arc::new(ledger.journal_texts().await?);
-    // The database reads the next ones while one is compared.
-    let reads = (0..slices).map(|slice| {
-        let (ledger, texts) = (SharedLedger::clone(ledger), Arc::clone(&texts));
-        tokio::spawn(async move { ledger.journal_slice(slice, &texts).await })
+    let (to, slices) = mpsc::channel(SLICES_AHEAD);
+    let (reader, between) = (Arc::clone(ledger), last.unbound());
+    let walking = tokio::spawn(async move { reader.walk_journal(to, between).await });
+    let slices = stream::unfold(slices, async |mut slices| {
+        let slice = slices.recv().await?;
+        Some((slice, slices))
     });
-    let mut reads = pin!(stream::iter(reads).buffered(SLICES_AHEAD));
-    for slice in 0..slices {
-        let Some(read) = reads.next().await else { break };
-        let rows = read.expect("reading does not panic")?;
-        let mut rows: Vec<SealedRow> =
-            rows.into_iter().filter(|row| row.batch_id.is_none_or(|id| id > after)).collect();
-        if rows.iter().any(|row| row.batch_id.is_some() && row.bytes.is_none()) {
-            // Written since the texts were read, or not there at all.
-            again(ledger, slice, &mut rows).await?;
-        }
-        progress(slice + 1, slices);
+    // The next ones are read while one is compared.
+    let read = slices
+        .map(|slice| tokio::task::spawn_blocking(move || (slice.rows(), slice.done, slice.of)));
+    let mut read = std::pin::pin!(read.buffered(SLICES_AHEAD));
+    // What the checkpoints before bound is left alone; ids below 1 are of none.
+    let is_of_these = |row: &SealedRow| row.batch_id.is_none_or(|id| id > after || id < 1);
+    while let Some(slice) = read.next().await {
+        let (rows, done, of) = slice.context("reading ended early")?;
+        let rows = rows?.into_iter().filter(is_of_these).collect();
+        progress(done, of);
         seals = take_in(ledger, seals, rows, found).await?;
+    }
+    for batch_id in walking.await.context("reading ended early")?? {
+        seals.unbound.insert(batch_id);
     }
     while let Some((file, mut rows)) = archive()? {
         // One that a file has and the ledger too is compared there.
-        rows.retain(|row| {
-            row.batch_id.is_some_and(|id| id > after) && seals.is_archived(row, file)
-        });
-        seals.unread = seals.unread.saturating_sub(rows.len() as u64);
+        rows.retain(|row| is_of_these(row) && seals.is_archived(row, &file));
         seals = take_in(ledger, seals, rows, found).await?;
     }
     Ok(seals)
@@ -200,8 +245,8 @@ async fn take_in(
     let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.batch_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    ids.retain(|id| !seals.pending.contains_key(id) && !seals.met.contains(*id));
-    let batches = ledger.sealed_batches(&ids).await?;
+    ids.retain(|id| !seals.knows(*id));
+    let batches = ledger.batches_among(&ids).await?;
     let mut of_rows = std::mem::take(found);
     let comparing = tokio::task::spawn_blocking(move || {
         seals.take_in(rows, batches, &mut of_rows);
@@ -210,20 +255,4 @@ async fn take_in(
     let (seals, of_rows) = comparing.await.expect("comparing does not panic");
     *found = of_rows;
     Ok(seals)
-}
-
-/// Reads a slice again with the texts of now.
-async fn again(
-    ledger: &SharedLedger,
-    slice: i64,
-    rows: &mut [SealedRow],
-) -> Result<(), LedgerError> {
-    let texts = ledger.journal_texts().await?;
-    let read = ledger.journal_slice(slice, &texts).await?;
-    let mut known: HashMap<(i64, i64), Option<Vec<u8>>> =
-        read.into_iter().map(|row| ((row.counter_id, row.first), row.bytes)).collect();
-    for row in rows.iter_mut().filter(|row| row.bytes.is_none()) {
-        row.bytes = known.remove(&(row.counter_id, row.first)).flatten();
-    }
-    Ok(())
 }

@@ -1,15 +1,15 @@
 //! Compares what the ledger holds with its checkpoints, and with those that were kept elsewhere.
 //! Reads only; needs no service and no private key.
 
+use std::collections::HashSet;
 use std::io::BufRead;
 
-use super::checkpoint::{Body, Entry, Part, name_of};
+use super::checkpoint::{Body, Entry, Part, TABLES, name_of};
 use super::kept::Kept;
 use super::key::PublicKey;
 use super::report::{AuditReport, Findings, Place};
-use super::seals::{self, Archive, Ids, Incomplete, Seals};
+use super::seals::{self, Archive, Ids};
 use crate::ledger::{Bindable, Bound, SharedLedger, SignedCheckpoint, Vouched};
-use numbering::hexadecimal;
 
 /// Checkpoints read at once.
 const PAGE_CHECKPOINTS: u32 = 20;
@@ -28,31 +28,37 @@ pub struct Trust {
 
 /// What checkpoints bind of one table.
 #[derive(Debug, Default)]
-struct Table {
-    bound: Ids,
-    count: u64,
-    last: Part,
+pub(super) struct Table {
+    pub(super) bound: Ids,
+    /// Those that somebody with the key wrote, or that were there before the key.
+    pub(super) vouched: Ids,
+    pub(super) count: u64,
+    pub(super) last: Part,
 }
 
 /// What was learned from the checkpoints so far.
-struct Course<'a> {
-    ledger: &'a SharedLedger,
-    trust: &'a Trust,
-    found: Findings,
-    report: AuditReport,
+pub(super) struct Course<'a> {
+    pub(super) ledger: &'a SharedLedger,
+    pub(super) trust: &'a Trust,
+    pub(super) found: Findings,
+    pub(super) report: AuditReport,
     previous: Option<String>,
-    tables: [Table; 3],
-    unsealed: Option<(u64, String)>,
+    pub(super) tables: [Table; TABLES.len()],
+    pub(super) unsealed: Option<(u64, String)>,
 }
 
-/// The tables, in the order of a checkpoint.
-const TABLES: [Bindable; 3] = [Bindable::Batches, Bindable::Events, Bindable::Versions];
+pub(super) const WITHOUT_KEY: &str =
+    "was written by a process without the key, or by somebody else";
+pub(super) const FALSE_PROOF: &str =
+    "was there with a false proof when it was bound: written without the key";
 
-fn place_of(table: Bindable, id: i64) -> Place {
+pub(super) fn place_of(table: Bindable, id: i64) -> Place {
     match table {
         Bindable::Batches => Place::Batch(id),
         Bindable::Events => Place::Event(id),
         Bindable::Versions => Place::Version(id),
+        Bindable::Counters => Place::Counter(id),
+        Bindable::Series => Place::Series(id),
     }
 }
 
@@ -79,6 +85,7 @@ pub async fn verify(
         unsealed: None,
     };
     let mut number = trust.from.max(1);
+    course.look_below().await?;
     course.begin_behind(number - 1).await?;
     let after = course.tables[0].last.upto;
     // Before the rows are read: what comes meanwhile is bound later.
@@ -109,12 +116,26 @@ pub async fn verify(
             break;
         }
     }
-    let mut seals = seals::compare(ledger, after, archive, &mut course.found, &progress).await?;
-    course.end(&mut seals).await?;
+    // What has ended by now has all its segments in what is read.
+    let ended = course.files().await?.into_iter().filter(|file| file.is_ended);
+    let ended: HashSet<String> = ended.map(|file| file.file.name).collect();
+    let whole = (after, &course.tables[0].last);
+    let mut seals = seals::compare(ledger, whole, archive, &mut course.found, &progress).await?;
+    course.end(&mut seals, &ended).await?;
     Ok(course.report)
 }
 
 impl Course<'_> {
+    /// Checkpoints begin at 1.
+    async fn look_below(&mut self) -> anyhow::Result<()> {
+        let lowest = self.ledger.checkpoints(i64::MIN, 1).await?;
+        for one in lowest.iter().filter(|one| one.number < 1) {
+            let why = "has a number below 1: nobody follows such".to_owned();
+            self.found.add(Place::Checkpoint(one.number), why);
+        }
+        Ok(())
+    }
+
     /// Begins behind a checkpoint, as if all up to it were sound.
     async fn begin_behind(&mut self, number: i64) -> anyhow::Result<()> {
         if number == 0 {
@@ -134,9 +155,8 @@ impl Course<'_> {
         {
             self.unsealed = first.unsealed.map(|rows| (rows.rows, rows.digest));
         }
-        for (table, part) in self.tables.iter_mut().zip([body.batches, body.events, body.versions])
-        {
-            table.last = part;
+        for (table, part) in self.tables.iter_mut().zip(body.parts()) {
+            table.last = part.clone();
         }
         Ok(())
     }
@@ -196,30 +216,28 @@ impl Course<'_> {
         if let (true, Some(before)) = (is_trusted, &body.unsealed) {
             self.unsealed = Some((before.rows, before.digest.clone()));
         }
-        for (index, part) in [body.batches, body.events, body.versions].into_iter().enumerate() {
-            // What nobody vouches for binds nothing.
-            if is_trusted {
-                self.take_in_part(signed.number, index, &part).await?;
-                self.tables[index].last = part;
-            }
+        // What nobody vouches for binds nothing.
+        for index in (0..TABLES.len()).filter(|_| is_trusted) {
+            self.take_in_part(&body, index).await?;
+            self.tables[index].last = body.parts()[index].clone();
         }
         Ok(())
     }
 
-    async fn take_in_part(&mut self, number: i64, index: usize, part: &Part) -> anyhow::Result<()> {
+    async fn take_in_part(&mut self, body: &Body, index: usize) -> anyhow::Result<()> {
         let table = TABLES[index];
-        for entries in part.bound.chunks(PAGE_ROWS as usize) {
+        for entries in body.parts()[index].bound.chunks(PAGE_ROWS as usize) {
             let ids: Vec<i64> = entries.iter().map(|entry| entry.id).collect();
             let rows = self.ledger.bindable_among(table, &ids).await?;
             for entry in entries {
-                self.take_in_entry(number, index, entry, &rows);
+                self.take_in_entry(body, index, entry, &rows);
             }
         }
         Ok(())
     }
 
-    fn take_in_entry(&mut self, number: i64, index: usize, entry: &Entry, rows: &[Bound]) {
-        let place = place_of(TABLES[index], entry.id);
+    fn take_in_entry(&mut self, body: &Body, index: usize, entry: &Entry, rows: &[Bound]) {
+        let (number, place) = (body.checkpoint, place_of(TABLES[index], entry.id));
         self.tables[index].count += 1;
         if !self.tables[index].bound.insert(entry.id) {
             self.found.add(place, format!("is bound again by checkpoint {number}"));
@@ -227,108 +245,21 @@ impl Course<'_> {
         let row = rows.binary_search_by_key(&entry.id, |row| row.id).map(|at| &rows[at]);
         match row {
             Err(_) => self.found.add(place, format!("is gone; checkpoint {number} binds it")),
-            Ok(row) if !entry.is_of(row) => {
+            Ok(row) if !entry.is_of(row, body.form) => {
                 self.found.add(place, format!("is not what checkpoint {number} binds"));
             }
             Ok(_) => {}
         }
         if entry.standing == Vouched::Forged {
-            let why = "was there with a false proof when it was bound: written without the key";
-            self.found.add(place, why.into());
+            self.found.add(place, FALSE_PROOF.into());
         }
         // In the first checkpoint stand those of before the key.
-        if entry.standing == Vouched::Unproven && number > 1 {
-            let why = "was written by a process without the key, or by somebody else";
-            self.found.add(place, why.into());
-        }
-    }
-
-    /// Looks for what no checkpoint binds, and for batches without rows.
-    async fn end(&mut self, seals: &mut Seals) -> anyhow::Result<()> {
-        let bound = &self.tables[0].bound;
-        let mut incomplete = seals.end(|id| bound.contains(id));
-        for index in 0..TABLES.len() {
-            self.look_for_added(index, seals, &mut incomplete).await?;
-        }
-        let missing = incomplete.iter().map(|batch| batch.missing).sum();
-        if missing <= seals.unread {
-            self.report.rows_archived = missing;
-        } else {
-            for Incomplete { batch_id, why, .. } in incomplete {
-                self.found.add(Place::Batch(batch_id), why);
+        match entry.standing {
+            Vouched::Unproven if number > 1 => self.found.add(place, WITHOUT_KEY.into()),
+            Vouched::Unproven | Vouched::Proven => {
+                self.tables[index].vouched.insert(entry.id);
             }
+            _ => {}
         }
-        self.compare_unsealed().await?;
-        let report = &mut self.report;
-        report.rows = seals.rows;
-        report.rows_before_seals = seals.unsealed_rows;
-        (report.batches, report.events, report.versions) =
-            (self.tables[0].count, self.tables[1].count, self.tables[2].count);
-        let mut found = std::mem::take(&mut self.found);
-        found.listed.sort();
-        found.listed.dedup();
-        (report.findings, report.more) = (found.listed, found.more);
-        Ok(())
-    }
-
-    async fn look_for_added(
-        &mut self,
-        index: usize,
-        seals: &Seals,
-        incomplete: &mut Vec<Incomplete>,
-    ) -> anyhow::Result<()> {
-        let table = TABLES[index];
-        let mut after = self.begun_at(index).await?;
-        loop {
-            let rows = self.ledger.bindable(None, table, (after, i64::MAX), PAGE_ROWS).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = last.id;
-            let mut without_rows = Vec::new();
-            for row in &rows {
-                let Table { bound, last, .. } = &self.tables[index];
-                let is_late = row.id > last.upto || last.is_open(row.id);
-                match (bound.contains(row.id), table) {
-                    (true, Bindable::Batches)
-                        if row.standing != Vouched::Unsealed && !seals.has_met(row.id) =>
-                    {
-                        without_rows.push(row.id);
-                    }
-                    (true, _) => {}
-                    (false, Bindable::Batches) if is_late => self.report.unbound_batches += 1,
-                    (false, _) if is_late => {}
-                    (false, _) => {
-                        let why = "was added, or its number lowered: no checkpoint binds it";
-                        self.found.add(place_of(table, row.id), why.into());
-                    }
-                }
-            }
-            for batch in self.ledger.sealed_batches(&without_rows).await? {
-                let missing = u64::try_from(batch.line_count).unwrap_or(0);
-                let why = "all its rows are gone".to_owned();
-                incomplete.push(Incomplete { batch_id: batch.batch_id, missing, why });
-            }
-        }
-    }
-
-    /// Up to which row all was bound before the first checkpoint that is looked at.
-    async fn begun_at(&self, index: usize) -> anyhow::Result<i64> {
-        let before = self.trust.from.max(1) - 1;
-        if before == 0 {
-            return Ok(0);
-        }
-        let found = self.ledger.checkpoints(before - 1, 1).await?;
-        let read = found.first().and_then(|signed| Body::read(signed).ok());
-        let upto = |body: &Body| [&body.batches, &body.events, &body.versions][index].upto;
-        Ok(read.map_or(0, |(body, _)| upto(&body)))
-    }
-
-    async fn compare_unsealed(&mut self) -> anyhow::Result<()> {
-        let Some((rows, digest)) = &self.unsealed else { return Ok(()) };
-        let now = self.ledger.unsealed(None).await?;
-        if now.rows != *rows || hexadecimal(&now.digest) != *digest {
-            let why = format!("had {rows} rows and has {}, or they say something else", now.rows);
-            self.found.add(Place::Before, why);
-        }
-        Ok(())
     }
 }

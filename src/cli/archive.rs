@@ -14,11 +14,13 @@ use super::output::{print, print_json, say};
 use super::session::{clock, open_deployment, open_ledger, operator, refusal};
 use super::words::{self, table};
 use crate::archive::{Folder, Moving, STEP_ROWS, archive, files, remove};
+use crate::audit::{AuditKey, Made, make};
 use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::http::{check_reason, read_time};
 use crate::ledger::{ArchiveFile, SharedLedger};
 use crate::process::Clocks;
+use crate::service::must_have_key;
 
 /// Rows of a file where nobody says otherwise: some hundreds of MiB.
 const FILE_ROWS: u64 = 10_000_000;
@@ -130,6 +132,7 @@ async fn move_rows(
     if key.is_none() {
         say(format_args!("audit.key is not set: the manifests are not signed"));
     }
+    must_have_key(&ledger, &settings.audit, &clock).await?;
     let folder = Folder::open_to_write(to, deployment.deployment_id).context("--to")?;
     let bar = progress();
     let by = operator();
@@ -151,6 +154,9 @@ async fn move_rows(
     let moved = archive(&ledger, &folder, &moving).await;
     bar.finish_and_clear();
     let moved = moved?;
+    if let Some(key) = &key {
+        bind(&ledger, &moving.clock, key).await;
+    }
     if json {
         return Ok(print_json(&MovedAnswer { rows: moved.rows, files: moved.files })?);
     }
@@ -177,6 +183,22 @@ fn by_whose_word(now_us: i64, clock: &SharedClock) -> String {
         ", and by the ledger's word it is {}: a service that runs there tells it the time",
         words::moment(now_us)
     )
+}
+
+/// Binds the segments at once: until then nobody without the key knows whether they may stand for
+/// what is missing. Without it the next checkpoint of a service does.
+async fn bind(ledger: &SharedLedger, clock: &SharedClock, key: &AuditKey) {
+    loop {
+        match make(ledger, clock, &format!("archive {}", operator()), key).await {
+            Ok(Made::Whole) => return,
+            Ok(Made::MoreIsLeft) => {}
+            Err(error) => {
+                return say(format_args!(
+                    "no checkpoint could be made; services make one: {error}"
+                ));
+            }
+        }
+    }
 }
 
 fn progress() -> ProgressBar {

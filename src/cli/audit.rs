@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{print, print_json, say};
 use super::session::open_ledger;
-use crate::archive::{Folder, SealedPages};
+use crate::archive::{self, Folder, SealedPages};
 use crate::audit::{AuditKey, Kept, Line, PublicKey, Trust, verify};
 use crate::config::Settings;
 
@@ -153,13 +153,12 @@ async fn compare(settings: &Settings, args: &CompareArgs) -> anyhow::Result<()> 
     {
         bar.set_style(style);
     }
-    let mut pages = match &args.archive {
-        None => None,
-        Some(path) => {
-            let folder = Folder::open(path).context("--archive")?;
-            Some(SealedPages::open(&ledger, &folder, &keys).await.context("--archive")?)
-        }
-    };
+    let (mut pages, mut unnamed) = (None, Vec::new());
+    if let Some(path) = &args.archive {
+        let folder = Folder::open(path).context("--archive")?;
+        unnamed = archive::unnamed(&ledger, &folder).await.context("--archive")?;
+        pages = Some(SealedPages::open(&ledger, &folder, &keys).await.context("--archive")?);
+    }
     let mut archive = || pages.as_mut().map_or(Ok(None), SealedPages::next_page);
     let trust = Trust { keys, from: args.from };
     let report = verify(&ledger, &trust, kept, &mut archive, |done, total| {
@@ -168,7 +167,8 @@ async fn compare(settings: &Settings, args: &CompareArgs) -> anyhow::Result<()> 
     })
     .await;
     bar.finish_and_clear();
-    let report = report?;
+    let mut report = report?;
+    report.add(unnamed.iter().map(|name| archive::unnamed_text(name)));
     if args.json {
         print_json(&report)?;
     } else {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Serialize;
 
@@ -10,6 +10,7 @@ use super::output::{print, print_json};
 use super::register::{Register, RegisterArgs};
 use super::words::table;
 use crate::archive::{self, Folder};
+use crate::audit::{AuditKey, PublicKey};
 use crate::config::Settings;
 use crate::http::{FoundRow, NumberRow};
 
@@ -99,8 +100,22 @@ async fn look_into(
 ) -> anyhow::Result<()> {
     let folder = Folder::open(path).context("--archive")?;
     let series = args.series.clone();
-    let filter = Register::open(settings, args, None).await?.filter(limit);
-    let looking = move || archive::look(&folder, &filter, series.as_deref());
+    let trusted: Vec<PublicKey> = settings.audit.read_key()?.iter().map(AuditKey::public).collect();
+    let register = Register::open(settings, args, None).await?;
+    let counted = register.counted(&folder, &trusted).await?;
+    for name in &counted.others {
+        super::say(format_args!(
+            "{name} is not looked into: neither does the ledger name it, nor a trusted key sign it"
+        ));
+    }
+    if let Some(name) = counted.replaced.first() {
+        bail!(
+            "{name} is not what was written; put back what was there, or see `numerator verify \
+             --archive`"
+        );
+    }
+    let filter = register.filter(limit);
+    let looking = move || archive::look_in(&folder, &counted, &filter, series.as_deref());
     let (found, more) = tokio::task::spawn_blocking(looking).await??;
     let (files, rows): (Vec<String>, Vec<FoundRow>) =
         found.into_iter().map(|found| (found.file, FoundRow::of(found.row))).unzip();

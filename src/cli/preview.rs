@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::inputs::InputArgs;
 use super::output::{print, print_json, say};
-use super::session::{refusal, with_service};
+use super::session::{refusal, with_onlooker};
 use crate::config::Settings;
 use crate::http::PreviewAnswer;
 
@@ -25,7 +25,7 @@ pub struct PreviewArgs {
 /// A refusal, with its slug; a service that cannot start; a closed stdout.
 pub async fn run(settings: &Settings, args: PreviewArgs) -> anyhow::Result<()> {
     let request = args.inputs.request(None, 1)?;
-    let preview = with_service(settings, async |service| {
+    let preview = with_onlooker(settings, async |service| {
         service.allocator.preview(request).await.map_err(refusal)
     })
     .await?;

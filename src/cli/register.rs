@@ -7,7 +7,8 @@ use clap::builder::PossibleValuesParser;
 
 use super::session::{open_ledger, open_ledger_and_catalog, refusal};
 use crate::allocator::Catalog;
-use crate::archive;
+use crate::archive::{self, Counted, Folder};
+use crate::audit::PublicKey;
 use crate::config::Settings;
 use crate::http::{FoundRow, NumberQuery, Problem, Slug, archived_in, look_up, next_of};
 use crate::ledger::{ArchiveFile, JournalFilter, Position, SharedLedger};
@@ -129,6 +130,18 @@ impl Register {
         };
         let filter = asked.read(&ledger).await.map_err(refusal)?;
         Ok(Register { ledger, filter, catalog, next: None })
+    }
+
+    /// The files of an archive that count.
+    ///
+    /// # Errors
+    /// A ledger or a folder that cannot be read.
+    pub(super) async fn counted(
+        &self,
+        folder: &Folder,
+        trusted: &[PublicKey],
+    ) -> anyhow::Result<Counted> {
+        Counted::of(&self.ledger, folder, trusted).await
     }
 
     /// The filter alone, for so many rows.

@@ -15,6 +15,7 @@ use crate::counter::{Keys, Redis};
 use crate::ledger::{Event, Partition, SharedLedger};
 use crate::node::NodeId;
 use crate::reconciler::{Restore, RestoreError, Restored, is_held};
+use crate::service::must_have_key;
 
 /// Most counters that are named of those that a margin uses up.
 const NAMED_MAX: usize = 20;
@@ -65,6 +66,9 @@ struct RestoredAnswer {
 pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
     let (ledger, deployment) = open_deployment(settings).await?;
     check_partition(&ledger, args.partition).await?;
+    if args.apply {
+        must_have_key(&ledger, &settings.audit, &clock()).await?;
+    }
     let RestoredArgs { margin, without_redis, hold, .. } = args.restored;
     let redis = settings.redis.as_ref().filter(|_| !without_redis);
     let redis = redis.map(Redis::start).transpose().context("redis.url")?;

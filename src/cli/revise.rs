@@ -7,7 +7,7 @@ use clap::Args;
 use unicode_normalization::UnicodeNormalization;
 
 use super::output::{print, print_json};
-use super::session::{clock, open_ledger, refusal};
+use super::session::{clock, open_to_write, refusal};
 use crate::access::{Identity, LOCAL_USER};
 use crate::allocator::COUNT_MAX;
 use crate::config::Settings;
@@ -43,7 +43,7 @@ pub struct ReviseArgs {
 pub async fn run(settings: &Settings, args: ReviseArgs) -> anyhow::Result<()> {
     let document_id = check_document_id("DOCUMENT", args.document).map_err(refusal)?;
     check_revision_texts(args.number.as_deref(), args.reason.as_deref()).map_err(refusal)?;
-    let ledger = open_ledger(settings).await?;
+    let ledger = open_to_write(settings).await?;
     let request = RevisionRequest {
         document_id,
         rev: args.rev,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::output::{print, print_json};
 use super::series::{print_saved, refused};
-use super::session::{clock, open_ledger_and_catalog, refusal, until_known, with_service};
+use super::session::{clock, open_ledger_and_catalog, refusal, until_known, with_onlooker};
 use super::words::{moment, table};
 use crate::access::LOCAL_USER;
 use crate::config::Settings;
@@ -229,7 +229,7 @@ pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<(
         until_known(ledger).await;
         Ok(())
     };
-    with_service(settings, remove).await?;
+    with_onlooker(settings, remove).await?;
     Ok(print([format!("{} removed", args.code)])?)
 }
 

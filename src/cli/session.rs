@@ -8,7 +8,7 @@ use super::output::say;
 use super::ownership::{must_own_data, must_own_ledger};
 use crate::allocator::Catalog;
 use crate::clock::{SharedClock, SystemClock};
-use crate::config::Settings;
+use crate::config::{Keyless, Settings};
 use crate::counter::{Keys, Redis};
 use crate::http::{Problem, Slug};
 use crate::ledger::{Deployment, SharedLedger};
@@ -46,6 +46,23 @@ pub(super) async fn leave(service: &Service) {
     if let Err(error) = service.stop().await {
         tracing::warn!("could not leave cleanly: {error:#}");
     }
+}
+
+/// The same for work that writes no number: it needs no key, whatever the ledger knows.
+pub(super) async fn with_onlooker<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&Service) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut settings = settings.clone();
+    settings.audit.keyless = Keyless::Onlooker;
+    with_service(&settings, work).await
+}
+
+/// Opens the ledger alone for a command that writes into the journal.
+pub(super) async fn open_to_write(settings: &Settings) -> anyhow::Result<SharedLedger> {
+    let ledger = open_ledger(settings).await?;
+    service::must_have_key(&ledger, &settings.audit, &clock()).await?;
+    Ok(ledger)
 }
 
 /// Opens the ledger alone, without joining as a node.

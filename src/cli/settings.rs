@@ -28,6 +28,9 @@ pub struct SettingsArgs {
     /// `http.listen`: address and port of `serve`
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub listen: Option<String>,
+    /// `audit.without_key`: write without the key to a ledger that is under seal
+    #[arg(long, global = true)]
+    pub without_key: bool,
     /// Any setting, such as `--setting log.filter=debug`; may be repeated
     #[arg(long, global = true, value_name = "NAME=VALUE", value_parser = super::inputs::name_value)]
     pub setting: Vec<(String, String)>,
@@ -74,6 +77,7 @@ impl SettingsArgs {
         let named = named.into_iter().filter_map(|(setting, value)| {
             value.as_ref().map(|value| (setting.to_owned(), value.clone()))
         });
-        self.setting.iter().cloned().chain(named).collect()
+        let without_key = self.without_key.then(|| ("audit.without_key".into(), "true".into()));
+        self.setting.iter().cloned().chain(named).chain(without_key).collect()
     }
 }

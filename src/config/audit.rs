@@ -5,21 +5,51 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::bounds::{Checked, secs, wait};
+use super::layer;
 use crate::audit::AuditKey;
 
 /// What the text of a key in PEM form begins with; anything else is the name of a file.
 const PEM: &str = "-----BEGIN";
+
+/// What becomes of who has no key and comes to a ledger that knows one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyless {
+    /// It is refused.
+    Refused,
+    /// It was told to write all the same.
+    Told,
+    /// It writes no number.
+    Onlooker,
+}
 
 /// The record under seal.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AuditSettings {
     /// `audit.key`, the key itself or its file; absent: batches have seals, and nobody signs.
     pub(super) key: Option<String>,
+    /// `audit.without_key`: what becomes of who has no key where the ledger knows one.
+    pub keyless: Keyless,
     /// `audit.checkpoint`: time between two checkpoints.
     pub checkpoint: Duration,
 }
 
+/// Bounds of its settings.
+pub(super) fn audit(audit: &layer::Audit) -> Checked<AuditSettings> {
+    Ok(AuditSettings {
+        key: audit.key.clone(),
+        keyless: if audit.without_key { Keyless::Told } else { Keyless::Refused },
+        checkpoint: wait("audit.checkpoint", audit.checkpoint, secs(1)..=secs(3_600))?,
+    })
+}
+
 impl AuditSettings {
+    /// Whether there is a key.
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// Reads the key, if there is one.
     ///
     /// # Errors

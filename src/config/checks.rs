@@ -6,15 +6,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::audit::audit;
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::external::external;
 use super::jwt::jwt;
 use super::layer::{self, Layer};
 use super::listening::http;
 use super::tokens::{asks_for_tokens, tokens};
-use super::{
-    AuditSettings, BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings,
-};
+use super::{BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings};
 use crate::counter::{Flight, RedisSettings, unencrypted};
 use crate::gauges::GaugeSettings;
 use crate::journal::JournalSettings;
@@ -44,10 +43,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         http: http(&layer.http)?,
         data_dir,
         database: ledger(&layer.database, &database_url)?,
-        audit: AuditSettings {
-            key: layer.audit.key.clone(),
-            checkpoint: wait("audit.checkpoint", layer.audit.checkpoint, secs(1)..=secs(3_600))?,
-        },
+        audit: audit(&layer.audit)?,
         archive_retention_years: within(
             "archive.retention_years",
             layer.archive.retention_years,

@@ -202,7 +202,7 @@ section! {
     Audit {
         /// The key of checkpoints: its file, or the key itself.
         key: Option<String> = None,
-        /// Time between two checkpoints.
+        without_key: bool = false,
         checkpoint: DurationText = DurationText(Duration::from_secs(60)),
     }
 }

@@ -15,7 +15,7 @@ mod listening;
 mod sources;
 mod tokens;
 
-pub use audit::AuditSettings;
+pub use audit::{AuditSettings, Keyless};
 pub use duration::DurationText;
 pub use jwt::{JwtAlgorithm, JwtKeys, JwtSettings};
 pub use sources::{SettingsError, Sources};

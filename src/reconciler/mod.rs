@@ -15,6 +15,7 @@
 mod adopting;
 mod backlog;
 mod beats;
+mod claims;
 mod closed_epochs;
 mod compare;
 mod hazards;

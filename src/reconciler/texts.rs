@@ -13,6 +13,7 @@ use numbering::{PartialNumber, Range, TakenRange, first_values};
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::claims::Claims;
 use super::verify::FINDINGS_MAX;
 use crate::ledger::{Counter, LedgerError, SharedLedger, ValueOf, Written, WrittenText};
 
@@ -44,6 +45,7 @@ pub(super) struct Texts<'a> {
     /// All rows of counters up to this one are read.
     after_counter: i64,
     ranges: Ranges,
+    pub(super) claims: Claims<'a>,
     pub(super) misread: Vec<Misread>,
     /// Rows of counters that the ledger does not have: of each counter the first.
     pub(super) counterless: Vec<ValueOf>,
@@ -63,7 +65,8 @@ impl<'a> Texts<'a> {
     pub(super) fn new(ledger: &'a SharedLedger) -> Self {
         let ranges = Ranges::new(REMEMBERED_MAX);
         let (misread, counterless) = (Vec::new(), Vec::new());
-        Texts { ledger, after_counter: 0, ranges, misread, counterless }
+        let claims = Claims::new(ledger);
+        Texts { ledger, after_counter: 0, ranges, claims, misread, counterless }
     }
 
     /// Reads the rows of counters up to one; `counters` are those that there are among them.
@@ -79,6 +82,7 @@ impl<'a> Texts<'a> {
             let Some(last) = rows.last() else { break };
             after = last.of;
             for row in &rows {
+                self.claims.read(row).await?;
                 if !known.contains(&row.of.counter_id) {
                     self.note_counterless(row.of).await?;
                 }

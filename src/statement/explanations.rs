@@ -240,6 +240,12 @@ pub(super) const BEFORE_SEALS: Phrase = [
     "{before} records are older than seals; the first checkpoint binds all such records as a \
      whole.",
 ];
+pub(super) const WITHOUT_KEY: Phrase = [
+    "บันทึก {keyless} รายการเขียนโดยไม่มีกุญแจ หรือเขียนโดยผู้อื่น จึงไม่ได้ผนึก",
+    "{keyless} 条记录是在没有密钥的情况下写入的，或由他人写入，未封存。",
+    "{keyless} 筆記錄是在沒有金鑰的情況下寫入的，或由他人寫入，未封存。",
+    "{keyless} records were written without the key, or by somebody else: they are not sealed.",
+];
 pub(super) const NOT_SEALED: Phrase = [
     "ไม่ได้ผนึก: ยังไม่มีจุดตรวจสอบที่ลงนาม",
     "未封存：还没有签署的检查点。",

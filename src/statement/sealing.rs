@@ -2,7 +2,7 @@
 //! that is `numerator audit verify`.
 
 use super::explanations::{
-    BEFORE_SEALS, HOW_TO_CHECK, NOT_SEALED, PARTLY_SEALED, SEALED, WRONG_SEAL,
+    BEFORE_SEALS, HOW_TO_CHECK, NOT_SEALED, PARTLY_SEALED, SEALED, WITHOUT_KEY, WRONG_SEAL,
 };
 use super::paper::SealAnswer;
 use super::phrases::say;
@@ -20,6 +20,7 @@ pub(super) fn seal(
         bound: sum.bound + account.rows.bound,
         later: sum.later + account.rows.later,
         before: sum.before + account.rows.before,
+        keyless: sum.keyless + account.rows.keyless,
     });
     let (bound, later, before) =
         (rows.bound.to_string(), rows.later.to_string(), rows.before.to_string());
@@ -31,7 +32,7 @@ pub(super) fn seal(
     };
     sentences.push(match &sealing {
         Err(phrase) => say(language, *phrase, &[]),
-        Ok(_) if rows.later > 0 => {
+        Ok(_) if rows.later > 0 || rows.keyless > 0 => {
             say(language, PARTLY_SEALED, &[("bound", &bound), ("later", &later)])
         }
         Ok(_) => say(language, SEALED, &[]),
@@ -41,10 +42,14 @@ pub(super) fn seal(
         if rows.before > 0 {
             sentences.push(say(language, BEFORE_SEALS, &[("before", &before)]));
         }
+        if rows.keyless > 0 {
+            let keyless = rows.keyless.to_string();
+            sentences.push(say(language, WITHOUT_KEY, &[("keyless", &keyless)]));
+        }
         sentences.push(say(language, HOW_TO_CHECK, &[]));
     }
     SealAnswer {
-        sealed: sealing.is_some() && rows.later == 0,
+        sealed: sealing.is_some() && rows.later == 0 && rows.keyless == 0,
         checkpoint: sealing.as_ref().map(|it| it.number),
         made_at: sealing.as_ref().map(|it| it.at.clone()),
         sha256: sealing.as_ref().map(|it| it.sha256.clone()),
@@ -52,6 +57,7 @@ pub(super) fn seal(
         records_sealed: rows.bound,
         records_later: rows.later,
         records_before_seals: rows.before,
+        records_without_key: rows.keyless,
         sentences,
     }
 }

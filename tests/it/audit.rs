@@ -147,7 +147,8 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
         }
     }
     // What a segment stands for may go.
-    let archiver = of("numerator_archiver");
+    let mut archiver = of("numerator_archiver");
+    archiver.extra.clone_from(&written.extra);
     // A ledger in which nothing was written since then does not know that it is old.
     assert!(archiver.serve().terminate());
     let (to, before) = (written.path("archive"), days_ago_text());

@@ -6,13 +6,18 @@ mod engines;
 
 mod accounts;
 mod adoption;
+mod agreeing;
 mod archives;
 mod aside;
+mod audited;
 mod audits;
+mod blinded;
 mod ceilings;
 mod changes;
 mod counter_lists;
 mod documents;
+mod forged;
+mod generated;
 mod import_meetings;
 mod imports;
 mod incarnations;
@@ -265,16 +270,6 @@ ledger_contract! {
         a_slice_that_is_killed_leaves_its_rows_as_they_were
         what_can_be_derived_is_not_stored
         who_writes_a_name_for_the_first_time_keeps_nobody_waiting
-    }
-    seals {
-        what_was_written_is_as_it_was_bound
-        whatever_a_person_with_write_access_changes_is_named
-        a_chain_made_anew_is_found_by_its_key_and_by_what_was_kept
-        rows_are_kept_from_whoever_is_not_their_owner
-        a_batch_of_a_process_without_the_key_is_named
-        rows_of_before_seals_are_bound_as_a_whole
-        a_batch_that_comes_late_is_bound_late
-        a_part_that_was_kept_out_is_no_part_of_the_seal
     }
     adoption {
         entries_of_an_epoch_closed_exact_are_discarded

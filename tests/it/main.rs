@@ -29,6 +29,7 @@ mod hosts;
 mod imports;
 mod just_saved;
 mod jwts;
+mod keyholders;
 mod language;
 mod lazy_commits;
 mod ledger_contract;

@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::lines::Lines;
-use super::{slices, turn_over};
+use super::{definitions, slices, turn_over};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file,
     entry_columns, is_any_aside, line_columns,
@@ -17,7 +17,7 @@ use crate::dialect::Bulk;
 use crate::line::{Extent, Line};
 use crate::seal::Writing;
 use crate::statement::Row;
-use crate::{JournalTexts, LedgerError, SealedRow};
+use crate::{LedgerError, RawRows};
 
 /// The newest row under a condition, for each key; beside it, or alone, the file that may have one.
 macro_rules! newest {
@@ -197,16 +197,25 @@ impl Bulk for PgConnection {
         unsigned(gone, "make_room")
     }
 
-    async fn journal_slices(&mut self) -> Result<i64, LedgerError> {
-        slices::count(self, "journal").await
+    async fn journal_extent(&mut self) -> Result<Option<(i64, i64)>, LedgerError> {
+        let pages = slices::pages(self, "journal").await?;
+        Ok((pages > 0).then_some((0, pages - 1)))
     }
 
-    async fn journal_slice(
-        &mut self,
-        slice: i64,
-        texts: &JournalTexts,
-    ) -> Result<Vec<SealedRow>, LedgerError> {
-        slices::read(self, slice, texts).await
+    fn journal_slice_places(&self) -> i64 {
+        slices::SLICE_PAGES
+    }
+
+    async fn journal_slice(&mut self, from: i64) -> Result<RawRows, LedgerError> {
+        Ok(RawRows::Copied(slices::read(self, from).await?))
+    }
+
+    async fn journal_place_from(&mut self, from: i64) -> Result<Option<i64>, LedgerError> {
+        Ok(Some(from))
+    }
+
+    async fn definitions(&mut self) -> Result<Vec<(String, String)>, LedgerError> {
+        definitions::read(self).await
     }
 
     async fn archived_number_parts(&mut self) -> Result<i64, LedgerError> {

@@ -23,7 +23,7 @@ use super::open::wait_for_commits;
 use crate::LedgerSettings;
 use crate::connections::Share;
 use crate::dialect::Engine;
-use crate::patience::{Patience, SEARCH_TIME};
+use crate::patience::Patience;
 use crate::store::{Lasting, Store};
 
 /// How long a caller waits for a connection of the pool, which tries a refused one all that time.
@@ -91,9 +91,9 @@ impl Engine for PgEngine {
     async fn is_late(&self, store: &Arc<Store>, patience: Patience) {
         tokio::time::sleep(self.settings.call_limit).await;
         let pool = self.current().pool_of(store);
-        if let (Patience::Search, Some(pool)) = (patience, pool) {
+        if let (Some(beyond), Some(pool)) = (patience.beyond(), pool) {
             // Others, who ask often, notice a dead peer.
-            let _ = tokio::time::timeout(SEARCH_TIME, pool.close_event()).await;
+            let _ = tokio::time::timeout(beyond, pool.close_event()).await;
         }
     }
 

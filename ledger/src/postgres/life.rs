@@ -91,6 +91,17 @@ impl Pool for PgConnections {
         Ok(Transaction(Box::new(Driver(begun))))
     }
 
+    async fn begin_together(&self) -> Result<Vec<Transaction>, LedgerError> {
+        let mut first = self.begin(None, Begin::Snapshot).await?;
+        let moment = query("select pg_export_snapshot() as moment").fetch_one(&mut *first).await?;
+        let moment: String = moment.try_get("moment")?;
+        // The server gave it: digits, letters and dashes.
+        let begin = self.beginning(Begin::Snapshot);
+        let begin = format!("{begin}; set transaction snapshot '{moment}'");
+        let second = self.pool.begin_with(AssertSqlSafe(begin)).await?;
+        Ok(vec![first, Transaction(Box::new(Driver(second)))])
+    }
+
     async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {
         let row = query(
             "select number, nonce, life = ledger_life() and born = xmin::text::bigint \

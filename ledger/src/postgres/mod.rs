@@ -3,6 +3,7 @@
 
 mod bulk;
 mod check_up;
+mod definitions;
 mod engine;
 mod fitness;
 mod life;
@@ -17,4 +18,5 @@ mod turn_over;
 
 use engine::PgEngine;
 pub(super) use open::open;
+pub(crate) use slices::rows_of;
 pub use tls::postgres_options;

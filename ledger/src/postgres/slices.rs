@@ -8,12 +8,11 @@ use futures_util::TryStreamExt as _;
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnection;
 
-use crate::columns::unreadable;
 use crate::seal::{RowText, path_of};
 use crate::{JournalTexts, LedgerError, SealedRow, StandsFor};
 
 /// Pages of a slice: 8 MiB.
-const SLICE_PAGES: i64 = 1_024;
+pub(super) const SLICE_PAGES: i64 = 1_024;
 
 /// What the binary form of COPY begins with, before its flags and the length of its extension.
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
@@ -21,15 +20,17 @@ const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 /// Days are counted from here by the database.
 const EPOCH: jiff::civil::Date = jiff::civil::date(2000, 1, 1);
 
+/// How many pages a table has.
+pub(super) async fn pages(conn: &mut PgConnection, table: &str) -> Result<i64, LedgerError> {
+    let pages = sqlx::query_scalar(
+        "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint",
+    );
+    Ok(pages.bind(table).fetch_one(conn).await?)
+}
+
 /// In how many slices the rows of a table lie.
 pub(super) async fn count(conn: &mut PgConnection, table: &str) -> Result<i64, LedgerError> {
-    let pages: i64 = sqlx::query_scalar(
-        "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint",
-    )
-    .bind(table)
-    .fetch_one(conn)
-    .await?;
-    Ok((pages + SLICE_PAGES - 1) / SLICE_PAGES)
+    Ok((pages(conn, table).await? + SLICE_PAGES - 1) / SLICE_PAGES)
 }
 
 /// Removes the entries of a file's numbers from a slice.
@@ -48,17 +49,17 @@ pub(super) async fn forget(
     Ok(())
 }
 
-/// The rows of a slice.
-pub(super) async fn read(
-    conn: &mut PgConnection,
-    slice: i64,
-    texts: &JournalTexts,
-) -> Result<Vec<SealedRow>, LedgerError> {
-    let (from, until) = (slice * SLICE_PAGES, (slice + 1) * SLICE_PAGES);
+/// The rows of the slice that begins at a page, as COPY gives them.
+pub(super) async fn read(conn: &mut PgConnection, from: i64) -> Result<Vec<u8>, LedgerError> {
+    let until = from + SLICE_PAGES;
     let statement = format!(
         "copy (select batch_id, kind_id, user_name_id, address_name_id, counter_id, first_value, \
          last_value, step, allocation_id, number, scope, mask, outline, rest, context, \
-         document_id, idempotency_key, document_day, digest, issued_at_us, retry_count, path \
+         document_id, idempotency_key, document_day, digest, issued_at_us, retry_count, path, \
+         batch_id is not null and not (series_id is null and version is null \
+         and type_code is null and project is null and document_date is null and user_id is null \
+         and ip_address is null and payload_digest is null and partition_id is null \
+         and epoch is null and node_id is null and journaled_at_us is null) \
          from journal where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid) \
          to stdout (format binary)"
     );
@@ -67,12 +68,11 @@ pub(super) async fn read(
     while let Some(part) = copied.try_next().await? {
         bytes.extend_from_slice(&part);
     }
-    drop(copied);
-    rows_of(&bytes, texts).ok_or_else(|| unreadable("journal", "what COPY gave"))
+    Ok(bytes)
 }
 
 /// Reads the binary form; `None` where it is another.
-fn rows_of(bytes: &[u8], texts: &JournalTexts) -> Option<Vec<SealedRow>> {
+pub(crate) fn rows_of(bytes: &[u8], texts: &JournalTexts) -> Option<Vec<SealedRow>> {
     let mut reader = Copied(bytes);
     if reader.take(SIGNATURE.len())? != SIGNATURE {
         return None;
@@ -84,7 +84,7 @@ fn rows_of(bytes: &[u8], texts: &JournalTexts) -> Option<Vec<SealedRow>> {
     loop {
         match i16::from_be_bytes(reader.take(2)?.try_into().ok()?) {
             -1 => return Some(rows),
-            22 => rows.push(row_of(&mut reader, texts, &mut dates)?),
+            23 => rows.push(row_of(&mut reader, texts, &mut dates)?),
             _ => return None,
         }
     }
@@ -108,6 +108,7 @@ fn row_of(reader: &mut Copied<'_>, texts: &JournalTexts, dates: &mut Dates) -> O
     let issued_at_us = reader.long()??;
     let retry_count = reader.small()?;
     let path = reader.text()?;
+    let is_wide = reader.field()?? != [0];
     // A row of an earlier version has neither; an address that is not there is none that was left
     // out.
     let whole = kind.zip(user).zip(day).filter(|_| address_id.is_none() || address.is_some());
@@ -141,7 +142,8 @@ fn row_of(reader: &mut Copied<'_>, texts: &JournalTexts, dates: &mut Dates) -> O
         row.bytes()
     });
     let stands_for = StandsFor::of(number, context, last.unwrap_or(first));
-    Some(SealedRow { batch_id, counter_id, first, bytes, stands_for })
+    let says_more = is_wide || stands_for.is_some() && path.is_some();
+    Some(SealedRow { batch_id, counter_id, first, bytes, stands_for, says_more })
 }
 
 /// The text of the last day: neighbours are mostly of one.

@@ -32,7 +32,8 @@ impl SeenBatches {
     /// Whether a batch is bound.
     #[must_use]
     pub fn holds(&self, batch_id: i64) -> bool {
-        batch_id <= self.upto
+        batch_id >= 1
+            && batch_id <= self.upto
             && !self.open.iter().any(|(first, last)| (*first..=*last).contains(&batch_id))
     }
 }
@@ -184,6 +185,8 @@ pub struct BoundRows {
     pub later: u64,
     /// Of before seals.
     pub before: u64,
+    /// Of batches without a proof, and of none.
+    pub keyless: u64,
 }
 
 /// The account of one counter.

@@ -123,6 +123,7 @@ impl ArchivedRow {
             first: self.first,
             bytes: Some(self.text().bytes()),
             stands_for: None,
+            says_more: false,
         }
     }
 

@@ -4,7 +4,7 @@ use numbering::TakenRange;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Span, ValueOf};
+use super::{Span, StandsFor, ValueOf};
 
 /// Values of a closed epoch that are not settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +40,8 @@ pub struct Written {
     pub allocation_id: Uuid,
     /// What the row of a first serial says.
     pub text: Option<WrittenText>,
+    /// Of a segment: for what it stands.
+    pub stands_for: Option<StandsFor>,
 }
 
 /// What the row of a number says of it.
@@ -49,6 +51,14 @@ pub struct WrittenText {
     pub number: String,
     /// The scope within which it is unique.
     pub scope: String,
+    /// Series and version that made it, where the row names them.
+    pub made_by: Option<(i64, u32)>,
+    /// The document type that was asked for.
+    pub type_code: String,
+    /// The project that was asked for.
+    pub project: Option<String>,
+    /// The variables, JSON.
+    pub context: Option<String>,
     /// The text of the partially rendered number, as the column `mask` keeps it.
     pub mask: String,
     /// The values of each serial; `None` where they cannot be read.

@@ -23,7 +23,7 @@ pub struct Event {
 }
 
 /// Every kind of event that is written.
-pub const EVENT_KINDS: [&str; 31] = [
+pub const EVENT_KINDS: [&str; 32] = [
     "acknowledged",
     "adoption",
     "ambiguity-accepted",
@@ -55,6 +55,7 @@ pub const EVENT_KINDS: [&str; 31] = [
     "token-revoked",
     "token-rotated",
     "version-conflict",
+    "without-key",
 ];
 
 /// Which events to list; all given fields must match.

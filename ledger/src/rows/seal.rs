@@ -1,6 +1,9 @@
 //! The journal's seals, and the checkpoints that bind them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{LedgerError, RawRows};
 
 /// A statement of what the ledger held, signed. Never changed nor removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,10 @@ pub enum Bindable {
     Events,
     /// Versions of series.
     Versions,
+    /// Counters: what each counts for, not how far it came.
+    Counters,
+    /// Series: their codes.
+    Series,
 }
 
 /// How a row stands that a checkpoint binds.
@@ -33,6 +40,8 @@ pub enum Vouched {
     Proven,
     /// A batch whose writer did not say that it had one.
     Unproven,
+    /// A batch with a proof, and nobody here has the key.
+    Unknown,
     /// A batch with a proof that whoever has the key did not make.
     Forged,
     /// A batch of before seals.
@@ -48,8 +57,11 @@ pub struct Bound {
     pub id: i64,
     /// How it stands.
     pub standing: Vouched,
-    /// SHA-256 of what it says; of a batch its seal.
+    /// SHA-256 of what it says.
     pub digest: [u8; 32],
+    /// What a checkpoint of the first form binds of it: of a batch its seal, of a version not
+    /// whether it is active.
+    pub digest_before: [u8; 32],
 }
 
 /// A journal batch, as far as its rows are compared with it.
@@ -59,8 +71,8 @@ pub struct SealedBatch {
     pub batch_id: i64,
     /// How many rows it was written with.
     pub line_count: i32,
-    /// What it was sealed with.
-    pub seal: Vec<u8>,
+    /// What it was sealed with; none of before seals.
+    pub seal: Option<Vec<u8>>,
     pub(crate) node: Vec<u8>,
     pub(crate) partition_id: i32,
     pub(crate) epoch: i64,
@@ -80,28 +92,46 @@ pub struct SealedRow {
     pub bytes: Option<Vec<u8>>,
     /// Of a segment: for what it stands.
     pub stands_for: Option<StandsFor>,
+    /// Whether it says something that seals do not cover: it points to a batch, and readers see a
+    /// column of before batches; or it is a segment, and has the path of a number.
+    pub says_more: bool,
 }
 
 /// For what a segment stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StandsFor {
     /// The last value of its rows.
     pub last: i64,
-    /// How many rows; 0 where its note cannot be read.
-    pub rows: u64,
-    /// Beginning of the SHA-256 of the file that has them.
-    pub file: u64,
+    /// What it says of the file that has them; `None` where that cannot be read.
+    pub note: Option<super::SegmentNote>,
 }
 
 impl StandsFor {
     /// Of a row with these columns, if it is a segment.
     pub(crate) fn of(number: Option<&str>, context: Option<&str>, last: i64) -> Option<StandsFor> {
         let note = context.filter(|_| number.is_none())?;
-        let note = serde_json::from_str::<super::SegmentNote>(note).ok();
-        let file = note.as_ref().and_then(|note| note.sha256.get(..16));
-        let file = file.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let rows = note.as_ref().map_or(0, |note| note.rows);
-        Some(StandsFor { last, rows, file: file.unwrap_or(0) })
+        Some(StandsFor { last, note: serde_json::from_str(note).ok() })
+    }
+}
+
+/// Rows of the journal where they lie, with what they point to.
+#[derive(Debug)]
+pub struct JournalSlice {
+    /// How far it is on its way.
+    pub done: i64,
+    /// Of how much.
+    pub of: i64,
+    pub(crate) rows: RawRows,
+    pub(crate) texts: Arc<JournalTexts>,
+}
+
+impl JournalSlice {
+    /// Its rows, in no order.
+    ///
+    /// # Errors
+    /// What no version wrote.
+    pub fn rows(&self) -> Result<Vec<SealedRow>, LedgerError> {
+        self.rows.read(&self.texts)
     }
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{lines, slices};
+use super::{definitions, lines, slices};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file,
     entry_columns, is_any_aside, nothing_above, open_in_its_epoch,
@@ -16,7 +16,7 @@ use crate::dialect::{Bulk, Runs as _};
 use crate::line::{Extent, Line};
 use crate::seal::Writing;
 use crate::statement::{QueryBuilder, Row};
-use crate::{JournalTexts, LedgerError, SealedRow};
+use crate::{LedgerError, RawRows};
 
 /// Most rows of a statement, a power of two.
 pub(super) const ROWS_MAX: usize = 128;
@@ -270,16 +270,24 @@ impl Bulk for SqliteConnection {
         Ok(gone)
     }
 
-    async fn journal_slices(&mut self) -> Result<i64, LedgerError> {
-        slices::count(self, "journal").await
+    async fn journal_extent(&mut self) -> Result<Option<(i64, i64)>, LedgerError> {
+        slices::extent(self).await
     }
 
-    async fn journal_slice(
-        &mut self,
-        slice: i64,
-        texts: &JournalTexts,
-    ) -> Result<Vec<SealedRow>, LedgerError> {
-        slices::read(self, slice, texts).await
+    fn journal_slice_places(&self) -> i64 {
+        slices::SLICE_ROWS
+    }
+
+    async fn journal_slice(&mut self, from: i64) -> Result<RawRows, LedgerError> {
+        Ok(RawRows::Fetched(slices::read(self, from).await?))
+    }
+
+    async fn journal_place_from(&mut self, from: i64) -> Result<Option<i64>, LedgerError> {
+        slices::place_from(self, from).await
+    }
+
+    async fn definitions(&mut self) -> Result<Vec<(String, String)>, LedgerError> {
+        definitions::read(self).await
     }
 
     async fn archived_number_parts(&mut self) -> Result<i64, LedgerError> {

@@ -23,6 +23,9 @@ use crate::{Lack, LedgerCheckup, LedgerError};
 /// Why nothing is begun.
 const FORGOTTEN: &str = "it is not the incarnation that was agreed on";
 
+/// How often two transactions are begun that may see one moment.
+const TOGETHER_ATTEMPTS: u32 = 10;
+
 /// The connections to the file, and what lies beside it.
 pub(super) struct SqlitePools {
     /// Where the file is.
@@ -153,6 +156,26 @@ impl Pool for SqlitePools {
             // Every one that reads is a snapshot.
             Begin::Reading | Begin::Snapshot | Begin::Asking => self.begin_to_read(required).await,
         }
+    }
+
+    /// Who writes raises the generation: two transactions that show the same one see one moment.
+    async fn begin_together(&self) -> Result<Vec<Transaction>, LedgerError> {
+        let mut first = self.begin(None, Begin::Snapshot).await?;
+        let mut shown = come(&mut *first).await?.map(|come| come.generation);
+        if self.reader.options().get_max_connections() < 2 {
+            return Ok(vec![first]);
+        }
+        for _ in 0..TOGETHER_ATTEMPTS {
+            let mut second = self.begin(None, Begin::Snapshot).await?;
+            let also = come(&mut *second).await?.map(|come| come.generation);
+            if also == shown {
+                return Ok(vec![first, second]);
+            }
+            // Somebody wrote between the two.
+            first.rollback().await?;
+            (first, shown) = (second, also);
+        }
+        Ok(vec![first])
     }
 
     async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {

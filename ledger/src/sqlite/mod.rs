@@ -8,6 +8,7 @@
 mod bulk;
 mod check_up;
 mod close;
+mod definitions;
 mod fitness;
 mod life;
 mod lines;
@@ -30,6 +31,7 @@ use crate::store::Store;
 use life::SqlitePools;
 
 pub(super) use open::open;
+pub(crate) use slices::row_of;
 
 /// The ledger in one SQLite file.
 struct SqliteEngine {

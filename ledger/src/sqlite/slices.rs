@@ -8,7 +8,7 @@ use crate::seal::{RowText, path_of};
 use crate::{JournalTexts, LedgerError, SealedRow, StandsFor};
 
 /// Rows of a slice, at most: as they were inserted.
-const SLICE_ROWS: i64 = 20_000;
+pub(super) const SLICE_ROWS: i64 = 20_000;
 
 /// In how many slices the rows of a table lie.
 pub(super) async fn count(
@@ -37,27 +37,39 @@ pub(super) async fn forget(
     Ok(())
 }
 
-/// The rows of a slice.
+/// The lowest and the highest id of the journal's rows.
+pub(super) async fn extent(conn: &mut SqliteConnection) -> Result<Option<(i64, i64)>, LedgerError> {
+    let ends = sqlx::query("select min(rowid), max(rowid) from journal").fetch_one(conn).await?;
+    let (first, last): (Option<i64>, Option<i64>) = (ends.try_get(0)?, ends.try_get(1)?);
+    Ok(first.zip(last))
+}
+
+/// The first id from one on that a row of the journal has.
+pub(super) async fn place_from(
+    conn: &mut SqliteConnection,
+    from: i64,
+) -> Result<Option<i64>, LedgerError> {
+    let place = sqlx::query_scalar("select min(rowid) from journal where rowid >= $1");
+    Ok(place.bind(from).fetch_one(conn).await?)
+}
+
+/// The rows of the slice that begins at an id.
 pub(super) async fn read(
     conn: &mut SqliteConnection,
-    slice: i64,
-    texts: &JournalTexts,
-) -> Result<Vec<SealedRow>, LedgerError> {
+    from: i64,
+) -> Result<Vec<SqliteRow>, LedgerError> {
     let rows = sqlx::query(
         "select batch_id, kind_id, user_name_id, address_name_id, counter_id, first_value, \
          last_value, step, allocation_id, number, scope, mask, outline, rest, context, \
          document_id, idempotency_key, document_day, digest, issued_at_us, retry_count, path \
-         from journal where rowid >= $1 and rowid < $2",
-    )
-    .bind(slice * SLICE_ROWS)
-    .bind((slice + 1) * SLICE_ROWS)
-    .fetch_all(conn)
-    .await?;
-    rows.iter().map(|row| Ok(row_of(row, texts)?)).collect()
+         from journal where rowid between $1 and $2",
+    );
+    let until = from.saturating_add(SLICE_ROWS - 1);
+    Ok(rows.bind(from).bind(until).fetch_all(conn).await?)
 }
 
 /// Columns are read by their places: that is half of the time.
-fn row_of(row: &SqliteRow, texts: &JournalTexts) -> Result<SealedRow, sqlx::Error> {
+pub(crate) fn row_of(row: &SqliteRow, texts: &JournalTexts) -> Result<SealedRow, sqlx::Error> {
     let kind = texts.kinds.get(&row.try_get(1)?);
     let user = texts.names.get(&row.try_get(2)?);
     let address_id: Option<i32> = row.try_get(3)?;
@@ -99,5 +111,8 @@ fn row_of(row: &SqliteRow, texts: &JournalTexts) -> Result<SealedRow, sqlx::Erro
         }
     };
     let stands_for = StandsFor::of(number, context, last);
-    Ok(SealedRow { batch_id: Some(row.try_get(0)?), counter_id, first, bytes, stands_for })
+    let batch_id = Some(row.try_get(0)?);
+    // There are no columns of before batches.
+    let says_more = stands_for.is_some() && row.try_get::<Option<&str>, _>(21)?.is_some();
+    Ok(SealedRow { batch_id, counter_id, first, bytes, stands_for, says_more })
 }

@@ -35,7 +35,9 @@ const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch
        select cast(0 as bigint) as place, cast(0 as bigint) as id, r.first_value, r.last_value, \
          r.step, r.path as word, cast(0 as bigint) as epoch, r.issued_at_us as at_us, \
          r.allocation_id, cast(null as text) as said_by, cast(null as text) as said, r.batch_id, \
-         cast(case when b.seal is null then 0 else 1 end as bigint) as is_sealed \
+         cast(case when b.batch_id is null and r.batch_id is not null then 3 \
+           when b.seal is null then 0 when b.proof is null then 1 else 2 end as bigint) \
+           as is_sealed \
        from journal_row r left join journal_batch b on b.batch_id = r.batch_id \
        where r.counter_id = $1 and r.first_value >= $2 and (r.first_value > $2 or $3 < 0) \
        order by r.first_value limit $5) as journaled \
@@ -101,6 +103,7 @@ async fn account_for_all(conn: &mut Conn, order: &AccountOrder) -> Result<Accoun
         }
     }
     let owners = owners(conn).await?;
+    let before_key = before_key(conn).await?;
     let mut left = Left { rows: order.rows_max, entries: order.entries_max };
     let mut accounts = Vec::with_capacity(counters.len());
     for counters in counters.chunks(COUNTERS_PAGE as usize) {
@@ -108,7 +111,8 @@ async fn account_for_all(conn: &mut Conn, order: &AccountOrder) -> Result<Accoun
         for counter in counters {
             let open = unsettled.remove(&counter.counter_id).unwrap_or_default();
             let owner = owners.get(&counter.partition).copied();
-            let Some(account) = account_for(conn, counter, (owner, open), order, &mut left).await?
+            let Some(account) =
+                account_for(conn, counter, (owner, open), (order, before_key), &mut left).await?
             else {
                 return Ok(Accounted::TooManyRows);
             };
@@ -116,6 +120,15 @@ async fn account_for_all(conn: &mut Conn, order: &AccountOrder) -> Result<Accoun
         }
     }
     Ok(Accounted::Whole(accounts))
+}
+
+/// The highest id of a batch that the first checkpoint has seen: what has no proof up to there may
+/// be of before the key. Where there is no such checkpoint, nothing says that there is a key.
+async fn before_key(conn: &mut Conn) -> Result<i64, LedgerError> {
+    let first = query("select body from checkpoint where checkpoint_no = 1");
+    let Some(row) = first.fetch_optional(conn).await? else { return Ok(i64::MAX) };
+    let body: serde_json::Value = serde_json::from_str(row.try_get("body")?).unwrap_or_default();
+    Ok(body["batches"]["upto"].as_i64().unwrap_or(0))
 }
 
 /// What may still be read and listed.
@@ -174,7 +187,7 @@ async fn account_for(
     conn: &mut Conn,
     counter: &Counter,
     (owner, unlooked): (Option<Ownership>, Unlooked),
-    order: &AccountOrder,
+    (order, before_key): (&AccountOrder, i64),
     left: &mut Left,
 ) -> Result<Option<CounterAccount>, LedgerError> {
     let is_of_now = owner.is_some_and(|(epoch, _)| epoch == counter.epoch);
@@ -188,7 +201,7 @@ async fn account_for(
     let above = kind.map(|kind| (counter.start, kind));
     let open = Open { above, unexamined: unlooked.stretches };
     let mut walk = Walk::from(counter.origin, open, left.entries);
-    let mut seen = Seen { start: counter.start, ..Seen::default() };
+    let mut seen = Seen { start: counter.start, before_key, ..Seen::default() };
     let mut after = (i64::MIN, -1, -1);
     loop {
         let rows = page(conn, counter.counter_id, after).await?;
@@ -245,6 +258,8 @@ async fn page(
 struct Seen {
     /// The value that the counter's epoch began above.
     start: i64,
+    /// See [`before_key`].
+    before_key: i64,
     /// Values of that epoch that have a record.
     of_epoch: u64,
     first: Option<Run>,
@@ -293,10 +308,17 @@ impl Seen {
     /// Counts how a row of the journal is bound.
     fn bind(&mut self, row: &Row, order: &AccountOrder) -> Result<(), LedgerError> {
         let batch_id: Option<i64> = row.try_get("batch_id")?;
-        let is_sealed = row.try_get::<i64>("is_sealed")? == 1;
-        let place = match (batch_id.filter(|_| is_sealed), &order.seen) {
+        // 0: of before seals, 1: without a proof, 2: with one, 3: of a batch that is not there.
+        let sealed: i64 = row.try_get("is_sealed")?;
+        let place = match (batch_id, &order.seen) {
             (None, _) => &mut self.rows.before,
+            _ if sealed == 0 => &mut self.rows.before,
+            _ if sealed == 3 => &mut self.rows.keyless,
+            (Some(batch_id), Some(_)) if sealed == 1 && batch_id > self.before_key => {
+                &mut self.rows.keyless
+            }
             (Some(batch_id), Some(seen)) if seen.holds(batch_id) => &mut self.rows.bound,
+            (Some(batch_id), _) if batch_id < 1 => &mut self.rows.keyless,
             (Some(_), _) => &mut self.rows.later,
         };
         *place += 1;

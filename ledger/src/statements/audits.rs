@@ -11,8 +11,8 @@ use super::{
 use crate::Ledger;
 use crate::columns::{FurtherSerial, from_json, read_uuid, unsigned};
 use crate::{
-    Acknowledgement, Audited, Event, LedgerError, Nobodys, Span, Totals, ValueOf, Written,
-    WrittenText,
+    Acknowledgement, Audited, Event, LedgerError, Nobodys, Span, StandsFor, Totals, ValueOf,
+    Written, WrittenText,
 };
 
 /// Most rows of a page.
@@ -262,7 +262,8 @@ async fn written(
     tx.allow_long_search().await?;
     let mut query = QueryBuilder::new(
         "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask, \
-         outline, rest from journal_row where (counter_id, first_value) > (",
+         outline, rest, context, series_id, version, type_code, project \
+         from journal_row where (counter_id, first_value) > (",
     );
     query.push_bind(after.counter_id).push(", ").push_bind(after.value);
     query.push(") and counter_id <= ").push_bind(upto_counter);
@@ -279,9 +280,16 @@ async fn written(
 fn written_of(row: &Row) -> Result<Written, LedgerError> {
     let of = ValueOf { counter_id: row.try_get("counter_id")?, value: row.try_get("first_value")? };
     let number: Option<String> = row.try_get("number")?;
+    let context: Option<String> = row.try_get("context")?;
+    let stands_for =
+        StandsFor::of(number.as_deref(), context.as_deref(), row.try_get("last_value")?);
     let text = match number {
         None => None,
         Some(number) => Some(WrittenText {
+            made_by: made_by(row)?,
+            type_code: row.try_get::<Option<String>>("type_code")?.unwrap_or_default(),
+            project: row.try_get("project")?,
+            context,
             scope: row.try_get("scope")?,
             // This reads rows that others changed: an outline that is not the number's is no mask.
             mask: mask_of(row, &number).unwrap_or_default(),
@@ -290,7 +298,14 @@ fn written_of(row: &Row) -> Result<Written, LedgerError> {
         }),
     };
     let allocation_id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
-    Ok(Written { of, allocation_id, text })
+    Ok(Written { of, allocation_id, text, stands_for })
+}
+
+/// Series and version of a row; none where it points to a kind that is not there.
+fn made_by(row: &Row) -> Result<Option<(i64, u32)>, LedgerError> {
+    let (series_id, version): (Option<i64>, Option<i32>) =
+        (row.try_get("series_id")?, row.try_get("version")?);
+    Ok(series_id.zip(version.and_then(|version| u32::try_from(version).ok())))
 }
 
 /// The values of a number's serials, where they are such: this reads rows that others changed.

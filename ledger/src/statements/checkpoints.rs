@@ -1,18 +1,13 @@
-//! What checkpoints bind, the checkpoints themselves, and what `audit verify` compares with them.
-//! Signs nothing and judges nothing but whether a proof is right.
+//! The checkpoints, and the rows of before seals, which the first of them binds as a whole. Signs
+//! nothing.
 //!
 //! A checkpoint follows from what several calls read. Whoever makes one names the incarnation of
 //! all of them: what a ledger held before it went back is not written into the other one (F25).
 
-use super::{CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit, query, query_scalar};
+use super::{CALL, Conn, Row, SEARCH, Store, commit, query, query_scalar};
 use crate::Ledger;
-use crate::columns::unreadable;
-use crate::rows::KindText;
 use crate::seal::{RowDigest, RowText};
-use crate::{
-    Bindable, Bound, JournalTexts, LedgerError, OneIncarnation, SealedBatch, SealedRow,
-    SignedCheckpoint, Unsealed, Vouched,
-};
+use crate::{LedgerError, OneIncarnation, SignedCheckpoint, Unsealed};
 
 /// Rows of before seals that are read at once.
 const UNSEALED_PAGE: i64 = 10_000;
@@ -81,105 +76,6 @@ impl Ledger {
         .await
     }
 
-    /// Rows of a table with ids above one and up to another, in their order, at most `limit`: of
-    /// one incarnation, or of whatever the ledger is.
-    pub async fn bindable(
-        &self,
-        within: Option<OneIncarnation>,
-        table: Bindable,
-        (after, upto): (i64, i64),
-        limit: u32,
-    ) -> Result<Vec<Bound>, LedgerError> {
-        self.call(CALL, async |store| {
-            let id = id_of(table);
-            let mut query = select(table);
-            query.push(" where ").push(id).push(" > ").push_bind(after);
-            query.push(" and ").push(id).push(" <= ").push_bind(upto);
-            query.push(" order by ").push(id).push(" limit ").push_bind(i64::from(limit));
-            bound_rows(store, within, table, query).await
-        })
-        .await
-    }
-
-    /// Rows of a table with one of these ids, in their order.
-    pub async fn bindable_among(
-        &self,
-        table: Bindable,
-        ids: &[i64],
-    ) -> Result<Vec<Bound>, LedgerError> {
-        self.call(CALL, async |store| {
-            let mut query = select(table);
-            query.push(" where ").push(id_of(table)).push_among(ids.to_vec());
-            query.push(" order by ").push(id_of(table));
-            bound_rows(store, None, table, query).await
-        })
-        .await
-    }
-
-    /// The batches with one of these ids, but for those of before seals.
-    pub async fn sealed_batches(&self, ids: &[i64]) -> Result<Vec<SealedBatch>, LedgerError> {
-        self.call(CALL, async |store| {
-            let mut query = QueryBuilder::new(
-                "select batch_id, line_count, seal, node_id, partition_id, epoch, journaled_at_us \
-                 from journal_batch where seal is not null and batch_id",
-            );
-            query.push_among(ids.to_vec());
-            let rows = query.build().fetch_all(&store.reader).await?;
-            rows.iter().map(batch_of).collect()
-        })
-        .await
-    }
-
-    /// Whatever rows of the journal point to.
-    pub async fn journal_texts(&self) -> Result<JournalTexts, LedgerError> {
-        self.call(SEARCH, async |store| {
-            let mut texts = JournalTexts::default();
-            let names = query("select name_id, name from journal_name");
-            for row in names.fetch_all(&store.reader).await? {
-                texts.names.insert(row.try_get("name_id")?, row.try_get("name")?);
-            }
-            let kinds =
-                query("select kind_id, series_id, version, type_code, project from journal_kind");
-            for row in kinds.fetch_all(&store.reader).await? {
-                let kind = KindText {
-                    series_id: row.try_get("series_id")?,
-                    version: row.try_get("version")?,
-                    type_code: row.try_get("type_code")?,
-                    project: row.try_get("project")?,
-                };
-                texts.kinds.insert(row.try_get("kind_id")?, kind);
-            }
-            Ok(texts)
-        })
-        .await
-    }
-
-    /// In how many slices the journal's rows lie. More come behind them.
-    pub async fn journal_slices(&self) -> Result<i64, LedgerError> {
-        self.call(CALL, async |store| {
-            let mut tx = store.reader.begin().await?;
-            let slices = tx.journal_slices().await?;
-            tx.commit().await?;
-            Ok(slices)
-        })
-        .await
-    }
-
-    /// The rows of a slice of the journal as seals cover them, in no order.
-    pub async fn journal_slice(
-        &self,
-        slice: i64,
-        texts: &JournalTexts,
-    ) -> Result<Vec<SealedRow>, LedgerError> {
-        self.call(SEARCH, async |store| {
-            let mut tx = store.reader.begin().await?;
-            let rows = tx.journal_slice(slice, texts).await?;
-            tx.commit().await?;
-            Ok(rows)
-        })
-        .await
-    }
-
     /// All rows of before seals, page by page: of one incarnation, or of whatever the ledger is.
     pub async fn unsealed(&self, within: Option<OneIncarnation>) -> Result<Unsealed, LedgerError> {
         let mut all = Unsealed { rows: 0, digest: [0; 32] };
@@ -208,46 +104,6 @@ async fn newest(conn: &mut Conn) -> Result<Option<SignedCheckpoint>, LedgerError
          order by checkpoint_no desc limit 1",
     );
     row.fetch_optional(conn).await?.as_ref().map(checkpoint_of).transpose()
-}
-
-/// The id of a table's rows.
-fn id_of(table: Bindable) -> &'static str {
-    match table {
-        Bindable::Batches => "batch_id",
-        Bindable::Events => "event_id",
-        Bindable::Versions => "series_version_id",
-    }
-}
-
-/// The beginning of a query for what is bound of a table.
-fn select<'q>(table: Bindable) -> QueryBuilder<'q> {
-    QueryBuilder::new(match table {
-        Bindable::Batches => "select batch_id, seal, proof from journal_batch",
-        Bindable::Events => {
-            "select event_id, at_us, kind, partition_id, epoch, node_id, detail from event"
-        }
-        Bindable::Versions => {
-            "select series_version_id, series_id, version, definition, saved_by, reason, \
-             saved_at_us from series_version"
-        }
-    })
-}
-
-async fn bound_rows(
-    store: &Store,
-    within: Option<OneIncarnation>,
-    table: Bindable,
-    query: QueryBuilder<'_>,
-) -> Result<Vec<Bound>, LedgerError> {
-    let mut tx = store.begin_reading_in(within).await?;
-    let rows = query.build().fetch_all(&mut *tx).await?;
-    tx.commit().await?;
-    let bound = |row: &Row| match table {
-        Bindable::Batches => bound_batch(store, row),
-        Bindable::Events => bound_event(row),
-        Bindable::Versions => bound_version(row),
-    };
-    rows.iter().map(bound).collect()
 }
 
 async fn has_unsealed(store: &Store, within: Option<OneIncarnation>) -> Result<bool, LedgerError> {
@@ -339,62 +195,4 @@ fn checkpoint_of(row: &Row) -> Result<SignedCheckpoint, LedgerError> {
         public_key: row.try_get("public_key")?,
         signature: row.try_get("signature")?,
     })
-}
-
-fn batch_of(row: &Row) -> Result<SealedBatch, LedgerError> {
-    Ok(SealedBatch {
-        batch_id: row.try_get("batch_id")?,
-        line_count: row.try_get::<Option<i32>>("line_count")?.unwrap_or(0),
-        seal: row.try_get("seal")?,
-        node: row.try_get("node_id")?,
-        partition_id: row.try_get("partition_id")?,
-        epoch: row.try_get("epoch")?,
-        journaled_at_us: row.try_get("journaled_at_us")?,
-    })
-}
-
-fn bound_batch(store: &Store, row: &Row) -> Result<Bound, LedgerError> {
-    let id = row.try_get("batch_id")?;
-    let seal: Option<&[u8]> = row.try_get("seal")?;
-    let proof: Option<&[u8]> = row.try_get("proof")?;
-    let Some(seal) = seal else {
-        return Ok(Bound { id, standing: Vouched::Unsealed, digest: [0; 32] });
-    };
-    let digest: [u8; 32] =
-        seal.try_into().map_err(|_| unreadable("journal_batch.seal", "other than 32 bytes"))?;
-    let standing = match (proof, store.proof_key()) {
-        (Some(proof), Some(key)) if proof == key.prove(&digest) => Vouched::Proven,
-        (Some(_), Some(_)) => Vouched::Forged,
-        _ => Vouched::Unproven,
-    };
-    Ok(Bound { id, standing, digest })
-}
-
-fn bound_event(row: &Row) -> Result<Bound, LedgerError> {
-    let partition: Option<i32> = row.try_get("partition_id")?;
-    let kind: &str = row.try_get("kind")?;
-    let detail: &str = row.try_get("detail")?;
-    let digest = RowDigest::of("event")
-        .integer(row.try_get("at_us")?)
-        .bytes(Some(kind.as_bytes()))
-        .integer(partition.map(i64::from))
-        .integer(row.try_get("epoch")?)
-        .bytes(row.try_get("node_id")?)
-        .bytes(Some(detail.as_bytes()))
-        .end();
-    Ok(Bound { id: row.try_get("event_id")?, standing: Vouched::Plain, digest })
-}
-
-fn bound_version(row: &Row) -> Result<Bound, LedgerError> {
-    let version: i32 = row.try_get("version")?;
-    let text = |column| row.try_get::<&str>(column).map(str::as_bytes);
-    let digest = RowDigest::of("series_version")
-        .integer(row.try_get("series_id")?)
-        .integer(Some(i64::from(version)))
-        .bytes(Some(text("definition")?))
-        .bytes(Some(text("saved_by")?))
-        .bytes(Some(text("reason")?))
-        .integer(row.try_get("saved_at_us")?)
-        .end();
-    Ok(Bound { id: row.try_get("series_version_id")?, standing: Vouched::Plain, digest })
 }

@@ -11,6 +11,7 @@ mod archive;
 mod archiving;
 mod aside_again;
 mod audits;
+mod bindable;
 mod blame;
 mod chain;
 mod changes;
@@ -61,10 +62,11 @@ mod tokens;
 mod undated;
 mod unsettled;
 mod versions;
+mod walk;
 
 use numerator_base::node::NodeId;
 
-use crate::calls::{CALL, SEARCH};
+use crate::calls::{CALL, SEARCH, WALK};
 use crate::connections::Share;
 use crate::dialect::{Conn, Moment, Transaction};
 use crate::statement::{QueryBuilder, Row, query, query_scalar};

@@ -1,6 +1,7 @@
 //! An archiver beside the load: moves what is old enough to files, again and again, and is ended
 //! anywhere on its way as often as not.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,11 +76,34 @@ impl Archiver {
 
     /// The rows of all files; those of a file that the ledger forgot may be in the journal too.
     pub(super) fn rows(&self) -> Result<Vec<JournalRow>, Box<dyn Error + Send + Sync>> {
-        if !self.folder.exists() {
-            return Ok(Vec::new());
-        }
         let all = JournalFilter { limit: u32::MAX, ..JournalFilter::default() };
-        let (found, _) = look(&Folder::open(&self.folder)?, &all, None)?;
-        Ok(found.into_iter().map(|found| found.row).collect())
+        let mut rows = Vec::new();
+        for folder in [self.folder.clone(), self.aside()].iter().filter(|folder| folder.exists()) {
+            let (found, _) = look(&Folder::open(folder)?, &all, None)?;
+            rows.extend(found.into_iter().map(|found| found.row));
+        }
+        Ok(rows)
+    }
+
+    /// Where an operator lays files that the ledger forgot when it went back: in the folder each
+    /// would be a finding.
+    fn aside(&self) -> PathBuf {
+        self.folder.with_extension("forgotten")
+    }
+
+    /// Lays files aside that the ledger does not name.
+    pub(super) fn put_aside(&self, named: &HashSet<String>) -> std::io::Result<()> {
+        if !self.folder.exists() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(self.aside())?;
+        for file in std::fs::read_dir(&self.folder)? {
+            let name = file?.file_name().to_string_lossy().into_owned();
+            let of = name.strip_suffix(".manifest.json").unwrap_or(&name);
+            if of.ends_with(".parquet") && !named.contains(of) {
+                std::fs::rename(self.folder.join(&name), self.aside().join(&name))?;
+            }
+        }
+        Ok(())
     }
 }

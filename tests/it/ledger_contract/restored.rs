@@ -9,6 +9,7 @@ use numerator::ledger::{
 };
 use numerator::node::NodeId;
 
+use super::forged;
 use super::world::{
     LOCK_WAIT, NOW_US, World, at, entry, order, order_of, record, redis, spec, with,
 };
@@ -17,9 +18,7 @@ impl World {
     /// Changes the database behind the ledger's back.
     pub(super) async fn sql(&self, sql: &str) {
         if self.ledger.engine() == "sqlite" {
-            let pool = sqlx::SqlitePool::connect(&self.url).await.unwrap();
-            let sql = sqlx::AssertSqlSafe(forge::sqlite(sql));
-            sqlx::raw_sql(sql).execute(&pool).await.unwrap();
+            forged::on_sqlite(&self.url, sql).await.unwrap();
         } else {
             let pool = sqlx::PgPool::connect(&self.url).await.unwrap();
             let sql = sqlx::AssertSqlSafe(forge::postgres(sql));

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use numerator::audit::{AuditKey, AuditReport, Kept, Line, Made, Place, Trust, make, verify};
 use numerator::clock::SharedClock;
-use numerator::ledger::{At, Bindable, Closing, Entry, LedgerSettings, SharedLedger, open};
+use numerator::ledger::{
+    At, Bindable, Closing, Entry, LedgerSettings, SharedLedger, SignedCheckpoint, open,
+};
 use numerator::node::NodeId;
 
 use super::world::{World, connections, entry, range, spec, with};
@@ -57,10 +59,67 @@ impl Kit {
         world.append(&[named(entry(at, id, 10))]).await;
     }
 
+    /// Gives the numbers a series, as a service would have had one.
+    pub(super) async fn name_series(&self) {
+        let own_ids = self.own_ids();
+        let named = format!(
+            "insert into series (series_id, code, partition, active_version) {own_ids} \
+             values (7, 'S', 2, 1); \
+             insert into series_version (series_id, version, definition, saved_by, reason, \
+             saved_at_us) values (7, 1, '{{}}', 'u', 'r', 1)"
+        );
+        self.world.sql(&named).await;
+    }
+
+    /// What an insert with ids of its own says before its values.
+    pub(super) fn own_ids(&self) -> &'static str {
+        if self.world.ledger.engine() == "sqlite" { "" } else { "overriding system value" }
+    }
+
     pub(super) async fn checkpoint(&self) {
         let clock: SharedClock = self.world.clock.clone();
         let made = make(&self.world.ledger, &clock, "n", &self.key).await.unwrap();
         assert_eq!(made, Made::Whole);
+    }
+
+    /// A checkpoint beside others who write: what comes meanwhile is bound by the next.
+    pub(super) async fn try_checkpoint(&self) {
+        let clock: SharedClock = self.world.clock.clone();
+        make(&self.world.ledger, &clock, "n", &self.key).await.unwrap();
+    }
+
+    /// The first checkpoint as the version before this one would have made it: without a form,
+    /// batches by their seals, versions without whether they are active.
+    pub(super) async fn checkpoint_of_the_first_form(&self) {
+        let part = async |table| {
+            let rows = self.world.ledger.bindable(None, table, (0, i64::MAX), 100).await.unwrap();
+            let letter = if table == Bindable::Batches { "p" } else { "r" };
+            let bound: Vec<String> = rows
+                .iter()
+                .map(|row| {
+                    let digest = numbering::hexadecimal(&row.digest_before[..16]);
+                    format!("{}{letter}{digest}", row.id)
+                })
+                .collect();
+            let upto = rows.last().map_or(0, |row| row.id);
+            serde_json::json!({ "upto": upto, "bound": bound })
+        };
+        let digest = numbering::hexadecimal(&[0; 32]);
+        let body = serde_json::json!({
+            "checkpoint": 1, "at": "2026-01-01T00:00:00Z", "node": "n",
+            "batches": part(Bindable::Batches).await, "events": part(Bindable::Events).await,
+            "versions": part(Bindable::Versions).await,
+            "unsealed": { "rows": 0, "digest": digest },
+        });
+        let body = body.to_string();
+        let signed = SignedCheckpoint {
+            number: 1,
+            signature: self.key.sign(&body),
+            public_key: self.key.public().bytes().to_vec(),
+            body,
+        };
+        let within = self.world.ledger.one_incarnation().await.unwrap();
+        assert!(self.world.ledger.add_checkpoint(within, None, &signed).await.unwrap());
     }
 
     pub(super) async fn report_with(&self, kept: Option<&str>) -> AuditReport {

@@ -1,0 +1,107 @@
+//! For how many rows segments stand, and which of them may: a segment pays for rows that are
+//! missing from bound batches only where somebody with the key wrote it, and the ledger names its
+//! file.
+
+use std::collections::{BTreeMap, HashMap};
+
+use numbering::hexadecimal;
+
+use super::report::{Findings, Place};
+use crate::ledger::{ArchiveFile, SegmentNote, StandsFor};
+
+/// A segment that was met.
+#[derive(Debug)]
+pub(super) struct Segment {
+    batch_id: Option<i64>,
+    last: i64,
+    note: Option<SegmentNote>,
+    /// How many of its rows a file gave.
+    pub(super) read: u64,
+}
+
+impl Segment {
+    pub(super) fn of(batch_id: Option<i64>, StandsFor { last, note }: StandsFor) -> Self {
+        Segment { batch_id, last, note, read: 0 }
+    }
+
+    /// Whether it stands for a value of a file with this SHA-256.
+    pub(super) fn holds(&self, value: i64, sha256: &str) -> bool {
+        self.last >= value && self.note.as_ref().is_some_and(|note| note.sha256 == sha256)
+    }
+}
+
+/// How the batch of a segment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voucher {
+    /// Somebody with the key wrote it, or it was there before the key.
+    Good,
+    /// No checkpoint binds it yet, and nobody here can tell.
+    NotYet,
+    /// Neither.
+    None,
+}
+
+/// For how many rows segments stand that no file gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stands {
+    /// Those that pay.
+    pub(super) good: u64,
+    /// Those that no checkpoint binds yet.
+    pub(super) not_yet: u64,
+}
+
+/// Judges all segments; what is wrong with their files are findings. `may_stay`: whether rows of a
+/// file may have stayed in the journal beside it, as those of numbers with revisions do.
+pub(super) fn judge(
+    segments: &BTreeMap<(i64, i64), Segment>,
+    (files, may_stay): (&[ArchiveFile], bool),
+    voucher: impl Fn(i64) -> Voucher,
+    found: &mut Findings,
+) -> Stands {
+    let named: HashMap<&str, &ArchiveFile> =
+        files.iter().map(|file| (file.file.name.as_str(), file)).collect();
+    let (mut stands, mut rows_of) = (Stands::default(), HashMap::<&str, u64>::new());
+    for ((counter_id, first), segment) in segments {
+        let place = format!("the segment of counter {counter_id} value {first}");
+        let Some(note) = &segment.note else {
+            found.add(Place::Archive, format!("{place} does not say which rows it stands for"));
+            continue;
+        };
+        let Some(file) = named.get(note.file.as_str()) else {
+            let why = format!(
+                "{place} stands for rows of {}, which is no file of the ledger's",
+                note.file
+            );
+            found.add(Place::Archive, why);
+            continue;
+        };
+        if hexadecimal(&file.file.sha256) != note.sha256 {
+            let why = format!("{place} knows {} with another SHA-256", note.file);
+            found.add(Place::Archive, why);
+            continue;
+        }
+        *rows_of.entry(&note.file).or_default() += note.rows;
+        if segment.read > 0 && segment.read != note.rows {
+            let why = format!(
+                "{place} stands for {} rows, and {} has {} of them",
+                note.rows, note.file, segment.read
+            );
+            found.add(Place::Archive, why);
+        }
+        let unread = note.rows.saturating_sub(segment.read);
+        match segment.batch_id.map_or(Voucher::None, &voucher) {
+            Voucher::Good => stands.good += unread,
+            Voucher::NotYet => stands.not_yet += unread,
+            Voucher::None => {}
+        }
+    }
+    for (name, rows) in rows_of {
+        let Some(file) = named.get(name) else { continue };
+        let has = file.file.rows;
+        if rows > has || rows < has && file.is_ended && !may_stay {
+            let why = format!("segments stand for {rows} rows of {name}, which has {has}");
+            found.add(Place::Archive, why);
+        }
+    }
+    stands
+}
