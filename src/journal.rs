@@ -21,8 +21,8 @@
 //! Failure handling: a ledger that is away or fails is tried again for ever, the records waiting in
 //! memory and in the outbox. A batch refused for its content is halved until the row is alone; that
 //! row goes, raw, to `journal_rejected`, once the ledger has taken another one (F13, F45). Records
-//! of a counter that somebody else holds wait beside, and the others are committed (F31). Nothing is
-//! ever dropped.
+//! of a counter that somebody else holds wait beside, and the others are committed (F31). Nothing
+//! is ever dropped.
 
 mod kept;
 mod late;

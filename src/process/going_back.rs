@@ -1,5 +1,6 @@
 //! What this process does once it knows that the ledger went back (F9, F25): it hands nothing out
-//! any more, has everything held, tells what it remembers (F35), and goes on under another identity.
+//! any more, has everything held, tells what it remembers (F35), and goes on under another
+//! identity.
 //!
 //! Also the look behind the heartbeats, which must not wait for it: whether the ledger has what the
 //! database path confirmed before them (F34, F47).

@@ -236,17 +236,6 @@ ledger_contract! {
         a_rejected_entry_is_accounted_for_once
         several_serials_are_written_together
     }
-    archives {
-        archived_values_stay_accounted_for_and_never_come_again
-        seals_of_archived_rows_are_compared_with_the_files
-        a_document_whose_number_is_archived_is_numbered_once_all_the_same
-        what_was_confirmed_may_be_archived_and_must_not_be_forgotten
-        what_is_young_unsealed_revised_or_unsettled_stays_in_the_journal
-        whatever_ends_an_archiver_loses_nothing
-        a_file_that_is_not_as_it_was_makes_no_room
-        a_file_that_was_lost_is_given_up_while_the_journal_has_its_rows
-        no_row_makes_room_that_the_file_does_not_have
-    }
     lookups {
         people_and_services_are_found_apart
         the_newest_number_under_a_key_or_document_is_found

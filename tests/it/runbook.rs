@@ -379,7 +379,8 @@ walks! { ALERTS {
     alerts_say_that_the_ledger_is_away: "Ledger unavailable", "Ceiling room is low";
     alerts_say_that_something_is_slow_or_odd: "Lock failures", "Long waits", "Many retries",
         "Requests fail", "A suspected duplicate", "A rejected record", "The journal lags",
-        "A counter is nearly full", "A clock is off", "Idempotency records are shed", "Availability is low";
+        "A counter is nearly full", "A clock is off", "Idempotency records are shed",
+        "Availability is low";
     an_alert_says_that_nothing_is_issued: "Nothing is issued";
     an_alert_says_that_a_process_is_missing: "A process is missing";
     an_alert_says_that_a_recovery_stands_still: "A recovery stands still";

@@ -114,9 +114,7 @@ pub(super) async fn seals_of_archived_rows_are_compared_with_the_files(world: Wo
     assert!(report.to_string().contains("its rows are not what was sealed"), "{report}");
 }
 
-pub(super) async fn a_document_whose_number_is_archived_is_numbered_once_all_the_same(
-    world: World,
-) {
+pub(super) async fn a_document_whose_number_is_archived_is_numbered_once(world: World) {
     let shelf = Shelf::of(world).await;
     let world = &shelf.kit.world;
     let at = world.database_epoch().await;
@@ -290,8 +288,7 @@ pub(super) async fn whatever_ends_an_archiver_loses_nothing(world: World) {
     assert_eq!((shelf.files(".partial").len(), shelf.files(".lock").len()), (0, 1));
     let numbers = shelf.look(JournalFilter { user_id: Some("u".into()), ..Default::default() });
     assert_eq!(numbers.len(), 5, "{numbers:?}");
-    let under_way = world.ledger.archive_under_way().await.unwrap();
-    assert_eq!(under_way, None);
+    assert_eq!(world.ledger.archive_under_way().await.unwrap(), None);
 }
 
 pub(super) async fn a_file_that_is_not_as_it_was_makes_no_room(world: World) {

@@ -1,4 +1,5 @@
-//! What the comparison of the record with its checkpoints must keep, on each engine.
+//! What the comparison of the record with its checkpoints, and with the files of its archive, must
+//! keep, on each engine.
 
 ledger_contract! {
     seals {
@@ -25,5 +26,16 @@ ledger_contract! {
         who_has_no_key_is_told_what_is_not_known_yet
         a_file_that_the_ledger_does_not_name_is_a_finding
         beside_writers_and_archivers_nothing_false_is_found
+    }
+    archives {
+        archived_values_stay_accounted_for_and_never_come_again
+        seals_of_archived_rows_are_compared_with_the_files
+        a_document_whose_number_is_archived_is_numbered_once
+        what_was_confirmed_may_be_archived_and_must_not_be_forgotten
+        what_is_young_unsealed_revised_or_unsettled_stays_in_the_journal
+        whatever_ends_an_archiver_loses_nothing
+        a_file_that_is_not_as_it_was_makes_no_room
+        a_file_that_was_lost_is_given_up_while_the_journal_has_its_rows
+        no_row_makes_room_that_the_file_does_not_have
     }
 }

@@ -44,8 +44,8 @@ enum By {
     Sqlite(Mutex<SqliteConnection>),
 }
 
-/// Runs statements on a SQLite file as somebody who has taken the triggers of their tables away, and
-/// has put them back since.
+/// Runs statements on a SQLite file as somebody who has taken the triggers of their tables away,
+/// and has put them back since.
 pub(super) async fn on_sqlite(url: &str, sql: &str) -> Result<(), sqlx::Error> {
     let mut conn = connect(url).await?;
     forge(&mut conn, sql).await?;
