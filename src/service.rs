@@ -25,7 +25,7 @@ pub use opening::{open_catalog, open_ledger};
 pub use readiness::{Readiness, Reason, Serving, Works};
 pub use tokens::{NotAdmitted, Tokens};
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -197,6 +197,7 @@ impl Service {
             lock_timeout: settings.database.lock_timeout,
             incidents: Incidents::default(),
             planned_ends: PlannedEnds::none(partitions),
+            series_set_aside: AtomicU64::default(),
         });
         let (mut loops, own) = (Loops::start(&context, &fitness), || Arc::clone(&context));
         let allocator = Allocator::start(own(), catalog, sources);

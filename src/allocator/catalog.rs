@@ -1,5 +1,6 @@
 //! The series, compiled; replaced as a whole, so that no number is made by half a change.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use crate::ledger::{
     Entry, JournalRow, LedgerError, RestingSeries, SeriesVersion, SharedLedger, Stamps,
 };
 use crate::metrics::{Metrics, SeriesMeter};
+use crate::process::Context;
 
 /// Most counters asked for in the search for one number.
 const PROBES_MAX: usize = 64;
@@ -201,8 +203,10 @@ impl Catalog {
     }
 
     /// Has every series counted from 0 on, and tells of those that were set aside.
-    pub(super) fn start_counting(&self, metrics: &Metrics) {
+    pub(super) fn start_counting(&self, context: &Context) {
+        let metrics = &context.metrics;
         metrics.series_set_aside.set(self.set_aside.len() as f64);
+        context.series_set_aside.store(self.set_aside.len() as u64, Ordering::Relaxed);
         for SetAside { version, why, .. } in &self.set_aside {
             let (code, version) = (&version.definition.code, version.version);
             tracing::error!(code, version, error = why, "{SET_ASIDE}");

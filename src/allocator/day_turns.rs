@@ -13,12 +13,15 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use numbering::{Inputs, PartialNumber, Series, fits_some_day};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::catalog::{Catalog, ServedSeries};
+use super::patience::{Errand, attempt};
 use super::pending_request::{Order, PendingRequest, digest, issue_request};
-use super::{AllocError, Allocator, Issued, Request, replay, unread};
+use super::{
+    AllocError, Allocator, Issued, NumberTaken, Request, Unavailable, replay, unavailable, unread,
+};
 use crate::counter::Take;
 use crate::ledger::{Found, Record, undated_names};
 use crate::metrics::Metrics;
@@ -42,6 +45,8 @@ pub(super) struct DayTurns {
     family: i64,
     /// The turn that is near.
     near: Option<Timestamp>,
+    /// The partition of one of them, in whose places a request waits for the moment.
+    partition: u32,
 }
 
 /// A time in which one series serves a request, or none.
@@ -94,7 +99,8 @@ impl DayTurns {
         asked.dedup_by_key(|one| one.version.series_id);
         let all = stretches.iter().filter_map(|stretch| stretch.served);
         let family = all.map(|one| one.version.series_id).min()?;
-        Some(DayTurns { asked, family, near: near(&stretches, now) })
+        let partition = fitting[0].version.partition;
+        Some(DayTurns { asked, family, near: near(&stretches, now), partition })
     }
 }
 
@@ -170,15 +176,19 @@ impl Allocator {
     /// Since when a request is asked: near a turn the ledger has it, else it is now.
     ///
     /// # Errors
-    /// A ledger that does not answer.
+    /// A ledger that does not answer, or not by then; too many that wait for it.
     pub(super) async fn asked_at(
         &self,
         turns: &DayTurns,
         request: &Request,
-        now: Timestamp,
+        (now, by): (Timestamp, Instant),
     ) -> Result<Timestamp, AllocError> {
         let Some(turn) = turns.near else { return Ok(now) };
-        let context = Arc::clone(&self.shared.context);
+        let worker = &self.shared.workers[turns.partition as usize];
+        let Ok(waiting) = Arc::clone(&worker.places).try_acquire_owned() else {
+            return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
+        };
+        let context = &self.shared.context;
         let names = undated_names(
             turns.family,
             &request.user_id,
@@ -186,14 +196,19 @@ impl Allocator {
             request.document_id.as_deref(),
             request.again.then(|| digest(request)).as_deref(),
         );
-        // Callers may go away; ledger work is never cancelled.
-        let agreeing = tokio::spawn(async move {
-            let _place = context.places.question().await;
-            let (now, turn) = (now.as_microsecond(), turn.as_microsecond());
-            context.ledger.asked_at(&names, now, turn).await
-        });
-        let at_us = agreeing.await.expect("agreeing does not panic").map_err(|e| unread(&e))?;
-        Ok(Timestamp::from_microsecond(at_us).unwrap_or(now))
+        let window = context.windows_asked(1).as_micros();
+        let window_us = i64::try_from(window).unwrap_or(i64::MAX);
+        let (now_us, turn_us) = (now.as_microsecond(), turn.as_microsecond());
+        let ledger = Arc::clone(&context.ledger);
+        let agreeing = async move {
+            let agreed = ledger.asked_at(&names, now_us, turn_us, window_us).await;
+            // Whoever asked may be gone by now.
+            drop(waiting);
+            agreed
+        };
+        let agreed = timeout_at(by, attempt(context, Errand::Moment, agreeing)).await;
+        let agreed = agreed.map_err(|_| self.timed_out(None, NumberTaken::No))?;
+        Ok(Timestamp::from_microsecond(agreed.map_err(|e| unread(&e))?).unwrap_or(now))
     }
 }
 

@@ -89,7 +89,7 @@ impl Allocator {
         if !request.identity.reach.is_everything() {
             Order::draft(catalog, request, now)?;
         }
-        let asked_at = self.asked_at(&turns, request, now).await?;
+        let asked_at = self.asked_at(&turns, request, (now, by)).await?;
         if let Some(answer) = self.earlier_across(catalog, turns, request, (asked_at, by)).await? {
             return Ok(Drafting::Answered(answer));
         }

@@ -372,8 +372,7 @@ impl Joining {
     /// The ledger's row of this partition, read now.
     async fn read_row(&self) -> Result<Partition, LedgerError> {
         let rows = self.context.ledger.partitions().await?;
-        let row = rows.into_iter().find(|row| row.partition == self.partition);
-        Ok(row.expect("the ledger has a row for each partition of its deployment"))
+        Partition::among(rows, self.partition)
     }
 }
 

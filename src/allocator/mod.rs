@@ -102,7 +102,7 @@ impl Allocator {
         let workers = (0..context.deployment.partitions_total())
             .map(|partition| WorkerHandle::start(&context, partition))
             .collect();
-        catalog.start_counting(&context.metrics);
+        catalog.start_counting(&context);
         asking::tell_unknown(&catalog, &sources);
         let catalog = RwLock::new(Arc::new(catalog));
         let stopping = AtomicBool::new(false);
@@ -261,7 +261,7 @@ impl Allocator {
             return Ok(());
         }
         let catalog = Arc::new(Catalog::load(ledger).await?);
-        catalog.start_counting(&self.shared.context.metrics);
+        catalog.start_counting(&self.shared.context);
         asking::tell_unknown(&catalog, &self.shared.sources);
         *self.shared.catalog.write().expect("no holder of this lock panics") = catalog;
         Ok(())

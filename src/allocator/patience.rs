@@ -20,12 +20,14 @@ pub(super) enum Errand {
     Seed,
     /// To read.
     Question,
+    /// To write since when a request is asked.
+    Moment,
 }
 
 impl Errand {
     fn needs(self) -> Use {
         match self {
-            Errand::Seed => Use::Write,
+            Errand::Seed | Errand::Moment => Use::Write,
             Errand::Question => Use::Read,
         }
     }
@@ -33,7 +35,7 @@ impl Errand {
     async fn place(self, context: &Context) -> SemaphorePermit<'_> {
         match self {
             Errand::Seed => context.places.seed().await,
-            Errand::Question => context.places.question().await,
+            Errand::Question | Errand::Moment => context.places.question().await,
         }
     }
 }

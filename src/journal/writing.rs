@@ -40,7 +40,10 @@ impl Writer {
             let written = match self.append(node, &part.entries, manner).await {
                 Ok(written) => written,
                 Err(Halt::Refused(reason)) if part.len() == 1 => {
-                    self.reject(&part.entries[0], &reason).await;
+                    if let Err(held) = self.reject(&part.entries[0], &reason).await {
+                        self.put_off(node, part, held);
+                        continue;
+                    }
                     manner
                 }
                 Err(Halt::Refused(_)) => {
@@ -49,12 +52,7 @@ impl Writer {
                     continue;
                 }
                 Err(Halt::Held(counters)) => {
-                    let [free, waiting] = part.without(&counters);
-                    let records = waiting.len();
-                    tracing::warn!(records, ?counters, "somebody holds counters; others go on");
-                    self.late.note_held(counters);
-                    self.late.wait(node, waiting);
-                    parts.push(free);
+                    parts.push(self.put_off(node, part, counters));
                     continue;
                 }
             };
@@ -65,6 +63,16 @@ impl Writer {
                 Manner::Again => self.kept.push_again(node, pairs),
             }
         }
+    }
+
+    /// Has those records wait whose counters somebody else holds; the others.
+    fn put_off(&mut self, node: NodeId, part: Part, counters: HashSet<i64>) -> Part {
+        let [free, waiting] = part.without(&counters);
+        let records = waiting.len();
+        tracing::warn!(records, ?counters, "somebody holds counters; others go on");
+        self.late.note_held(counters);
+        self.late.wait(node, waiting);
+        free
     }
 
     /// Counts what is committed of that which was handed out.
@@ -155,15 +163,24 @@ impl Writer {
     }
 
     /// Puts one refused entry aside, raw, and raises the alarm (F13).
-    async fn reject(&mut self, entry: &Entry, reason: &str) {
+    ///
+    /// # Errors
+    /// The counters of its that somebody else holds: it is not put aside yet.
+    async fn reject(&mut self, entry: &Entry, reason: &str) -> Result<(), HashSet<i64>> {
         let number = &entry.number;
         tracing::error!(%number, reason, "record refused; it goes to journal_rejected");
-        self.metrics.rejected.increment(1);
-        self.refused += 1;
         while let Err(error) = self.ledger.reject(entry, reason).await {
+            if matches!(error, LedgerError::LockTimeout { .. })
+                && let Some(held) = self.held_among(std::slice::from_ref(entry)).await
+            {
+                return Err(held);
+            }
             tracing::error!(%error, %number, "cannot put a refused record aside; trying again");
             self.backoff.wait().await;
         }
+        self.metrics.rejected.increment(1);
+        self.refused += 1;
         self.backoff.reset();
+        Ok(())
     }
 }

@@ -189,11 +189,14 @@ impl Clocks {
     }
 
     /// The time that questions to the journal go by: the own clock's, or that of the clock beside
-    /// it where this one is behind.
+    /// it where this one is behind. Where nobody else tells the time, what was written before has
+    /// that word: a ledger that nobody wrote to for long is looked through that much further back.
     #[must_use]
     pub fn asking_us(&self) -> i64 {
-        let beside = self.known().beside.map(|(heard, _)| heard.least_us(Instant::now()));
-        beside.map_or(i64::MAX, |us| us).min(self.own.now_us())
+        let (known, now) = (self.known(), Instant::now());
+        let beside = known.beside.as_ref().map(|(heard, _)| heard);
+        let word = beside.or(known.written.as_ref()).map(|heard| heard.least_us(now));
+        word.unwrap_or(i64::MAX).min(self.own.now_us())
     }
 
     /// What is wrong, where the clocks are further apart than they may be.
@@ -367,6 +370,8 @@ mod tests {
         }
         let (_, alone) = clocks(DAY_US, None);
         assert_eq!(alone.asking_us(), NOW_US + DAY_US, "nobody else tells the time");
+        let (_, alone) = clocks(DAY_US, Some(NOW_US));
+        assert_eq!(alone.asking_us(), NOW_US, "what is written does");
     }
 
     #[tokio::test(start_paused = true)]

@@ -65,6 +65,8 @@ pub struct Context {
     pub incidents: Incidents,
     /// Epochs that this process has end.
     pub planned_ends: PlannedEnds,
+    /// Stored series that this process cannot use, for whoever looks at the ledger.
+    pub series_set_aside: AtomicU64,
 }
 
 /// Flight numbers: they rise for the life of the process, over all partitions and epochs (F10).

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::LedgerError;
 
 /// How long every heartbeat must have failed before the ledger counts as away. A fail-over takes
 /// less as a rule, and whoever meets one waits.
@@ -140,15 +140,26 @@ impl LedgerSight {
         }
     }
 
-    /// Knocks at a ledger that is known to be silent, again and again: who lets somebody in is
-    /// back.
-    pub(super) async fn knocking(&self, ledger: &Ledger) -> Infallible {
+    /// Knocks at a ledger that is known to be silent, again and again: who let nobody in and does
+    /// now is back. One that lets everybody in all the time, and answers no heartbeat, is not.
+    pub(super) async fn knocking<F>(&self, knock: impl Fn() -> F) -> Infallible
+    where
+        F: Future<Output = bool>,
+    {
         let mut known = self.known.subscribe();
+        let mut was_shut = false;
         loop {
-            let _ = known.wait_for(|known| known.lacks(Use::Read)).await;
+            if !self.lacks(Use::Read) {
+                was_shut = false;
+                let _ = known.wait_for(|known| known.lacks(Use::Read)).await;
+            }
             let is_silent = self.beats().failing.is_none_or(|failing| failing.is_silence);
-            if is_silent && ledger.knock().await {
-                self.let_in();
+            if is_silent {
+                match knock().await {
+                    true if was_shut => self.let_in(),
+                    true => {}
+                    false => was_shut = true,
+                }
             }
             tokio::time::sleep(KNOCK_PERIOD).await;
         }
@@ -263,6 +274,8 @@ impl LedgerSight {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
 
     const TTL: Duration = Duration::from_secs(3);
@@ -358,5 +371,24 @@ mod tests {
             () = sight.watching(beat) => panic!("nobody noticed"),
             () = sight.until_lacking(Use::Write) => {}
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_lets_everybody_in_and_answers_no_heartbeat_is_not_back_until_it_was_shut() {
+        let (sight, knocks) = (LedgerSight::new(true, TTL), AtomicUsize::new(0));
+        sight.ask();
+        tokio::time::advance(TTL).await;
+        assert_eq!(lacks(&sight), [true, true]);
+        // Shut at the hundredth knock alone.
+        let knock = || std::future::ready(knocks.fetch_add(1, Ordering::Relaxed) != 99);
+        let back = async {
+            let mut known = sight.known.subscribe();
+            let _ = known.wait_for(|known| !known.lacks(Use::Read)).await;
+        };
+        tokio::select! {
+            never = sight.knocking(knock) => match never {},
+            () = back => {}
+        }
+        assert_eq!(knocks.load(Ordering::Relaxed), 101);
     }
 }

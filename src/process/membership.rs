@@ -239,9 +239,13 @@ impl Membership {
                     sight.watching(context.membership.beat(&context, report.as_ref())).await;
                 }
             };
+            let knock = || {
+                let ledger = Arc::clone(&context.ledger);
+                async move { ledger.knock().await }
+            };
             tokio::select! {
                 () = beating => {}
-                never = sight.knocking(&context.ledger) => match never {}
+                never = sight.knocking(knock) => match never {}
             }
         })
     }

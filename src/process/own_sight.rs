@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
@@ -188,6 +189,8 @@ pub(super) fn report(context: &Context) -> NodeReport {
         ledger: ledger.collect(),
         journal_records: u64::try_from(lag.records).unwrap_or(u64::MAX),
         journal_ms: u64::try_from(waited).unwrap_or(u64::MAX),
+        clock: context.clocks.off().map(|off| off.to_string()),
+        series_set_aside: context.series_set_aside.load(Ordering::Relaxed),
     };
     NodeReport { sight: context.redis_health.report(), words }
 }

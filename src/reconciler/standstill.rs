@@ -228,6 +228,5 @@ async fn agree(context: &Context, partition: u32) -> Result<(), Standstill> {
 
 async fn row_of(context: &Context, partition: u32) -> Result<Partition, Trouble> {
     let rows = context.ledger.partitions().await?;
-    let row = rows.into_iter().find(|row| row.partition == partition);
-    Ok(row.expect("the ledger has a row for each partition of its deployment"))
+    Ok(Partition::among(rows, partition)?)
 }

@@ -187,11 +187,17 @@ impl Service {
         let definition = &served.version.definition;
         let worker = &workers[served.version.partition as usize];
         let sight = self.context.membership.sight();
-        let waits_for_commit = definition.policy == Policy::Durable && sight.lacks(Use::Write);
+        let waits = definition.policy == Policy::Durable || worker.standing == "database";
+        let waits_for_commit = waits && self.lacks_commits();
         // What is numbered once for ever is always looked up.
         let looks_up = definition.is_once_per_document() && sight.lacks(Use::Read);
         let lacks_ledger = waits_for_commit || looks_up;
         against(worker).or(lacks_ledger.then_some(Reason::Refused(Unavailable::Ledger)))
+    }
+
+    /// Whether the ledger is known to commit nothing: it is away, or lacks what records need.
+    fn lacks_commits(&self) -> bool {
+        self.context.membership.sight().lacks(Use::Write) || !self.fitness.lacks().is_empty()
     }
 
     fn works(&self, workers: &[WorkerView]) -> Works {
@@ -199,12 +205,12 @@ impl Service {
         let count = |is_so: fn(&WorkerView) -> bool| {
             workers.iter().filter(|worker| is_so(worker) || by_database(worker)).count()
         };
-        let can_commit = !self.context.membership.sight().lacks(Use::Write);
+        let can_commit = !self.lacks_commits();
         Works {
             replays: count(|worker| worker.remembers),
             warm_counters: count(|worker| worker.has_room),
             new_counters: can_commit && workers.iter().any(WorkerView::serves),
-            gapless: workers.last().is_some_and(WorkerView::serves),
+            gapless: can_commit && workers.last().is_some_and(WorkerView::serves),
         }
     }
 }

@@ -10,7 +10,7 @@ use harness::service::Service;
 use crate::deployment::Deployment;
 use crate::load::open;
 use crate::promotions::{LIMIT, numbers_of};
-use crate::restored::{assert_held_on_record, copy_ledger};
+use crate::restored::{assert_held, assert_held_on_record, copy_ledger};
 
 /// A release of a copy, by somebody who tries whether a backup can be put back.
 const REHEARSAL: [&str; 6] =
@@ -94,7 +94,7 @@ async fn restored_a_branch_put_in_place_while_nothing_ran_is_held_before_the_fir
     assert!(!refused.status.success() && says.contains("reconcile --ledger-restored"), "{says}");
     // Asked once more: the refusal has not made the branch anybody's own.
     let service = deployment.launch();
-    assert_held_on_record(&deployment, &service).await;
+    assert_held(&service).await;
     assert_released(&deployment, service, seen).await;
 }
 

@@ -82,6 +82,7 @@ mod stopping;
 mod sweeps;
 mod tables;
 mod tall_ceilings;
+mod told_times;
 mod tokens;
 mod untold;
 mod vanished;

@@ -154,11 +154,12 @@ async fn with_a_record_that_waits(
     apply_types(&deployment);
     let service = deployment.serve();
     let pool = sqlx::PgPool::connect(&postgres.url("held")).await.unwrap();
-    let journaled = async |rows: i64| {
+    let journaled = async |documents: i64| {
         let deadline = Instant::now() + LIMIT;
-        let count = "select count(*) from journal";
-        while sqlx::query_scalar::<_, i64>(count).fetch_one(&pool).await.unwrap() < rows {
-            assert!(Instant::now() < deadline, "not {rows} rows: {}", service.log());
+        // Of a document there may be a row for each of its counters.
+        let count = "select count(distinct document_id) from journal_row";
+        while sqlx::query_scalar::<_, i64>(count).fetch_one(&pool).await.unwrap() < documents {
+            assert!(Instant::now() < deadline, "not {documents}: {}", service.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use numerator_base::node::NodeId;
 
 use super::{At, NodeWords};
+use crate::LedgerError;
 
 /// The data sets of Redis that a node sees: partitions by incarnation. A partition is seen while
 /// scripts that write succeed there (F22).
@@ -167,6 +168,15 @@ pub struct Partition {
 }
 
 impl Partition {
+    /// The row of a partition among all of them.
+    ///
+    /// # Errors
+    /// `Fault` where there is none: a ledger that is being put back may have none yet.
+    pub fn among(rows: Vec<Partition>, partition: u32) -> Result<Partition, LedgerError> {
+        let row = rows.into_iter().find(|row| row.partition == partition);
+        row.ok_or_else(|| LedgerError::Fault(format!("partition {partition} has no row")))
+    }
+
     /// Whether the database should own it, however healthy Redis is.
     #[must_use]
     pub fn is_for_database(&self) -> bool {

@@ -30,6 +30,10 @@ pub struct NodeWords {
     pub journal_records: u64,
     /// How long the oldest of them has waited, in milliseconds.
     pub journal_ms: u64,
+    /// What its clock is compared with, and what that says, where it is too far off.
+    pub clock: Option<String>,
+    /// Stored series that it cannot use: whoever asks for one of them is refused.
+    pub series_set_aside: u64,
 }
 
 /// Partitions that a process does not see in Redis for one reason.

@@ -31,7 +31,8 @@ pub fn undated_names(
 
 impl Ledger {
     /// Since when a request is asked that has these names: `now_us` where nobody has asked it yet.
-    /// `turn_us`: the turn that is near.
+    /// `turn_us`: the turn that is near. `window_us`: how much earlier one may be that it was asked
+    /// at; what is older was another request.
     ///
     /// # Errors
     /// A ledger that does not answer: nothing is agreed on.
@@ -40,25 +41,30 @@ impl Ledger {
         names: &[i64],
         now_us: i64,
         turn_us: i64,
+        window_us: i64,
     ) -> Result<i64, LedgerError> {
         self.call(CALL, async |store| {
             let mut tx = store.begin().await?;
-            let known = first_of(&mut *tx, names).await?.unwrap_or(now_us);
-            // In one order, so that of two that have the same names one waits for the other.
-            let mut rising = names.to_vec();
-            rising.sort_unstable();
-            for name in rising {
+            let since_us = turn_us.saturating_sub(window_us);
+            let mut known = first_of(&mut *tx, names, since_us).await?.unwrap_or(now_us);
+            // The key last, with what the document turned out to say: two that ask for one
+            // document under keys of their own are dated alike. Who waits for a key holds no
+            // document that the key's holder waits for.
+            for name in names.iter().rev() {
                 query(
                     "insert into undated_request (name, asked_at_us, turn_us) \
-                     values ($1, $2, $3) on conflict do nothing",
+                     values ($1, $2, $3) on conflict (name) do update \
+                     set asked_at_us = excluded.asked_at_us, turn_us = excluded.turn_us \
+                     where undated_request.turn_us < $4",
                 )
-                .bind(name)
+                .bind(*name)
                 .bind(known)
                 .bind(turn_us)
+                .bind(since_us)
                 .execute(&mut *tx)
                 .await?;
+                known = first_of(&mut *tx, names, since_us).await?.unwrap_or(known);
             }
-            let agreed = first_of(&mut *tx, names).await?;
             query(
                 "delete from undated_request where name in (select name from undated_request \
                  where turn_us < $1 order by turn_us limit $2)",
@@ -68,20 +74,22 @@ impl Ledger {
             .execute(&mut *tx)
             .await?;
             commit(tx).await?;
-            Ok(agreed.unwrap_or(known))
+            Ok(known)
         })
         .await
     }
 }
 
-/// What is known by the first of the names that is known.
-async fn first_of(conn: &mut Conn, names: &[i64]) -> Result<Option<i64>, LedgerError> {
+/// What is known by the first of the names that is known of a turn since then.
+async fn first_of(
+    conn: &mut Conn,
+    names: &[i64],
+    since_us: i64,
+) -> Result<Option<i64>, LedgerError> {
     for name in names {
-        let asked_at: Option<i64> =
-            query_scalar("select asked_at_us from undated_request where name = $1")
-                .bind(*name)
-                .fetch_optional(&mut *conn)
-                .await?;
+        let known = "select asked_at_us from undated_request where name = $1 and turn_us >= $2";
+        let known = query_scalar(known).bind(*name).bind(since_us);
+        let asked_at: Option<i64> = known.fetch_optional(&mut *conn).await?;
         if asked_at.is_some() {
             return Ok(asked_at);
         }

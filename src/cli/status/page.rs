@@ -235,11 +235,12 @@ impl StatusAnswer {
             mood: Mood::Warning,
         };
         let clocks = self.nodes.iter().filter(|node| node.is_clock_off()).map(|node| {
-            let ahead_ms = node.clock_ahead_ms.unwrap_or_default();
-            format!(
-                "node {}: its clock is {ahead_ms} ms ahead of PostgreSQL's; have NTP keep both",
-                node.node_id
-            )
+            let said = node.words.as_ref().and_then(|words| words.clock.clone());
+            let why = said.unwrap_or_else(|| {
+                let ahead_ms = node.clock_ahead_ms.unwrap_or_default();
+                format!("its clock is {ahead_ms} ms ahead of PostgreSQL's; have NTP keep both")
+            });
+            format!("node {}: {why}", node.node_id)
         });
         sentences.chain(hindered).chain(clocks).map(line).collect()
     }
@@ -379,9 +380,10 @@ fn cells(row: &PartitionAnswer) -> [String; 7] {
 }
 
 impl NodeAnswer {
-    /// Whether its clock is so far off that an alert tells it.
+    /// Whether its clock is so far off that an alert tells it, or it says so itself.
     pub(super) fn is_clock_off(&self) -> bool {
-        self.clock_ahead_ms.is_some_and(|ahead_ms| ahead_ms.abs() > CLOCK_OFF_MS)
+        let says_so = self.words.as_ref().is_some_and(|words| words.clock.is_some());
+        says_so || self.clock_ahead_ms.is_some_and(|ahead_ms| ahead_ms.abs() > CLOCK_OFF_MS)
     }
 }
 
@@ -586,6 +588,24 @@ mod tests {
         });
         assert_eq!(told.summary, "1 process that the ledger keeps from its work");
         assert!(told.reasons[1].ends_with("full; 7 records wait for the journal, 900 ms"));
+    }
+
+    #[test]
+    fn a_process_says_that_its_clock_is_off_and_which_series_it_cannot_use() {
+        let told = judged(|status| {
+            let clock = Some("the clock of this process says so".into());
+            status.nodes[0].words = Some(NodeWords { clock, ..NodeWords::default() });
+        });
+        assert_eq!(
+            (told.verdict, &*told.summary),
+            (Verdict::SomethingToDo, "1 node whose clock is off")
+        );
+        assert_eq!(told.reasons[1], "node 1: the clock of this process says so");
+        let told = judged(|status| {
+            let words = NodeWords { series_set_aside: 2, ..NodeWords::default() };
+            status.nodes[0].words = Some(words);
+        });
+        assert_eq!(told.summary, "2 series that are set aside");
     }
 
     #[test]

@@ -158,6 +158,12 @@ impl StatusAnswer {
             ),
             counted(warning, many(rejected), "rejected record", "rejected records"),
             counted(
+                bad,
+                many(self.series_set_aside()),
+                "series that is set aside",
+                "series that are set aside",
+            ),
+            counted(
                 warning,
                 of_nodes(&NodeAnswer::is_clock_off),
                 "node whose clock is off",
@@ -166,6 +172,13 @@ impl StatusAnswer {
         ];
         found.extend(others.into_iter().flatten());
         found
+    }
+
+    /// Stored series that some process cannot use; its log names them.
+    fn series_set_aside(&self) -> u64 {
+        let alive = self.nodes.iter().filter(|node| node.alive != Some(false));
+        let said = alive.filter_map(|node| node.words.as_ref());
+        said.map(|words| words.series_set_aside).max().unwrap_or_default()
     }
 
     /// What could not be seen.

@@ -4,6 +4,7 @@ mod undated;
 
 pub(super) use undated::{
     a_request_is_dated_by_the_moment_since_when_it_is_asked,
+    one_document_under_two_keys_at_once_is_dated_once,
     whoever_saves_hears_which_processes_do_not_know,
 };
 

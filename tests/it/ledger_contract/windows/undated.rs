@@ -10,6 +10,7 @@ use super::super::world::{NOW_US, World};
 ledger_contract! {
     windows {
         a_request_is_dated_by_the_moment_since_when_it_is_asked
+        one_document_under_two_keys_at_once_is_dated_once
         whoever_saves_hears_which_processes_do_not_know
     }
 }
@@ -22,7 +23,8 @@ pub(in crate::ledger_contract) async fn a_request_is_dated_by_the_moment_since_w
     let ledger = &world.ledger;
     let names =
         |key: Option<&str>, document: Option<&str>| undated_names(7, "u", key, document, None);
-    let ask = async |names: &[i64], now_us: i64| ledger.asked_at(names, now_us, NOW_US).await;
+    let ask =
+        async |names: &[i64], now_us: i64| ledger.asked_at(names, now_us, NOW_US, DAY_US).await;
     let both = names(Some("k"), Some("d"));
     assert_eq!(ask(&both, 5).await.unwrap(), 5);
     // By whichever of its names, earlier or later by somebody's clock.
@@ -43,16 +45,50 @@ pub(in crate::ledger_contract) async fn a_request_is_dated_by_the_moment_since_w
     assert_eq!(ask(&other(7, "v", None), 8).await.unwrap(), 7);
     assert_eq!(ask(&undated_names(7, "u", None, Some("d"), Some("p")), 8).await.unwrap(), 8);
     // Of many at once all hear the same.
-    let names = names(Some("many"), Some("many"));
-    let asking = (0..20).map(|now_us| ask(&names, 100 + now_us));
+    let many = names(Some("many"), Some("many"));
+    let asking = (0..20).map(|now_us| ask(&many, 100 + now_us));
     let told: Vec<i64> = join_all(asking).await.into_iter().map(Result::unwrap).collect();
     assert!(told.iter().all(|at| *at == told[0]), "{told:?}");
+    // What was asked at a turn within the window is asked still; before that, it was another one.
+    let at = async |turn_us| ledger.asked_at(&both, 50, turn_us, DAY_US).await.unwrap();
+    assert_eq!(at(NOW_US + DAY_US).await, 5);
+    assert_eq!(at(NOW_US + DAY_US + 1).await, 50);
+    assert_eq!(ask(&both, 9).await.unwrap(), 50, "of a turn that is later to somebody else");
     // At a much later turn those of this one go.
-    let late = undated_names(7, "u", Some("late"), None, None);
-    assert_eq!(ledger.asked_at(&late, 50, NOW_US + 39 * DAY_US).await.unwrap(), 50);
-    assert_eq!(ask(&both, 9).await.unwrap(), 5);
-    assert_eq!(ledger.asked_at(&late, 51, NOW_US + 41 * DAY_US).await.unwrap(), 50);
-    assert_eq!(ask(&both, 9).await.unwrap(), 9);
+    let (early, late) = (names(Some("early"), None), names(Some("late"), None));
+    assert_eq!(ask(&early, 7).await.unwrap(), 7);
+    let asked = ledger.asked_at(&late, 51, NOW_US + 41 * DAY_US, DAY_US).await.unwrap();
+    assert_eq!((asked, ask(&early, 9).await.unwrap()), (51, 9));
+}
+
+/// The other request has said its moment, and has not committed yet. A file has one writer: there
+/// it has.
+pub(in crate::ledger_contract) async fn one_document_under_two_keys_at_once_is_dated_once(
+    world: World,
+) {
+    let names = |key| undated_names(7, "u", key, Some("d"), None);
+    let ledger = world.another().await;
+    let asking =
+        async |key, now_us| ledger.asked_at(&names(key), now_us, NOW_US, DAY_US).await.unwrap();
+    if world.ledger.engine() == "sqlite" {
+        assert_eq!((asking(Some("k1"), 5).await, asking(Some("k2"), 9).await), (5, 5));
+    } else {
+        let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+        let mut other = pool.begin().await.unwrap();
+        for name in names(Some("k1")).into_iter().rev() {
+            let insert = "insert into undated_request (name, asked_at_us, turn_us) \
+                          values ($1, 5, $2)";
+            sqlx::query(insert).bind(name).bind(NOW_US).execute(&mut *other).await.unwrap();
+        }
+        let (ledger, of) = (world.another().await, names(Some("k2")));
+        let late =
+            tokio::spawn(async move { ledger.asked_at(&of, 9, NOW_US, DAY_US).await.unwrap() });
+        assert!(world.meets_lock(&pool, &late).await, "it does not wait");
+        other.commit().await.unwrap();
+        assert_eq!(late.await.unwrap(), 5);
+    }
+    // Its retry, by its key as by its document.
+    assert_eq!((asking(Some("k2"), 9).await, asking(None, 9).await), (5, 5));
 }
 
 pub(in crate::ledger_contract) async fn whoever_saves_hears_which_processes_do_not_know(
