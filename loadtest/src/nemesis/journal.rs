@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use numerator::ledger::JournalRow;
 
 use super::check::parse;
-use super::load::Received;
+use super::orders::Received;
 use super::world::World;
 
 /// A row of the journal with a number.

@@ -89,7 +89,7 @@ macro_rules! kinds {
 kinds! {
     NodeKilled "node killed" Node 100..=2_000, [] [EndsNode, SilencesNode]
     NodePaused "node paused past node.ttl" Node 1_500..=2_500, [] [SilencesNode]
-    NodeRestarted "node stopped and started" Node 0..=0, [] [SilencesNode]
+    NodeRestarted "node stopped and started" Node 0..=0, [] [EndsNode, SilencesNode]
     Flushed "FLUSHALL" Redis 0..=0, [Redis] [NoGap, LosesData]
     RedisRestarted "Redis restarts with data" Redis 0..=200, [Redis] [NoGap]
     RedisRestartedEmpty "Redis restarts empty" Redis 0..=200, [Redis] [NoGap, LosesData]

@@ -15,17 +15,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use super::orders::{BATCHES, LINES, Order, Received, SUCCESSOR, TURNING, TYPES};
 use super::plan::NODES;
 use super::progress::Progress;
-
-/// Types of the drill, one series each; the first letter leads the number.
-pub(super) const SERIES: [&str; 4] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA"];
-
-/// How each of them is taken.
-pub(super) const POLICIES: [&str; SERIES.len()] = ["fast", "durable", "fast", "gapless"];
-
-/// Values of the variable that each series counts by: so many counters has each.
-pub(super) const LINES: u64 = 32;
 
 /// After so long a caller asks another node.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -43,81 +35,8 @@ const REPEATED_WITHIN: Duration = Duration::from_secs(15);
 /// Documents that a caller remembers to ask for again.
 const REMEMBERED: usize = 256;
 
-/// Where ranges and several documents are asked for.
-const BATCHES: &str = "/api/v1/document-numbering/batches";
-
 /// Where the nodes listen right now.
 pub(super) type Addresses = RwLock<[String; NODES]>;
-
-/// What is asked for under one document.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Order {
-    /// The document, from 0.
-    pub(super) document: u64,
-    /// Index of the series.
-    pub(super) series: usize,
-    /// Value of the variable.
-    pub(super) line: u64,
-    /// 1, or the length of a range.
-    pub(super) count: u64,
-}
-
-impl Order {
-    /// The document's name; names sort as documents do.
-    pub(super) fn name(&self) -> String {
-        format!("d{:012}", self.document)
-    }
-
-    fn body(&self) -> Value {
-        let mut body = json!({
-            "type": SERIES[self.series], "context": { "LINE": format!("{:03}", self.line) }
-        });
-        if self.count > 1 {
-            body["document_id"] = self.name().into();
-            body["count"] = self.count.into();
-        }
-        body
-    }
-
-    fn path(&self) -> String {
-        if self.count > 1 {
-            return BATCHES.into();
-        }
-        format!("/api/v1/documents/{}/generate-number", self.name())
-    }
-}
-
-/// A number, or a range of them, that a caller was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Received {
-    /// For this document.
-    pub(super) document: u64,
-    /// The counter, of all series.
-    pub(super) counter: u64,
-    /// First value.
-    pub(super) first: u64,
-    /// Last value.
-    pub(super) last: u64,
-}
-
-impl Received {
-    /// The text that a value of a counter must have.
-    pub(super) fn text(counter: u64, value: u64) -> String {
-        let series = usize::try_from(counter / LINES).expect("an index of a series");
-        format!("{}{:03}-{value:09}", &SERIES[series][..1], counter % LINES)
-    }
-
-    /// What a caller must have been given for a row of the journal; none where its document or its
-    /// number is none of the drill.
-    pub(super) fn of_row(document: &str, number: &str, first: u64, last: u64) -> Option<Self> {
-        let document = document.strip_prefix('d')?.parse().ok()?;
-        let (letter, line) = (number.get(..1)?, number.get(1..4)?.parse::<u64>().ok()?);
-        let series = SERIES.iter().position(|series| series.starts_with(letter))?;
-        let counter = series as u64 * LINES + line;
-        let is_its = line < LINES && Self::text(counter, first) == number;
-        is_its.then_some(Received { document, counter, first, last })
-    }
-}
 
 /// Everything that the callers of a load were given.
 #[derive(Debug, Default)]
@@ -128,6 +47,8 @@ pub(super) struct Seen {
     pub(super) second: Vec<Received>,
     /// Requests that were a repetition and were answered.
     pub(super) repeated: u64,
+    /// Those of them for a number of before the turn, without a date, after it.
+    pub(super) across: u64,
     /// Documents without a number at the end.
     pub(super) unanswered: u64,
 }
@@ -137,6 +58,7 @@ impl Seen {
         self.received.extend(other.received);
         self.second.extend(other.second);
         self.repeated += other.repeated;
+        self.across += other.across;
         self.unanswered += other.unanswered;
     }
 }
@@ -154,7 +76,7 @@ impl Load {
         progress: &Arc<Progress>,
         seed: u64,
         (connections, rate): (u32, u32),
-        is_archived: bool,
+        (day, is_archived): (&str, bool),
     ) -> Self {
         let stop = watch::Sender::new(false);
         let next = Arc::new(AtomicU64::new(0));
@@ -171,6 +93,7 @@ impl Load {
                 home: i as usize % NODES,
                 pace,
                 remembered: Vec::new(),
+                day: day.to_owned(),
                 repeated_within: if is_archived { REPEATED_WITHIN } else { Duration::MAX },
                 seen: Seen::default(),
             };
@@ -206,6 +129,8 @@ struct Caller {
     pace: Duration,
     /// Documents to ask for again, and what they were given.
     remembered: Vec<(Order, Received, Instant)>,
+    /// On which the successor begins.
+    day: String,
     repeated_within: Duration,
     seen: Seen,
 }
@@ -231,14 +156,15 @@ impl Caller {
 
     fn order(&mut self, count: u64) -> Order {
         let document = self.next.fetch_add(1, Ordering::Relaxed);
-        let (series, line) = (self.rng.usize(..SERIES.len()), self.rng.u64(..LINES));
-        Order { document, series, line, count }
+        let (kind, line) = (self.rng.usize(..TYPES.len()), self.rng.u64(..LINES));
+        let is_dated = TYPES[kind] == TURNING && self.rng.u32(..4) == 0;
+        Order { document, kind, line, count, is_dated }
     }
 
     /// Asks for so many numbers of a new document until they come.
     async fn ask(&mut self, count: u64) {
         let order = self.order(count);
-        match self.insist(order.path(), order.body(), self.home).await {
+        match self.insist(order.path(), order.body(&self.day), self.home).await {
             Some((node, answer)) => self.keep(node, &order, &answer),
             None => self.seen.unanswered += 1,
         }
@@ -250,7 +176,7 @@ impl Caller {
         let documents: Vec<Value> = orders
             .iter()
             .map(|order| {
-                let mut body = order.body();
+                let mut body = order.body(&self.day);
                 body["document_id"] = order.name().into();
                 body
             })
@@ -280,11 +206,14 @@ impl Caller {
             return;
         }
         let node = self.rng.usize(..NODES);
-        let Some((node, answer)) = self.insist(order.path(), order.body(), node).await else {
+        let Some((node, answer)) = self.insist(order.path(), order.body(&self.day), node).await
+        else {
             return;
         };
         let Some(again) = self.read(node, &order, &answer) else { return };
         self.seen.repeated += 1;
+        let is_across = TYPES[order.kind] == TURNING && !before.is_of_successor();
+        self.seen.across += u64::from(is_across && self.progress.has_turned());
         if again != before {
             self.seen.second.push(again);
         }
@@ -344,6 +273,9 @@ impl Caller {
 
     fn keep(&mut self, node: usize, order: &Order, answer: &Value) {
         let Some(received) = self.read(node, order, answer) else { return };
+        if received.is_of_successor() && !order.is_dated {
+            self.progress.note_turn();
+        }
         self.seen.received.push(received);
         if self.remembered.len() < REMEMBERED {
             self.remembered.push((*order, received, Instant::now()));
@@ -357,15 +289,17 @@ impl Caller {
     fn read(&self, node: usize, order: &Order, answer: &Value) -> Option<Received> {
         let serial = &answer["serials"][0];
         let value = |field: &str| serial[field].as_str().and_then(|text| text.parse().ok());
-        let counter = order.series as u64 * LINES + order.line;
+        let single = &answer["document_number"];
+        let text = if single.is_null() { &answer["first_number"] } else { single };
+        let is_late = text.as_str().is_some_and(|text| text.starts_with(&SUCCESSOR[..1]));
+        let is_successor = TYPES[order.kind] == TURNING && (order.is_dated || is_late);
+        let counter = (order.kind as u64 + u64::from(is_successor)) * LINES + order.line;
         let received = match (value("first"), value("last")) {
             (Some(first), Some(last)) => {
                 Received { document: order.document, counter, first, last }
             }
             _ => Received { document: order.document, counter, first: 0, last: 0 },
         };
-        let single = &answer["document_number"];
-        let text = if single.is_null() { &answer["first_number"] } else { single };
         let fits = received.first > 0
             && received.last.checked_sub(received.first) == Some(order.count - 1)
             && text.as_str() == Some(&Received::text(counter, received.first))
@@ -375,7 +309,7 @@ impl Caller {
             self.progress.breach("answer that does not fit its request", told);
             return None;
         }
-        self.progress.answered(node, order.series, order.count);
+        self.progress.answered(node, order.kind, order.count);
         Some(received)
     }
 }

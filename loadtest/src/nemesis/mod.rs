@@ -14,9 +14,11 @@ mod kinds;
 mod ledger;
 mod load;
 mod operators;
+mod orders;
 mod plan;
 mod progress;
 mod report;
+mod turn;
 mod world;
 
 use std::io::{self, Write as _};
@@ -36,6 +38,7 @@ use load::{Load, Seen};
 use plan::{NODES, Plan, Step};
 use progress::Progress;
 use report::Report;
+use turn::Turn;
 use world::World;
 
 /// Lines of a node's log that are shown when it does not recover.
@@ -76,7 +79,7 @@ pub(crate) struct NemesisArgs {
 /// What became of one step.
 struct Outcome {
     step: Step,
-    /// Wall clock.
+    /// By the clocks of the nodes.
     injected_at_us: i64,
     /// Longest time in which a series had no number from any node.
     stall: Duration,
@@ -105,11 +108,17 @@ pub(crate) fn run(args: &NemesisArgs) -> ExitCode {
 
 async fn drill(args: &NemesisArgs, seed: u64, plan: Plan, stores: Stores) -> Report {
     say(&format!("seed {seed}: starting {NODES} nodes on {stores}"));
-    let mut world = World::start(stores);
+    let turn = match args.archive {
+        // The archiver, which has no clock of its own, moves what is old enough.
+        true => Turn::of_another_day(),
+        false => Turn::after(Duration::from_secs(args.seconds) / 2),
+    };
+    let mut world = World::start(stores, turn);
     let progress = Arc::new(Progress::new());
     let (addresses, connections) = (world.addresses(), args.connections);
     let pace = (connections, args.rate);
-    let load = Load::start(&addresses, &progress, seed, pace, args.archive);
+    let (day, is_archived) = (world.turn.day.clone(), args.archive);
+    let load = Load::start(&addresses, &progress, seed, pace, (&day, is_archived));
     let archiving = args.archive.then(|| tokio::spawn(world.archiver().run()));
     let mut breaches = Breaches::default();
     if let Err(disorder) = world.come_to_rest(&progress).await {
@@ -158,7 +167,7 @@ async fn carry_out(
     let released = |world: &World| world.releases - world.releases_for_dead;
     let (releases_before, released_before) = (world.releases, released(world));
     progress.reset();
-    let (started, injected_at_us) = (Instant::now(), SystemClock.now_us());
+    let (started, injected_at_us) = (Instant::now(), SystemClock.now_us() + world.turn.shift_us());
     let mut open: Vec<(Instant, plan::Fault)> = Vec::new();
     for (i, fault) in step.faults.iter().enumerate() {
         if i > 0 {
@@ -212,6 +221,7 @@ fn conclude(
         breaches.add("documents without an answer", seen.unanswered.to_string());
     }
     let (received, repeated) = (seen.received.len() as u64, seen.repeated);
+    let across = seen.across;
     let findings = check::check(&world, seen, &outcomes, &mut breaches);
     Report {
         seed,
@@ -220,6 +230,7 @@ fn conclude(
         outcomes,
         received,
         repeated,
+        across,
         noted,
         restarts: world.restarts,
         releases: world.releases,

@@ -4,13 +4,12 @@
 use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;
-use harness::process::faketime;
-use harness::service::{Deployment, Program};
+use harness::service::Deployment;
 
 use super::faults::LAG;
 use super::ledger::SCHEMA;
-use super::world::{SETTINGS, World};
-use crate::program;
+use super::turn::faked;
+use super::world::World;
 
 /// How long a ledger that went back may take to be held.
 const HELD_LIMIT: Duration = Duration::from_secs(30);
@@ -61,7 +60,7 @@ impl World {
 
     /// Releases a copy as a rehearsal does: nobody there knows of anything that it lacks.
     fn release_elsewhere(&self, url: &str) {
-        let mut rehearsal = Deployment::new(program(&SETTINGS), url, None);
+        let mut rehearsal = Deployment::new(self.turn.program(), url, None);
         rehearsal.extra.clone_from(self.operators_settings());
         let arguments = ["reconcile", "--ledger-restored", "--hold", "--apply", "--margin", "0"];
         rehearsal.ok(&[&arguments[..], &["--without-redis"]].concat());
@@ -84,17 +83,8 @@ impl World {
 
     /// Starts a process anew whose clock is wrong.
     pub(super) fn set_clock_ahead(&mut self, index: usize) {
-        let library = faketime().expect("install the Debian package faketime");
-        let Program { path, arguments } = program(&SETTINGS);
-        let mut wrong = vec![
-            format!("LD_PRELOAD={}", library.display()),
-            format!("FAKETIME={AHEAD}"),
-            "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
-            path.display().to_string(),
-        ];
-        wrong.extend(arguments);
         self.nodes[index].service.kill();
-        self.launch_as(index, Program { path: "/usr/bin/env".into(), arguments: wrong });
+        self.launch_as(index, faked(AHEAD));
     }
 
     /// Whoever writes a batch is told that it may not.

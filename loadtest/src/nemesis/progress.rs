@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::breaches::Breaches;
-use super::load::SERIES;
+use super::orders::TYPES;
 use super::plan::NODES;
 
 /// What has been noted so far.
@@ -19,11 +19,13 @@ pub(super) struct Noted {
     pub(super) refusals: BTreeMap<String, u64>,
     /// Answers that break a promise by themselves.
     pub(super) breaches: Breaches,
+    /// Whether a successor has given a number for no date.
+    has_turned: bool,
     /// When a series was last answered by a node.
-    answered: [[Duration; SERIES.len()]; NODES],
+    answered: [[Duration; TYPES.len()]; NODES],
     /// When a series was last answered by any node, and the longest time without since the reset.
-    last: [Duration; SERIES.len()],
-    stall: [Duration; SERIES.len()],
+    last: [Duration; TYPES.len()],
+    stall: [Duration; TYPES.len()],
 }
 
 impl Noted {
@@ -64,6 +66,16 @@ impl Progress {
         let pause = now - noted.last[series];
         noted.stall[series] = noted.stall[series].max(pause);
         noted.last[series] = now;
+    }
+
+    /// Notes that a successor has taken over.
+    pub(super) fn note_turn(&self) {
+        self.noted().has_turned = true;
+    }
+
+    /// Whether one has.
+    pub(super) fn has_turned(&self) -> bool {
+        self.noted().has_turned
     }
 
     /// Notes why a caller was refused.

@@ -23,6 +23,8 @@ pub(super) struct Report {
     pub(super) received: u64,
     /// Requests that repeated an earlier document.
     pub(super) repeated: u64,
+    /// Those of them that came without a date behind the turn.
+    pub(super) across: u64,
     pub(super) noted: Noted,
     pub(super) restarts: u64,
     pub(super) releases: u64,
@@ -108,7 +110,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faults: usize = self.outcomes.iter().map(|outcome| outcome.step.faults.len()).sum();
         let Report { seed, stores, connections, received, repeated, restarts, .. } = self;
-        let Report { releases, releases_for_dead, .. } = self;
+        let Report { releases, releases_for_dead, across, .. } = self;
         let Findings { journal_rows, archived_rows, second_numbers, .. } = self.findings;
         let lost_in_double_failures = self.findings.lost_in_double_failures;
         let (steps, numbers) = (self.outcomes.len(), self.noted.numbers);
@@ -120,7 +122,7 @@ impl fmt::Display for Report {
              faults       {faults} in {steps} steps\n\
              load         {NODES} nodes, {connections} callers, {COUNTERS} counters\n\
              numbers      {numbers} answered, for {received} documents, and {repeated} \
-             repetitions\n\
+             repetitions, {across} of them without a date behind the turn\n\
              journal      {journal_rows} rows, {archived_rows} of them archived\n\
              epochs       {closings}\n\
              recoveries   {causes}\n\

@@ -16,19 +16,23 @@ use tempfile::TempDir;
 
 use super::archiver::Archiver;
 use super::ledger::{Engine, Ledger, Stores};
-use super::load::{Addresses, POLICIES, SERIES};
+use super::load::Addresses;
+use super::orders::{LINE_DIGITS, POLICIES, TYPES};
 use super::plan::NODES;
 use super::progress::Progress;
-use crate::{program, series};
+use super::turn::Turn;
+use crate::series;
 
 /// Options of every Redis: what it has answered, it finds again after a crash.
 pub(super) const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 /// Settings of the nodes: silence and return are noticed sooner, so that more faults fit into a
 /// drill, and that one recovery follows the other is what a drill is for.
-pub(super) const SETTINGS: [&str; 5] = [
+pub(super) const SETTINGS: [&str; 6] = [
     "node.heartbeat=100ms",
     "node.ttl=1s",
+    // All clocks of the drill are shifted by half an hour at most.
+    "node.clock_offset_max=1h",
     "redis.return_after=500ms",
     "recovery.per_minute_max=100",
     // What is shown of a log is its end: not one line per request.
@@ -59,13 +63,12 @@ pub(super) struct Links {
 
 impl Links {
     /// `key` signs the record; without one there, it is made.
-    fn start(ledger: &Ledger, redis: Option<&Redis>, key: &Path) -> Self {
+    fn start(ledger: &Ledger, redis: Option<&Redis>, key: &Path, turn: &Turn) -> Self {
         let to_redis = redis.map(|redis| Proxy::start(redis.port()));
         let to_ledger = ledger.link();
         let redis_url = to_redis.as_ref().map(Proxy::redis_url);
         let database_url = ledger.url(to_ledger.as_ref());
-        let mut deployment =
-            Deployment::new(program(&SETTINGS), &database_url, redis_url.as_deref());
+        let mut deployment = Deployment::new(turn.program(), &database_url, redis_url.as_deref());
         if !key.exists() {
             deployment.ok(&["audit", "keygen", &key.display().to_string()]);
         }
@@ -88,6 +91,8 @@ pub(super) struct World {
     pub(super) replica: Option<Redis>,
     pub(super) ledger: Ledger,
     pub(super) stores: Stores,
+    /// When one series takes over from another.
+    pub(super) turn: Turn,
     /// Commands go to both by links that no fault meets.
     operator: Links,
     /// Has the key with which all of them sign the record, and the archive.
@@ -103,15 +108,15 @@ pub(super) struct World {
 
 impl World {
     /// Starts everything and applies the series.
-    pub(super) fn start(stores: Stores) -> Self {
+    pub(super) fn start(stores: Stores, turn: Turn) -> Self {
         let ledger = Ledger::start(stores.ledger);
         let redis = stores.has_redis.then(|| Redis::start_with(&REDIS_OPTIONS));
         let folder = tempfile::tempdir().expect("temporary folder");
         let key = folder.path().join("audit.pem");
-        let operator = Links::start(&ledger, redis.as_ref(), &key);
-        apply_series(&operator.deployment);
+        let operator = Links::start(&ledger, redis.as_ref(), &key, &turn);
+        apply_series(&operator.deployment, &turn);
         let start = |_| {
-            let links = Links::start(&ledger, redis.as_ref(), &key);
+            let links = Links::start(&ledger, redis.as_ref(), &key, &turn);
             let service = links.deployment.serve();
             Node { links, service }
         };
@@ -123,6 +128,7 @@ impl World {
             replica: None,
             ledger,
             stores,
+            turn,
             operator,
             kept: folder,
             addresses: Arc::new(RwLock::new(addresses)),
@@ -334,13 +340,14 @@ impl World {
     }
 }
 
-/// One series per type, each with a counter for every line, that never resets.
-fn apply_series(operator: &Deployment) {
+/// One series per type, and those in turns, each with a counter for every line, that never resets.
+fn apply_series(operator: &Deployment, turn: &Turn) {
     let one = |(code, policy): (&&str, &str)| {
         let template = format!("{}{{LINE}}-{{SEQ:9}}", &code[..1]);
-        series(code, &template, 3, &format!("policy = \"{policy}\""))
+        series(code, &template, LINE_DIGITS, &format!("policy = \"{policy}\""))
     };
-    let text: String = SERIES.iter().zip(POLICIES).map(one).collect();
+    let text: String = TYPES.iter().zip(POLICIES).map(one).collect();
+    let text = text + &turn.series();
     let file = operator.path("drill.toml");
     std::fs::write(&file, text).expect("series file");
     operator.apply(&[file]);

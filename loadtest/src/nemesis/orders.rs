@@ -1,0 +1,107 @@
+//! What callers ask for, and what they are given for it.
+
+use serde_json::{Value, json};
+
+/// Types of the drill, one series each but the last; the first letter leads the number.
+pub(super) const TYPES: [&str; 5] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA", TURNING];
+
+/// How those are taken that have one series.
+pub(super) const POLICIES: [&str; TYPES.len() - 1] = ["fast", "durable", "fast", "gapless"];
+
+/// The type that a successor serves from some day on, and the series until then.
+pub(super) const TURNING: &str = "ECHO";
+
+/// Its series from that day on.
+pub(super) const SUCCESSOR: &str = "FOXTROT";
+
+/// Letters that lead numbers, one for each series, in the order of their counters.
+pub(super) const LETTERS: &str = "ABCDEF";
+
+/// Digits of the variable that each series counts by.
+pub(super) const LINE_DIGITS: usize = 3;
+
+/// Values of the variable that each series counts by: so many counters has each.
+pub(super) const LINES: u64 = 32;
+
+/// Where ranges and several documents are asked for.
+pub(super) const BATCHES: &str = "/api/v1/document-numbering/batches";
+
+/// What is asked for under one document.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    /// The document, from 0.
+    pub(super) document: u64,
+    /// Index of the type.
+    pub(super) kind: usize,
+    /// Value of the variable.
+    pub(super) line: u64,
+    /// 1, or the length of a range.
+    pub(super) count: u64,
+    /// Whether it says the day on which the successor begins; else it says none.
+    pub(super) is_dated: bool,
+}
+
+impl Order {
+    /// The document's name; names sort as documents do.
+    pub(super) fn name(&self) -> String {
+        format!("d{:012}", self.document)
+    }
+
+    pub(super) fn body(&self, day: &str) -> Value {
+        let mut body = json!({
+            "type": TYPES[self.kind], "context": { "LINE": format!("{:03}", self.line) }
+        });
+        if self.is_dated {
+            body["date"] = day.into();
+        }
+        if self.count > 1 {
+            body["document_id"] = self.name().into();
+            body["count"] = self.count.into();
+        }
+        body
+    }
+
+    pub(super) fn path(&self) -> String {
+        if self.count > 1 {
+            return BATCHES.into();
+        }
+        format!("/api/v1/documents/{}/generate-number", self.name())
+    }
+}
+
+/// A number, or a range of them, that a caller was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Received {
+    /// For this document.
+    pub(super) document: u64,
+    /// The counter, of all series.
+    pub(super) counter: u64,
+    /// First value.
+    pub(super) first: u64,
+    /// Last value.
+    pub(super) last: u64,
+}
+
+impl Received {
+    /// Whether the successor of the series in turns gave it.
+    pub(super) fn is_of_successor(&self) -> bool {
+        self.counter / LINES == TYPES.len() as u64
+    }
+
+    /// The text that a value of a counter must have.
+    pub(super) fn text(counter: u64, value: u64) -> String {
+        let series = usize::try_from(counter / LINES).expect("an index of a series");
+        format!("{}{:03}-{value:09}", &LETTERS[series..=series], counter % LINES)
+    }
+
+    /// What a caller must have been given for a row of the journal; none where its document or its
+    /// number is none of the drill.
+    pub(super) fn of_row(document: &str, number: &str, first: u64, last: u64) -> Option<Self> {
+        let document = document.strip_prefix('d')?.parse().ok()?;
+        let (letter, line) = (number.get(..1)?, number.get(1..4)?.parse::<u64>().ok()?);
+        let series = LETTERS.find(letter)?;
+        let counter = series as u64 * LINES + line;
+        let is_its = line < LINES && Self::text(counter, first) == number;
+        is_its.then_some(Received { document, counter, first, last })
+    }
+}
