@@ -139,8 +139,8 @@ struct Writer {
     metrics: Metrics,
     /// Records that the ledger refused and took raw, in the life of the process.
     refused: u64,
-    /// Partitions of records that were written again and that the ledger did not have, since it was
-    /// last told.
+    /// Partitions in which the counters live of records that were written again and that the ledger
+    /// may not have had, since it was last told.
     rewritten: BTreeSet<u32>,
 }
 
@@ -166,7 +166,10 @@ impl Writer {
                 Next::Tell => {
                     let told = self.tell_again().await;
                     for listener in self.asked.drain(..) {
-                        let _ = listener.send(told.clone());
+                        // Whoever asks next hears what nobody heard.
+                        if let Err(unheard) = listener.send(told.clone()) {
+                            self.rewritten.extend(unheard.partitions);
+                        }
                     }
                 }
                 Next::Look => self.write_late().await,

@@ -81,6 +81,11 @@ impl Witness {
         self.nodes().entry(node).or_insert(new);
     }
 
+    /// The incarnation in which a node registered through this handle.
+    pub(super) fn registered_in(&self, node: NodeId) -> Option<Incarnation> {
+        self.nodes().get(&node).map(|known| known.incarnation)
+    }
+
     /// Notes what the ledger has confirmed to a node that registered through this handle, and when.
     pub(super) fn confirm(&self, node: NodeId, confirmed: Marks, now_us: i64) {
         let mut nodes = self.nodes();

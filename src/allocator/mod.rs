@@ -219,11 +219,14 @@ impl Allocator {
         }
         let (ledger, question) =
             (context.ledger.clone(), order.question(context.windows_ago_us(1)));
+        let (asked_at, node) = (Instant::now(), context.membership.node());
         // Callers may go away; ledger work is never cancelled.
         let found = tokio::spawn(async move { ledger.replays(&[question]).await });
         let found = timeout_at(by, found).await;
         let found = found.map_err(|_| self.timed_out(None, NumberTaken::No))?;
         let found = found.expect("a look-up does not panic").map_err(|error| unread(&error))?;
+        let slept = context.membership.must_not_have_slept(asked_at, node).await;
+        slept.map_err(|error| unread(&error))?;
         Ok(found.into_iter().next().and_then(|found| replay::judge(order, found)))
     }
 

@@ -86,7 +86,7 @@ pub struct Told {
     pub refused: u64,
     /// Records that wait for counters which somebody holds.
     pub waiting: usize,
-    /// Partitions of records that the ledger did not have.
+    /// Partitions in which the counters of records live that the ledger may not have had.
     pub partitions: BTreeSet<u32>,
 }
 

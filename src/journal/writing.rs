@@ -92,6 +92,8 @@ impl Writer {
         entries: &[Entry],
         mut manner: Manner,
     ) -> Result<Manner, Halt> {
+        // Whether an earlier try may have written what the next one finds there.
+        let mut in_doubt = false;
         loop {
             let appended = match manner {
                 Manner::First => self.ledger.append(node, entries).await,
@@ -101,8 +103,8 @@ impl Writer {
                 Ok(appended) => {
                     self.backoff.reset();
                     let is_new = appended.written > 0 || !appended.collisions.is_empty();
-                    if manner == Manner::Again && is_new {
-                        self.rewritten.extend(entries.iter().map(|entry| entry.at.partition));
+                    if manner == Manner::Again && (is_new || in_doubt) {
+                        self.rewritten.extend(&appended.homes);
                     }
                     if !appended.collisions.is_empty() {
                         self.report_duplicates(node, &appended.collisions).await;
@@ -126,6 +128,7 @@ impl Writer {
                     {
                         return Err(Halt::Held(held));
                     }
+                    in_doubt |= manner == Manner::Again && error.maybe_written();
                     tracing::warn!(%error, rows = entries.len(), "journal waits for the ledger");
                     self.backoff.wait().await;
                 }

@@ -21,9 +21,11 @@ pub(super) const FORGOTTEN: &str = "it has forgotten what it confirmed";
 /// A ledger that went back, on its way to an incarnation in which this process may act.
 #[derive(Clone, Debug)]
 pub(super) struct WentBack {
-    pub(super) cause: String,
+    /// The identity under which it did.
+    node: NodeId,
+    cause: String,
     /// Whether it is held, or was by somebody else: what is left is to tell it what is remembered.
-    pub(super) is_held: bool,
+    is_held: bool,
 }
 
 /// A heartbeat behind which nobody has looked yet, and when it was sent.
@@ -47,11 +49,12 @@ impl Membership {
         if self.ledger_went_back() || !self.ledger.has_unproven_takes() {
             return;
         }
+        let node = self.node();
         // Before the look: what is beaten meanwhile is not proven by it.
         let beat = self.unproven.lock().expect("no holder of this lock panics").take();
         match self.ledger.check_takes().await {
             Ok(()) => self.note_proven(beat),
-            Err(LedgerError::WentBack(_)) => self.alarm(FORGOTTEN),
+            Err(LedgerError::WentBack(_)) => self.alarm(node, FORGOTTEN),
             Err(error) => tracing::info!(%error, "whether the ledger has the last numbers waits"),
         }
     }
@@ -89,26 +92,40 @@ impl Membership {
         })
     }
 
-    pub(super) fn alarm(&self, what: &str) {
+    /// The ledger has forgotten what it confirmed to an identity. Says nothing of one that has
+    /// followed it since in a later incarnation: that was held, and told.
+    pub(super) fn alarm(&self, of: NodeId, what: &str) {
+        // No identity follows meanwhile.
+        let node = self.node.lock().expect("no holder of this lock panics");
+        if !self.is_beside(of, *node) {
+            tracing::info!(%of, node = %*node, what, "an answer about an identity of before");
+            return;
+        }
         // Before anybody learns of it: from here on nothing is handed out that is not reported
         // again.
         let mut silenced = self.silenced.write().expect("no holder of this lock panics");
         silenced.extend(self.memory().identities());
         drop(silenced);
         let mut went_back = self.went_back.lock().expect("no holder of this lock panics");
-        if went_back.is_none() {
+        if went_back.as_ref().is_none_or(|known| !self.is_beside(known.node, *node)) {
             tracing::error!(what, "THE LEDGER WENT BACK; no numbers until its users agree on it");
             let cause = format!("the ledger went back: {what}");
-            *went_back = Some(WentBack { cause, is_held: false });
+            *went_back = Some(WentBack { node: *node, cause, is_held: false });
         }
     }
 
-    fn note_held(&self, is_held: bool) {
-        if let Some(went_back) =
-            self.went_back.lock().expect("no holder of this lock panics").as_mut()
-        {
-            went_back.is_held = is_held;
+    /// Whether what went back under an identity is held; nothing of what went back since.
+    fn note_held(&self, under: NodeId, is_held: bool) {
+        let mut went_back = self.went_back.lock().expect("no holder of this lock panics");
+        if let Some(known) = went_back.as_mut().filter(|known| known.node == under) {
+            known.is_held = is_held;
         }
+    }
+
+    /// It is held, told, and known under another identity; it may have gone back under that since.
+    fn note_over(&self, under: NodeId) {
+        let mut went_back = self.went_back.lock().expect("no holder of this lock panics");
+        went_back.take_if(|known| known.node == under);
     }
 
     /// Has the ledger say that all partitions are held, tells it what this process remembers, then
@@ -117,7 +134,7 @@ impl Membership {
         let node = self.node();
         let seen = self.seen();
         let went_back = self.went_back.lock().expect("no holder of this lock panics").clone();
-        let Some(WentBack { cause, is_held }) = went_back else { return };
+        let Some(WentBack { node: under, cause, is_held }) = went_back else { return };
         let vouched = {
             let mut vouching = self.vouching();
             vouching.stop(context.settings.recovery_barrier_max);
@@ -130,10 +147,12 @@ impl Membership {
                 self.ledger.hold_all(&seen, &cause).await?;
             }
             // Drawn once: all others have to report anew with each that is drawn.
-            self.note_held(true);
+            self.note_held(under, true);
+            // Others of this process may agree on the next one meanwhile: that is told anew.
+            let within = self.ledger.one_incarnation().await?;
             self.ledger.vouch(&vouched).await?;
             let told = self.tell(context, node).await?;
-            self.replace(node).await?;
+            self.begin_anew(within).await?;
             self.note_told_by(self.node(), told);
             let reading = self.reading.lock().await;
             Ok((self.ledger.partitions().await?, reading))
@@ -142,18 +161,21 @@ impl Membership {
         self.note_answer(context, held.as_ref().err());
         if matches!(held, Err(LedgerError::WentBack(_))) {
             // Once more, or somebody else has drawn the next one.
-            self.note_held(false);
+            self.note_held(under, false);
         }
         match held {
             Ok((partitions, _reading)) => {
                 let at = At { partition: 0, epoch: partitions.first().map_or(0, |row| row.epoch) };
                 let detail = serde_json::json!({ "cause": cause });
                 context.event("ledger-went-back", at, node, detail).await;
-                self.publish(context, partitions);
+                self.publish(context, self.node(), partitions);
                 self.vouching().forget();
-                *self.went_back.lock().expect("no holder of this lock panics") = None;
+                self.note_over(under);
             }
             Err(error) => tracing::error!(%error, "the partitions cannot be held yet"),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,6 +102,7 @@ async fn report(context: &Context, nonce: Uuid, told: Told) -> Result<bool, Ledg
         beaten.into_iter().zip(beats).filter_map(|(node, beat)| Some((node, beat?))).collect();
     let has_catalog = ledger.has_catalog().await?;
     let report = {
+        let node = membership.node();
         let mut memory = membership.memory();
         let reach = memory.reach(nonce, &shown);
         // Whatever is gone from memory must be of before the last moment that the ledger shows.
@@ -110,7 +111,7 @@ async fn report(context: &Context, nonce: Uuid, told: Told) -> Result<bool, Ledg
         let is_complete = has_catalog && told.refused == 0 && remembers == [true; 3];
         tracing::warn!(?told, has_catalog, ?remembers, "what this process remembers is reported");
         Report {
-            node: membership.node(),
+            node,
             is_complete: memory.judge(is_complete),
             identities: memory.identities().collect(),
             known: Known { epochs: membership.seen(), nodes: memory.met().collect() },

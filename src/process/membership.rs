@@ -18,16 +18,15 @@ use super::going_back::{FORGOTTEN, UnprovenBeat, WentBack};
 use super::ledger_sight::LedgerSight;
 use super::memory::Memory;
 use super::own_sight::report;
+use super::renewal::{label, register};
 use super::telling::Telling;
 use super::testimony::{Said, Testimony};
 use super::vouching::Vouching;
 use super::{Context, ProcessSettings};
 use crate::clock::SharedClock;
 use crate::journal::Told;
-use crate::ledger::{
-    At, LedgerError, NewNode, NodeReport, Partition, PartitionState, SharedLedger,
-};
-use crate::node::{NodeId, host};
+use crate::ledger::{At, LedgerError, NodeReport, Partition, PartitionState, SharedLedger};
+use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
 /// What the last heartbeat brought: the partitions as the ledger shows them.
@@ -40,11 +39,12 @@ const PUT_BACK: &str = "the ledger went back while nothing ran: it has forgotten
 /// The identity of this process and its view of the ledger.
 pub struct Membership {
     pub(super) ledger: SharedLedger,
-    clock: SharedClock,
-    label: String,
+    pub(super) clock: SharedClock,
+    pub(super) label: String,
     /// `node.ttl`: when others take a process for dead.
     pub(super) node_ttl: Duration,
-    node: Mutex<NodeId>,
+    /// Locked before whatever else of this is.
+    pub(super) node: Mutex<NodeId>,
     news: watch::Sender<News>,
     /// Highest epoch seen of each partition, wherever it was seen.
     seen: Mutex<BTreeMap<u32, u64>>,
@@ -59,7 +59,7 @@ pub struct Membership {
     /// What it told.
     pub(super) telling: Telling,
     /// One identity follows another: whoever comes second finds it taken.
-    replacing: tokio::sync::Mutex<()>,
+    pub(super) replacing: tokio::sync::Mutex<()>,
     /// What is read later is published later: it is never older.
     pub(super) reading: tokio::sync::Mutex<()>,
     /// The newest heartbeat behind which nobody has looked yet, and when it was sent.
@@ -96,11 +96,11 @@ impl Membership {
             tracing::error!(?said, "THE LEDGER WENT BACK while nothing ran");
             ledger.hold_all_after(&said.confirmed, &said.seen(), PUT_BACK).await?;
         }
-        let node = match register(&ledger, &clock, &label).await {
+        let node = match register(&ledger, &clock, &label, None).await {
             // Held by another process since this one opened it.
             Err(LedgerError::WentBack(_)) => {
                 ledger.hold_all(&[], FORGOTTEN).await?;
-                register(&ledger, &clock, &label).await?
+                register(&ledger, &clock, &label, None).await?
             }
             registered => registered?,
         };
@@ -157,41 +157,6 @@ impl Membership {
         self.news.subscribe()
     }
 
-    /// Gives up an identity that was barred; does nothing when it was replaced before.
-    ///
-    /// # Errors
-    /// `WentBack` when the ledger has forgotten what it confirmed to it: then all is held first
-    /// (F9). Else when the ledger does not answer, or cannot take the registration.
-    pub async fn renew(&self, barred: NodeId) -> Result<(), LedgerError> {
-        if self.node() != barred {
-            return Ok(());
-        }
-        // Nobody else would notice any more: to the next identity nothing was confirmed.
-        match self.ledger.heartbeat(barred, None).await {
-            Ok(_) | Err(LedgerError::NodeGone(_)) => self.replace(barred).await,
-            Err(error) => {
-                if matches!(error, LedgerError::WentBack(_)) {
-                    self.alarm(FORGOTTEN);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Gives up an identity of which the ledger was asked, and knows it no more. All partition
-    /// workers may learn of it at once: one of them registers the next.
-    pub(super) async fn replace(&self, lost: NodeId) -> Result<(), LedgerError> {
-        let _one = self.replacing.lock().await;
-        if self.node() != lost {
-            return Ok(());
-        }
-        let node = register(&self.ledger, &self.clock, &self.label).await?;
-        tracing::warn!(%lost, %node, "node takes a new identity");
-        *self.node.lock().expect("no holder of this lock panics") = node;
-        self.memory().take(node);
-        Ok(())
-    }
-
     /// Whether the ledger answers this process.
     #[must_use]
     pub fn sight(&self) -> &LedgerSight {
@@ -216,10 +181,10 @@ impl Membership {
         if self.ledger_went_back() {
             return;
         }
-        let asked_at = Instant::now();
-        match self.ledger.partitions_as(self.node()).await {
+        let (asked_at, node) = (Instant::now(), self.node());
+        match self.ledger.partitions_as(node).await {
             Ok(partitions) => {
-                self.publish(context, partitions);
+                self.publish(context, node, partitions);
                 self.vouching().beat(asked_at, context.settings.recovery_barrier_max);
             }
             Err(error) => tracing::debug!(%error, "cannot read the partitions"),
@@ -324,7 +289,7 @@ impl Membership {
                     tracing::warn!(%error, "cannot register anew");
                 }
             }
-            Err(LedgerError::WentBack(_)) => self.alarm(FORGOTTEN),
+            Err(LedgerError::WentBack(_)) => self.alarm(node, FORGOTTEN),
             Err(error) => tracing::warn!(%error, "heartbeat failed"),
         }
         if self.ledger_went_back() {
@@ -341,8 +306,9 @@ impl Membership {
         context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
     }
 
-    /// Compares what the ledger shows with what it showed before, and notifies the workers.
-    pub(super) fn publish(&self, context: &Context, partitions: Vec<Partition>) {
+    /// Compares what the ledger shows an identity with what it showed before, and notifies the
+    /// workers.
+    pub(super) fn publish(&self, context: &Context, node: NodeId, partitions: Vec<Partition>) {
         let before = Arc::clone(&self.news.borrow());
         if partitions.len() < before.len() {
             // Its rows are away: it is being put back.
@@ -353,7 +319,7 @@ impl Membership {
         let is_held = |row: &Partition| row.state == PartitionState::Held;
         let is_lower = |row: &&Partition| was(row).is_some_and(|old| row.epoch < old.epoch);
         if let Some(row) = partitions.iter().find(|row| !is_held(row) && is_lower(row)) {
-            self.alarm(&format!("partition {} shows an earlier epoch", row.partition));
+            self.alarm(node, &format!("partition {} shows an earlier epoch", row.partition));
         }
         if partitions.iter().any(|row| is_held(row) && was(row).is_some_and(|old| !is_held(old))) {
             context.metrics.ledger_went_back.increment(1);
@@ -369,24 +335,4 @@ impl Membership {
             changed
         });
     }
-}
-
-async fn register(
-    ledger: &SharedLedger,
-    clock: &SharedClock,
-    label: &str,
-) -> Result<NodeId, LedgerError> {
-    let node = NewNode {
-        node_id: NodeId::random(),
-        label: label.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at_us: clock.now_us(),
-    };
-    ledger.register_node(&node).await?;
-    Ok(node.node_id)
-}
-
-/// Host and process id: for operators only, never an identity.
-fn label() -> String {
-    format!("{}/{}", host(), std::process::id())
 }

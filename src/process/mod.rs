@@ -17,6 +17,7 @@ mod own_sight;
 mod places;
 mod planned_ends;
 mod redis_health;
+mod renewal;
 mod settings;
 mod telling;
 mod testimony;

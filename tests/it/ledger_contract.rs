@@ -141,6 +141,7 @@ ledger_contract! {
         a_take_is_let_go_once_it_is_seen_behind_a_heartbeat
         a_later_incarnation_is_told_how_far_each_counter_was_taken
         a_later_incarnation_is_ones_own_only_by_descent
+        a_branch_excuses_nothing_by_its_own_sweep
         a_counter_that_the_ledger_forgot_is_not_begun_anew
         a_take_that_the_ledger_forgot_is_noticed_though_another_took_its_value
         nobody_takes_from_a_ledger_that_another_process_holds

@@ -1,6 +1,6 @@
 //! Issued numbers: what is asked, what was taken, and what the journal answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use numbering::{PartialNumber, TakenRange, first_values};
@@ -156,6 +156,8 @@ pub struct Appended {
     pub known: u64,
     /// Entries that collided with another allocation: duplicates. Must stay empty.
     pub collisions: Vec<Uuid>,
+    /// The partitions in which the counters live now that were looked for by their names.
+    pub homes: BTreeSet<u32>,
 }
 
 /// A request on the database path.

@@ -39,23 +39,23 @@ impl Ledger {
 
     /// Tells the incarnation that was agreed on last how far the database path took each counter in
     /// the one before: a counter that stands below goes on above it, and what no row shows of the
-    /// values between is `unaccounted`. Returns the partitions of those counters. To be called once
-    /// the records that are remembered were journaled again.
+    /// values between is `unaccounted`. Returns the partitions of those counters, also those of an
+    /// earlier try that failed: its commit may be there. To be called once the records that are
+    /// remembered were journaled again.
     pub async fn tell_takes(&self, node: NodeId) -> Result<BTreeSet<u32>, LedgerError> {
         self.call(SEARCH, async |store| {
             let untold = store.witness.takes().untold();
-            let raised = tell(store, node, &untold).await?;
-            store.witness.takes().let_told_go(&untold);
-            Ok(raised)
+            tell(store, node, &untold).await?;
+            Ok(store.witness.takes().let_told_go(&untold))
         })
         .await
     }
 }
 
-async fn tell(store: &Store, node: NodeId, untold: &Untold) -> Result<BTreeSet<u32>, LedgerError> {
+async fn tell(store: &Store, node: NodeId, untold: &Untold) -> Result<(), LedgerError> {
     let (now_us, mut raised) = (store.clock.now_us(), BTreeSet::new());
     if untold.reached.is_empty() {
-        return Ok(raised);
+        return Ok(());
     }
     let mut known = restored::Definitions::default();
     let mut tx = store.begin().await?;
@@ -86,8 +86,8 @@ async fn tell(store: &Store, node: NodeId, untold: &Untold) -> Result<BTreeSet<u
         .await?;
         raised.insert(counter.partition);
     }
-    commit(tx).await?;
-    Ok(raised)
+    store.witness.takes().note_raised(raised);
+    commit(tx).await
 }
 
 /// Refuses counters that are below what was confirmed: their next values have been issued.

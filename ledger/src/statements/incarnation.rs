@@ -1,8 +1,11 @@
 //! What the users of a ledger agree on: its incarnation (F25). Drawn when a ledger is first opened,
 //! and anew with each hold.
 
+use numerator_base::node::NodeId;
+
 use super::holding::{self, Asking};
 use super::{CALL, Store, Transaction, commit, lineage};
+use crate::connections::Share;
 use crate::incarnation::{Incarnation, Shown};
 use crate::{Ledger, LedgerError, OneIncarnation};
 
@@ -17,6 +20,19 @@ impl Ledger {
     /// `WentBack` where nothing was agreed on.
     pub async fn one_incarnation(&self) -> Result<OneIncarnation, LedgerError> {
         self.call(CALL, async |store| store.witness.required(None).map(OneIncarnation)).await
+    }
+
+    /// Whether a node of this handle registered in an incarnation.
+    pub fn is_registered_in(&self, node: NodeId, OneIncarnation(it): OneIncarnation) -> bool {
+        self.0.store(Share::Common).witness.registered_in(node) == Some(it)
+    }
+
+    /// The incarnation in which a node of this handle registered.
+    ///
+    /// # Errors
+    /// `WentBack` where the ledger has forgotten what it confirmed to the node.
+    pub fn incarnation_of(&self, node: NodeId) -> Result<OneIncarnation, LedgerError> {
+        self.0.store(Share::Common).witness.required(Some(node)).map(OneIncarnation)
     }
 }
 

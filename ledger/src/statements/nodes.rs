@@ -12,14 +12,26 @@ use crate::columns::{from_json, read_node, to_json, unsigned_small};
 use crate::connections::Share;
 use crate::incarnation::Incarnation;
 use crate::witness::Marks;
-use crate::{CallTrouble, Confirmed, LedgerError, NewNode, Node, NodeReport};
+use crate::{CallTrouble, Confirmed, LedgerError, NewNode, Node, NodeReport, OneIncarnation};
 
 impl Ledger {
-    /// Enters a node with beat 0.
+    /// Enters a node with beat 0, in what was agreed on last.
     pub async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {
+        let within = self.one_incarnation().await?;
+        self.register_node_in(node, within).await
+    }
+
+    /// The same in one incarnation, and in no other: somebody may agree on the next one meanwhile.
+    ///
+    /// # Errors
+    /// `WentBack` where another one is in force.
+    pub async fn register_node_in(
+        &self,
+        node: &NewNode,
+        within: OneIncarnation,
+    ) -> Result<(), LedgerError> {
         self.call(CALL.of(Share::Watch), async |store| {
-            let agreed = store.witness.required(None)?;
-            let mut tx = store.begin().await?;
+            let mut tx = store.begin_in(within).await?;
             // An identity is never drawn twice: a row that is there is this call's own, repeated.
             query(
                 "insert into node (node_id, label, version, started_at_us, is_dated) \
@@ -32,7 +44,7 @@ impl Ledger {
             .execute(&mut *tx)
             .await?;
             commit(tx).await?;
-            store.witness.register(node.node_id, agreed, store.clock.now_us());
+            store.witness.register(node.node_id, within.0, store.clock.now_us());
             Ok(())
         })
         .await
@@ -40,19 +52,18 @@ impl Ledger {
 
     /// Whether the ledger still has what it once confirmed to a node of whichever process. What was
     /// confirmed in an earlier incarnation is of before the next one was drawn, if this ledger
-    /// descends from it: whoever ended that hold has decided (F36).
+    /// descends from it: whoever ended that hold has decided (F36). That it has swept the node
+    /// excuses nothing there: a branch sweeps what was confirmed beside it since.
     pub async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
             let Confirmed { node, beat, batches, incarnation: number, nonce, at_us } = *confirmed;
             let mut tx = store.begin_reading().await?;
             let agreed = store.witness.required(None)?;
             let known = Incarnation { number, nonce };
-            let reaches = match marks(&mut *tx, node).await? {
-                Some(marks) => marks.reach(Marks { beat, batches }),
-                None => sweeping::is_swept(&mut *tx, node).await?,
-            };
+            let shown = marks(&mut *tx, node).await?;
+            let reaches = shown.is_some_and(|marks| marks.reach(Marks { beat, batches }));
             let is_remembered = if agreed == known {
-                reaches
+                reaches || (shown.is_none() && sweeping::is_swept(&mut *tx, node).await?)
             } else {
                 let replaced_at_us = lineage::replaced_at_us(&mut *tx, known).await?;
                 replaced_at_us

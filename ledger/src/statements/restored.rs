@@ -116,13 +116,13 @@ async fn journal_again(
 ) -> Result<Appended, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin_unfenced().await?;
-    let found = found_by_name(&mut *tx, node, entries.to_vec(), now_us).await?;
+    let (found, homes) = found_by_name(&mut *tx, node, entries.to_vec(), now_us).await?;
     let found: Vec<&Entry> = found.iter().collect();
     let writing = store.writing(node, now_us);
     let care = (Bringer::Teller, Care::Judged);
     let appended = append::journal(&mut *tx, &writing, &found, care).await?;
     commit(tx).await?;
-    Ok(appended)
+    Ok(Appended { homes, ..appended })
 }
 
 /// Entries with the ids of their counters as this ledger has them. One that went back has given
@@ -138,7 +138,7 @@ pub(super) async fn with_present_ids(
     if entries.iter().all(is_own) {
         return Ok(entries);
     }
-    found_by_name(conn, node, entries, now_us).await
+    Ok(found_by_name(conn, node, entries, now_us).await?.0)
 }
 
 /// The counter of each serial of an entry that cannot be journaled; `None` where the ledger has
@@ -195,14 +195,14 @@ impl Names {
 }
 
 /// Entries with the ids of the counters that have their names; one that the ledger has forgotten
-/// is begun anew.
+/// is begun anew. Also in which partitions these counters live.
 async fn found_by_name(
     conn: &mut Conn,
     node: NodeId,
     mut entries: Vec<Entry>,
     now_us: i64,
-) -> Result<Vec<Entry>, LedgerError> {
-    let mut known = Definitions::default();
+) -> Result<(Vec<Entry>, BTreeSet<u32>), LedgerError> {
+    let (mut known, mut homes) = (Definitions::default(), BTreeSet::new());
     // By name: every caller locks counters in the same order.
     let mut specs = BTreeMap::new();
     for (index, entry) in entries.iter().enumerate() {
@@ -229,11 +229,12 @@ async fn found_by_name(
     for (at, spec, places) in specs.into_values() {
         let found = lock_or_create_at_home(conn, at.partition, node, &spec, now_us).await?;
         let counter = found.counter;
+        homes.insert(counter.partition);
         for (index, place) in places {
             entries[index].taken[place].counter_id = counter.counter_id;
         }
     }
-    Ok(entries)
+    Ok((entries, homes))
 }
 
 /// The name of the counter of an entry's serial: its series, its serial, its key.

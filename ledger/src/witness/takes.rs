@@ -3,7 +3,7 @@
 //! older, once they were seen to be there behind it (F47). A ledger of another incarnation is told
 //! of all of them (F35).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use uuid::Uuid;
 
@@ -51,6 +51,8 @@ pub(crate) struct ConfirmedTakes {
     beaten: u64,
     values: HashMap<NamedCounter, Reached>,
     numbers: VecDeque<(u64, ConfirmedNumber)>,
+    /// Partitions of counters that were raised by telling, until that is through.
+    raised: BTreeSet<u32>,
 }
 
 /// How far a counter was taken.
@@ -147,9 +149,16 @@ impl ConfirmedTakes {
         Untold { upto: self.noted, reached }
     }
 
-    /// Lets go what the next incarnation was told.
-    pub(crate) fn let_told_go(&mut self, told: &Untold) {
+    /// Notes of which partitions counters are raised; before that is committed, for whoever tries
+    /// once more may find them raised.
+    pub(crate) fn note_raised(&mut self, partitions: BTreeSet<u32>) {
+        self.raised.extend(partitions);
+    }
+
+    /// Lets go what the next incarnation was told; of which partitions counters were raised for it.
+    pub(crate) fn let_told_go(&mut self, told: &Untold) -> BTreeSet<u32> {
         self.let_go_upto(told.upto);
+        std::mem::take(&mut self.raised)
     }
 
     fn let_go_upto(&mut self, upto: u64) {
@@ -209,6 +218,18 @@ mod tests {
         takes.note(3, [(name(1), 6)], number(2));
         takes.let_told_go(&untold);
         assert_eq!((takes.value_of(&name(1)), takes.value_of(&name(2))), (Some(6), None));
+    }
+
+    #[test]
+    fn what_a_try_raised_whose_end_is_unknown_is_said_by_the_next() {
+        let mut takes = ConfirmedTakes::default();
+        takes.note(3, [(name(1), 5)], number(1));
+        takes.note_raised([3].into());
+        // The next one finds that counter raised, and raises another one.
+        let untold = takes.untold();
+        takes.note_raised([2].into());
+        assert_eq!(takes.let_told_go(&untold), [2, 3].into());
+        assert!(takes.let_told_go(&untold).is_empty(), "it is said once");
     }
 
     #[test]

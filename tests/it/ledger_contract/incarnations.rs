@@ -4,12 +4,12 @@
 use numerator::allocator::{Catalog, CatalogStamp};
 use numerator::ledger::{
     Acknowledged, At, Bindable, Closing, Confirmed, GapFilter, GapReason, LedgerError, Owner,
-    PartitionState, Question, Released, SignedCheckpoint,
+    PartitionState, Question, Released, SignedCheckpoint, Sweep,
 };
 use numerator::node::{NodeId, system_random};
 
 use super::journal::marks;
-use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order, range, redis, spec};
+use super::world::{LOCK_WAIT, NOW_US, PARTITION, World, at, entry, order, range, redis, spec};
 
 fn went_back<T>(result: &Result<T, LedgerError>) -> bool {
     matches!(result, Err(LedgerError::WentBack(_)))
@@ -257,6 +257,30 @@ pub(super) async fn a_later_incarnation_is_ones_own_only_by_descent(world: World
     other.hold_all_after(&strange, &[], "found by its witness").await.unwrap();
     let decided = Confirmed { at_us: Some(at_us), ..later };
     assert!(other.remembers(&decided).await.unwrap() && other.remembers(&strange).await.unwrap());
+}
+
+/// Goal: a branch that has swept a node lacks what was confirmed to it beside the branch (F36): that
+/// it once had the node says nothing of what came later.
+pub(super) async fn a_branch_excuses_nothing_by_its_own_sweep(world: World) {
+    let (ledger, node) = (&world.ledger, world.node);
+    ledger.heartbeat(node, None).await.unwrap();
+    let before = ledger.confirmed(node).unwrap();
+    let branch = world.another().await;
+    branch.hold_all(&[], "a copy is tried").await.unwrap();
+    for row in branch.partitions().await.unwrap() {
+        let to = At { partition: row.partition, epoch: row.epoch + 2 };
+        assert_eq!(branch.release(to, 0).await.unwrap(), Released::Released);
+    }
+    assert!(branch.retire_node(node, before.beat).await.unwrap());
+    world.clock.set(NOW_US + 1_000);
+    let sweep = Sweep { ended_before_us: NOW_US + 1, rows_max: 100 };
+    assert_eq!(branch.sweep(&sweep).await.unwrap().nodes, 1);
+    assert!(branch.remembers(&before).await.unwrap(), "who held it has decided on that");
+    let at_us = before.at_us.map(|at_us| at_us + 3_600_000_000);
+    let beside = Confirmed { at_us, beat: before.beat + 9, ..before };
+    assert!(!branch.remembers(&beside).await.unwrap(), "it was confirmed beside the branch");
+    let undated = Confirmed { at_us: None, ..before };
+    assert!(!branch.remembers(&undated).await.unwrap(), "it does not say when");
 }
 
 /// A checkpoint follows from what several calls read: of a ledger that has gone back meanwhile none

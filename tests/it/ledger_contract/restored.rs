@@ -196,6 +196,8 @@ pub(super) async fn what_was_taken_where_a_series_lived_then_is_journaled_where_
     let counter = world.ledger.counter(series_id, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!((counter.partition, counter.taken), (home, 2), "its next numbers come from there");
     assert_eq!(world.ledger.counter(7, "SEQ", "first").await.unwrap(), before, "not its values");
+    let told = world.tell_again(taken(3)).await;
+    assert_eq!(told.partitions.into_iter().collect::<Vec<_>>(), [home], "whose epoch ends");
 }
 
 /// The open epochs are closed exact, and the ones after them at the ceiling.

@@ -284,6 +284,29 @@ fn whatever_comes_is_written_together(url: &str) {
     });
 }
 
+impl World {
+    /// What a journal's loop says of a record of the database path that it tells again.
+    pub(in crate::ledger_contract) async fn tell_again(&self, entry: Entry) -> Told {
+        let clock: SharedClock = self.clock.clone();
+        let (settings, metrics) = (JournalSettings::default(), Metrics::new());
+        let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(50));
+        let nobody = Box::new(|_: &[Entry]| {});
+        let (queue, task) = journal::start(
+            &self.ledger,
+            &clock,
+            PARTITIONS + 1,
+            settings,
+            backoff,
+            &metrics,
+            nobody,
+        );
+        queue.keep(self.node, vec![Entry { path: IssuePath::Database, ..entry }]);
+        let told = tokio::time::timeout(LIMIT, queue.tell_again()).await;
+        assert!(task.stop(Instant::now() + LIMIT).await, "it does not end");
+        told.expect("in time").expect("heard")
+    }
+}
+
 #[test]
 fn whatever_the_order_of_messages_a_batch_is_all_that_waits_and_the_gauge_is_true_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
