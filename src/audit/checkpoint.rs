@@ -71,6 +71,10 @@ pub(super) struct Body {
     /// Rows of before seals; in the first alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unsealed: Option<UnsealedRows>,
+    /// The highest id of a batch that was there; in the first alone, where that binds not all of
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) before_key: Option<i64>,
 }
 
 /// Rows of before seals.
@@ -197,6 +201,11 @@ impl Part {
 }
 
 impl Body {
+    /// Up to which id batches may be of before the key: what the first checkpoint says.
+    pub(super) fn before_key(&self) -> i64 {
+        self.before_key.unwrap_or(self.batches.upto)
+    }
+
     /// Its parts, in the order of the tables.
     pub(super) fn parts(&self) -> [&Part; TABLES.len()] {
         [&self.batches, &self.events, &self.versions, &self.counters, &self.series]

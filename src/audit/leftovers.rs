@@ -48,7 +48,7 @@ impl Course<'_> {
         }
         let vouched = &self.tables[0].vouched;
         let voucher = |batch_id: i64| match () {
-            () if !seals.sound.contains(batch_id) => Voucher::None,
+            () if !seals.sound.contains(batch_id) => Voucher::Unsound,
             () if vouched.contains(batch_id) || unbound.proven.contains(batch_id) => Voucher::Good,
             () if unbound.unknown.contains(batch_id) => Voucher::NotYet,
             () => Voucher::None,
@@ -77,17 +77,25 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// As many rows must be missing as segments stand for.
+    /// As many rows must be missing as segments stand for. Of which batches those are, only the
+    /// files say.
     fn settle(&mut self, incomplete: Vec<Incomplete>, Stands { good, not_yet }: Stands) {
         let missing: u64 = incomplete.iter().map(|batch| batch.missing).sum();
+        self.report.rows_beside_archive = incomplete.iter().map(|batch| batch.met).sum();
+        let beside = incomplete.iter().filter(|batch| batch.met > 0).count();
+        self.report.batches_beside_archive = beside as u64;
         if missing > good + not_yet {
             for Incomplete { batch_id, why, .. } in incomplete {
                 self.found.add(Place::Batch(batch_id), why);
             }
             return;
         }
-        // Batches that are left alone lack rows too, for which segments stand.
-        if missing < good && self.trust.from <= 1 {
+        if self.trust.from > 1 {
+            // Batches that are left alone may lack the rows for which segments stand.
+            self.report.rows_not_told = missing;
+            return;
+        }
+        if missing < good {
             let why = format!("segments stand for {good} rows, and {missing} are missing");
             self.found.add(Place::Archive, why);
         }
@@ -138,7 +146,8 @@ impl Course<'_> {
                 if missing == 0 {
                     self.found.add(Place::Batch(batch.batch_id), why);
                 } else {
-                    incomplete.push(Incomplete { batch_id: batch.batch_id, missing, why });
+                    let batch_id = batch.batch_id;
+                    incomplete.push(Incomplete { batch_id, missing, met: 0, why });
                 }
             }
         }
@@ -170,6 +179,7 @@ impl Course<'_> {
                 match row.standing {
                     Vouched::Proven => _ = unbound.proven.insert(row.id),
                     Vouched::Unknown => _ = unbound.unknown.insert(row.id),
+                    Vouched::Unproven if self.is_of_before_key(index, row.id) => {}
                     Vouched::Unproven => self.found.add(place, WITHOUT_KEY.into()),
                     Vouched::Forged => self.found.add(place, FALSE_PROOF.into()),
                     Vouched::Unsealed | Vouched::Plain => {}

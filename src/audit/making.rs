@@ -86,13 +86,14 @@ pub async fn make(
     }
     let parts = <[Part; TABLES.len()]>::try_from(parts);
     let [batches, events, versions, counters, series] = parts.expect("a part of each table");
-    let unsealed = match before {
-        Some(_) => None,
-        None => {
-            let all = ledger.unsealed(Some(within)).await?;
-            Some(UnsealedRows { rows: all.rows, digest: hexadecimal(&all.digest) })
-        }
-    };
+    let (mut unsealed, mut before_key) = (None, None);
+    if before.is_none() {
+        let all = ledger.unsealed(Some(within)).await?;
+        unsealed = Some(UnsealedRows { rows: all.rows, digest: hexadecimal(&all.digest) });
+        // What is there by now was written before anybody could know of a key.
+        let highest = ledger.last_batch(Some(within)).await?;
+        before_key = Some(highest).filter(|highest| *highest > batches.upto);
+    }
     let body = Body {
         checkpoint: before.as_ref().map_or(1, |body| body.checkpoint + 1),
         form: FORM,
@@ -105,6 +106,7 @@ pub async fn make(
         counters,
         series,
         unsealed,
+        before_key,
     };
     warn_of_forged(&body);
     let added = ledger.add_checkpoint(within, last.as_ref(), &body.sign(key)).await?;

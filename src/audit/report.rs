@@ -93,6 +93,10 @@ pub struct AuditReport {
     pub rows_before_seals: u64,
     /// Rows that were not compared: segments stand for them, and no file was given that has them.
     pub rows_archived: u64,
+    /// Rows that were not compared: their batches lack rows that no file gave.
+    pub rows_beside_archive: u64,
+    /// How many batches those are of.
+    pub batches_beside_archive: u64,
     /// Events that they bind.
     pub events: u64,
     /// Versions of series that they bind.
@@ -106,6 +110,9 @@ pub struct AuditReport {
     /// Rows that are missing from bound batches, and for which segments stand that no checkpoint
     /// binds yet: whether somebody with the key wrote them is not known.
     pub rows_not_bound_yet: u64,
+    /// Rows that are missing behind the checkpoint that was begun with, while segments stand for as
+    /// many, here or before it: whether they were archived is not known.
+    pub rows_not_told: u64,
     /// What is not as it was, the lowest place of each kind first.
     pub findings: Vec<Finding>,
     /// Findings that are not listed.
@@ -124,10 +131,53 @@ impl AuditReport {
         }
     }
 
-    /// Whether all is as it was bound, as far as can be told.
+    /// Whether all that was compared is as it was bound, and nothing is missing that may not be.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.findings.is_empty() && self.more == 0 && self.rows_not_bound_yet == 0
+        let is_known = self.rows_not_bound_yet == 0 && self.rows_not_told == 0;
+        self.findings.is_empty() && self.more == 0 && is_known
+    }
+
+    /// The last line.
+    fn verdict(&self) -> &'static str {
+        match self.is_clean() {
+            true if self.rows_archived + self.rows_beside_archive == 0 => "all is as it was bound",
+            true => "what was compared is as it was bound",
+            false => "not clean",
+        }
+    }
+
+    /// What was not compared, and what nobody here can tell.
+    fn write_unknown(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rows_archived > 0 {
+            let rows = self.rows_archived;
+            writeln!(f, "{rows} rows are in an archive and were not compared: see --archive")?;
+        }
+        if self.rows_beside_archive > 0 {
+            let (rows, batches) = (self.rows_beside_archive, self.batches_beside_archive);
+            writeln!(
+                f,
+                "{rows} rows of {batches} batches whose other rows are not in the journal were \
+                 not compared: see --archive"
+            )?;
+        }
+        if self.rows_not_bound_yet > 0 {
+            let rows = self.rows_not_bound_yet;
+            writeln!(
+                f,
+                "NOT KNOWN YET: {rows} rows made room for segments that no checkpoint binds yet: \
+                 compare again after the next checkpoint, or with --archive"
+            )?;
+        }
+        if self.rows_not_told > 0 {
+            let rows = self.rows_not_told;
+            writeln!(
+                f,
+                "NOT KNOWN: {rows} rows are missing, and segments may stand for them or for rows \
+                 of before: compare with --archive, or without --from"
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -140,30 +190,20 @@ impl fmt::Display for AuditReport {
             }
             _ => writeln!(f, "no checkpoint")?,
         }
-        writeln!(f, "{batches} batches with {rows} rows, {events} events, {versions} versions")?;
+        write!(f, "{batches} batches, {rows} rows compared, ")?;
+        writeln!(f, "{events} events, {versions} versions")?;
         if self.rows_before_seals > 0 {
             writeln!(f, "{} rows of before seals", self.rows_before_seals)?;
         }
-        if self.rows_archived > 0 {
-            let rows = self.rows_archived;
-            writeln!(f, "{rows} rows are in an archive and were not compared: see --archive")?;
-        }
         writeln!(f, "{} counters, {} series", self.counters, self.series)?;
         writeln!(f, "{} batches are not bound yet", self.unbound_batches)?;
-        if self.rows_not_bound_yet > 0 {
-            let rows = self.rows_not_bound_yet;
-            writeln!(
-                f,
-                "NOT KNOWN YET: {rows} rows made room for segments that no checkpoint binds yet: \
-                 compare again after the next checkpoint, or with --archive"
-            )?;
-        }
+        self.write_unknown(f)?;
         for Finding { place, why } in &self.findings {
             writeln!(f, "NOT AS IT WAS: {place}: {why}")?;
         }
         if self.more > 0 {
             writeln!(f, "and {} findings more", self.more)?;
         }
-        write!(f, "{}", if self.is_clean() { "all is as it was bound" } else { "not clean" })
+        f.write_str(self.verdict())
     }
 }

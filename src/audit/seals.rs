@@ -1,7 +1,8 @@
 //! Compares the journal's rows with the seals of their batches: one pass over the rows as they lie,
 //! whatever their order. Keeps the rows of batches that are not whole yet, and a bit for each batch
 //! that was. How many rows a batch says that it has only tells when it may be whole: what counts is
-//! whether its rows are what was sealed.
+//! whether its rows are what was sealed. A seal covers a batch as a whole: of one that lacks rows,
+//! those that are there are not compared.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -61,7 +62,7 @@ impl Pending {
 /// What the pass has come to know.
 #[derive(Debug, Default)]
 pub(super) struct Seals {
-    /// Rows compared.
+    /// Rows compared, and those that wait for others of their batches.
     pub(super) rows: u64,
     /// Rows of no sealed batch.
     pub(super) unsealed_rows: u64,
@@ -82,6 +83,8 @@ pub(super) struct Seals {
 pub(super) struct Incomplete {
     pub(super) batch_id: i64,
     pub(super) missing: u64,
+    /// Rows that are there, and that its seal cannot be compared with.
+    pub(super) met: u64,
     pub(super) why: String,
 }
 
@@ -163,7 +166,8 @@ impl Seals {
         })
     }
 
-    /// The batches that lack rows; those that say otherwise how many they have are findings.
+    /// The batches that lack rows, whose others are not compared; those that say otherwise how many
+    /// they have are findings.
     pub(super) fn end(&mut self, found: &mut Findings) -> Vec<Incomplete> {
         let mut incomplete = Vec::new();
         for (batch_id, mut pending) in std::mem::take(&mut self.pending) {
@@ -173,12 +177,14 @@ impl Seals {
             if pending.is_sound() {
                 let why = format!("says that it has {all} rows, and was sealed with {met}");
                 found.add(Place::Batch(batch_id), why);
+                self.sound.insert(batch_id);
             } else if missing == 0 {
                 // Less than none is missing.
                 found.add(Place::Batch(batch_id), OTHER_ROWS.into());
             } else {
                 let why = format!("has {met} of its {all} rows: the others were removed");
-                incomplete.push(Incomplete { batch_id, missing, why });
+                self.rows -= met as u64;
+                incomplete.push(Incomplete { batch_id, missing, met: met as u64, why });
             }
         }
         incomplete
@@ -228,8 +234,9 @@ pub(super) async fn compare(
         seals.unbound.insert(batch_id);
     }
     while let Some((file, mut rows)) = archive()? {
-        // One that a file has and the ledger too is compared there.
-        rows.retain(|row| is_of_these(row) && seals.is_archived(row, &file));
+        // One that a file has and the ledger too is compared there. A segment may stand for rows
+        // that are left alone as well: all of them are counted.
+        rows.retain(|row| seals.is_archived(row, &file) && is_of_these(row));
         seals = take_in(ledger, seals, rows, found).await?;
     }
     Ok(seals)

@@ -1,6 +1,6 @@
 //! For how many rows segments stand, and which of them may: a segment pays for rows that are
 //! missing from bound batches only where somebody with the key wrote it, and the ledger names its
-//! file.
+//! file. None is ever archived: the batch of each is whole.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,7 +37,9 @@ pub(super) enum Voucher {
     Good,
     /// No checkpoint binds it yet, and nobody here can tell.
     NotYet,
-    /// Neither.
+    /// Its rows are not what was sealed, or not all there.
+    Unsound,
+    /// Neither: what is wrong with it is a finding of its own.
     None,
 }
 
@@ -89,9 +91,13 @@ pub(super) fn judge(
             found.add(Place::Archive, why);
         }
         let unread = note.rows.saturating_sub(segment.read);
-        match segment.batch_id.map_or(Voucher::None, &voucher) {
+        match segment.batch_id.map_or(Voucher::Unsound, &voucher) {
             Voucher::Good => stands.good += unread,
             Voucher::NotYet => stands.not_yet += unread,
+            Voucher::Unsound => {
+                let why = format!("{place} is of no batch whose rows are what was sealed");
+                found.add(Place::Archive, why);
+            }
             Voucher::None => {}
         }
     }

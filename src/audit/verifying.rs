@@ -45,6 +45,8 @@ pub(super) struct Course<'a> {
     previous: Option<String>,
     pub(super) tables: [Table; TABLES.len()],
     pub(super) unsealed: Option<(u64, String)>,
+    /// Up to which id batches may be of before the key.
+    before_key: i64,
 }
 
 pub(super) const WITHOUT_KEY: &str =
@@ -83,6 +85,7 @@ pub async fn verify(
         previous: None,
         tables: Default::default(),
         unsealed: None,
+        before_key: 0,
     };
     let mut number = trust.from.max(1);
     course.look_below().await?;
@@ -153,6 +156,7 @@ impl Course<'_> {
         if let Some((first, key)) = first.first().and_then(|first| Body::read(first).ok())
             && self.trust.keys.contains(&key)
         {
+            self.before_key = first.before_key();
             self.unsealed = first.unsealed.map(|rows| (rows.rows, rows.digest));
         }
         for (table, part) in self.tables.iter_mut().zip(body.parts()) {
@@ -213,6 +217,9 @@ impl Course<'_> {
         self.previous = Some(name_of(signed));
         self.report.checkpoints += 1;
         (self.report.last, self.report.last_at) = (Some(signed.number), Some(body.at.clone()));
+        if is_trusted && is_first {
+            self.before_key = body.before_key();
+        }
         if let (true, Some(before)) = (is_trusted, &body.unsealed) {
             self.unsealed = Some((before.rows, before.digest.clone()));
         }
@@ -253,13 +260,20 @@ impl Course<'_> {
         if entry.standing == Vouched::Forged {
             self.found.add(place, FALSE_PROOF.into());
         }
-        // In the first checkpoint stand those of before the key.
         match entry.standing {
-            Vouched::Unproven if number > 1 => self.found.add(place, WITHOUT_KEY.into()),
+            Vouched::Unproven if !self.is_of_before_key(index, entry.id) => {
+                self.found.add(place, WITHOUT_KEY.into());
+            }
             Vouched::Unproven | Vouched::Proven => {
                 self.tables[index].vouched.insert(entry.id);
             }
             _ => {}
         }
+    }
+
+    /// Whether a row without a proof was there before the key, by the first checkpoint. One that
+    /// came late, whose id the checkpoint before left open, was not.
+    pub(super) fn is_of_before_key(&self, index: usize, id: i64) -> bool {
+        id > self.tables[index].last.upto && id <= self.before_key
     }
 }

@@ -8,7 +8,9 @@ use harness::load;
 use harness::postgres::Postgres;
 use sqlx::AssertSqlSafe;
 
-use crate::deployment::Deployment;
+use crate::archive::days_ago_text;
+use crate::deployment::{Deployment, program_with};
+use crate::machine::off_by;
 
 /// Longest wait for a checkpoint.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -53,12 +55,16 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
     bound(&deployment, &public, 2).await;
     assert!(service.terminate());
     let sealed = std::mem::take(&mut deployment.extra);
+    let list = deployment.path("list.csv");
+    std::fs::write(&list, "number\nL-00000090\n").unwrap();
+    let import = ["import", list.to_str().unwrap(), "--series", "LOAD", "--apply"];
     for writes in [
         &next[..],
         &["revise", "d1", "B"],
         &["archive", "--before", "2020-01-01", "--to", "archive"],
         &["reconcile", "--rejected", "--apply"],
         &["serve"],
+        &import,
     ] {
         let refused = refusal(&deployment, writes);
         let remedy = refused.contains("audit.key") && refused.contains("--without-key");
@@ -68,12 +74,14 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
     deployment.ok(&["preview", "LOAD"]);
     deployment.ok(&["find", "--document", "d1"]);
     deployment.ok(&["audit", "verify", "--public-key", &public]);
+    deployment.ok(&import[..4]);
     deployment.ok(&[&next[..], &["--without-key"]].concat());
+    deployment.ok(&[&import[..], &["--without-key"]].concat());
     deployment.extra = "[audit]\nwithout_key = true\n".into();
     let service = deployment.serve();
     assert!(service.terminate());
     let events = deployment.ok(&["events", "--json"]);
-    assert_eq!(events.matches("without-key").count(), 2, "{events}");
+    assert_eq!(events.matches("without-key").count(), 3, "{events}");
     // What was written so is named, and no paper calls it sealed.
     deployment.extra = sealed;
     let named = refusal(&deployment, &["audit", "verify"]);
@@ -84,7 +92,7 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
             deployment.run(&["statement", "--series", "LOAD", "--period", "2024", "--json"]);
         let said: serde_json::Value = serde_json::from_slice(&paper.stdout).unwrap_or_default();
         let seal = &said["seal"];
-        let is_told = seal["sealed"] == false && seal["records_without_key"] == 1;
+        let is_told = seal["sealed"] == false && seal["records_without_key"] == 2;
         if is_told { Ok(()) } else { Err(format!("{paper:?}")) }
     })
     .await;
@@ -97,17 +105,29 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
 async fn no_role_adds_or_removes_a_number_unseen() {
     const ROLES: &str = include_str!("../../deploy/postgres/roles.sql");
     let postgres = Postgres::start();
-    let mut owned = Deployment::new(&postgres.url("held"), None);
-    owned.apply_load_series();
+    let folder = tempfile::tempdir().unwrap();
+    let offset = folder.path().join("offset");
+    let program = program_with(&off_by(&offset));
+    let mut owned = Deployment::of(program, &postgres.url("held"), None);
+    owned.extra = "[node]\nclock_offset_max = \"10d\"\n".into();
     let public = sign(&mut owned);
+    // Four numbers of three days ago, in one batch: they move to an archive.
+    std::fs::write(&offset, "-3d").unwrap();
+    owned.apply_load_series();
+    let list = owned.path("list.csv");
+    std::fs::write(&list, "number\nL-00000001\nL-00000002\nL-00000003\nL-00000004\n").unwrap();
+    owned.ok(&["import", list.to_str().unwrap(), "--series", "LOAD", "--apply"]);
+    std::fs::write(&offset, "+0").unwrap();
     let service = owned.serve();
     let client = reqwest::Client::new();
     for document in ["d1", "d2", "d3", "d4", "d5", "d6"] {
         let (status, body) = load::take(&client, &service.url, document).await;
         assert_eq!(status, 201, "{body}");
     }
-    bound(&owned, &public, 6).await;
+    bound(&owned, &public, 10).await;
     assert!(service.terminate());
+    let to = owned.path("archive");
+    owned.ok(&["archive", "--before", &days_ago_text(), "--to", to.to_str().unwrap()]);
     postgres.sql(
         "create role numerator_writer login; create role numerator_archiver login; \
          create role numerator_auditor login",
@@ -116,7 +136,8 @@ async fn no_role_adds_or_removes_a_number_unseen() {
     let kept = owned.path("kept.jsonl");
     std::fs::write(&kept, owned.ok(&["audit", "checkpoints"])).unwrap();
     let verify = ["audit", "verify", "--public-key", &public, "--with", kept.to_str().unwrap()];
-    owned.ok(&verify);
+    let said = owned.ok(&verify);
+    assert!(said.contains("4 rows are in an archive"), "{said}");
     // As the owner finds it, and puts it back.
     for (role, does) in acts() {
         owned_is_kept(&postgres);
@@ -157,21 +178,22 @@ fn batch(id: &str) -> String {
     )
 }
 
-/// Takes four numbers out, and puts a segment of no file, of a batch, in their place.
-fn erase(batch: &str) -> String {
+/// Takes numbers out, and puts a segment of no file, of a batch, in their place.
+fn erase(rows: u32, batch: &str) -> String {
+    let more = rows - 1;
     let note = serde_json::json!({
-        "file": "journal-0.parquet", "sha256": "ab".repeat(32), "rows": 4, "digest": "00",
+        "file": "journal-0.parquet", "sha256": "ab".repeat(32), "rows": rows, "digest": "00",
     });
     format!(
         "begin; insert into archive_file (name, sha256, row_count, manifest, before_us, \
          last_issued_us, written_by, written_at_us) values ('journal-0.parquet', \
-         decode(repeat('ab', 32), 'hex'), 4, '', 0, 0, 'u', 0); \
+         decode(repeat('ab', 32), 'hex'), {rows}, '', 0, 0, 'u', 0); \
          create temp table one as select * from journal where number is not null \
          order by first_value offset 2 limit 1; \
-         select make_room(counter_id, first_value, first_value + 3) from one; \
+         select make_room(counter_id, first_value, first_value + {more}) from one; \
          insert into journal (counter_id, first_value, last_value, allocation_id, context, \
          document_day, issued_at_us, kind_id, user_name_id, batch_id) select counter_id, \
-         first_value, first_value + 3, decode(repeat('ab', 16), 'hex'), '{note}', \
+         first_value, first_value + {more}, decode(repeat('ab', 16), 'hex'), '{note}', \
          document_day, issued_at_us, kind_id, user_name_id, {batch} from one; commit; \
          update archive_file set ended_at_us = 1"
     )
@@ -191,10 +213,12 @@ fn acts() -> Vec<(&'static str, String)> {
         ),
         ("writer", "update counter set key = 'x'".to_owned()),
         ("writer", "update series set code = 'x' where code = 'LOAD'".to_owned()),
-        ("archiver", erase("777")),
-        ("archiver", erase("-5")),
-        ("archiver", format!("{}; {}", batch("90000"), erase("90000"))),
-        ("archiver", erase("(select min(batch_id) from journal_batch)")),
+        ("archiver", erase(4, "777")),
+        ("archiver", erase(4, "-5")),
+        ("archiver", format!("{}; {}", batch("90000"), erase(4, "90000"))),
+        ("archiver", erase(4, "(select max(batch_id) from journal_batch)")),
+        // One that lacks its rows: they are in the archive.
+        ("archiver", erase(1, "(select min(batch_id) from journal_batch where line_count = 4)")),
     ]
 }
 

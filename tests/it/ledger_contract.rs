@@ -11,6 +11,7 @@ mod archives;
 mod aside;
 mod audited;
 mod audits;
+mod beside;
 mod blinded;
 mod ceilings;
 mod changes;

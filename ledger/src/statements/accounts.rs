@@ -122,13 +122,15 @@ async fn account_for_all(conn: &mut Conn, order: &AccountOrder) -> Result<Accoun
     Ok(Accounted::Whole(accounts))
 }
 
-/// The highest id of a batch that the first checkpoint has seen: what has no proof up to there may
-/// be of before the key. Where there is no such checkpoint, nothing says that there is a key.
+/// The highest id of a batch that was there as the first checkpoint was made, which says so where
+/// it binds not all of them: what has no proof up to there may be of before the key. Where there is
+/// no such checkpoint, nothing says that there is a key.
 async fn before_key(conn: &mut Conn) -> Result<i64, LedgerError> {
     let first = query("select body from checkpoint where checkpoint_no = 1");
     let Some(row) = first.fetch_optional(conn).await? else { return Ok(i64::MAX) };
     let body: serde_json::Value = serde_json::from_str(row.try_get("body")?).unwrap_or_default();
-    Ok(body["batches"]["upto"].as_i64().unwrap_or(0))
+    let said = body["before_key"].as_i64();
+    Ok(said.or_else(|| body["batches"]["upto"].as_i64()).unwrap_or(0))
 }
 
 /// What may still be read and listed.

@@ -2,7 +2,7 @@
 //! nothing but whether a proof is right. Each digest covers the whole row, as far as it never
 //! changes.
 
-use super::{CALL, QueryBuilder, Row, Store};
+use super::{CALL, QueryBuilder, Row, Store, query_scalar};
 use crate::Ledger;
 use crate::seal::RowDigest;
 use crate::{Bindable, Bound, LedgerError, OneIncarnation, Vouched};
@@ -24,6 +24,19 @@ impl Ledger {
             query.push(" and ").push(id).push(" <= ").push_bind(upto);
             query.push(" order by ").push(id).push(" limit ").push_bind(i64::from(limit));
             bound_rows(store, within, table, query).await
+        })
+        .await
+    }
+
+    /// The highest id of a batch, 0 where there is none: of one incarnation, or of whatever the
+    /// ledger is.
+    pub async fn last_batch(&self, within: Option<OneIncarnation>) -> Result<i64, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin_reading_in(within).await?;
+            let highest = query_scalar("select coalesce(max(batch_id), 0) from journal_batch");
+            let highest = highest.fetch_one(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(highest)
         })
         .await
     }

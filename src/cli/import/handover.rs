@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::cli::output::say;
 use crate::cli::session::{clock, join_for_command, leave, operator};
-use crate::config::Settings;
+use crate::config::{Keyless, Settings};
 use crate::ledger::{Event, LedgerError, Owner, Partition, SharedLedger};
 use crate::node::system_random;
 use crate::reconciler::hand_over;
@@ -52,7 +52,10 @@ impl Handover {
         if handover.lent.is_empty() {
             return Ok(handover);
         }
-        let service = join_for_command(settings).await?;
+        // It only lends: whether the import may write without a key was asked before.
+        let mut settings = settings.clone();
+        settings.audit.keyless = Keyless::Onlooker;
+        let service = join_for_command(&settings).await?;
         handover.service = Some(Arc::clone(&service));
         if let Err(error) = handover.take_all(&service).await {
             handover.give_back(ledger).await;

@@ -18,6 +18,7 @@ use crate::access::LOCAL_USER;
 use crate::config::Settings;
 use crate::import::{self, Choice, Codes, Formats, Import, ListFile, Problem, Report};
 use crate::ledger::{Event, Expected, SeriesChange, SharedLedger};
+use crate::service::must_have_key;
 use handover::Handover;
 use numbering::SeriesDefinition;
 use progress::Progress;
@@ -121,6 +122,7 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     }
     let may_write = args.apply && plan.report.problems_total == 0;
     if may_write {
+        must_have_key(&ledger, &settings.audit, &clock()).await.context("nothing is imported")?;
         let handover = Handover::take(settings, &ledger, &plan.handed_over).await;
         let handover = handover.context("nothing is imported")?;
         progress.go_on_to_import();

@@ -11,6 +11,13 @@ ledger_contract! {
         rows_of_before_seals_are_bound_as_a_whole
         a_batch_that_comes_late_is_bound_late
         a_part_that_was_kept_out_is_no_part_of_the_seal
+        what_was_there_before_the_key_is_taken_as_it_is_however_much_it_is
+    }
+    beside {
+        rows_beside_the_archive_are_not_called_compared
+        a_segment_pays_only_in_a_batch_that_is_whole
+        who_begins_later_misses_no_row_beside_an_archive
+        a_segment_on_both_sides_of_a_checkpoint_is_no_finding
     }
     blinded {
         whatever_would_blind_the_comparison_is_named

@@ -259,8 +259,8 @@ pub(super) async fn a_later_incarnation_is_ones_own_only_by_descent(world: World
     assert!(other.remembers(&decided).await.unwrap() && other.remembers(&strange).await.unwrap());
 }
 
-/// Goal: a branch that has swept a node lacks what was confirmed to it beside the branch (F36): that
-/// it once had the node says nothing of what came later.
+/// Goal: a branch that has swept a node lacks what was confirmed to it beside the branch (F36):
+/// that it once had the node says nothing of what came later.
 pub(super) async fn a_branch_excuses_nothing_by_its_own_sweep(world: World) {
     let (ledger, node) = (&world.ledger, world.node);
     ledger.heartbeat(node, None).await.unwrap();

@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use numerator::audit::{Kept, Place, Trust, make, verify};
 use numerator::clock::SharedClock;
-use numerator::ledger::{Bindable, Vouched};
+use numerator::ledger::{AccountOrder, Accounted, Bindable, CounterFilter, SeenBatches, Vouched};
 use numerator::node::NodeId;
 
 use super::sealed::{Kit, new_key, opened};
@@ -71,6 +71,57 @@ const CHANGES: [(&str, usize, &str); 14] = [
     ("update journal_batch set seal = null where batch_id = TWO", 2, "is not what"),
     ("update journal_batch set seal = proof where batch_id = ONE", 1, "is not what"),
 ];
+
+/// More batches of before the key than the first checkpoint binds.
+pub(super) async fn what_was_there_before_the_key_is_taken_as_it_is_however_much_it_is(
+    world: World,
+) {
+    let mut kit = Kit::of(world).await;
+    let with_key = kit.world.ledger.clone();
+    kit.world.ledger = opened(&kit.world, None).await;
+    let more = "with recursive n (i) as (select 1 union all select i + 1 from n where i < 10000) \
+                insert into journal_batch (epoch, journaled_at_us, partition_id, node_id) \
+                select epoch, journaled_at_us, partition_id, node_id from journal_batch, n \
+                where batch_id = 1";
+    kit.world.sql(more).await;
+    kit.write("l").await;
+    kit.world.ledger = with_key.clone();
+    kit.try_checkpoint().await;
+    kit.checkpoint().await;
+    let report = kit.assert_clean().await;
+    assert_eq!((report.checkpoints, report.batches, report.rows), (2, 10_006, 10), "{report}");
+    let keyless = async |kit: &Kit| {
+        let order = everything();
+        let Accounted::Whole(all) = kit.world.ledger.accounts(&order).await.unwrap() else {
+            panic!("too many rows");
+        };
+        all.iter().map(|account| account.rows.keyless).sum::<u64>()
+    };
+    assert_eq!(keyless(&kit).await, 0);
+    let trust = Trust { keys: vec![kit.key.public()], from: 2 };
+    let none: Option<Kept<Cursor<String>>> = None;
+    let later = verify(&kit.world.ledger, &trust, none, &mut || Ok(None), |_, _| ()).await.unwrap();
+    assert!(later.is_clean() && later.rows == 5, "{later}");
+    // What comes without the key from now on is named.
+    kit.world.ledger = opened(&kit.world, None).await;
+    kit.write("m").await;
+    kit.world.ledger = with_key;
+    kit.checkpoint().await;
+    let (_, said) = kit.complaint().await;
+    assert!(said.contains("without the key"), "{said}");
+    assert_eq!(keyless(&kit).await, 5);
+}
+
+/// All counters of the series that cases use.
+fn everything() -> AccountOrder {
+    AccountOrder {
+        filter: CounterFilter { series_id: Some(7), ..CounterFilter::default() },
+        counters_max: 10,
+        rows_max: 1_000,
+        entries_max: 100,
+        seen: Some(SeenBatches { upto: i64::MAX, open: Vec::new() }),
+    }
+}
 
 /// Each change is made, named, and taken back.
 pub(super) async fn whatever_a_person_with_write_access_changes_is_named(world: World) {

@@ -77,8 +77,13 @@ impl Shelf {
 
     /// Compares the record with its seals, with the archive's rows or without.
     pub(super) async fn report(&self, is_with_archive: bool) -> AuditReport {
+        self.report_from(1, is_with_archive).await
+    }
+
+    /// The same from a checkpoint on.
+    pub(super) async fn report_from(&self, from: i64, is_with_archive: bool) -> AuditReport {
         let ledger = &self.kit.world.ledger;
-        let trust = Trust { keys: vec![self.kit.key.public()], from: 1 };
+        let trust = Trust { keys: vec![self.kit.key.public()], from };
         let none: Option<Kept<std::io::Cursor<String>>> = None;
         let mut pages = match is_with_archive {
             false => None,
