@@ -204,15 +204,14 @@ impl Catalog {
 
     /// Has every series counted from 0 on, and tells of those that were set aside.
     pub(super) fn start_counting(&self, context: &Context) {
-        let metrics = &context.metrics;
-        metrics.series_set_aside.set(self.set_aside.len() as f64);
+        context.metrics.series_set_aside.set(self.set_aside.len() as f64);
         context.series_set_aside.store(self.set_aside.len() as u64, Ordering::Relaxed);
         for SetAside { version, why, .. } in &self.set_aside {
             let (code, version) = (&version.definition.code, version.version);
             tracing::error!(code, version, error = why, "{SET_ASIDE}");
         }
         for served in self.all() {
-            served.meter(metrics);
+            served.meter(&context.metrics);
         }
     }
 

@@ -148,7 +148,9 @@ struct Effort {
 
 impl Effort {
     fn new(context: &Context, row: Partition, patience: Duration) -> Self {
-        context.redis_health.watch(row.partition);
+        if context.redis_of(row.partition).is_some() {
+            context.redis_health.watch(row.partition);
+        }
         let now = Instant::now();
         let wait = Backoff::new(LOOK.0, LOOK.1);
         Effort { deadline: now + patience, wait, seen: (row, now) }

@@ -161,6 +161,8 @@ async fn every_command_leaves_one_file_whether_it_succeeds_is_refused_or_interru
     // It reads standard input, and hears of the signal all the same.
     let mut command = deployment.command(&["import", "-", "--type", "LOAD"]);
     let mut import = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    // Whoever waits for a process closes its input.
+    let _input = import.stdin.take();
     eventually(LIMIT, async || {
         let is_open = metadata(deployment.path(&format!("{SQLITE_FILE}-shm"))).is_ok();
         is_open.then_some(()).ok_or("it has not opened the ledger".to_owned())

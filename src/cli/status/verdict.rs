@@ -110,11 +110,6 @@ impl StatusAnswer {
         let silent = of_nodes(&|node| node.alive == Some(false));
         let is_nobody = silent == self.nodes.len();
         let Totals { collisions, rejected, .. } = self.totals.unwrap_or_default();
-        // Every command is a process of its own there, and needs no other.
-        let nobody = match self.is_embedded() {
-            true => (Mood::Good, Verdict::Well, NEEDS_NONE),
-            false => (NO_PROCESS.0, SomethingToDo, NO_PROCESS.1),
-        };
         let told = |(mood, verdict, text): (Mood, Verdict, &str)| Finding {
             mood,
             verdict,
@@ -130,7 +125,7 @@ impl StatusAnswer {
             self.unseen().map(|text| Finding { mood: bad, verdict: CannotTell, text }).collect();
         let others = [
             counted(bad, many(collisions), "number that came twice", "numbers that came twice"),
-            is_nobody.then(|| told(nobody)),
+            is_nobody.then(|| told(self.nobody())),
             counted(
                 bad,
                 rows(bad),
@@ -172,6 +167,15 @@ impl StatusAnswer {
         ];
         found.extend(others.into_iter().flatten());
         found
+    }
+
+    /// What it means that no process runs. Every command is a process of its own at a file, and
+    /// needs no other.
+    fn nobody(&self) -> (Mood, Verdict, &'static str) {
+        match self.is_embedded() {
+            true => (Mood::Good, Verdict::Well, NEEDS_NONE),
+            false => (NO_PROCESS.0, Verdict::SomethingToDo, NO_PROCESS.1),
+        }
     }
 
     /// Stored series that some process cannot use; its log names them.
