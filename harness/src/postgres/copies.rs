@@ -9,10 +9,14 @@ use super::{Postgres, give_to_server, run};
 use crate::process::free_port;
 
 impl Postgres {
-    /// Copies the data folder of the stopped server, as a backup would, and starts it again.
+    /// Copies the data folder of the stopped server, as a backup would, and starts it again. The
+    /// backup of before goes.
     pub fn back_up(&mut self) {
         self.kill();
         let (data, copy) = (self.folder.path().join("data"), self.folder.path().join("copy"));
+        if copy.exists() {
+            fs::remove_dir_all(&copy).unwrap();
+        }
         run(Command::new("cp").arg("-a").arg(&data).arg(&copy));
         self.run();
     }
