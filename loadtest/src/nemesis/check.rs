@@ -182,12 +182,14 @@ fn read_gaps(world: &World) -> Vec<Gap> {
     gaps
 }
 
-/// The step during which the epoch was closed whose closing made the gap.
+/// The step during which the epoch was closed whose closing made the gap; or in which a ledger that
+/// had gone back was told how far the database path had taken a counter, which closes none.
 fn step_of<'a>(gap: &Gap, closings: &Closings, done: &'a [Outcome]) -> Option<&'a Step> {
     if gap.reason == "unaccounted" {
-        return steps_of(gap, closings, done).next();
+        let told = || step_at(gap.noted_at_us, done).filter(|step| step.any(Mark::LosesData));
+        return steps_of(gap, closings, done).next().or_else(told);
     }
-    step_at(closings.get(&(gap.partition, gap.epoch))?, done)
+    step_at(closings.get(&(gap.partition, gap.epoch))?.closed_at_us, done)
 }
 
 /// The steps that made a gap `unaccounted`: a counter that nobody touched between two of them has
@@ -201,11 +203,12 @@ fn steps_of<'a>(
     let ceilings = later.map(|(_, closing)| closing).filter(|closing| closing.is_ceiling);
     ceilings
         .take_while(|closing| closing.closed_at_us <= gap.noted_at_us)
-        .filter_map(|closing| step_at(closing, done))
+        .filter_map(|closing| step_at(closing.closed_at_us, done))
 }
 
-fn step_at<'a>(closing: &Closing, done: &'a [Outcome]) -> Option<&'a Step> {
-    let is_before = |done: &&Outcome| done.injected_at_us <= closing.closed_at_us;
+/// The step that was the last to begin at that time.
+fn step_at(at_us: i64, done: &[Outcome]) -> Option<&Step> {
+    let is_before = |done: &&Outcome| done.injected_at_us <= at_us;
     done.iter().take_while(is_before).last().map(|done| &done.step)
 }
 
