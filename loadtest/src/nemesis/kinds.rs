@@ -32,7 +32,8 @@ enum Need {
 pub(super) enum Mark {
     /// The memory of a process is gone.
     EndsNode,
-    /// A node may end, or be silent for so long that its epoch closes without it.
+    /// A node may end, be silent or be kept from journaling for so long (`recovery.barrier_max`)
+    /// that its epoch closes without it.
     SilencesNode,
     /// Something that stood in one store alone is gone.
     LosesData,
@@ -135,9 +136,9 @@ kinds! {
         [SilencesNode, LosesData, Held]
     FileMoved "SQLite file alone moved after a clean stop" All 0..=500, [File] [SilencesNode]
     ClockAhead "node's clock a month ahead" Node 2_000..=4_000, [] [EndsNode, SilencesNode]
-    RightsGone "right to write the journal gone" Ledger 1_500..=3_500, [Postgres] []
+    RightsGone "right to write the journal gone" Ledger 1_500..=3_500, [Postgres] [SilencesNode]
     TablesAway "tables away" Ledger 1_500..=3_500, [Postgres] [SilencesNode]
-    JournalLocked "journal locked" Ledger 1_500..=3_500, [Postgres] []
+    JournalLocked "journal locked" Ledger 1_500..=3_500, [Postgres] [SilencesNode]
     NodeWithoutRedis "one node alone without Redis" RedisLink 3_000..=6_000, [Redis] []
 }
 
