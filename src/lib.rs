@@ -17,7 +17,7 @@
 //! - [`config`] reads the settings and [`service`] builds the whole from them.
 //! - [`http`] and [`cli`] are the doors.
 
-pub use numerator_base::{backoff, clock, metrics, node, task};
+pub use numerator_base::{backoff, clock, metrics, node, refusals, task};
 pub use numerator_counter as counter;
 pub use numerator_ledger as ledger;
 

@@ -168,7 +168,7 @@ impl Service {
         let (ledger, deployment, catalog) = open_to_write(settings, &clock).await?;
         must_have_key(&ledger, &settings.audit, &clock).await?;
         let jwts = Jwts::of(settings, &clock, mode)?;
-        let sources = Sources::open(&settings.external)?;
+        let sources = Sources::open(&settings.external, settings.log.refused_per_second_max)?;
         let tokens = Tokens::of(settings, &ledger, &clock, mode).await?;
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
         let (metrics, in_use, fitness) = (Metrics::new(), CountersInUse::default(), Arc::default());

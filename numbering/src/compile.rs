@@ -8,6 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::definition::{HIDDEN_SERIALS, SERIAL_DEFAULT};
+use super::draft::Told;
 use super::error::excerpt;
 use super::external;
 use super::field::{at, check_chars, check_count, check_text, syntax};
@@ -299,7 +300,7 @@ fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
             return at(&field, FieldFlaw::Empty { what: "character" });
         }
         let declared = |normal: String| {
-            let check = |values: &DeclaredValues| values.check("default", &normal);
+            let check = |values: &DeclaredValues| values.check("default", &normal, Told::InFull);
             variable.values.as_ref().map_or(Ok(()), check).map(|()| normal)
         };
         match variable.rule.check("default", default).and_then(declared) {

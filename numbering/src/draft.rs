@@ -111,18 +111,27 @@ pub(super) enum Drafted {
     Issued,
 }
 
+/// How much a refusal tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// What is wrong, and what would be right.
+    InFull,
+    /// What is wrong. Nothing is looked for that would be right.
+    InBrief,
+}
+
 /// Checks everything, then names the counters, then renders all but the values.
 pub(super) fn draft(
     series: &Series,
     inputs: &Inputs,
     now: Timestamp,
-    what: Drafted,
+    (what, told): (Drafted, Told),
 ) -> Result<Draft, InputError> {
     let resolved = super::resolve::resolve(series, inputs)?;
     let inputs = resolved.as_ref().unwrap_or(inputs);
     let complete = external::with_stand_in(series, inputs, what)?;
     let values = Values::check(series, complete.as_ref().unwrap_or(inputs), now)?;
-    values.must_be_plausible(inputs, now, what)?;
+    values.must_be_plausible(inputs, now, (what, told))?;
     let keys = series.counters.iter().map(|rule| {
         let mut parts = Vec::with_capacity(rule.dimensions.len() + 1);
         parts.extend(values.pairs(&rule.dimensions));
@@ -184,7 +193,7 @@ impl<'s> Values<'s> {
         &self,
         inputs: &Inputs,
         now: Timestamp,
-        what: Drafted,
+        (what, told): (Drafted, Told),
     ) -> Result<(), InputError> {
         let Values { series, project, phase, variables, .. } = self;
         if let Some(given) = &inputs.date {
@@ -208,7 +217,7 @@ impl<'s> Values<'s> {
         for (variable, value) in series.variables.iter().zip(variables) {
             let given = value.as_deref().filter(|_| inputs.context.contains_key(&variable.name));
             if let (Some(values), Some(value)) = (&variable.values, given) {
-                values.check(&format!("context.{}", variable.name), value)?;
+                values.check(&format!("context.{}", variable.name), value, told)?;
             }
         }
         if look_alikes.are_refused() {

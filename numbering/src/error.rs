@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::TEXT_CHARS_MAX;
 
 /// How much of a caller's text an error quotes, in characters.
-const EXCERPT_CHARS_MAX: usize = 40;
+pub(super) const EXCERPT_CHARS_MAX: usize = 40;
 
 /// The beginning of a text, for an error message.
 pub(super) fn excerpt(text: &str) -> String {
@@ -108,16 +108,14 @@ pub enum InputError {
         why: String,
     },
     /// A value that is none of those that its variable declares (slug `unknown-value`).
-    #[error(
-        "{field}: {value:?} is none of the values that the series takes; the nearest is {nearest:?}"
-    )]
+    #[error("{field}: {value:?} is none of the values that the series takes; {hint}")]
     UnknownValue {
         /// The field.
         field: String,
         /// The value, shortened.
         value: String,
-        /// The declared value that is most like it.
-        nearest: String,
+        /// The declared value that is most like it, or the first few.
+        hint: String,
     },
     /// A plain date where the number shows a time of day, or its counter begins anew within a day
     /// (slug `time-required`, R1.6).

@@ -18,10 +18,14 @@ mod exchange;
 mod expression;
 mod external;
 mod field;
+mod hints;
 mod key;
 mod lexer;
 mod look_alike;
+mod names;
+mod nearest;
 mod novelty;
+mod offer;
 mod origin;
 mod parse;
 mod partial_number;
@@ -62,13 +66,14 @@ pub use definition::{
     Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,
     VariableDefinition,
 };
-pub use draft::{Draft, Inputs, Recipient};
+pub use draft::{Draft, Inputs, Recipient, Told};
 pub use error::{InputError, ParseError};
 pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
 pub use expression::{
     EXPRESSION_BYTES_MAX, ElementFlaw, Expression, ExpressionError, Inexpressible,
 };
 pub use external::{SourcedVariable, is_source_name};
+pub use hints::TypesServed;
 pub use key::CounterKey;
 pub use partial_number::PartialNumber;
 pub use plausible::{DateSpan, DocumentDate, LookAlikes, PlausibleDates, flaw_of_closing};
@@ -80,11 +85,12 @@ pub use reference::{
 pub use revision::{Original, RevisedNumber, RevisionError};
 pub use rule_format::{RuleFormatError, RuleFormats};
 pub use rules::{
-    Choice, Explanation, RuleError, Verdict, choose, comes_before, explain, fits_some_day,
+    Choice, Explanation, RuleError, Verdict, choose, choose_telling, comes_before, explain,
+    fits_some_day,
 };
 pub use series::{Parsed, ParsedSerial, Serial, SerialWidth, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
-pub use served::ORIGINATORS;
+pub use served::{ORIGINATORS, naming_type_of};
 pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
 pub use template::is_reserved;
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};

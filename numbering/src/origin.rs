@@ -47,7 +47,7 @@ pub(super) fn types(series: &Series, parsed: &Parsed) -> Vec<String> {
 /// Possible values of a dimension, as numbers show them; `None` where nothing names any.
 fn codes(series: &Series, parsed: &Parsed, dimension: Dimension) -> Option<Vec<String>> {
     let shown = |name: &str| parsed.variables.get(name).map(|value| vec![value.clone()]);
-    let listed = |values: &Vec<String>| (!values.is_empty()).then(|| values.clone());
+    let listed = |values: &[String]| (!values.is_empty()).then(|| values.to_vec());
     match dimension {
         Dimension::Project => shown("PROJECT").or_else(|| listed(&series.served.projects)),
         Dimension::Type => {

@@ -5,6 +5,7 @@
 //! rows keeps that, and nothing here changes one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use thiserror::Error;
 
@@ -73,8 +74,18 @@ pub struct ReferenceFlaw {
 pub struct ReferenceData {
     tables: BTreeMap<String, Table>,
     memberships: Vec<Membership>,
-    /// What each member belongs to now, by its table and id.
-    groups: HashMap<(String, String), Vec<(String, String)>>,
+    /// What each member belongs to now, by its table and its id.
+    groups: HashMap<String, HashMap<String, Groups>>,
+}
+
+/// What a member belongs to.
+#[derive(Debug, Default)]
+struct Groups {
+    /// Directly: table and id.
+    direct: Vec<(String, String)>,
+    /// Codes in order, by table: directly and through others. Found when they are asked for first,
+    /// and not for each request.
+    codes: OnceLock<BTreeMap<String, Vec<String>>>,
 }
 
 #[derive(Debug, Default)]
@@ -103,7 +114,8 @@ impl ReferenceData {
         data.memberships = memberships.into_iter().collect();
         for membership in data.memberships.iter().filter(|membership| membership.active) {
             let Membership { table, id, of_table, of_id, .. } = membership.clone();
-            data.groups.entry((table, id)).or_default().push((of_table, of_id));
+            let groups = data.groups.entry(table).or_default().entry(id).or_default();
+            groups.direct.push((of_table, of_id));
         }
         data
     }
@@ -178,11 +190,38 @@ impl ReferenceData {
         found
     }
 
+    /// The codes of these rows, in order.
+    pub(super) fn group_codes(&self, row: &ReferenceRow, of_table: &str) -> &[String] {
+        let Some(groups) = self.groups_of(row) else { return &[] };
+        let codes = groups.codes.get_or_init(|| self.all_group_codes(row));
+        codes.get(of_table).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The codes of all active rows that a row belongs to, by table.
+    fn all_group_codes(&self, row: &ReferenceRow) -> BTreeMap<String, Vec<String>> {
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut add = |group: &ReferenceRow| {
+            found.entry(group.table.clone()).or_default().push(group.code.clone());
+        };
+        for group in self.active_groups(row) {
+            add(group);
+            self.active_groups(group).filter(|next| next.table != group.table).for_each(&mut add);
+        }
+        for codes in found.values_mut() {
+            codes.sort_unstable();
+            codes.dedup();
+        }
+        found
+    }
+
     /// The active rows that a row belongs to directly.
     fn active_groups<'d>(&'d self, row: &ReferenceRow) -> impl Iterator<Item = &'d ReferenceRow> {
-        let key = (row.table.clone(), row.id.clone());
-        let groups = self.groups.get(&key).into_iter().flatten();
+        let groups = self.groups_of(row).into_iter().flat_map(|groups| &groups.direct);
         groups.filter_map(|(table, id)| self.by_id(table, id).filter(|group| group.active))
+    }
+
+    fn groups_of(&self, row: &ReferenceRow) -> Option<&Groups> {
+        self.groups.get(&row.table)?.get(&row.id)
     }
 }
 
@@ -315,6 +354,9 @@ mod tests {
         let member = data.by_code("organizations", "A").unwrap();
         assert_eq!(codes(&data.groups(member, "projects")), ["P1", "P2"]);
         assert_eq!(codes(&data.groups(member, "contracts")), ["K7"]);
+        for table in ["projects", "contracts", "organizations"] {
+            assert_eq!(data.group_codes(member, table), codes(&data.groups(member, table)));
+        }
     }
 
     #[test]

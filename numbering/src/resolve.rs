@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use super::draft::{ABSENT, missing, unknown};
 use super::error::excerpt;
+use super::names::LISTED_MAX;
 use super::reference::ReferenceRow;
 use super::series::Variable;
 use super::served::{ORIGINATORS, RECIPIENT, id_names};
-use super::text::normalise;
+use super::text::normal_code;
 use super::{InputError, Inputs, Recipient, Series};
 
 /// The kind of recipient that a number shows (R2.1).
@@ -20,9 +21,6 @@ const RECIPIENTS_MAX: usize = 1_000;
 
 /// What helps an originator that is no member.
 const MEMBER_REMEDY: &str = "have its membership imported (`numerator reference import --of`)";
-
-/// Most projects that a refusal lists.
-const LISTED_MAX: usize = 12;
 
 /// The request in codes alone; `None` where it is that already and the series has no tables.
 pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>, InputError> {
@@ -184,7 +182,7 @@ fn project_of_member(
     };
     let projects = series.projects_of(Some(member));
     let listed = || {
-        let shown: Vec<&str> = projects.iter().take(LISTED_MAX).copied().collect();
+        let shown = &projects[..projects.len().min(LISTED_MAX)];
         let more = if projects.len() > LISTED_MAX { ", …" } else { "" };
         format!("{}{more}", shown.join(", "))
     };
@@ -192,8 +190,9 @@ fn project_of_member(
         let (field, member) = (format!("context.{name}"), excerpt(member));
         Err(InputError::NotAMember { field, member, reason })
     };
-    match (named, &projects[..]) {
-        (Some(named), projects) if projects.contains(&&*named) => Ok(Some(named)),
+    let is_one = |named: &str| projects.binary_search_by(|code| code.as_str().cmp(named)).is_ok();
+    match (named, projects) {
+        (Some(named), _) if is_one(&named) => Ok(Some(named)),
         (_, []) => not_a_member(format!("is a member of no active project; {MEMBER_REMEDY}")),
         (Some(named), _) => not_a_member(format!(
             "is no member of project {:?}, but of {}; name one of these, or {MEMBER_REMEDY}",
@@ -202,8 +201,8 @@ fn project_of_member(
         )),
         (None, [project]) => {
             let served = &series.served.projects;
-            if served.is_empty() || served.iter().any(|code| code == project) {
-                return Ok(Some((*project).to_owned()));
+            if served.is_empty() || served.has(project) {
+                return Ok(Some(project.clone()));
             }
             let follows = format!("it follows from {}", excerpt(member));
             let reason = format!("{follows} as {}, not served; name it", excerpt(project));
@@ -217,7 +216,7 @@ fn project_of_member(
 
 /// The present code of a code.
 fn of_code(series: &Series, field: &str, table: &str, code: &str) -> Result<String, InputError> {
-    usable(series, field, table, code, series.reference.by_code(table, &normalise(code)))
+    usable(series, field, table, code, series.reference.by_code(table, &normal_code(code)))
 }
 
 /// The present code of an id.

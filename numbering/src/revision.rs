@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use thiserror::Error;
 
-use super::draft::ABSENT;
+use super::draft::{ABSENT, Told};
 use super::{InputError, Inputs, Series, Snowflake};
 
 /// The variable that holds the label: it identifies no counter.
@@ -74,7 +74,7 @@ pub(super) fn revise(
     if original.inputs.context.get(REVISION) != Some(&rev)
         && let Some(values) = &variable.values
     {
-        values.check("rev", &rev)?;
+        values.check("rev", &rev, Told::InFull)?;
     }
     let shown = series.parse(original.number).unwrap_or_default();
     let mut inputs = Inputs {

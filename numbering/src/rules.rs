@@ -2,17 +2,14 @@
 //!
 //! Never falls back to a series that does not take the type: an unknown type is refused.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
 use thiserror::Error;
 
 use super::error::excerpt;
-use super::served::Asked;
+use super::hints::{IN_BRIEF, TypesServed};
+use super::names::{Names, listed};
+use super::offer::{Misfit, Offer};
 use super::{Inputs, Series};
-
-/// How many types or projects a refusal lists.
-const LISTED_MAX: usize = 12;
 
 /// The outcome of a choice: the index of the chosen series among those offered.
 pub type Choice = usize;
@@ -137,17 +134,6 @@ impl Rank {
     }
 }
 
-/// Why a series does not take a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Misfit {
-    Type,
-    Undetermined,
-    Project,
-    Originator,
-    SubType,
-    Date,
-}
-
 /// What became of one series in a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -183,11 +169,34 @@ pub fn choose<'a>(
     now: Timestamp,
 ) -> Result<Choice, RuleError> {
     let offered: Vec<&Series> = series.into_iter().collect();
+    let chosen = choose_telling(offered.iter().copied(), inputs, now, None);
+    match chosen {
+        Err(RuleError::UnknownType { .. } | RuleError::TypeNotConfigured { .. }) => {
+            let types = TypesServed::of(offered.iter().copied());
+            choose_telling(offered.iter().copied(), inputs, now, Some(&types))
+        }
+        chosen => chosen,
+    }
+}
+
+/// The same, where a refusal tells what is served, these types where nothing fits the request
+/// better; or in brief, where none are given.
+///
+/// # Errors
+/// See [`RuleError`].
+pub fn choose_telling<'a>(
+    series: impl IntoIterator<Item = &'a Series>,
+    inputs: &Inputs,
+    now: Timestamp,
+    types: Option<&TypesServed>,
+) -> Result<Choice, RuleError> {
+    let offered: Vec<&Series> = series.into_iter().collect();
+    let offer = Offer::of(&offered, inputs, now);
     let mut best: Option<(Rank, Choice)> = None;
     let mut rival: Option<Choice> = None;
     let mut known = false;
     for (index, candidate) in offered.iter().enumerate() {
-        let rank = match fit(candidate, inputs, &offered, now) {
+        let rank = match offer.fit(candidate) {
             Ok(rank) => rank,
             Err(misfit) => {
                 known |= misfit != Misfit::Type;
@@ -212,11 +221,11 @@ pub fn choose<'a>(
             Err(RuleError::Ambiguous { type_code: type_in_words(inputs), first, second })
         }
         (None, _) if known => {
-            let hint = hint_for_known(&offered, inputs, now);
+            let hint = types.map_or_else(|| IN_BRIEF.to_owned(), |types| types.hint(&offer));
             Err(RuleError::TypeNotConfigured { type_code: type_in_words(inputs), hint })
         }
         (None, _) => {
-            let hint = hint_of_types(&offered);
+            let hint = types.map_or(IN_BRIEF, TypesServed::listed).to_owned();
             Err(RuleError::UnknownType { type_code: type_in_words(inputs), hint })
         }
     }
@@ -231,11 +240,12 @@ pub fn explain<'a>(
     now: Timestamp,
 ) -> Vec<Explanation> {
     let offered: Vec<&Series> = series.into_iter().collect();
+    let offer = Offer::of(&offered, inputs, now);
     let mut fits: Vec<(Rank, &str)> = Vec::new();
     let mut refusals = Vec::new();
     for candidate in &offered {
         let code = candidate.definition.code.as_str();
-        match fit(candidate, inputs, &offered, now) {
+        match offer.fit(candidate) {
             Ok(rank) => fits.push((rank, code)),
             Err(misfit) => {
                 let (series, why) = (code.to_owned(), why_not(candidate, misfit));
@@ -268,7 +278,8 @@ pub fn comes_before<'a>(
     now: Timestamp,
 ) -> bool {
     let offered: Vec<&Series> = offered.into_iter().collect();
-    let rank = |one: &Series| fit(one, inputs, &offered, now).ok();
+    let offer = Offer::of(&offered, inputs, now);
+    let rank = |one: &Series| offer.fit(one).ok();
     rank(series).is_some_and(|rank_of| rank(chosen).is_none_or(|chosen| rank_of >= chosen))
         && chosen.document_day(inputs, now).is_ok()
 }
@@ -277,48 +288,8 @@ pub fn comes_before<'a>(
 /// request says, and whoever comes before it.
 #[must_use]
 pub fn fits_some_day(series: &Series, offered: &[&Series], inputs: &Inputs) -> bool {
-    matches!(fit(series, inputs, offered, Timestamp::UNIX_EPOCH), Ok(_) | Err(Misfit::Date))
-}
-
-/// How well a series fits a request, as it reads it.
-fn fit(
-    series: &Series,
-    inputs: &Inputs,
-    offered: &[&Series],
-    now: Timestamp,
-) -> Result<Rank, Misfit> {
-    let (asked, served) = (Asked { series, inputs }, &series.served);
-    let type_code = asked.type_code().ok_or(Misfit::Type)?;
-    let lists = |codes: &[String]| codes.iter().any(|code| *code == type_code);
-    let names_type = lists(&served.types);
-    if !names_type {
-        if lists(&series.definition.serves.undetermined_types) {
-            return Err(Misfit::Undetermined);
-        }
-        let undetermined =
-            || offered.iter().any(|other| lists(&other.definition.serves.undetermined_types));
-        if !served.any_type || !lists(&served.types_shown) || undetermined() {
-            return Err(Misfit::Type);
-        }
-    }
-    let project = names(&served.projects, || asked.project()).ok_or(Misfit::Project)?;
-    let originator = names(&served.originators, || asked.originator()).ok_or(Misfit::Originator)?;
-    let sub_type = names(&served.sub_types, || asked.sub_type()).ok_or(Misfit::SubType)?;
-    if !series.serves_day_of(inputs, now) {
-        return Err(Misfit::Date);
-    }
-    let named = [project, originator, names_type, sub_type];
-    Ok(Rank::new(series.definition.serves.default, named))
-}
-
-/// Whether a list names a value; `None` where it names only others. An empty list takes any value,
-/// or none.
-fn names<'v>(codes: &[String], value: impl FnOnce() -> Option<Cow<'v, str>>) -> Option<bool> {
-    if codes.is_empty() {
-        return Some(false);
-    }
-    let value = value()?;
-    codes.iter().any(|code| *code == value).then_some(true)
+    let offer = Offer::of(offered, inputs, Timestamp::UNIX_EPOCH);
+    matches!(offer.fit(series), Ok(_) | Err(Misfit::Date))
 }
 
 /// The type as the caller named it.
@@ -332,7 +303,7 @@ fn type_in_words(inputs: &Inputs) -> String {
 /// Why a series does not take the request, in words.
 fn why_not(series: &Series, misfit: Misfit) -> String {
     let only = |kind: &str, names: &[String]| {
-        format!("serves {} only", listed(kind, names.iter().map(String::as_str).collect()))
+        format!("serves {} only", listed(kind, &[&Names::from(names.to_vec())]))
     };
     let serves = &series.definition.serves;
     match misfit {
@@ -343,53 +314,6 @@ fn why_not(series: &Series, misfit: Misfit) -> String {
         Misfit::SubType => only("sub type", &serves.sub_types),
         Misfit::Date => format!("serves documents dated {} only", series.window),
     }
-}
-
-/// What a caller may ask for instead of a type that is not numbered for the project, or on that
-/// day.
-fn hint_for_known(offered: &[&Series], inputs: &Inputs, now: Timestamp) -> String {
-    let missing = |wanted: Misfit| {
-        offered.iter().filter(move |offer| fit(offer, inputs, offered, now) == Err(wanted))
-    };
-    let days = missing(Misfit::Date).map(|offer| {
-        let (code, days) = (&offer.definition.code, offer.window);
-        format!("series {code} numbers it for dates {days}")
-    });
-    let days: Vec<String> = days.take(LISTED_MAX).collect();
-    if !days.is_empty() {
-        return days.join(", ");
-    }
-    let missed = |wanted: Misfit, names: fn(&Series) -> &Vec<String>| {
-        let names = missing(wanted).flat_map(|offer| names(offer).iter().map(String::as_str));
-        names.collect::<Vec<&str>>()
-    };
-    let kinds = [
-        ("project", missed(Misfit::Project, |offer| &offer.definition.serves.projects)),
-        ("originator", missed(Misfit::Originator, |offer| &offer.definition.serves.originators)),
-        ("sub type", missed(Misfit::SubType, |offer| &offer.definition.serves.sub_types)),
-    ];
-    match kinds.into_iter().find(|(_, names)| !names.is_empty()) {
-        Some((kind, names)) => format!("it is numbered for {}", listed(kind, names)),
-        None => hint_of_types(offered),
-    }
-}
-
-/// Which types are served.
-fn hint_of_types(offered: &[&Series]) -> String {
-    if offered.is_empty() {
-        return "the ledger has no series; save some with `numerator series apply FILE`".into();
-    }
-    let types = offered.iter().flat_map(|offer| &offer.served.types_shown);
-    format!("served: {}", listed("type", types.map(String::as_str).collect()))
-}
-
-/// The first few of some names, each once, and how many there are where not all are shown.
-fn listed(kind: &str, mut names: Vec<&str>) -> String {
-    names.sort_unstable();
-    names.dedup();
-    let shown = names.iter().take(LISTED_MAX).map(|name| excerpt(name)).collect::<Vec<_>>();
-    let shown = format!("{kind} {}", shown.join(", "));
-    if names.len() > LISTED_MAX { format!("{shown}, … ({} in all)", names.len()) } else { shown }
 }
 
 #[cfg(test)]

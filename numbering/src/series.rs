@@ -11,7 +11,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::definition::ID_SUFFIX;
-use super::draft::Drafted;
+use super::draft::{Drafted, Told};
 use super::period::FiscalYear;
 use super::served::Served;
 use super::template::Part;
@@ -261,7 +261,20 @@ impl Series {
     /// # Errors
     /// [`InputError`] for anything the series refuses.
     pub fn draft(&self, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
-        super::draft::draft(self, inputs, now, Drafted::Asked)
+        self.draft_telling(inputs, now, Told::InFull)
+    }
+
+    /// The same, where a refusal tells so much.
+    ///
+    /// # Errors
+    /// [`InputError`] for anything the series refuses.
+    pub fn draft_telling(
+        &self,
+        inputs: &Inputs,
+        now: Timestamp,
+        told: Told,
+    ) -> Result<Draft, InputError> {
+        super::draft::draft(self, inputs, now, (Drafted::Asked, told))
     }
 
     /// The same with the value that the source of the series gave: the request must be the one that
@@ -279,7 +292,7 @@ impl Series {
         if let Some(sourced) = self.sourced() {
             inputs.context.insert(sourced.variable.to_owned(), value.to_owned());
         }
-        super::draft::draft(self, &inputs, now, Drafted::Answered)
+        super::draft::draft(self, &inputs, now, (Drafted::Answered, Told::InFull))
     }
 
     /// The same for a number that was issued elsewhere: it may be of a date that no request could
@@ -288,7 +301,7 @@ impl Series {
     /// # Errors
     /// [`InputError`] for anything else the series refuses.
     pub fn draft_issued(&self, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
-        super::draft::draft(self, inputs, now, Drafted::Issued)
+        super::draft::draft(self, inputs, now, (Drafted::Issued, Told::InFull))
     }
 
     /// Reads a number back into its parts (R2.8).

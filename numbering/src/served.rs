@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::text::normalise;
+use super::names::Names;
+use super::text::normal_code;
 use super::{Inputs, ReferenceData, Series, SeriesDefinition};
 
 /// The variables that name the originating organization, the older name last.
@@ -20,12 +21,14 @@ pub(super) const RECIPIENT: &str = "RECIPIENT";
 /// The fields of `serves`, with all codes of what they name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Served {
-    pub(super) types: Vec<String>,
-    pub(super) projects: Vec<String>,
-    pub(super) originators: Vec<String>,
-    pub(super) sub_types: Vec<String>,
+    pub(super) types: Names,
+    pub(super) projects: Names,
+    pub(super) originators: Names,
+    pub(super) sub_types: Names,
+    /// Types that are not determined yet, as the definition names them.
+    pub(super) undetermined_types: Names,
     /// Types that a number may show: `types`, and those that a default takes beyond them.
-    pub(super) types_shown: Vec<String>,
+    pub(super) types_shown: Names,
     /// Whether it takes every type of its table that is not undetermined.
     pub(super) any_type: bool,
 }
@@ -34,86 +37,139 @@ impl Served {
     /// Reads the tables that a definition refers to.
     pub(super) fn of(definition: &SeriesDefinition, reference: &ReferenceData) -> Self {
         let (serves, references) = (&definition.serves, &definition.references);
-        let all = |codes: &[String], table: Option<&String>| match table {
-            Some(table) => codes.iter().flat_map(|code| reference.codes_of(table, code)).collect(),
-            None => codes.to_vec(),
+        let all = |codes: &[String], table: Option<&String>| -> Vec<String> {
+            match table {
+                Some(table) => {
+                    codes.iter().flat_map(|code| reference.codes_of(table, code)).collect()
+                }
+                None => codes.to_vec(),
+            }
         };
         let table_of = |name: &str| definition.variables.get(name)?.reference.as_ref();
         let originators = ORIGINATORS.iter().find_map(|name| table_of(name));
-        let types: Vec<String> = all(&serves.types, references.type_code.as_ref());
+        let types = all(&serves.types, references.type_code.as_ref());
+        let undetermined_types = Names::from(serves.undetermined_types.clone());
         let mut types_shown = types.clone();
         let any_type = Series::takes_any_type(definition);
         if let Some(table) = references.type_code.as_ref().filter(|_| any_type) {
             let rows = reference.rows(table);
             types_shown.extend(rows.flat_map(|row| reference.codes_of(table, &row.code)));
-            types_shown.retain(|code| !serves.undetermined_types.contains(code));
+            types_shown.retain(|code| !undetermined_types.has(code));
             types_shown.sort_unstable();
             types_shown.dedup();
         }
         Served {
-            types,
-            projects: all(&serves.projects, references.project.as_ref()),
-            originators: all(&serves.originators, originators),
-            sub_types: all(&serves.sub_types, table_of(SUB_TYPE)),
-            types_shown,
+            types: types.into(),
+            projects: all(&serves.projects, references.project.as_ref()).into(),
+            originators: all(&serves.originators, originators).into(),
+            sub_types: all(&serves.sub_types, table_of(SUB_TYPE)).into(),
+            undetermined_types,
+            types_shown: types_shown.into(),
             any_type,
         }
     }
 }
 
-/// What the choice of a series looks at in a request, in codes, as one series reads it. What its
-/// tables do not know is left out here; whoever makes the draft refuses it. Each value is read when
-/// it is asked for: every series of the ledger is asked for every request.
+/// What the choice of a series looks at in a request, codes in normal form: brought there once,
+/// however many series are asked.
+pub(super) struct Said<'r> {
+    type_code: Field<'r>,
+    project: Field<'r>,
+    /// By each name of it.
+    originators: [Field<'r>; 2],
+    sub_type: Field<'r>,
+}
+
+/// What a request says of something: its code, or else its id.
+struct Field<'r> {
+    code: Option<Cow<'r, str>>,
+    id: Option<&'r str>,
+}
+
+impl<'r> Said<'r> {
+    pub(super) fn of(inputs: &'r Inputs) -> Self {
+        let of_variable = |name: &str| Field {
+            code: inputs.context.get(name).map(|value| normal_code(value)),
+            id: id_names(name).find_map(|id_name| inputs.context.get(&id_name)).map(String::as_str),
+        };
+        let type_id = inputs.type_id.as_deref();
+        Said {
+            type_code: Field {
+                code: type_id.is_none().then(|| normal_code(&inputs.type_code)),
+                id: type_id,
+            },
+            project: Field {
+                code: inputs.project.as_deref().map(normal_code),
+                id: inputs.project_id.as_deref(),
+            },
+            originators: ORIGINATORS.map(of_variable),
+            sub_type: of_variable(SUB_TYPE),
+        }
+    }
+}
+
+/// What a request says, in codes, as one series reads it. What its tables do not know is left out
+/// here; whoever makes the draft refuses it. Each value is read when it is asked for: every series
+/// of the ledger is asked for every request.
 pub(super) struct Asked<'r> {
     pub(super) series: &'r Series,
-    pub(super) inputs: &'r Inputs,
+    pub(super) said: &'r Said<'r>,
 }
 
 impl<'r> Asked<'r> {
-    pub(super) fn type_code(&self) -> Option<Cow<'r, str>> {
-        match &self.inputs.type_id {
-            Some(id) => self.code(self.series.definition.references.type_code.as_deref(), id),
-            None => Some(normalise(&self.inputs.type_code)),
+    pub(super) fn type_code(&self) -> Option<&'r str> {
+        self.code(&self.said.type_code, self.series.definition.references.type_code.as_deref())
+    }
+
+    pub(super) fn project(&self) -> Option<&'r str> {
+        let Field { code, id } = &self.said.project;
+        if code.is_some() || id.is_some() {
+            let table = self.series.definition.references.project.as_deref();
+            return self.code(&self.said.project, table);
+        }
+        match self.series.projects_of(self.originator()) {
+            [project] => Some(project),
+            _ => None,
         }
     }
 
-    pub(super) fn project(&self) -> Option<Cow<'r, str>> {
-        match (&self.inputs.project, &self.inputs.project_id) {
-            (Some(project), _) => Some(normalise(project)),
-            (None, Some(id)) => self.code(self.series.definition.references.project.as_deref(), id),
-            (None, None) => match self.series.projects_of(self.originator().as_deref())[..] {
-                [project] => Some(Cow::Borrowed(project)),
-                _ => None,
-            },
-        }
-    }
-
-    pub(super) fn originator(&self) -> Option<Cow<'r, str>> {
+    pub(super) fn originator(&self) -> Option<&'r str> {
         // Whatever each series calls it, all read the same organization in one request.
         let table = self.series.originator_table();
-        ORIGINATORS.iter().find_map(|name| self.value(name, table))
+        self.said.originators.iter().find_map(|said| self.code(said, table))
     }
 
-    pub(super) fn sub_type(&self) -> Option<Cow<'r, str>> {
+    pub(super) fn sub_type(&self) -> Option<&'r str> {
         let declared = self.series.variables.iter().find(|variable| variable.name == SUB_TYPE);
-        self.value(SUB_TYPE, declared.and_then(|variable| variable.reference.as_deref()))
+        let table = declared.and_then(|variable| variable.reference.as_deref());
+        self.code(&self.said.sub_type, table)
     }
 
-    /// The value of a variable, by its name or by its id.
-    fn value(&self, name: &str, table: Option<&str>) -> Option<Cow<'r, str>> {
-        if let Some(value) = self.inputs.context.get(name) {
-            return Some(normalise(value));
+    /// The code that is said, or that of the id.
+    fn code(&self, said: &'r Field<'r>, table: Option<&str>) -> Option<&'r str> {
+        match &said.code {
+            Some(code) => Some(code),
+            None => {
+                let row = self.series.reference.by_id(table?, said.id?)?;
+                Some(row.code.as_str())
+            }
         }
-        let table = Some(table?);
-        let id = id_names(name).find_map(|id_name| self.inputs.context.get(&id_name))?;
-        self.code(table, id)
     }
+}
 
-    /// The code of an id.
-    fn code(&self, table: Option<&str>, id: &str) -> Option<Cow<'r, str>> {
-        let row = self.series.reference.by_id(table?, id)?;
-        Some(Cow::Borrowed(row.code.as_str()))
-    }
+/// The first of some series that names the type of a request, whatever else it asks for: its index
+/// among them.
+#[must_use]
+pub fn naming_type_of<'s>(
+    series: impl IntoIterator<Item = &'s Series>,
+    inputs: &Inputs,
+) -> Option<usize> {
+    let said = Said::of(inputs);
+    let names_it = |series: &Series| {
+        let type_code = Asked { series, said: &said }.type_code();
+        type_code.is_some_and(|wanted| series.served.types.has(wanted))
+    };
+    series.into_iter().position(names_it)
 }
 
 impl Series {
@@ -136,13 +192,6 @@ impl Series {
     #[must_use]
     pub fn projects_shown(&self) -> &[String] {
         &self.served.projects
-    }
-
-    /// Whether it names the type of a request, whatever else it asks for.
-    #[must_use]
-    pub fn names_type_of(&self, inputs: &Inputs) -> bool {
-        let type_code = Asked { series: self, inputs }.type_code();
-        type_code.is_some_and(|wanted| self.served.types.iter().any(|code| *code == wanted))
     }
 
     /// Whether a definition may serve a request, by its type. Says so in doubt: it need not
@@ -168,18 +217,18 @@ impl Series {
         ORIGINATORS.iter().find_map(table)
     }
 
-    /// Codes of the active projects that an originator is a member of, where the series looks at
-    /// memberships.
-    pub(super) fn projects_of(&self, originator: Option<&str>) -> Vec<&str> {
+    /// Codes of the active projects that an originator is a member of, in order, where the series
+    /// looks at memberships.
+    pub(super) fn projects_of(&self, originator: Option<&str>) -> &[String] {
         let references = &self.definition.references;
         let tables = (self.originator_table(), references.project.as_deref());
         let (Some(originator), (Some(members), Some(projects)), true) =
             (originator, tables, references.membership)
         else {
-            return Vec::new();
+            return &[];
         };
-        let Some(member) = self.reference.by_code(members, originator) else { return Vec::new() };
-        self.reference.groups(member, projects).into_iter().map(|row| row.code.as_str()).collect()
+        let member = self.reference.by_code(members, originator);
+        member.map(|member| self.reference.group_codes(member, projects)).unwrap_or_default()
     }
 }
 

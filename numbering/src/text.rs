@@ -10,6 +10,12 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc, is_nfc_quick};
 use unicode_script::{Script, UnicodeScript};
 
+use super::TEXT_CHARS_MAX;
+
+/// More bytes than any way to write a code has: four for a character, and four characters for one
+/// that is put together.
+const CODE_BYTES_MAX: usize = 4 * 4 * TEXT_CHARS_MAX;
+
 /// Whether a text may have several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
@@ -79,6 +85,12 @@ pub(super) fn normalise(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Owned(text.nfc().collect())
     }
+}
+
+/// A code that is looked for, in normal form C. One that is longer than any stays as it is: that
+/// takes time, and nothing is found by it.
+pub(super) fn normal_code(text: &str) -> Cow<'_, str> {
+    if text.len() > CODE_BYTES_MAX { Cow::Borrowed(text) } else { normalise(text) }
 }
 
 /// Whether a number may hold the character: visible, or the plain space.

@@ -4,8 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use super::draft::Told;
 use super::error::{InputError, excerpt};
 use super::field::{at, check_count};
+use super::names::{Names, listed};
+use super::nearest::{Head, nearest};
 use super::series::Variable;
 use super::template_error::FieldFlaw;
 use super::{SeriesDefinition, TemplateError};
@@ -15,23 +18,36 @@ const VALUES_MAX: usize = 1_000;
 
 /// The values, in normal form and in the order in which they were written; at least one.
 #[derive(Clone, Debug)]
-pub(super) struct DeclaredValues(Vec<String>);
+pub(super) struct DeclaredValues {
+    values: Names,
+    /// As a value that is none of them is compared with them.
+    heads: Vec<Head>,
+}
 
 impl DeclaredValues {
+    fn of(values: Vec<String>) -> Self {
+        let heads = values.iter().map(|value| Head::of(value)).collect();
+        DeclaredValues { values: values.into(), heads }
+    }
+
     /// The first one.
     pub(super) fn first(&self) -> &str {
-        &self.0[0]
+        &self.values[0]
     }
 
     /// Refuses a checked value that is none of these.
-    pub(super) fn check(&self, field: &str, value: &str) -> Result<(), InputError> {
-        if self.0.iter().any(|known| known == value) {
+    pub(super) fn check(&self, field: &str, value: &str, told: Told) -> Result<(), InputError> {
+        if self.values.has(value) {
             return Ok(());
         }
-        let folded = value.to_lowercase();
-        let distance = |known: &&String| strsim::osa_distance(&known.to_lowercase(), &folded);
-        let nearest = self.0.iter().min_by_key(distance).cloned().unwrap_or_default();
-        Err(InputError::UnknownValue { field: field.into(), value: excerpt(value), nearest })
+        let hint = match told {
+            Told::InBrief => "send the request alone to be told the nearest".to_owned(),
+            Told::InFull => match nearest(&self.heads, value) {
+                Some(index) => format!("the nearest is {:?}", self.values[index]),
+                None => format!("none is near; {}", listed("it takes", &[&self.values])),
+            },
+        };
+        Err(InputError::UnknownValue { field: field.into(), value: excerpt(value), hint })
     }
 }
 
@@ -66,7 +82,7 @@ pub(super) fn compile(
             }
             normal.push(value);
         }
-        variable.values = Some(DeclaredValues(normal));
+        variable.values = Some(DeclaredValues::of(normal));
     }
     Ok(())
 }

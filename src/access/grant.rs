@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use numbering::{Lines, check_printable};
 
 use super::{IDENTITY_NAME_CHARS_MAX, Identity, Pace, Reach, Role, Roles, is_identity_name};
 
@@ -103,10 +104,14 @@ impl WrittenGrant<'_> {
             Some(words) => read_roles(words)?,
         };
         for (field, list) in [("series", series), ("projects", projects)] {
-            let is_code = |code: &String| (1..=CODE_CHARS_MAX).contains(&code.chars().count());
+            let is_code = |code: &String| {
+                (1..=CODE_CHARS_MAX).contains(&code.chars().count())
+                    && check_printable(code, Lines::One).is_ok()
+            };
             if list.len() > REACH_MAX || !list.iter().all(is_code) {
                 let reason = format!(
-                    "must be at most {REACH_MAX} codes of 1 to {CODE_CHARS_MAX} characters"
+                    "must be at most {REACH_MAX} codes of 1 to {CODE_CHARS_MAX} characters, all \
+                     of them printable"
                 );
                 return mistake(field, reason);
             }
@@ -180,6 +185,7 @@ mod tests {
         let words = |words: &[&str]| words.iter().map(|&word| word.into()).collect::<Vec<String>>();
         let (none, wrong, admin) = (words(&[]), words(&["boss"]), words(&["project-admin"]));
         let long = words(&[&"x".repeat(CODE_CHARS_MAX + 1)]);
+        let (control, unseen) = (words(&["A\u{0}"]), words(&["B", "A\u{202e}"]));
         for (written, field, says) in [
             (WrittenGrant { name: "a b", ..NOTHING }, "name", "1 to 64"),
             (WrittenGrant { roles: Some(&none), ..NOTHING }, "roles", "super-admin"),
@@ -187,6 +193,8 @@ mod tests {
             (WrittenGrant { roles: Some(&admin), ..NOTHING }, "projects", "list them"),
             (WrittenGrant { series: &long, ..NOTHING }, "series", "255"),
             (WrittenGrant { projects: &long, ..NOTHING }, "projects", "255"),
+            (WrittenGrant { series: &control, ..NOTHING }, "series", "printable"),
+            (WrittenGrant { projects: &unseen, ..NOTHING }, "projects", "printable"),
             (WrittenGrant { expires: Some("2027-1-1"), ..NOTHING }, "expires", "2027-12-31"),
             (WrittenGrant { count_max: Some(10), ..NOTHING }, "count_max", "1 to 9"),
             (WrittenGrant { count_max: Some(0), ..NOTHING }, "count_max", "1 to 9"),

@@ -102,13 +102,14 @@ impl Allocator {
             document_id: document_id.as_deref(),
             context,
         };
-        let given = timeout_at(by, self.shared.sources.ask(&name, &key, &question)).await;
+        let (sources, caller) = (&self.shared.sources, &order.identity.name);
+        let given = timeout_at(by, sources.ask(&name, caller, &key, &question)).await;
         let given = given.unwrap_or_else(|_| Err(SourceError::Away { name: name.clone() }));
         let put = given.and_then(|value| order.put_value(&asking, &value));
         let outcome = put.as_ref().map_or_else(SourceError::outcome, |()| "answered");
         self.shared.context.metrics.external_calls.of(outcome).increment(1);
         if let Err(error @ SourceError::Invalid { .. }) = &put {
-            tracing::warn!(source = name, %error, "a source of numbers gives what is no value");
+            self.shared.sources.tell_invalid(&name, error);
         }
         put.map_err(AllocError::from)
     }

@@ -3,11 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use jiff::Timestamp;
-use numbering::{
-    Explanation, Inputs, ParsedSerial, PartialNumber, Policy, ReferenceData, RuleError, Series,
-    choose, comes_before, explain,
-};
+use numbering::{ParsedSerial, PartialNumber, Policy, ReferenceData, Series, TypesServed};
 use uuid::Uuid;
 
 use crate::ledger::{
@@ -29,13 +25,15 @@ const READS_MAX: usize = 5;
 /// The series of the ledger, compiled; replaced as a whole when any of them changes.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    active: Vec<Arc<ServedSeries>>,
+    pub(super) active: Vec<Arc<ServedSeries>>,
     /// Those that serve no request: their numbers can still be read.
-    inactive: Vec<Arc<ServedSeries>>,
+    pub(super) inactive: Vec<Arc<ServedSeries>>,
     /// As these served requests by last.
-    resting: Vec<Resting>,
-    set_aside: Vec<SetAside>,
+    pub(super) resting: Vec<Resting>,
+    pub(super) set_aside: Vec<SetAside>,
     in_turns: Vec<Arc<ServedSeries>>,
+    /// What refusals list.
+    pub(super) types: TypesServed,
     reference: Arc<ReferenceData>,
     stamp: CatalogStamp,
 }
@@ -94,9 +92,9 @@ impl ServedSeries {
 
 /// A series that is deactivated, with its compiled form.
 #[derive(Debug)]
-struct Resting {
-    from: RestingSeries,
-    series: Series,
+pub(super) struct Resting {
+    pub(super) from: RestingSeries,
+    pub(super) series: Series,
 }
 
 /// A stored series that gives no numbers, since it does not compile, as one that another version of
@@ -109,7 +107,7 @@ pub struct SetAside {
     /// What is wrong.
     pub why: String,
     /// Its compiled form, where it compiles: its numbers can still be read.
-    served: Option<Arc<ServedSeries>>,
+    pub(super) served: Option<Arc<ServedSeries>>,
 }
 
 impl Catalog {
@@ -180,6 +178,7 @@ impl Catalog {
         }
         let served = catalog.active.iter().chain(&catalog.inactive);
         catalog.in_turns = served.filter(|one| one.series.takes_turns()).cloned().collect();
+        catalog.types = TypesServed::of(catalog.offered());
         catalog
     }
 
@@ -210,6 +209,8 @@ impl Catalog {
             let (code, version) = (&version.definition.code, version.version);
             tracing::error!(code, version, error = why, "{SET_ASIDE}");
         }
+        let codes = self.all().map(|served| served.version.definition.code.as_str());
+        context.metrics.keep_series(codes);
         for served in self.all() {
             served.meter(&context.metrics);
         }
@@ -258,65 +259,9 @@ impl Catalog {
         &self.reference
     }
 
-    /// The active series that serves a request (R2.9), which is dated `now` where it has no date.
-    /// One that would be given it only because another was deactivated since it was saved has not
-    /// been proved for it, and does not.
-    ///
-    /// # Errors
-    /// See [`RuleError`].
-    pub fn choose(&self, inputs: &Inputs, now: Timestamp) -> Result<&Arc<ServedSeries>, RuleError> {
-        let may_take = |aside: &&SetAside| {
-            let is_unread = aside.version.active && aside.served.is_none();
-            is_unread && Series::may_serve(&aside.version.definition, inputs)
-        };
-        if let Some(SetAside { version, why, .. }) = self.set_aside.iter().find(may_take) {
-            return Err(RuleError::set_aside(&version.definition.code, why, inputs));
-        }
-        // Those that are set aside take their turn beside the others, and give nothing.
-        let aside: Vec<_> = self.set_aside.iter().filter(|one| one.served.is_some()).collect();
-        let read = || aside.iter().filter_map(|aside| aside.served.as_ref());
-        let active = || self.active.iter().chain(read()).map(|served| &served.series);
-        let chosen = match choose(active(), inputs, now) {
-            Ok(index) => self.active.get(index).ok_or_else(|| {
-                let SetAside { version, why, .. } = aside[index - self.active.len()];
-                RuleError::set_aside(&version.definition.code, why, inputs)
-            })?,
-            Err(error) => return Err(self.know_inactive(error, inputs)),
-        };
-        let later = self.resting.iter().filter(|resting| {
-            let code = &resting.from.last.definition.code;
-            resting.from.since > chosen.version.stamp && *code != chosen.version.definition.code
-        });
-        let mut before = later
-            .filter(|resting| comes_before(&resting.series, &chosen.series, active(), inputs, now));
-        match before.next() {
-            None => Ok(chosen),
-            Some(resting) => Err(RuleError::waiting(&resting.series, &chosen.series, inputs)),
-        }
-    }
-
     /// Those that serve documents of some days alone, active or not: they take turns with others.
     pub(super) fn in_turns(&self) -> &[Arc<ServedSeries>] {
         &self.in_turns
-    }
-
-    /// Which active series would serve a request, and why the others would not (R2.9).
-    #[must_use]
-    pub fn explain(&self, inputs: &Inputs, now: Timestamp) -> Vec<Explanation> {
-        explain(self.active.iter().map(|served| &served.series), inputs, now)
-    }
-
-    /// A type that only series serve that are deactivated is not unknown (R4.3).
-    fn know_inactive(&self, error: RuleError, inputs: &Inputs) -> RuleError {
-        let serves = |served: &&Arc<ServedSeries>| served.series.names_type_of(inputs);
-        match (error, self.inactive.iter().find(serves)) {
-            (RuleError::UnknownType { type_code, .. }, Some(served)) => {
-                let code = &served.version.definition.code;
-                let hint = format!("series {code} numbers it, and is not active");
-                RuleError::TypeNotConfigured { type_code, hint }
-            }
-            (error, _) => error,
-        }
     }
 
     /// The journal rows of the ranges that hold a number, one for each scope of uniqueness at most,
@@ -400,6 +345,8 @@ fn shows(entry: &Entry, value: u64, number: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use numbering::Inputs;
     use serde_json::json;
 
     use super::*;

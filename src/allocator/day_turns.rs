@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use numbering::{Inputs, PartialNumber, Series, fits_some_day};
+use numbering::{Inputs, PartialNumber, Series, Told, fits_some_day};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
@@ -117,7 +117,7 @@ fn stretches<'c>(
     let stretch = |ends: &[Timestamp]| {
         let (from, until) = (ends[0], ends[1]);
         let last = until.checked_sub(BEFORE).unwrap_or(from);
-        Stretch { from, until, served: catalog.choose(inputs, last).ok() }
+        Stretch { from, until, served: catalog.choose_telling(inputs, last, Told::InBrief).ok() }
     };
     ends.windows(2).map(stretch).collect()
 }
@@ -156,7 +156,7 @@ impl Allocator {
         (asked_at, by): (Timestamp, Instant),
     ) -> Result<Option<Result<Issued, AllocError>>, AllocError> {
         // Whoever serves it looks by itself.
-        let serving = catalog.choose(&request.inputs, asked_at).ok();
+        let serving = catalog.choose_telling(&request.inputs, asked_at, Told::InBrief).ok();
         let serving = serving.map(|served| served.version.series_id);
         for served in turns.asked {
             if Some(served.version.series_id) == serving {

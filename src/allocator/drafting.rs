@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use numbering::Told;
 use tokio::time::Instant;
 
 use super::catalog::Catalog;
 use super::day_turns::DayTurns;
 use super::error::unavailable;
 use super::pending_request::{Drafted, Order};
-use super::{AllocError, Allocator, Issued, NumberTaken, Request, Unavailable};
+use super::{AllocError, Allocator, Hints, Issued, NumberTaken, Request, Unavailable};
 
 /// What a request is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Allocator {
         &self,
         request: &Request,
         (began, by): (Instant, Instant),
-        purpose: Purpose,
+        (purpose, hints): (Purpose, &Hints),
     ) -> Result<Drafting, AllocError> {
         let catalog = self.catalog();
         let refused = match self.draft_by(&catalog, request, by, purpose).await {
@@ -52,9 +53,26 @@ impl Allocator {
         }
         let newer = self.catalog();
         if Arc::ptr_eq(&catalog, &newer) {
-            return Err(refused);
+            return Err(self.in_full(&catalog, request, refused, hints));
         }
-        Box::pin(self.draft_by(&newer, request, by, purpose)).await
+        let drafted = Box::pin(self.draft_by(&newer, request, by, purpose)).await;
+        drafted.map_err(|refused| self.in_full(&newer, request, refused, hints))
+    }
+
+    /// A refusal with what would have been right, where that is to be told.
+    fn in_full(
+        &self,
+        catalog: &Catalog,
+        request: &Request,
+        refused: AllocError,
+        hints: &Hints,
+    ) -> AllocError {
+        if !is_of_catalog(&refused) || !hints.take() {
+            return refused;
+        }
+        let now = self.shared.context.clock.now();
+        // One that came a moment too early is told what it was refused for.
+        Order::draft(catalog, request, now, Told::InFull).err().unwrap_or(refused)
     }
 
     async fn draft_by(
@@ -71,7 +89,7 @@ impl Allocator {
             Purpose::Preview => None,
         };
         match turns {
-            None => Order::draft(catalog, request, now).map(Drafting::Drafted),
+            None => Order::draft(catalog, request, now, Told::InBrief).map(Drafting::Drafted),
             Some(turns) => Box::pin(self.draft_across(catalog, turns, request, (now, by))).await,
         }
     }
@@ -87,13 +105,13 @@ impl Allocator {
         Order::check_fields(request)?;
         // What is out of reach is refused in the words for what there is not.
         if !request.identity.reach.is_everything() {
-            Order::draft(catalog, request, now)?;
+            Order::draft(catalog, request, now, Told::InBrief)?;
         }
         let asked_at = self.asked_at(&turns, request, (now, by)).await?;
         if let Some(answer) = self.earlier_across(catalog, turns, request, (asked_at, by)).await? {
             return Ok(Drafting::Answered(answer));
         }
-        Order::draft(catalog, request, asked_at).map(Drafting::Drafted)
+        Order::draft(catalog, request, asked_at, Told::InBrief).map(Drafting::Drafted)
     }
 }
 

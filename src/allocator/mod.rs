@@ -10,6 +10,7 @@ mod asking;
 mod background_jobs;
 mod cancellation;
 mod catalog;
+mod choice;
 mod database_path;
 mod day_turns;
 mod drafting;
@@ -37,7 +38,7 @@ mod worker;
 pub use catalog::{Catalog, CatalogStamp, ServedSeries};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use headroom::Headroom;
-pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, NextValue, Preview, Request, check_key};
+pub use order::{COUNT_MAX, Hints, Issued, KEY_CHARS_MAX, NextValue, Preview, Request, check_key};
 pub use readings::{Reading, ReadingError, Unread};
 pub use status::WorkerView;
 
@@ -140,10 +141,23 @@ impl Allocator {
         request: Request,
         by: Option<Instant>,
     ) -> Result<Issued, AllocError> {
+        self.issue_hinting(request, by, &Hints::default()).await
+    }
+
+    /// The same, where requests that come together share what their refusals tell.
+    ///
+    /// # Errors
+    /// Those of [`Allocator::issue`].
+    pub async fn issue_hinting(
+        &self,
+        request: Request,
+        by: Option<Instant>,
+        hints: &Hints,
+    ) -> Result<Issued, AllocError> {
         let began = Instant::now();
         let limit = began + self.shared.context.settings.time_limit;
         let by = by.map_or(limit, |by| by.min(limit));
-        let answer = self.allocate(request, (began, by)).await;
+        let answer = self.allocate(request, (began, by), hints).await;
         answers::count(&self.shared.context.metrics, began, &answer);
         answer
     }
@@ -154,8 +168,9 @@ impl Allocator {
         &self,
         request: Request,
         (began, by): (Instant, Instant),
+        hints: &Hints,
     ) -> Result<Issued, AllocError> {
-        let drafted = match self.draft(&request, (began, by), Purpose::Issue).await? {
+        let drafted = match self.draft(&request, (began, by), (Purpose::Issue, hints)).await? {
             Drafting::Drafted(drafted) => drafted,
             Drafting::Answered(answer) => return answer,
         };

@@ -1,6 +1,7 @@
 //! What a caller asks for and what it gets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use numbering::{Inputs, Lines, check_printable};
 
@@ -51,6 +52,26 @@ pub struct Request {
     pub ip_address: Option<String>,
 }
 
+/// Which refusals tell what would have been right: each of them, or the first few of requests that
+/// come together. What is right has to be looked for, and nobody reads it a thousand times.
+#[derive(Clone, Debug, Default)]
+pub struct Hints(Option<Arc<AtomicUsize>>);
+
+impl Hints {
+    /// So many, of all requests that share these.
+    #[must_use]
+    pub fn first(count: usize) -> Self {
+        Hints(Some(Arc::new(AtomicUsize::new(count))))
+    }
+
+    /// Whether one more refusal tells it.
+    pub(super) fn take(&self) -> bool {
+        let Some(left) = &self.0 else { return true };
+        let fewer = |left: usize| left.checked_sub(1);
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
+    }
+}
+
 /// A number handed out.
 #[derive(Clone, Debug)]
 pub struct Issued {
@@ -86,6 +107,17 @@ pub struct NextValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_requests_that_come_together_the_first_few_refusals_tell_what_would_have_been_right() {
+        let (few, all) = (Hints::first(2), Hints::default());
+        let shared = few.clone();
+        assert_eq!(
+            [few.take(), shared.take(), few.take(), shared.take()],
+            [true, true, false, false]
+        );
+        assert!((0..9).all(|_| all.take()));
+    }
 
     #[test]
     fn a_key_is_255_characters_at_most_and_all_of_them_are_seen() {

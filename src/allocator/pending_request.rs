@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use numbering::{
     CounterKey, Draft, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake,
-    SnowflakePlace, hexadecimal,
+    SnowflakePlace, Told, hexadecimal,
 };
 use serde::Serializer as _;
 use serde::ser::SerializeSeq;
@@ -76,7 +76,8 @@ impl Order {
     }
 
     /// Drafts a request by the series that serves it. One that says no date is dated `now`, which
-    /// is read once: the series that serves one day must not be given another one's document.
+    /// is read once: the series that serves one day must not be given another one's document. A
+    /// refusal tells so much.
     ///
     /// # Errors
     /// Whatever is wrong with the request, naming the field.
@@ -84,10 +85,11 @@ impl Order {
         catalog: &Catalog,
         request: &Request,
         now: Timestamp,
+        told: Told,
     ) -> Result<Drafted, AllocError> {
         Self::check_fields(request)?;
-        let served = reach::choose(catalog, request, now)?;
-        let draft = served.series.draft(&request.inputs, now);
+        let served = reach::choose(catalog, request, now, told)?;
+        let draft = served.series.draft_telling(&request.inputs, now, told);
         let draft = draft.map_err(|error| reach::refused(request, error))?;
         Ok(Drafted { served: Arc::clone(served), draft, now })
     }

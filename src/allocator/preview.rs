@@ -5,7 +5,9 @@ use tokio::time::Instant;
 
 use super::drafting::{Drafting, Purpose};
 use super::pending_request::Order;
-use super::{AllocError, Allocator, NextValue, Preview, Request, redis_path, replay, unread};
+use super::{
+    AllocError, Allocator, Hints, NextValue, Preview, Request, redis_path, replay, unread,
+};
 use crate::counter::{CounterState, Inspection};
 use crate::ledger::{At, Counter, Owner, Partition, PartitionState};
 
@@ -18,7 +20,8 @@ impl Allocator {
         let context = &self.shared.context;
         let began = Instant::now();
         let by = began + context.settings.time_limit;
-        let drafted = self.draft(&request, (began, by), Purpose::Preview).await?;
+        let drafted =
+            self.draft(&request, (began, by), (Purpose::Preview, &Hints::default())).await?;
         let Drafting::Drafted(drafted) = drafted else { unreachable!("a preview asks nobody") };
         let order = Order::of(request, drafted, context.clock.as_ref())?;
         if let Some(closed) = order.closed {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use numbering::{InputError, RuleError};
+use numbering::{InputError, RuleError, Told};
 
 use super::pending_request::Order;
 use super::{AllocError, Catalog, Request, ServedSeries};
@@ -18,10 +18,11 @@ pub(super) fn choose<'a>(
     catalog: &'a Catalog,
     request: &Request,
     now: Timestamp,
+    told: Told,
 ) -> Result<&'a Arc<ServedSeries>, AllocError> {
     let reach = &request.identity.reach;
     let unknown = || Err(out_of_reach(&request.inputs.type_code));
-    match catalog.choose(&request.inputs, now) {
+    match catalog.choose_telling(&request.inputs, now, told) {
         Ok(served) if reach.has_series(&served.version.definition.code) => Ok(served),
         Ok(_) => unknown(),
         // The hints of these name types and projects of everybody.

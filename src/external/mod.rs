@@ -5,6 +5,7 @@
 //! Takes no numbers, and knows no series. Tokens are sent, and written nowhere.
 
 mod address;
+mod places;
 mod reachable;
 
 pub use address::{Address, AddressError, is_trustworthy};
@@ -18,9 +19,10 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderVa
 use hyper::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::Semaphore;
 
 use crate::backoff::Backoff;
+use crate::refusals::Refusals;
+use places::Places;
 
 /// Largest answer of a source that is read: it has one short value.
 const ANSWER_BYTES_MAX: usize = 16 * 1_024;
@@ -44,7 +46,7 @@ pub struct SourceSettings {
     pub time_limit: Duration,
     /// `external.<name>.attempts_max`.
     pub attempts_max: u32,
-    /// `external.<name>.concurrency_max`: calls at once.
+    /// `external.<name>.concurrency_max`: calls at once, half of them of one caller at most.
     pub concurrency_max: usize,
     /// `external.<name>.token_file`: the file of the token that it is sent.
     pub token_file: Option<PathBuf>,
@@ -81,9 +83,10 @@ pub enum SourceError {
         /// The source.
         name: String,
     },
-    /// It has as many calls as it may have.
+    /// It has as many calls as it may have, or as it may have of this caller.
     #[error(
-        "as many calls of the source {name} are under way as external.{name}.concurrency_max allows"
+        "as many calls of the source {name} are under way as external.{name}.concurrency_max \
+         allows, of which one caller may have half"
     )]
     Busy {
         /// The source.
@@ -147,15 +150,18 @@ impl SourceError {
 }
 
 /// The sources of this process.
-#[derive(Default)]
-pub struct Sources(BTreeMap<String, Source>);
+pub struct Sources {
+    by_name: BTreeMap<String, Source>,
+    /// Bounds the lines of what they refuse.
+    refusals: Refusals,
+}
 
 /// One source.
 struct Source {
     address: Address,
     time_limit: Duration,
     attempts_max: u32,
-    places: Semaphore,
+    places: Places,
     /// With its token.
     headers: HeaderMap,
 }
@@ -167,13 +173,13 @@ struct Given {
 }
 
 impl Sources {
-    /// Reads the tokens of the sources. Asks nobody: a source that is away keeps nobody from
-    /// starting.
+    /// Reads the tokens of the sources, of whose refusals so many have a line in a second. Asks
+    /// nobody: a source that is away keeps nobody from starting.
     ///
     /// # Errors
     /// A token that cannot be read or sent.
-    pub fn open(settings: &[SourceSettings]) -> anyhow::Result<Self> {
-        let mut sources = BTreeMap::new();
+    pub fn open(settings: &[SourceSettings], lines_per_second_max: u32) -> anyhow::Result<Self> {
+        let mut by_name = BTreeMap::new();
         for one in settings {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -186,38 +192,39 @@ impl Sources {
                 address: Address::new(&one.address),
                 time_limit: one.time_limit,
                 attempts_max: one.attempts_max,
-                places: Semaphore::new(one.concurrency_max),
+                places: Places::new(one.concurrency_max),
                 headers,
             };
-            sources.insert(one.name.clone(), source);
+            by_name.insert(one.name.clone(), source);
         }
-        Ok(Sources(sources))
+        let refusals = Refusals::new(lines_per_second_max, "numerator_external_calls_total");
+        Ok(Sources { by_name, refusals })
     }
 
     /// Whether the settings name a source.
     #[must_use]
     pub fn knows(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.by_name.contains_key(name)
     }
 
-    /// Asks a source for a value, as often as its settings allow, under one key. Safe to drop: the
-    /// value is the source's until a number shows it, and who asks again under the same key is
-    /// given the same one.
+    /// Asks a source for a value on behalf of a caller, as often as its settings allow, under one
+    /// key. Safe to drop: the value is the source's until a number shows it, and who asks again
+    /// under the same key is given the same one.
     ///
     /// # Errors
     /// See [`SourceError`].
     pub async fn ask(
         &self,
         name: &str,
+        caller: &str,
         key: &str,
         question: &SourceQuestion<'_>,
     ) -> Result<String, SourceError> {
         let named = || name.to_owned();
-        let Some(source) = self.0.get(name) else {
+        let Some(source) = self.by_name.get(name) else {
             return Err(SourceError::Unknown { name: named() });
         };
-        // Whoever waited here would hold a place of others.
-        let Ok(_place) = source.places.try_acquire() else {
+        let Some(_place) = source.places.take(caller).await else {
             return Err(SourceError::Busy { name: named() });
         };
         let mut headers = source.headers.clone();
@@ -235,15 +242,31 @@ impl Sources {
             if let AddressError::Status(status) = error
                 && !may_change(status)
             {
-                tracing::warn!(source = name, %status, "a source of numbers refuses a request");
+                if self.refusals.admit() {
+                    tracing::warn!(source = name, %status, "a source of numbers refuses a request");
+                }
                 return Err(SourceError::Refused { name: named(), status: status.as_u16() });
             }
             let attempt = backoff.attempts() + 1;
-            tracing::warn!(source = name, attempt, %error, "a source of numbers does not answer");
+            if self.refusals.admit() {
+                tracing::warn!(
+                    source = name,
+                    attempt,
+                    %error,
+                    "a source of numbers does not answer"
+                );
+            }
             if attempt >= source.attempts_max {
                 return Err(SourceError::Away { name: named() });
             }
             backoff.wait().await;
+        }
+    }
+
+    /// Tells of what a source gave that is no value.
+    pub fn tell_invalid(&self, name: &str, error: &SourceError) {
+        if self.refusals.admit() {
+            tracing::warn!(source = name, %error, "a source of numbers gives what is no value");
         }
     }
 }

@@ -9,6 +9,9 @@ use tokio::sync::watch;
 
 use super::*;
 
+/// Lines of refusals in a second.
+const LINES_MAX: u32 = 100;
+
 /// What a server does with a request.
 #[derive(Clone, Debug)]
 enum Act {
@@ -59,7 +62,7 @@ impl Server {
     /// The source of this server, with some attempts of 200 ms.
     fn sources(&self, attempts_max: u32) -> Arc<Sources> {
         let settings = SourceSettings { attempts_max, ..settings(&self.url) };
-        Arc::new(Sources::open(&[settings]).expect("open"))
+        Arc::new(Sources::open(&[settings], LINES_MAX).expect("open"))
     }
 }
 
@@ -130,7 +133,7 @@ async fn ask(sources: &Sources) -> Result<String, SourceError> {
         document_id: Some("d1"),
         context: &context,
     };
-    sources.ask("erp", "0a1b", &question).await
+    sources.ask("erp", "ci", "0a1b", &question).await
 }
 
 fn name() -> String {
@@ -146,7 +149,7 @@ async fn a_source_is_asked_under_one_key_until_it_answers_and_not_again() {
     let server = Server::start(vec![busy(503), busy(409), value("4711")]).await;
     let settings =
         SourceSettings { attempts_max: 3, token_file: Some(file), ..settings(&server.url) };
-    let sources = Sources::open(&[settings]).expect("open");
+    let sources = Sources::open(&[settings], LINES_MAX).expect("open");
     assert_eq!(ask(&sources).await, Ok("4711".into()));
     let requests = server.requests();
     assert_eq!(requests.len(), 3);
@@ -197,21 +200,32 @@ async fn a_source_that_gives_no_value_is_asked_as_often_as_is_of_use() {
         assert_eq!(error.retry_useful(), error == away, "{act:?}");
     }
     assert!(elsewhere.requests().is_empty());
-    let unknown = ask(&Sources::default()).await;
+    let unknown = ask(&Sources::open(&[], LINES_MAX).expect("open")).await;
     assert_eq!(unknown, Err(SourceError::Unknown { name: name() }));
 }
 
 #[tokio::test]
-async fn more_calls_than_a_source_may_have_are_refused_at_once() {
+async fn more_calls_than_a_source_may_have_wait_for_a_place_and_are_refused_where_none_comes_free()
+{
+    let first_asked = async |server: &Server, sources: &Arc<Sources>| {
+        let sources = Arc::clone(sources);
+        let first = tokio::spawn(async move { ask(&sources).await });
+        let mut asked = server.asked.clone();
+        asked.wait_for(|requests| !requests.is_empty()).await.expect("the server lives");
+        first
+    };
     let server = Server::start(vec![Act::Silence, value("1")]).await;
     let sources = server.sources(2);
-    let waiting = Arc::clone(&sources);
-    let waiting = tokio::spawn(async move { ask(&waiting).await });
-    let mut asked = server.asked.clone();
-    asked.wait_for(|requests| !requests.is_empty()).await.expect("the server lives");
+    let first = first_asked(&server, &sources).await;
+    assert_eq!(ask(&sources).await, Ok("1".into()), "behind the first one");
+    assert_eq!(first.await.expect("no panic"), Ok("1".into()));
+
+    let server = Server::start(vec![Act::Silence]).await;
+    let settings = SourceSettings { time_limit: Duration::from_secs(20), ..settings(&server.url) };
+    let sources = Arc::new(Sources::open(&[settings], LINES_MAX).expect("open"));
+    let first = first_asked(&server, &sources).await;
     assert_eq!(ask(&sources).await, Err(SourceError::Busy { name: name() }));
-    assert_eq!(waiting.await.expect("no panic"), Ok("1".into()));
-    assert_eq!(ask(&sources).await, Ok("1".into()), "the place is free again");
+    first.abort();
 }
 
 #[test]
@@ -224,7 +238,7 @@ fn a_token_that_cannot_be_sent_keeps_the_process_from_starting_and_is_not_shown(
         }
         let settings =
             SourceSettings { token_file: Some(file.clone()), ..settings("https://erp.example/") };
-        Sources::open(&[settings]).map(drop).map_err(|error| format!("{error:#}"))
+        Sources::open(&[settings], LINES_MAX).map(drop).map_err(|error| format!("{error:#}"))
     };
     assert!(open(None).expect_err("no file").contains("external.erp.token_file"));
     for wrong in ["", "\n", "two words", "s3cret\u{e9}", &"x".repeat(TOKEN_BYTES_MAX + 1)] {

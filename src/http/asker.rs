@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use numbering::{Lines, check_printable};
 use numerator_base::actor::through;
 use percent_encoding::percent_decode;
 use unicode_normalization::UnicodeNormalization as _;
@@ -20,6 +21,9 @@ const ON_BEHALF_OF_IP: HeaderName = HeaderName::from_static("on-behalf-of-ip");
 
 /// Longest name of a person, in characters.
 const PERSON_CHARS_MAX: usize = 128;
+/// More bytes than any way to write one has: four for a character, and four characters for one that
+/// is put together.
+const PERSON_BYTES_MAX: usize = 4 * 4 * PERSON_CHARS_MAX;
 
 /// Who asks, as the journal keeps it.
 #[derive(Clone, Debug)]
@@ -59,8 +63,8 @@ impl Asker {
         };
         let person = read_person(person).ok_or_else(|| {
             let why = format!(
-                "must be 1 to {PERSON_CHARS_MAX} characters of percent-encoded UTF-8 without \
-                 control characters"
+                "must be 1 to {PERSON_CHARS_MAX} characters of percent-encoded UTF-8, all of them \
+                 printable"
             );
             Problem::field("On-Behalf-Of", why)
         })?;
@@ -82,7 +86,8 @@ impl Asker {
     ) -> Vec<Counted<'a>> {
         let mut counted = Vec::new();
         let user = match (person, identity.pace) {
-            (Some(person), _) => Some(person),
+            // That of this service: no other one, and nobody of that name, answers for it.
+            (Some(_), _) => Some(&*self.user_id),
             (None, Pace::Person) => Some(&*identity.name),
             (None, _) => None,
         };
@@ -109,10 +114,14 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h Head
 
 /// The name of a person, in normal form C.
 fn read_person(sent: &HeaderValue) -> Option<String> {
-    let person: String = percent_decode(sent.as_bytes()).decode_utf8().ok()?.nfc().collect();
+    let person = percent_decode(sent.as_bytes()).decode_utf8().ok()?;
+    if person.len() > PERSON_BYTES_MAX {
+        return None;
+    }
+    let person: String = person.nfc().collect();
     let person = person.trim();
     let is_name = (1..=PERSON_CHARS_MAX).contains(&person.chars().count())
-        && !person.chars().any(char::is_control);
+        && check_printable(person, Lines::One).is_ok();
     is_name.then(|| person.to_owned())
 }
 
@@ -175,6 +184,8 @@ mod tests {
             (true, vec![ann, ann], "invalid-field", Some("on-behalf-of")),
             (true, vec![("on-behalf-of", "%0A")], "invalid-field", Some("On-Behalf-Of")),
             (true, vec![("on-behalf-of", "%FF")], "invalid-field", Some("On-Behalf-Of")),
+            (true, vec![("on-behalf-of", "a%E2%80%AEb")], "invalid-field", Some("On-Behalf-Of")),
+            (true, vec![("on-behalf-of", "ann%E2%80%8B")], "invalid-field", Some("On-Behalf-Of")),
             (true, vec![("on-behalf-of", " ")], "invalid-field", Some("On-Behalf-Of")),
             (true, vec![("on-behalf-of", &*long)], "invalid-field", Some("On-Behalf-Of")),
             (
@@ -197,9 +208,10 @@ mod tests {
         let pace = |pace| Identity { pace, ..identity(false) };
         let of = |pace_is| asker().counted(&pace(pace_is), None).len();
         assert_eq!((of(Pace::Free), of(Pace::PerMinute(5)), of(Pace::Person)), (0, 1, 2));
-        let (asker, limited) = (asker(), pace(Pace::PerMinute(5)));
+        let (mut asker, limited) = (asker(), pace(Pace::PerMinute(5)));
+        asker.user_id = "erp/ann".into();
         let counted = asker.counted(&limited, Some("ann"));
-        assert_eq!(counted[0], Counted::User("ann"));
+        assert_eq!(counted[0], Counted::User("erp/ann"), "the person of that service");
         assert_eq!(counted[2], Counted::Service("erp", 5));
     }
 }

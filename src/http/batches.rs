@@ -7,9 +7,8 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use futures_util::future::join_all;
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use super::App;
@@ -17,21 +16,26 @@ use super::answer::{NumberAnswer, RangeAnswer};
 use super::body::{self, Json};
 use super::gate::Caller;
 use super::generate::{outcome_of, status_of};
+use super::in_turns::join_in_turns;
 use super::language;
 use super::order::{self, BatchOrder, DocumentOrder};
 use super::problem::{Problem, ProblemBody};
 use super::texts::{StreamedTexts, Texts};
-use crate::allocator::{COUNT_MAX, Issued, KEY_CHARS_MAX, Request};
+use crate::allocator::{COUNT_MAX, Hints, Issued, KEY_CHARS_MAX, Request};
 
 /// Most documents in one batch.
 const DOCUMENTS_MAX: usize = 1_000;
+/// Refusals of one batch that tell what would have been right.
+const HINTS_MAX: usize = 10;
 /// The key of an item is the header's key and `#` with up to three digits (F21).
 const BATCH_KEY_CHARS_MAX: usize = KEY_CHARS_MAX - 4;
 
 /// One answer per document, in their order.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct BatchAnswer<'a> {
-    items: Vec<ItemAnswer<'a>>,
+pub(super) struct BatchAnswer {
+    // Each is JSON already.
+    #[schema(value_type = Vec<ItemAnswer<'static>>)]
+    items: Vec<Box<RawValue>>,
 }
 
 /// What became of one document.
@@ -68,7 +72,7 @@ struct RefusedItem {
 #[serde(untagged)]
 #[expect(dead_code, reason = "it is only described")]
 enum BatchOutcome<'a> {
-    Documents(BatchAnswer<'a>),
+    Documents(BatchAnswer),
     Range(RangeAnswer<'a>),
 }
 
@@ -98,8 +102,9 @@ pub(super) async fn create_batch(
         return take_range(&app, order, key, &caller).await;
     };
     caller.check_count("documents", documents.len().try_into().unwrap_or(u64::MAX))?;
-    let numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
-    let items = numbered.iter().map(|outcome| ItemAnswer::of(outcome, &caller)).collect();
+    let items = number_documents(&app, &caller, &documents, key.as_deref()).await;
+    let items = items.into_iter().collect::<serde_json::Result<Vec<_>>>();
+    let items = items.map_err(|error| Problem::internal(&error))?;
     // Each problem in it has a sentence for the user.
     Ok((language::headers(caller.language), axum::Json(BatchAnswer { items })).into_response())
 }
@@ -181,22 +186,29 @@ async fn take_range(
 }
 
 /// Numbers all documents at once, first asked for in the order in which they stand there; each has
-/// its own number or problem.
+/// its own number or problem. The task gives its thread up between them.
 async fn number_documents(
     app: &App,
     caller: &Caller,
     documents: &[Box<RawValue>],
     key: Option<&str>,
-) -> Vec<Result<Issued, Problem>> {
-    let items = documents.iter().enumerate().map(|(index, document)| async move {
+) -> Vec<serde_json::Result<Box<RawValue>>> {
+    let hints = Hints::first(HINTS_MAX);
+    let number = async |index: usize, document: &RawValue| -> Result<Issued, Problem> {
         let place = format!("documents[{index}]");
         let mut order: DocumentOrder = body::parse(&place, document.get().as_bytes())?;
         let document_id = std::mem::take(&mut order.document_id);
         let document_id = order::check_document_id("document_id", document_id)?;
         let key = key.map(|key| format!("{key}#{index}"));
-        Ok(app.issue(caller, order.request(Some(document_id), key, caller)?).await?)
+        let request = order.request(Some(document_id), key, caller)?;
+        Ok(app.issue_hinting(caller, request, &hints).await?)
+    };
+    let number = &number;
+    let items = documents.iter().enumerate().map(|(index, document)| async move {
+        let outcome = number(index, document).await;
+        to_raw_value(&ItemAnswer::of(&outcome, caller))
     });
-    join_all(items).await
+    join_in_turns(items).await
 }
 
 impl<'a> ItemAnswer<'a> {
@@ -292,25 +304,5 @@ mod tests {
     fn the_key_of_the_last_item_still_fits() {
         let longest = format!("{}#{}", "k".repeat(BATCH_KEY_CHARS_MAX), DOCUMENTS_MAX - 1);
         assert_eq!(longest.len(), KEY_CHARS_MAX);
-    }
-
-    /// The library joins few futures in another way than many.
-    #[tokio::test]
-    async fn items_run_at_once_and_begin_and_answer_in_their_order() {
-        for count in [3, DOCUMENTS_MAX] {
-            let barrier = tokio::sync::Barrier::new(count);
-            let begun = std::sync::Mutex::new(Vec::new());
-            let items = (0..count).map(|index| {
-                let (barrier, begun) = (&barrier, &begun);
-                async move {
-                    begun.lock().expect("lock").push(index);
-                    barrier.wait().await;
-                    index
-                }
-            });
-            let in_order: Vec<usize> = (0..count).collect();
-            assert_eq!(join_all(items).await, in_order);
-            assert_eq!(*begun.lock().expect("lock"), in_order);
-        }
     }
 }

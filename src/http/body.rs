@@ -206,13 +206,17 @@ fn named_field(reason: &str) -> Option<String> {
     named.split('`').next().map(Into::into)
 }
 
+/// Fields of a body that are looked at in search of a wrong one: more than any has.
+const FIELDS_LOOKED_AT_MAX: usize = 64;
+
 /// The field whose value alone gives the same error. (The JSON library does not say.)
 fn culprit<T: DeserializeOwned>(value: &Value, reason: &str) -> Option<String> {
     let gives_it = |(name, value): &(&String, &Value)| {
         let alone = Map::from_iter([((*name).clone(), (*value).clone())]);
         T::deserialize(Value::Object(alone)).is_err_and(|error| error.to_string() == reason)
     };
-    value.as_object()?.iter().find(gives_it).map(|(name, _)| name.clone())
+    let mut fields = value.as_object()?.iter().take(FIELDS_LOOKED_AT_MAX);
+    fields.find(gives_it).map(|(name, _)| name.clone())
 }
 
 /// The query of a URL.

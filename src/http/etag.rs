@@ -11,6 +11,7 @@ use numbering::hexadecimal;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::header_lists::entries;
 use super::problem::{Problem, Slug};
 use crate::ledger::SeriesVersion;
 
@@ -67,9 +68,8 @@ fn answer(headers: &HeaderMap, tag: HeaderValue, whole: impl FnOnce() -> Respons
 /// Whether the reader has what is tagged so. A weak tag says the same of what is only read: a proxy
 /// that packs an answer makes its tag weak.
 fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
-    let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
-    let mut sent = lists.flat_map(|list| list.split(',')).map(str::trim);
-    sent.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one).as_bytes() == tag.as_bytes())
+    let mut sent = headers.get_all(IF_NONE_MATCH).iter().flat_map(entries);
+    sent.any(|one| one == b"*" || one.strip_prefix(b"W/").unwrap_or(one) == tag.as_bytes())
 }
 
 /// The version in the header `If-Match`, where it is sent. The number of the version alone, the tag

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
+use super::header_lists::{entries, split, split_from_end};
 use crate::config::ForwardedHeader;
 
 /// Proxies whose word is taken.
@@ -35,41 +36,61 @@ impl Proxies {
             ForwardedHeader::XForwardedFor => "x-forwarded-for",
             ForwardedHeader::Forwarded => "forwarded",
         };
-        let lines: Vec<_> = headers.get_all(name).iter().collect();
-        let entries = lines.iter().rev().flat_map(|line| {
-            line.to_str().unwrap_or_default().rsplit(',').map(|entry| self.address(entry))
-        });
-        for entry in entries {
-            let Some(address) = entry else { break };
-            known = address;
-            if !self.trusts(address) {
+        // Whatever a client wrote, what stands behind it was added by a proxy.
+        for line in headers.get_all(name).iter().rev() {
+            let is_over = match self.header {
+                ForwardedHeader::XForwardedFor => self.follow(&mut known, entries(line).rev()),
+                ForwardedHeader::Forwarded => {
+                    let nodes = split_from_end(line.as_bytes(), b',').map(node);
+                    self.follow(&mut known, nodes)
+                }
+            };
+            if is_over {
                 break;
             }
         }
         known.to_string().into()
     }
 
+    /// Follows nodes, the last one first, as far as proxies of ours name them; whether none is to
+    /// be followed any further.
+    fn follow<'h>(&self, known: &mut IpAddr, nodes: impl Iterator<Item = &'h [u8]>) -> bool {
+        for node in nodes {
+            let Some(address) = address(node) else { return true };
+            *known = address;
+            if !self.trusts(address) {
+                return true;
+            }
+        }
+        false
+    }
+
     fn trusts(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(&address))
     }
+}
 
-    /// The address of an entry; a port behind it is left out.
-    fn address(&self, entry: &str) -> Option<IpAddr> {
-        let node = match self.header {
-            ForwardedHeader::XForwardedFor => entry.trim(),
-            ForwardedHeader::Forwarded => {
-                let named = entry.split(';').filter_map(|pair| pair.trim().split_once('='));
-                let mut named = named.filter(|(name, _)| name.eq_ignore_ascii_case("for"));
-                named.next()?.1.trim_matches('"')
-            }
-        };
-        let bare = match node.strip_prefix('[') {
-            Some(rest) => rest.split_once(']')?.0,
-            None if node.matches(':').count() == 1 => node.split_once(':')?.0,
-            None => node,
-        };
-        bare.parse::<IpAddr>().ok().map(|address| address.to_canonical())
-    }
+/// The node that an entry of the standard header is for; nothing where it names none.
+fn node(entry: &[u8]) -> &[u8] {
+    let mut pairs = split(entry, b';').filter_map(|pair| {
+        let at = pair.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (pair[..at].trim_ascii(), &pair[at + 1..]);
+        name.eq_ignore_ascii_case(b"for").then_some(value.trim_ascii())
+    });
+    let value = pairs.next().unwrap_or_default();
+    let quoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+    quoted.unwrap_or(value)
+}
+
+/// The address of a node; a port behind it is left out.
+fn address(node: &[u8]) -> Option<IpAddr> {
+    let node = std::str::from_utf8(node).ok()?;
+    let bare = match node.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?.0,
+        None if node.matches(':').count() == 1 => node.split_once(':')?.0,
+        None => node,
+    };
+    bare.parse::<IpAddr>().ok().map(|address| address.to_canonical())
 }
 
 #[cfg(test)]
@@ -86,7 +107,10 @@ mod tests {
             ForwardedHeader::Forwarded => "forwarded",
         };
         for line in lines {
-            headers.append(name, HeaderValue::from_str(line).expect("a value"));
+            // As one byte each: a value need not be text.
+            let byte = |sign| u8::try_from(u32::from(sign)).expect("one byte");
+            let bytes: Vec<u8> = line.chars().map(byte).collect();
+            headers.append(name, HeaderValue::from_bytes(&bytes).expect("a value"));
         }
         Proxies::new(networks.into(), header).client(peer.into(), &headers).to_string()
     }
@@ -101,6 +125,10 @@ mod tests {
         assert_eq!(of("10.0.0.1", &["203.0.113.9:443"]), "203.0.113.9");
         assert_eq!(of("10.0.0.1", &["203.0.113.9, nobody"]), "10.0.0.1", "no address");
         assert_eq!(of("10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(of("10.0.0.1", &["\u{ff}, 203.0.113.9"]), "203.0.113.9", "a client's byte");
+        assert_eq!(of("10.0.0.1", &["\u{ff}", "\u{80},203.0.113.9,10.0.0.2"]), "203.0.113.9");
+        assert_eq!(of("10.0.0.1", &["203.0.113.9, \u{ff}"]), "10.0.0.1", "no address");
+        assert_eq!(of("10.0.0.1", &["203.0.113.9,"]), "10.0.0.1", "nor is nothing");
         assert_eq!(of("10.0.0.1", &["10.0.0.9, 10.0.0.8"]), "10.0.0.9", "all are ours");
     }
 
@@ -111,6 +139,10 @@ mod tests {
         assert_eq!(of(&["for=\"[2001:db9::7]:99\""]), "2001:db9::7");
         assert_eq!(of(&["For=\"[2001:db8::7]\", by=10.0.0.3"]), "10.0.0.1");
         assert_eq!(of(&["for=_hidden"]), "10.0.0.1");
+        assert_eq!(of(&["for=\u{ff}, for=203.0.113.9"]), "203.0.113.9");
+        assert_eq!(of(&["for=\"x, for=203.0.113.9"]), "203.0.113.9", "a quotation left open");
+        assert_eq!(of(&["x=\", for=\"[2001:db9::7]\""]), "2001:db9::7");
+        assert_eq!(of(&["for=203.0.113.9;by=\"a, b;for=1.1.1.1\""]), "203.0.113.9");
         let other = client(ForwardedHeader::XForwardedFor, "10.0.0.1", &["for=203.0.113.9"]);
         assert_eq!(other, "10.0.0.1");
     }

@@ -20,11 +20,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::asker::Asker;
+use super::codings;
 use super::language::{Language, spoken};
 use super::limited::{limited_headers, must_be_within};
 use super::prefer::{PREFERENCE_APPLIED, Wait};
 use super::problem::{Problem, Slug};
-use super::refusals::Refusals;
 use super::request_id::{REQUEST_ID, request_id};
 use super::rights;
 use crate::access::{Act, Identity, LOCAL_USER};
@@ -33,6 +33,7 @@ use crate::clock::SharedClock;
 use crate::ledger::IssuePath;
 use crate::log_lines::working_for;
 use crate::metrics::{Counter, Family, Metrics};
+use crate::refusals::Refusals;
 pub(super) use bearer::Admission;
 
 /// Status of a call whose client left before it was answered; only ever logged and counted.
@@ -226,7 +227,8 @@ where
         began: Instant::now(),
     };
     let mut limited = HeaderMap::new();
-    let admitted = match gate.admission.hosts.admit(&request) {
+    let is_sound = codings::check(request.headers());
+    let admitted = match is_sound.and_then(|()| gate.admission.hosts.admit(&request)) {
         Ok(()) => admit(&gate, request.headers(), &mut call, &mut limited).await,
         Err(problem) => Err(problem),
     };

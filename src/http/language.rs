@@ -3,14 +3,14 @@
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, HeaderName, VARY};
 
+use super::header_lists::text_entries;
 use super::problem::Slug;
 pub(super) use crate::language::Language;
 use crate::language::Phrase as Sentence;
 
 /// The most wanted language of `Accept-Language` that we speak; English without one.
 pub(super) fn spoken(headers: &HeaderMap) -> Language {
-    let wanted = headers.get_all(ACCEPT_LANGUAGE).iter().filter_map(|value| value.to_str().ok());
-    Language::wanted(wanted)
+    Language::wanted(headers.get_all(ACCEPT_LANGUAGE).iter().flat_map(text_entries))
 }
 
 /// What an answer in a language says of it, to clients and to caches.
@@ -115,6 +115,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::BelowLeastAllowed
         | Slug::MethodNotAllowed
         | Slug::UnsupportedMediaType
+        | Slug::UnknownTransferCoding
         | Slug::PreconditionRequired
         | Slug::IdempotencyKeyReused => UNREADABLE,
         Slug::InvalidField

@@ -9,6 +9,7 @@ mod asker;
 mod batches;
 mod body;
 mod changes;
+mod codings;
 mod config_changes;
 mod config_diff;
 mod config_effect;
@@ -25,8 +26,10 @@ mod events;
 mod forwarded;
 mod gate;
 mod generate;
+mod header_lists;
 mod health;
 mod hosts;
+mod in_turns;
 mod language;
 mod limited;
 mod lookups;
@@ -39,7 +42,6 @@ mod problem;
 mod problems;
 mod reference;
 mod reference_changes;
-mod refusals;
 mod register;
 mod request_id;
 mod revisions;
@@ -96,10 +98,11 @@ use utoipa::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
-use crate::allocator::{AllocError, Issued, Request};
+use crate::allocator::{AllocError, Hints, Issued, Request};
 use crate::config::Settings;
 use crate::log_lines::along;
 use crate::metrics::Metrics;
+use crate::refusals::Refusals;
 use crate::service::Service;
 use body::BodyBounds;
 use doors::NumberDoor;
@@ -108,7 +111,9 @@ use forwarded::Proxies;
 use gate::{Admission, Caller, Gate, Told};
 use hosts::Hosts;
 use metrics_page::MetricsPage;
-use refusals::Refusals;
+
+/// What has those refusals that have no log line of their own.
+const COUNTED_BY: &str = "numerator_problems_total";
 
 /// What handlers share.
 #[derive(Clone)]
@@ -136,7 +141,17 @@ impl App {
 
     /// Takes what a caller asks for, and notes which path served it.
     async fn issue(&self, caller: &Caller, request: Request) -> Result<Issued, AllocError> {
-        let issued = self.service.allocator.issue_by(request, caller.by).await?;
+        self.issue_hinting(caller, request, &Hints::default()).await
+    }
+
+    /// The same for one of several, which share what their refusals tell.
+    async fn issue_hinting(
+        &self,
+        caller: &Caller,
+        request: Request,
+        hints: &Hints,
+    ) -> Result<Issued, AllocError> {
+        let issued = self.service.allocator.issue_hinting(request, caller.by, hints).await?;
         caller.served_by.note(issued.entry.path);
         Ok(issued)
     }
@@ -221,7 +236,7 @@ fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked:
     let told = Told {
         slow_after: settings.http.slow_after,
         time_limit: settings.allocator.time_limit,
-        refusals: Refusals::new(settings.log.refused_per_second_max),
+        refusals: Refusals::new(settings.log.refused_per_second_max, COUNTED_BY),
     };
     Gate::new(admission, metrics, service.clock.clone(), told)
 }

@@ -23,6 +23,10 @@ use crate::allocator::{KEY_CHARS_MAX, Request, check_key};
 /// The header that names a call for its retries.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// More bytes than any way to write a document id has: four for a character, and four characters
+/// for one that is put together.
+const ID_BYTES_MAX: usize = 4 * 4 * KEY_CHARS_MAX;
+
 /// Declares what callers may send: the fields of a number, the same for every route, and those that
 /// a route has beside them.
 macro_rules! orders {
@@ -185,8 +189,9 @@ pub(super) fn document_of(path: Result<Path<String>, PathRejection>) -> Result<S
 
 /// A document id, normalised like every input (R2.4).
 pub(crate) fn check_document_id(field: &str, text: String) -> Result<String, Problem> {
-    // What most systems send is normal as it is.
-    let id = if text.is_ascii() { text } else { text.nfc().collect() };
+    // What most systems send is normal as it is; what is far too long is refused as it is.
+    let is_normal = text.is_ascii() || text.len() > ID_BYTES_MAX;
+    let id = if is_normal { text } else { text.nfc().collect() };
     check_key(&id, KEY_CHARS_MAX).map_err(|reason| Problem::field(field, reason))?;
     Ok(id)
 }

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::{Instant, timeout_at};
 
 use super::gate::OPEN;
+use super::header_lists::split;
 use super::problem::{Problem, Slug};
 
 /// What a caller prefers.
@@ -87,11 +88,11 @@ pub(super) fn overdue() -> Problem {
 
 /// The seconds of the first preference `wait`, where it is one: whole, and more than none.
 fn wait_s(headers: &HeaderMap) -> Option<u64> {
-    let sent = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
-    let preferences = sent.flat_map(|value| split(value, ','));
+    let sent = headers.get_all(PREFER).iter();
+    let preferences = sent.flat_map(|value| split(value.as_bytes(), b','));
     // The first instance of a preference counts, whatever it is.
-    let wait = preferences.map(named).find(|(name, _)| name.eq_ignore_ascii_case("wait"));
-    let value = wait?.1?;
+    let wait = preferences.map(named).find(|(name, _)| name.eq_ignore_ascii_case(b"wait"));
+    let value = std::str::from_utf8(wait?.1?).ok()?;
     let is_whole = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     // What is too large for a number is longer than anybody waits here.
     let seconds = is_whole.then(|| value.parse().unwrap_or(u64::MAX / 1_000_000_000));
@@ -99,31 +100,16 @@ fn wait_s(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// Name and value of a preference, without its parameters.
-fn named(preference: &str) -> (&str, Option<&str>) {
-    let preference = split(preference, ';').next().unwrap_or_default();
-    match preference.split_once('=') {
-        None => (preference.trim(), None),
-        Some((name, value)) => {
-            let value = value.trim();
-            let quoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
-            (name.trim(), Some(quoted.unwrap_or(value)))
+fn named(preference: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let preference = split(preference, b';').next().unwrap_or_default();
+    match preference.iter().position(|byte| *byte == b'=') {
+        None => (preference.trim_ascii(), None),
+        Some(at) => {
+            let value = preference[at + 1..].trim_ascii();
+            let quoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+            (preference[..at].trim_ascii(), Some(quoted.unwrap_or(value)))
         }
     }
-}
-
-/// Parts of a text between signs that stand in no quoted string.
-fn split(text: &str, sign: char) -> impl Iterator<Item = &str> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    text.split(move |found: char| {
-        let is_sign = found == sign && !is_quoted;
-        match found {
-            _ if is_escaped => is_escaped = false,
-            '\\' if is_quoted => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            _ => {}
-        }
-        is_sign
-    })
 }
 
 #[cfg(test)]
@@ -133,7 +119,10 @@ mod tests {
     fn seconds(sent: &[&str]) -> Option<u64> {
         let mut headers = HeaderMap::new();
         for value in sent {
-            headers.append(PREFER, HeaderValue::from_str(value).expect("a header"));
+            // As one byte each: a value need not be text.
+            let byte = |sign| u8::try_from(u32::from(sign)).expect("one byte");
+            let bytes: Vec<u8> = value.chars().map(byte).collect();
+            headers.append(PREFER, HeaderValue::from_bytes(&bytes).expect("a header"));
         }
         wait_s(&headers)
     }
@@ -146,6 +135,8 @@ mod tests {
             (&["respond-async, handling=\"a\\\", wait=1\"; x", "wait=4"][..], Some(4)),
             (&["", ",,", "wait=5"][..], Some(5)),
             (&["wait=007"][..], Some(7)),
+            (&["\u{ff}, x=\u{80}, wait=6"][..], Some(6)),
+            (&["wait=\u{ff}", "wait=2"][..], None),
             (&["wait=99999999999999999999999"][..], Some(u64::MAX / 1_000_000_000)),
             (&["wait"][..], None),
             (&["wait="][..], None),

@@ -211,7 +211,8 @@ impl Problem {
         if let Some(ms) = self.retry_after_ms {
             headers.insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1_000).max(1)));
         }
-        if matches!(self.slug, Slug::BodyTooLarge | Slug::BodyTimeout) {
+        if matches!(self.slug, Slug::BodyTooLarge | Slug::BodyTimeout | Slug::UnknownTransferCoding)
+        {
             // The rest of the body is not read: the next request needs another connection.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }

@@ -25,10 +25,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::COUNTED_BY;
 use super::doors::Doors;
 use super::gate::Peer;
-use super::refusals::Refusals;
 use crate::config::Settings;
+use crate::refusals::Refusals;
 use peers::{PeerPlace, Peers};
 use progress::Progress;
 
@@ -168,7 +169,7 @@ impl Server {
             .max_buf_size(HEADER_BYTES_MAX)
             .keep_alive(bounds.keep_alive);
         let peers = Peers::new(bounds.connections_per_peer_max);
-        let refusals = Refusals::new(bounds.refused_per_second_max);
+        let refusals = Refusals::new(bounds.refused_per_second_max, COUNTED_BY);
         let stopping = watch::Sender::new(false);
         Server { bounds, tls, stopping, protocol, doors, peers, refusals }
     }

@@ -7,15 +7,18 @@
 //! may get its quota from each of them, once; it waits the longer afterwards.
 
 mod gcra;
+mod network;
 mod sharing;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::SharedClock;
 use gcra::{Rate, WINDOW_US};
+pub use network::network_of;
 pub use sharing::share;
 
 /// Schedules kept at once. Those that are over are let go when there are as many; where none is,
@@ -34,9 +37,9 @@ pub struct LimitSettings {
 /// By what a request is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted<'a> {
-    /// By the person.
+    /// By the person, through the service where one asks for them.
     User(&'a str),
-    /// By the address from which the person asks.
+    /// By the address from which the person asks: by its network, where that is one machine's.
     Address(&'a str),
     /// By the service, which may ask so often a minute.
     Service(&'a str, u64),
@@ -147,7 +150,15 @@ impl Limits {
             Counted::Address(address) => ("address", address, address_per_minute),
             Counted::Service(service, quota) => ("service", service, quota),
         };
-        (quota > 0).then(|| (limit, key_of(limit, text), Rate::per_minute(quota)))
+        if quota == 0 {
+            return None;
+        }
+        let network = match (counted, text.parse::<IpAddr>()) {
+            (Counted::Address(_), Ok(address)) => Some(network_of(address).to_string()),
+            _ => None,
+        };
+        let key = key_of(limit, network.as_deref().unwrap_or(text));
+        Some((limit, key, Rate::per_minute(quota)))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -211,6 +222,17 @@ mod tests {
         assert_eq!((standing.limit, wait_ms), ("user", 30_000));
         clock.set(clock.now_us() + WINDOW_US);
         assert_eq!(ask("cid").standings.iter().map(|it| it.remaining).sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one() {
+        let (_, limits) = limits(0, 2);
+        let ask = |address| limits.judge(&[Counted::Address(address)]).exceeded.is_none();
+        assert!(ask("2001:db8::1") && ask("2001:db8::ffff:1:2:3"));
+        assert!(!ask("2001:db8::2"), "its network has asked twice");
+        assert!(ask("2001:db8:0:1::1"), "another network");
+        assert!(ask("192.0.2.7") && ask("::ffff:192.0.2.7") && !ask("192.0.2.7"));
+        assert!(ask("192.0.2.8") && ask("nowhere") && ask("nowhere") && !ask("nowhere"));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! Their labels change as counters come and go, and a recorder never forgets a label: these few
 //! gauges are therefore kept here, and replaced as a whole.
 
-use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-use super::definitions::{COUNTER_EXHAUSTION, COUNTER_USED, Definition};
+use super::definitions::{COUNTER_EXHAUSTION, COUNTER_USED};
+use super::lines::{head, line};
 
 /// How full a counter is.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,24 +47,6 @@ impl Fullest {
             }
         }
     }
-}
-
-fn head(text: &mut String, definition: &Definition) {
-    let Definition { name, kind, help, .. } = definition;
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {}", kind.word());
-}
-
-fn line(text: &mut String, definition: &Definition, values: &[&str], value: f64) {
-    let labels = definition.labels.iter().zip(values);
-    let labels: Vec<String> =
-        labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-    let value = if value.is_infinite() { "+Inf".to_owned() } else { value.to_string() };
-    let _ = writeln!(text, "{}{{{}}} {value}", definition.name, labels.join(","));
-}
-
-/// A label's value as the format wants it.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]

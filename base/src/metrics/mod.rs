@@ -8,6 +8,7 @@
 pub mod definitions;
 mod families;
 mod fullest;
+mod lines;
 mod partitions;
 mod series;
 mod stores;
@@ -248,6 +249,11 @@ impl Metrics {
         self.series.of(code)
     }
 
+    /// Forgets the counters of all series but these.
+    pub fn keep_series<'c>(&self, codes: impl IntoIterator<Item = &'c str>) {
+        self.series.keep(&codes.into_iter().collect());
+    }
+
     /// Counts a recovery led by this node.
     pub fn count_recovery(&self, kind: &str, closing: &str, took: Duration) {
         self.recoveries.of(kind).of(closing).increment(1);
@@ -288,6 +294,7 @@ impl Metrics {
     #[must_use]
     pub fn render(&self, prometheus: &PrometheusHandle) -> String {
         let mut text = prometheus.render();
+        self.series.render(&mut text);
         self.fullest.render(&mut text);
         text
     }

@@ -35,7 +35,12 @@ impl Admission {
     ) -> Result<Option<Arc<Identity>>, Problem> {
         let Some(tokens) = &self.tokens else { return Ok(None) };
         let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
-        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let mut sent = headers.get_all(AUTHORIZATION).iter();
+        let header = sent.next().and_then(|value| value.to_str().ok());
+        if sent.next().is_some() {
+            // Who stands between may have looked at another one of them.
+            return Err(refused("send the header Authorization once"));
+        }
         let (scheme, token) = header
             .and_then(|header| header.split_once(' '))
             .ok_or_else(|| refused("send the header Authorization: Bearer <token>"))?;

@@ -223,7 +223,8 @@ slugs! {
          characters",
     UnknownValue "unknown-value" UNPROCESSABLE_ENTITY "no" "no"
         "The series takes no such value"
-        "the variable declares its `values`, and this is none of them; `detail` names the nearest",
+        "the variable declares its `values`, and this is none of them; `detail` names the nearest, \
+         or the first few where none is near",
     WrongAlphabet "wrong-alphabet" UNPROCESSABLE_ENTITY "no" "no"
         "A value holds a character that is not allowed"
         "a value holds a character that is not allowed, or looks like another value; `detail` \
@@ -263,6 +264,10 @@ slugs! {
         "The service met a bug"
         "a bug; the log has the cause under the request id. It is safe to repeat the same \
          request",
+    UnknownTransferCoding "unknown-transfer-coding" NOT_IMPLEMENTED "no" "no"
+        "The body is in a coding that nobody here knows"
+        "the header `Transfer-Encoding` names another coding than `chunked`, or names it twice: \
+         send the body in chunks alone, or with its length",
     DatabaseConnection "database-connection" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The ledger does not answer"
         "the ledger does not answer; while that is known, the refusal comes at once, and the \

@@ -1,11 +1,10 @@
 //! How many connections each address has: one that holds them all keeps everybody else out.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Bits of an IPv6 address that tell its network: a machine has all addresses of one.
-const NETWORK_BITS: u32 = 64;
+use crate::limits::network_of;
 
 /// The connections of each address. Looked at when one begins and when it ends.
 #[derive(Clone, Debug)]
@@ -52,17 +51,6 @@ impl Drop for PeerPlace {
             if *count == 0 {
                 open.remove(&self.network);
             }
-        }
-    }
-}
-
-/// What counts as one address.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => {
-            let mask = u128::MAX << (Ipv6Addr::BITS - NETWORK_BITS);
-            Ipv6Addr::from_bits(address.to_bits() & mask).into()
         }
     }
 }

@@ -10,11 +10,13 @@ mod keyring;
 mod keys;
 mod public_key;
 mod signatures;
+mod written;
 
 use std::sync::Arc;
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Header, Validation, decode, decode_header};
+use serde_json::Value;
 use thiserror::Error;
 
 use super::Mode;
@@ -22,9 +24,10 @@ use crate::access::{GrantMistake, Identity, hash_of};
 use crate::clock::SharedClock;
 use crate::config::{JwtSettings, Settings};
 use crate::task::Task;
-use claims::{Claims, Verified};
+use claims::Verified;
 use keyring::{InForce, Keyring, Pace};
 use keys::{Key, NoKey};
+use written::Written;
 
 /// Longest JWT that is looked at.
 const JWT_CHARS_MAX: usize = 8 * 1_024;
@@ -59,6 +62,9 @@ pub enum JwtRefusal {
     /// Another issuer.
     #[error("the JWT is of another issuer than that in auth.jwt.issuer")]
     Issuer,
+    /// A claim that each reader would read otherwise.
+    #[error("the JWT has two claims of one name; have its issuer write each once")]
+    Repeated,
     /// Another audience.
     #[error(
         "the JWT is for another audience than that in auth.jwt.audience; ask for one for this \
@@ -198,7 +204,7 @@ impl Jwts {
         wanted.set_required_spec_claims(&["iss", "aud"]);
         // By our clock, below: the library reads another one.
         (wanted.validate_exp, wanted.validate_nbf) = (false, false);
-        let decoded = decode::<Claims>(jwt, &key.key, &wanted);
+        let decoded = decode::<Written>(jwt, &key.key, &wanted);
         let decoded = decoded.map_err(|error| match error.kind() {
             ErrorKind::InvalidSignature => JwtRefusal::Signature,
             ErrorKind::InvalidAlgorithm => JwtRefusal::Algorithm,
@@ -208,7 +214,15 @@ impl Jwts {
             ErrorKind::MissingRequiredClaim(_) => JwtRefusal::Audience,
             _ => JwtRefusal::Unreadable,
         })?;
-        Verified::read(&decoded.claims, &self.settings)
+        let Written { claims, is_repeated } = decoded.claims;
+        if is_repeated {
+            return Err(JwtRefusal::Repeated);
+        }
+        // The library takes a list that has ours among others.
+        if claims.get("iss").and_then(Value::as_str) != Some(&*self.settings.issuer) {
+            return Err(JwtRefusal::Issuer);
+        }
+        Verified::read(&claims, &self.settings)
     }
 
     /// Keeps the keys as the issuer has them.

@@ -1,6 +1,6 @@
 //! Each attack on a JWT, and what its sender is told.
 
-use super::signing::{encoded, hmac_of, message};
+use super::signing::{encoded, hmac_of, message, signed};
 use super::*;
 
 fn ed25519_scene() -> Scene {
@@ -29,6 +29,9 @@ async fn what_is_not_of_this_issuer_for_this_audience_at_this_time_is_refused() 
         ("nbf", json!("soon"), JwtRefusal::Times),
         ("iss", json!("https://login.example/"), JwtRefusal::Issuer),
         ("iss", json!(7), JwtRefusal::Issuer),
+        ("iss", json!(["https://login.example"]), JwtRefusal::Issuer),
+        ("iss", json!(["https://login.example", "https://evil.example"]), JwtRefusal::Issuer),
+        ("iss", json!([]), JwtRefusal::Issuer),
         ("iss", Value::Null, JwtRefusal::Issuer),
         // One for another deployment of ours, by the same issuer.
         ("aud", json!("numerator-live"), JwtRefusal::Audience),
@@ -50,6 +53,39 @@ async fn what_is_not_of_this_issuer_for_this_audience_at_this_time_is_refused() 
         let token = jwt(&ed25519().header(), &claims_with(claim, value.clone()), &ed25519());
         assert!(scene.who(&token).await.is_ok(), "{claim}: {value}");
     }
+}
+
+/// What of two claims of one name counts, each program decides by itself: an issuer that lets its
+/// users write one must not be read in two ways.
+#[tokio::test]
+async fn a_claim_that_stands_there_twice_lets_nobody_in() {
+    let scene = ed25519_scene();
+    let whole = claims().to_string();
+    let with = |more: &str| format!("{{{more},{}", &whole[1..]);
+    for twice in [
+        with("\"sub\":\"bob\""),
+        with("\"sub\":\"ann\""),
+        with("\"s\\u0075b\":\"bob\""),
+        with("\"roles\":[\"super-admin\"]"),
+        with("\"iss\":\"https://evil.example\""),
+        with("\"exp\":9999999999"),
+        with("\"aud\":\"other\""),
+        with("\"other\":1,\"other\":1"),
+        with("\"realm_access\":{\"roles\":[],\"roles\":[\"super-admin\"]}"),
+        with("\"list\":[{\"a\":1,\"a\":2}]"),
+    ] {
+        let message = format!(
+            "{}.{}",
+            encoded(header_with("typ", json!("JWT")).to_string().as_bytes()),
+            encoded(twice.as_bytes())
+        );
+        let refused = scene.who(&signed(&message)).await;
+        assert!(refused.is_err(), "{twice}: {refused:?}");
+    }
+    let once = with("\"realm_access\":{\"roles\":[]},\"other\":{\"roles\":[]}");
+    let header = header_with("typ", json!("JWT")).to_string();
+    let message = format!("{}.{}", encoded(header.as_bytes()), encoded(once.as_bytes()));
+    assert_eq!(scene.who(&signed(&message)).await.as_deref(), Ok("jwt:ann"));
 }
 
 #[tokio::test]

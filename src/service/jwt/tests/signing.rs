@@ -61,6 +61,11 @@ pub(super) fn jwt(header: &Value, claims: &Value, issuer: &Issuer) -> String {
     format!("{message}.{}", encoded(&signature))
 }
 
+/// A message with the signature of Ed25519 behind it.
+pub(super) fn signed(message: &str) -> String {
+    format!("{message}.{}", encoded(&ed25519().sign(message.as_bytes())))
+}
+
 /// The part that is signed.
 pub(super) fn message(header: &Value, claims: &Value) -> String {
     let [header, claims] = [header, claims].map(|part| encoded(part.to_string().as_bytes()));

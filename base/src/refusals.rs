@@ -1,5 +1,5 @@
-//! Log lines of what is refused, bounded per second: a caller that is refused as fast as it can ask
-//! would fill the disk, and pay nothing. What is let in is no business of these.
+//! Log lines of what is refused, bounded per second: whoever is refused as fast as it can ask would
+//! fill the disk, and pay nothing. What is let in is no business of these.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,8 +9,10 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Bounds the lines of refusals. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Refusals {
+pub struct Refusals {
     per_second_max: u32,
+    /// The metric that has them all.
+    counted_by: &'static str,
     tally: Arc<Mutex<Tally>>,
 }
 
@@ -25,15 +27,20 @@ struct Tally {
 }
 
 impl Refusals {
-    /// At most so many lines in a second.
-    pub(super) fn new(per_second_max: u32) -> Self {
+    /// At most so many lines in a second, of what a metric counts.
+    #[must_use]
+    pub fn new(per_second_max: u32, counted_by: &'static str) -> Self {
         let tally = Tally { since: Instant::now(), written: 0, left_out: 0 };
-        Refusals { per_second_max, tally: Arc::new(Mutex::new(tally)) }
+        Refusals { per_second_max, counted_by, tally: Arc::new(Mutex::new(tally)) }
     }
 
     /// Whether the line of a refusal is to be written. How many are not is said when the second is
     /// over.
-    pub(super) fn admit(&self) -> bool {
+    ///
+    /// # Panics
+    /// Where another holder of the lock did, which none does.
+    #[must_use]
+    pub fn admit(&self) -> bool {
         let mut tally = self.tally.lock().expect("no holder of this lock panics");
         if tally.since.elapsed() >= SECOND {
             (tally.since, tally.written) = (Instant::now(), 0);
@@ -63,7 +70,8 @@ impl Refusals {
         tracing::warn!(
             left_out,
             per_second_max = self.per_second_max,
-            "refusals that have no line of their own; numerator_problems_total counts them all"
+            "refusals that have no line of their own; {} counts them all",
+            self.counted_by
         );
     }
 }
@@ -74,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_second_has_so_many_lines_and_the_next_one_as_many() {
-        let refusals = Refusals::new(3);
+        let refusals = Refusals::new(3, "numerator_problems_total");
         let admitted = |calls: usize| (0..calls).filter(|_| refusals.admit()).count();
         assert_eq!(admitted(10), 3);
         refusals.tally.lock().expect("lock").since -= SECOND;

@@ -1,0 +1,141 @@
+//! The places of a source: so many calls at once, half of them of one caller at most. Whoever finds
+//! no place waits a moment for one, in turn; who has as many waiting as it may have is refused at
+//! once.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+/// Longest wait for a place: whoever waits holds a place of its partition meanwhile.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Calls of one caller that wait at once.
+const WAITING_MAX: usize = 256;
+
+/// The places of a source.
+#[derive(Debug)]
+pub(super) struct Places {
+    all: Semaphore,
+    /// Of one caller.
+    each_max: usize,
+    /// Callers that have a place, or wait for one.
+    callers: Mutex<HashMap<String, Caller>>,
+}
+
+/// One that asks the source now.
+#[derive(Debug)]
+struct Caller {
+    places: Arc<Semaphore>,
+    /// Its calls, those that wait among them.
+    calls: usize,
+}
+
+/// A call that counts as its caller's, until it is dropped.
+#[derive(Debug)]
+struct Call<'p> {
+    places: &'p Places,
+    caller: &'p str,
+    of_caller: Arc<Semaphore>,
+}
+
+/// A place; given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Place<'p> {
+    _of_all: SemaphorePermit<'p>,
+    _of_caller: OwnedSemaphorePermit,
+    _call: Call<'p>,
+}
+
+impl Places {
+    /// So many, at least one.
+    pub(super) fn new(count: usize) -> Self {
+        let (all, each_max) = (Semaphore::new(count), count.div_ceil(2));
+        Places { all, each_max, callers: Mutex::default() }
+    }
+
+    /// A place for a call of a caller; nothing where none came free in time. Safe to drop.
+    pub(super) async fn take<'p>(&'p self, caller: &'p str) -> Option<Place<'p>> {
+        let call = self.begin(caller)?;
+        let waited = timeout(WAIT_MAX, async {
+            // Its own first: who waits for one of all keeps nobody else from it.
+            let own = Arc::clone(&call.of_caller).acquire_owned().await;
+            (own.expect("nobody closes it"), self.all.acquire().await.expect("nobody closes it"))
+        });
+        let (_of_caller, _of_all) = waited.await.ok()?;
+        Some(Place { _of_all, _of_caller, _call: call })
+    }
+
+    fn begin<'p>(&'p self, caller: &'p str) -> Option<Call<'p>> {
+        let mut callers = self.callers.lock().expect("no holder of this lock panics");
+        let known = callers.entry(caller.to_owned()).or_insert_with(|| Caller {
+            places: Arc::new(Semaphore::new(self.each_max)),
+            calls: 0,
+        });
+        if known.calls >= self.each_max + WAITING_MAX {
+            return None;
+        }
+        known.calls += 1;
+        Some(Call { places: self, caller, of_caller: Arc::clone(&known.places) })
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let mut callers = self.places.callers.lock().expect("no holder of this lock panics");
+        if let Entry::Occupied(mut known) = callers.entry(self.caller.to_owned()) {
+            known.get_mut().calls -= 1;
+            // Who asks nothing any more is not remembered.
+            if known.get().calls == 0 {
+                known.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use futures_util::future::join_all;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_has_half_of_the_places_and_the_others_theirs() {
+        let places = Places::new(4);
+        let greedy = [places.take("a").await, places.take("a").await].map(Option::unwrap);
+        let began = Instant::now();
+        assert!(places.take("a").await.is_none());
+        assert_eq!(began.elapsed(), WAIT_MAX);
+        let others = [places.take("b").await, places.take("c").await].map(Option::unwrap);
+        assert!(places.take("d").await.is_none(), "all are taken");
+        let waiting = places.take("d");
+        let freed = async {
+            tokio::time::sleep(WAIT_MAX / 2).await;
+            drop(others);
+        };
+        let (waited, ()) = tokio::join!(waiting, freed);
+        assert!(waited.is_some());
+        drop((greedy, waited));
+        assert!(places.callers.lock().expect("lock").is_empty(), "nobody is remembered");
+        assert_eq!(places.all.available_permits(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_place_is_for_any_caller_and_who_has_too_much_waiting_is_refused_at_once() {
+        let places = Places::new(1);
+        let only = places.take("a").await.expect("a place");
+        let waiting = join_all((0..WAITING_MAX).map(|_| places.take("a")));
+        let mut waiting = Box::pin(waiting);
+        assert!(waiting.as_mut().now_or_never().is_none());
+        assert!(places.take("a").now_or_never().is_some_and(|place| place.is_none()));
+        assert!(places.take("b").now_or_never().is_none(), "another one waits");
+        drop(waiting);
+        drop(only);
+        assert!(places.take("b").await.is_some());
+    }
+}

@@ -1,0 +1,231 @@
+//! What refusals cost whoever else is served: a thousand of the dearest of each kind, in one batch,
+//! keep a probe waiting no longer than an answer takes. And what the first few of them tell.
+
+mod dear;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use harness::service::Service;
+use numerator::http::Slug;
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use crate::deployment::Deployment;
+use dear::{DOCUMENTS, documents};
+
+/// Longest that `/healthz` may take meanwhile.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+
+/// How often it is tried: the machine may be busy with something else, but not each time.
+const TRIES: usize = 4;
+
+/// Refusals of a batch that say what would have been right.
+const HINTS_MAX: usize = 10;
+
+/// By constant words, looked for by nobody: they cost what those of `external-unavailable` do, or
+/// what that of the kind beside them does.
+const WORDS: [&str; 16] = [
+    "database-connection",
+    "lock-timeout",
+    "series-changed",
+    "ceiling-reached",
+    "outbox-full",
+    "queue-full",
+    "redis-unavailable",
+    "partition-held",
+    "clock-behind",
+    "number-not-journaled",
+    "node-numbers-held",
+    "stopping",
+    "internal",
+    // `document-already-numbered`: by the same question of the ledger.
+    "document-archived",
+    // `template-ambiguous`: by the same refusal of the ledger.
+    "external-number-taken",
+    // `unknown-type`: by the same choice, and two codes; a save keeps series apart.
+    "series-ambiguous",
+];
+
+/// Those that no document of a batch has: they are of the call, before any document of it is read,
+/// or of calls that take no numbers.
+const OF_OTHER_CALLS: [&str; 35] = [
+    "invalid-host",
+    "unauthenticated",
+    "host-not-allowed",
+    "cross-site",
+    "not-permitted",
+    "too-many-requests",
+    "route-not-found",
+    "method-not-allowed",
+    "body-timeout",
+    "body-too-large",
+    "unsupported-media-type",
+    "unknown-transfer-coding",
+    "own-change",
+    "table-not-found",
+    "config-not-found",
+    "token-not-found",
+    "change-not-found",
+    "number-not-found",
+    "document-not-numbered",
+    "step-not-found",
+    "version-conflict",
+    "token-name-taken",
+    "token-revoked",
+    "change-answered",
+    "below-least-allowed",
+    "code-taken",
+    "series-in-use",
+    "revisions-exhausted",
+    "interface-serial-repeated",
+    "state-unknown",
+    "already-processed",
+    "attempt-not-current",
+    "precondition-required",
+    "checks-full",
+    "not-ready",
+];
+
+/// A service and whatever makes its refusals dear.
+struct Stand {
+    _deployment: Deployment,
+    service: Service,
+    client: Client,
+}
+
+/// Documents whose refusals are the dearest of a kind, as JSON, and the key of their batch.
+struct Dear {
+    documents: Vec<String>,
+    key: Option<&'static str>,
+}
+
+impl Stand {
+    /// Sends a batch; the problem of each document, or nothing.
+    async fn batch(&self, documents: &[String], key: Option<&str>) -> Vec<Value> {
+        let body = format!("{{\"documents\":[{}]}}", documents.join(","));
+        let url = format!("{}/api/v1/document-numbering/batches", self.service.url);
+        let request = self.client.post(url).header("content-type", "application/json").body(body);
+        let request = key.iter().fold(request, |asked, key| asked.header("idempotency-key", *key));
+        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        let items = answer["items"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        items.iter().map(|item| item["problem"].clone()).collect()
+    }
+
+    /// Takes what has to be taken before a refusal.
+    async fn take(&self, documents: &[String], key: Option<&str>) {
+        let refused = self.batch(documents, key).await;
+        let refused: Vec<_> = refused.iter().filter(|problem| !problem.is_null()).collect();
+        assert!(refused.is_empty(), "{:?}", refused.first());
+    }
+}
+
+/// Asks `/healthz` all the time, and remembers the longest wait for an answer.
+struct Probe {
+    stop: Arc<AtomicBool>,
+    task: tokio::task::JoinHandle<Duration>,
+}
+
+impl Probe {
+    fn start(service: &Service) -> Self {
+        let (stop, url) = (Arc::new(AtomicBool::new(false)), format!("{}/healthz", service.url));
+        let stopped = Arc::clone(&stop);
+        let task = tokio::spawn(async move {
+            let (client, mut longest) = (Client::new(), Duration::ZERO);
+            // The first answer opens the connection.
+            client.get(&url).send().await.unwrap();
+            while !stopped.load(Ordering::Acquire) {
+                let began = Instant::now();
+                let answer = client.get(&url).send().await.unwrap();
+                assert_eq!(answer.status(), 200);
+                longest = longest.max(began.elapsed());
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            longest
+        });
+        Probe { stop, task }
+    }
+
+    async fn longest(self) -> Duration {
+        self.stop.store(true, Ordering::Release);
+        self.task.await.unwrap()
+    }
+}
+
+/// Sends the dearest refusals of a kind; the longest wait of a probe meanwhile.
+async fn longest_wait(stand: &Stand, slug: &str, attempt: usize) -> Duration {
+    let Dear { documents, key } = stand.dearest(slug, attempt).await;
+    assert_eq!(documents.len(), DOCUMENTS);
+    let probe = Probe::start(&stand.service);
+    let began = Instant::now();
+    let problems = stand.batch(&documents, key).await;
+    let took = began.elapsed();
+    let waited = probe.longest().await;
+    // A source has so many places for one caller.
+    let is_other = |problem: &&Value| {
+        problem["code"] != slug
+            && !(slug.starts_with("external") && problem["code"] == "external-unavailable")
+    };
+    assert_eq!(problems.iter().find(is_other), None, "{slug}");
+    assert!(problems.iter().any(|problem| problem["code"] == slug), "{slug}");
+    println!("{slug}: /healthz at most {waited:?}, the batch {took:?}");
+    waited
+}
+
+/// Goal: nobody is kept from an answer by what somebody else is refused. Method: the dearest
+/// refusal of each kind, a thousand in a batch, beside a probe. A kind that no list here has fails
+/// it. What it does not show: other load, and what refusals cost whoever is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_thousand_of_the_dearest_refusals_of_each_kind_keep_no_probe_waiting() {
+    let stand = Stand::start().await;
+    let mut too_long = Vec::new();
+    for slug in Slug::ALL.iter().map(|slug| slug.name()) {
+        if WORDS.contains(&slug) || OF_OTHER_CALLS.contains(&slug) {
+            continue;
+        }
+        let mut shortest = Duration::MAX;
+        for attempt in 0..TRIES {
+            shortest = shortest.min(longest_wait(&stand, slug, attempt).await);
+            // What is far too long is not tried again.
+            if shortest < WAIT_MAX || shortest > 10 * WAIT_MAX {
+                break;
+            }
+        }
+        if shortest >= WAIT_MAX {
+            too_long.push(format!("{slug}: /healthz took {shortest:?}"));
+        }
+    }
+    assert!(too_long.is_empty(), "{too_long:#?}");
+    assert!(stand.service.terminate());
+}
+
+#[tokio::test]
+async fn of_a_batch_the_first_ten_refusals_say_what_would_have_been_right() {
+    let deployment = Deployment::embedded();
+    let more = "serials = [{ counter = [\"type\"] }]\n[series.variables.V]\nvalues = [\"ACME\"]\n\
+                excluded = \"-\"";
+    let file = deployment.path("values.toml");
+    std::fs::write(&file, dear::series("VALUES", "{V}-{SEQ:3}", "\"VALUES\"", more)).unwrap();
+    deployment.apply(&[file]);
+    let service = deployment.serve();
+    let stand = Stand { _deployment: deployment, service, client: Client::new() };
+    for (asked, says) in [
+        (json!({ "type": "VALUES", "context": { "V": "ACNE" } }), "nearest is \"ACME\""),
+        (json!({ "type": "VALUE" }), "VALUES"),
+    ] {
+        let documents = &documents(&asked)[..HINTS_MAX + 5];
+        let told = stand.batch(documents, None).await;
+        let is_told = |problem: &Value| problem["detail"].as_str().unwrap().contains(says);
+        assert_eq!(told.iter().filter(|problem| is_told(problem)).count(), HINTS_MAX, "{told:?}");
+        assert!(told.iter().take(HINTS_MAX).all(is_told), "{told:?}");
+        for problem in &told[HINTS_MAX..] {
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(detail.contains("send the request alone"), "{detail}");
+        }
+        // One alone is told, however many were refused before.
+        let url = format!("{}/api/v1/documents/d1/generate-number", stand.service.url);
+        let (_, alone) = harness::load::post(&stand.client, &url, &asked).await;
+        assert!(is_told(&alone), "{alone}");
+    }
+}
