@@ -2,8 +2,14 @@
 //! written `service/person`. No name of an identity holds a `/`; what comes from elsewhere, an
 //! import say, may, and is read the same way.
 
+use icu_properties::props::{BinaryProperty as _, DefaultIgnorableCodePoint};
+use unicode_normalization::UnicodeNormalization as _;
+
 /// Stands between a service and the person.
 const BETWEEN: char = '/';
+
+/// What the names of those begin with whom a JWT names; the colon is in no name of a token.
+pub const JWT_NAME_PREFIX: &str = "jwt:";
 
 /// A person through a service.
 #[must_use]
@@ -29,6 +35,64 @@ pub fn service_of(actor: &str) -> Option<&str> {
     actor.split_once(BETWEEN).map(|(service, _)| service)
 }
 
+/// The names of an actor as they are compared where two people answer for one thing: its identity
+/// and its person, each [`folded`], with issuer and services aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoldedActor {
+    /// Of the identity.
+    pub identity: String,
+    /// Of the person; of an actor that asked for itself, the identity's.
+    pub person: String,
+}
+
+impl FoldedActor {
+    /// The names of an actor.
+    #[must_use]
+    pub fn of(actor: &str) -> Self {
+        FoldedActor { identity: bare(identity_of(actor)), person: bare(person_of(actor)) }
+    }
+
+    /// Whether a name of one is a name of the other: one identity may speak for many people, and
+    /// one person ask through many identities, or have one that speaks for others.
+    #[must_use]
+    pub fn is_of_one_with(&self, other: &FoldedActor) -> bool {
+        let has = |name: &String| *name == other.identity || *name == other.person;
+        has(&self.identity) || has(&self.person)
+    }
+}
+
+/// A folded name without what says by whom it was told: an issuer's prefix, services before it.
+fn bare(name: &str) -> String {
+    let folded = folded(name);
+    let mut parts = folded.rsplit(BETWEEN).map(str::trim);
+    let mut last = parts.find(|part| !part.is_empty()).unwrap_or_default();
+    while let Some(rest) = last.strip_prefix(JWT_NAME_PREFIX) {
+        last = rest.trim_start();
+    }
+    last.to_owned()
+}
+
+/// A name without what two writings of it may differ by: compatibility forms (NFKC), case,
+/// characters that are not seen, and how wide its blanks are. Letters of two scripts that look
+/// alike stay two.
+#[must_use]
+pub fn folded(name: &str) -> String {
+    // By upper case to lower case: `ß` is `ss`, `ς` is `σ`.
+    let case = |it: char| it.to_uppercase().flat_map(char::to_lowercase);
+    let text: String = name.nfkc().filter(|it| is_seen(*it)).flat_map(case).nfkc().collect();
+    // The capital `İ` of Turkish leaves its dot.
+    let text = text.replace("i\u{307}", "i");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a character shows: neither one that is to be ignored, nor a control, a mark of
+/// annotations or the Braille pattern without a dot.
+fn is_seen(character: char) -> bool {
+    let is_other = matches!(character, '\u{fff9}'..='\u{fffb}' | '\u{2800}')
+        || (character.is_control() && !character.is_whitespace());
+    !is_other && !DefaultIgnorableCodePoint::for_char(character)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +105,64 @@ mod tests {
             assert_eq!(service_of(&actor), Some("orders"));
         }
         assert_eq!((identity_of("ci"), person_of("ci"), service_of("ci")), ("ci", "ci", None));
+    }
+
+    #[test]
+    fn every_writing_of_a_name_is_one_name_and_other_names_are_others() {
+        for one in [
+            "Ann@Example.com",
+            "ANN@EXAMPLE.COM",
+            "ann@example.com\u{200b}",
+            "a\u{ad}n\u{2060}n@example.com",
+            "\u{202e}ann@example.com",
+            "ann@example.com\u{e0041}",
+            "\u{feff} ann@example.com \u{2028}",
+            "ａｎｎ＠ｅｘａｍｐｌｅ．ｃｏｍ",
+            "𝐚𝐧𝐧@example.com",
+            "jwt:ann@example.com",
+            "JWT:jwt:Ann@example.com",
+            "erp/ann@example.com",
+            "erp/jwt:ann@example.com",
+            "erp/crm／Ann@example.com/",
+        ] {
+            assert_eq!(FoldedActor::of(one).person, "ann@example.com", "{one:?}");
+        }
+        for (one, other) in [
+            ("Straße", "STRASSE"),
+            ("ΣΟΦΟΣ", "σοφος"),
+            ("İnci", "inci"),
+            ("Jose\u{301}", "JOS\u{c9}"),
+            ("e\u{200d}\u{301}", "\u{e9}"),
+            ("Ann  Lee", "ann\u{a0}lee"),
+            ("ﬁona", "FIONA"),
+        ] {
+            assert_eq!(folded(one), folded(other), "{one} {other}");
+        }
+        for (one, other) in [("ann", "anna"), ("สมชาย", "สมหญิง"), ("ann lee", "annlee"), ("é", "e")]
+        {
+            assert_ne!(folded(one), folded(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn two_actors_are_of_one_where_any_of_their_names_is_the_same() {
+        let is_one = |one: &str, other: &str| {
+            let [one, other] = [one, other].map(FoldedActor::of);
+            assert_eq!(one.is_of_one_with(&other), other.is_of_one_with(&one));
+            one.is_of_one_with(&other)
+        };
+        for (one, other) in [
+            ("anna", "anna"),
+            ("erp/anna", "erp/bert"),
+            ("erp/anna", "crm/Anna"),
+            ("erp/anna", "ANNA"),
+            ("erp/anna", "jwt:anna"),
+            ("erp/anna", "anna/bert"),
+        ] {
+            assert!(is_one(one, other), "{one} {other}");
+        }
+        for (one, other) in [("anna", "bert"), ("erp/anna", "crm/bert"), ("jwt:anna", "erp/bert")] {
+            assert!(!is_one(one, other), "{one} {other}");
+        }
     }
 }

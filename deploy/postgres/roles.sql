@@ -32,3 +32,21 @@ revoke update, delete on swept_node from numerator_writer;
 revoke update, delete on journal_batch, journal_kind, journal_name, checkpoint, event, revision
     from numerator_writer;
 revoke delete on counter, series, series_version from numerator_writer;
+-- A version stays as it was saved, but for with which others that was.
+revoke update on series_version from numerator_writer;
+grant update (saved_with) on series_version to numerator_writer;
+-- What a token is for stays as it was created: it is rotated and revoked.
+revoke update, delete on token from numerator_writer;
+grant update (sha256, former_sha256, former_until_us, expires_at_us, revoked_by, revoked_at_us,
+    last_used_at_us) on token to numerator_writer;
+-- What was asked for stays as it was: it is answered, once.
+revoke update, delete on change_request from numerator_writer;
+grant update (step, stood_at, stood_on, dated_later, state, decided_by, decided_at_us,
+    decision_reason, requested_identity, requested_person, decided_identity, decided_person)
+    on change_request to numerator_writer;
+
+-- By which hash a token is known is nobody's to read but the writer's.
+revoke select on token from numerator_auditor;
+grant select (token_id, name, former_until_us, roles, series, projects, count_max, expires_at_us,
+    created_by, created_at_us, revoked_by, revoked_at_us, last_used_at_us, requests_per_minute,
+    speaks_for_people) on token to numerator_auditor;

@@ -9,11 +9,33 @@ use super::{References, SerialDefinition, SeriesDefinition, Serves, VariableDefi
 /// The dimension that keeps what is unique within it to one project.
 const PROJECT: &str = "project";
 
+/// A field that reaches beyond the projects of its series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beyond<'d> {
+    /// Its path.
+    pub field: String,
+    /// What it names that could be given to some projects, where it names such a thing.
+    pub names: Option<SharedName<'d>>,
+}
+
+/// The name of what all projects share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedName<'d> {
+    /// Of a source.
+    Source(&'d str),
+    /// Of a table of reference data.
+    Table(&'d str),
+}
+
+/// A field that names nothing of the kind.
+fn alone(field: &str) -> Beyond<'static> {
+    Beyond { field: field.to_owned(), names: None }
+}
+
 impl SeriesDefinition {
-    /// The fields that reach beyond the series' own projects, by their paths; none: who reaches
-    /// these may save it.
+    /// The fields that reach beyond the series' own projects; none: who reaches these may save it.
     #[must_use]
-    pub fn beyond_its_projects(&self) -> Vec<String> {
+    pub fn beyond_its_projects(&self) -> Vec<Beyond<'_>> {
         let SeriesDefinition {
             // Its own numbers, which are proved against all others before they are saved.
             code: _,
@@ -53,20 +75,20 @@ impl SeriesDefinition {
         let mut beyond = serves.beyond_its_projects();
         // The whole ledger is the widest scope: what is unique there is proved to be.
         if !unique_within.is_empty() && !unique_within.iter().any(|name| name == PROJECT) {
-            beyond.push("unique_within".to_owned());
+            beyond.push(alone("unique_within"));
         }
         // A decision about other series' numbers.
-        beyond.extend(ambiguity_accepted.as_ref().map(|_| "ambiguity_accepted".to_owned()));
+        beyond.extend(ambiguity_accepted.as_ref().map(|_| alone("ambiguity_accepted")));
         beyond.extend(references.tables());
         for (name, variable) in variables {
-            beyond.extend(variable.others().map(|field| format!("variables.{name}.{field}")));
+            beyond.extend(variable.others(name));
         }
         beyond
     }
 }
 
 impl Serves {
-    fn beyond_its_projects(&self) -> Vec<String> {
+    fn beyond_its_projects(&self) -> Vec<Beyond<'_>> {
         let Serves {
             // Whoever saves the series reaches all its projects.
             projects: _,
@@ -80,24 +102,26 @@ impl Serves {
         } = self;
         // No default of any project takes a type that one series says is not determined.
         let is_said = !undetermined_types.is_empty();
-        is_said.then(|| "serves.undetermined_types".to_owned()).into_iter().collect()
+        is_said.then(|| alone("serves.undetermined_types")).into_iter().collect()
     }
 }
 
 impl References {
     /// The fields that name tables, which all projects share.
-    fn tables(&self) -> Vec<String> {
+    fn tables(&self) -> impl Iterator<Item = Beyond<'_>> {
         // Of no use without a table.
         let References { project, type_code, membership: _ } = self;
         let named = [("references.project", project), ("references.type", type_code)];
-        let named = named.into_iter().filter(|(_, table)| table.is_some());
-        named.map(|(field, _)| field.to_owned()).collect()
+        named.into_iter().filter_map(|(field, table)| {
+            let names = Some(SharedName::Table(table.as_deref()?));
+            Some(Beyond { field: field.to_owned(), names })
+        })
     }
 }
 
 impl VariableDefinition {
     /// The fields that name a table, or somebody who is asked with credentials of the deployment.
-    fn others(&self) -> impl Iterator<Item = &'static str> + use<> {
+    fn others(&self, variable: &str) -> impl Iterator<Item = Beyond<'_>> {
         let VariableDefinition {
             label: _,
             required: _,
@@ -110,8 +134,13 @@ impl VariableDefinition {
             reference,
             source,
         } = self;
-        let named = [("reference", reference.is_some()), ("source", source.is_some())];
-        named.into_iter().filter(|(_, is_named)| *is_named).map(|(field, _)| field)
+        let table = reference.as_deref().map(|name| ("reference", SharedName::Table(name)));
+        let source = source.as_deref().map(|name| ("source", SharedName::Source(name)));
+        let named = [table, source].into_iter().flatten();
+        named.map(move |(field, name)| Beyond {
+            field: format!("variables.{variable}.{field}"),
+            names: Some(name),
+        })
     }
 }
 
@@ -175,6 +204,17 @@ mod tests {
         ]
     }
 
+    /// What the value in the list above names, where it names what may be given to some projects.
+    fn named(path: &str) -> Option<SharedName<'static>> {
+        Some(match path {
+            "references.project" => SharedName::Table("projects"),
+            "references.type" => SharedName::Table("types"),
+            "variables.V.reference" => SharedName::Table("sites"),
+            "variables.V.source" => SharedName::Source("erp"),
+            _ => return None,
+        })
+    }
+
     fn put(definition: &mut Value, path: &str, value: Value) {
         let mut place = definition;
         for part in path.split('.') {
@@ -222,7 +262,8 @@ mod tests {
             let mut definition = least();
             put(&mut definition, path, value);
             let definition: SeriesDefinition = serde_json::from_value(definition).expect(path);
-            let expected: Vec<&str> = beyond.then_some(path).into_iter().collect();
+            let expected = beyond.then(|| Beyond { field: path.to_owned(), names: named(path) });
+            let expected: Vec<Beyond<'_>> = expected.into_iter().collect();
             assert_eq!(definition.beyond_its_projects(), expected, "{path}");
         }
         // Whatever a definition can say stands in the list above.
@@ -232,7 +273,8 @@ mod tests {
         let listed: BTreeSet<String> =
             fields().into_iter().map(|(path, ..)| path.to_owned()).collect();
         assert_eq!(said, listed);
-        let beyond: BTreeSet<String> = whole.beyond_its_projects().into_iter().collect();
+        let beyond = whole.beyond_its_projects().into_iter().map(|it| it.field);
+        let beyond: BTreeSet<String> = beyond.collect();
         let expected = fields().into_iter().filter(|(.., beyond)| *beyond);
         assert_eq!(beyond, expected.map(|(path, ..)| path.to_owned()).collect());
     }

@@ -56,6 +56,7 @@ mod value;
 mod values;
 mod window;
 
+pub use beyond::{Beyond, SharedName};
 pub use change::{ChangeError, Succession, check_change, succession};
 pub use compare::{
     Accepted, Ambiguity, EarlierVersion, GiveUp, Hasty, IssuedVersion, PROOF_STEPS_MAX, ProofError,

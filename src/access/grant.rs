@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use numbering::{Lines, check_printable};
 
-use super::{IDENTITY_NAME_CHARS_MAX, Identity, Pace, Reach, Role, Roles, is_identity_name};
+use super::{IDENTITY_NAME_CHARS_MAX, Identity, LetIn, Pace, Reach, Role, Roles, is_identity_name};
 
 /// Series, and projects, to which one token is narrowed.
 const REACH_MAX: usize = 1_000;
@@ -124,7 +124,8 @@ impl WrittenGrant<'_> {
         let expires_at_us = expires.map(end_of).transpose()?;
         let reach = Reach::of(series.to_vec(), projects.to_vec());
         let (name, speaks_for_people) = (name.into(), self.speaks_for_people);
-        let identity = Identity { name, roles, reach, count_max, pace, speaks_for_people };
+        let let_in = LetIn::Elsewhere;
+        let identity = Identity { name, roles, reach, count_max, pace, speaks_for_people, let_in };
         let identity = Arc::new(identity);
         Ok(Grant { identity, expires_at_us })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numerator_base::actor::identity_of;
+use numerator_base::actor::{JWT_NAME_PREFIX, identity_of};
 
 use super::{Act, Pace, Reach, Role, Roles, Whose};
 
@@ -12,8 +12,22 @@ pub const LOCAL_USER: &str = "local";
 /// The journal keeps the name with every number.
 pub const IDENTITY_NAME_CHARS_MAX: usize = 64;
 
-/// What the names of those begin with whom a JWT names; the colon is in no name of a token.
-const JWT_NAME_PREFIX: &str = "jwt:";
+/// By what an identity is let in, as far as the ledger knows of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LetIn {
+    /// By nothing of the ledger: a token of the settings, a JWT, or nobody has to say.
+    #[default]
+    Elsewhere,
+    /// By the secret of one of its tokens.
+    Token {
+        /// The token.
+        token_id: i64,
+        /// SHA-256 of the secret.
+        sha256: [u8; 32],
+    },
+    /// By a secret that another one has replaced, in its grace: it takes and reads.
+    FormerSecret,
+}
 
 /// One that may ask: a service or a person, by the name of its token, or as its JWT names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +44,8 @@ pub struct Identity {
     pub pace: Pace,
     /// Whether it may ask on behalf of people.
     pub speaks_for_people: bool,
+    /// By what it is let in.
+    pub let_in: LetIn,
 }
 
 impl Identity {
@@ -39,17 +55,20 @@ impl Identity {
     pub fn local(name: &str, count_max: u64) -> Self {
         let (roles, reach) = (Roles::all(), Reach::EVERYTHING);
         let (pace, speaks_for_people) = (Pace::Free, true);
-        Identity { name: name.into(), roles, reach, count_max, pace, speaks_for_people }
+        let (name, let_in) = (name.into(), LetIn::Elsewhere);
+        Identity { name, roles, reach, count_max, pace, speaks_for_people, let_in }
     }
 
     /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens, for one
     /// that it made could reach further than itself, resets no counters, and changes no tables,
-    /// which all series share.
+    /// which all series share. A secret that was replaced manages nothing: whoever has it may be
+    /// the one on whose account it was.
     #[must_use]
     pub fn may(&self, act: Act) -> Option<Whose> {
         use Act::{AnswerForChanges, ChangeReference, ManageTokens};
         let is_for_all = matches!(act, ManageTokens | AnswerForChanges | ChangeReference);
-        self.roles.may(act).filter(|_| !is_for_all || self.reach.is_everything())
+        let may = self.roles.may(act).filter(|_| !is_for_all || self.reach.is_everything());
+        may.filter(|_| !act.manages() || self.let_in != LetIn::FormerSecret)
     }
 
     /// Whether it may see a number of that series and project which was issued to that actor.
@@ -111,6 +130,7 @@ mod tests {
             count_max: 1,
             pace: Pace::Free,
             speaks_for_people: false,
+            let_in: LetIn::Elsewhere,
         }
     }
 
@@ -122,6 +142,16 @@ mod tests {
             assert!(narrowed.may(act).is_none());
         }
         assert!(narrowed.may(Act::ChangeSeries).is_some());
+    }
+
+    #[test]
+    fn a_former_secret_takes_and_reads_and_manages_nothing() {
+        let let_in = LetIn::FormerSecret;
+        let former = Identity { let_in, ..Identity::local(LOCAL_USER, 1) };
+        for act in Act::ALL {
+            let manages = ["change", "manage", "reset"].iter().any(|it| act.name().starts_with(it));
+            assert_eq!(former.may(act).is_none(), manages, "{}", act.name());
+        }
     }
 
     #[test]

@@ -10,12 +10,14 @@ mod pace;
 mod reach;
 mod role;
 mod secret;
+mod shared;
 
 pub use grant::{Grant, GrantMistake, WrittenGrant, end_of};
 pub use identity::{
-    IDENTITY_NAME_CHARS_MAX, Identity, LOCAL_USER, is_identity_name, jwt_identity_name,
+    IDENTITY_NAME_CHARS_MAX, Identity, LOCAL_USER, LetIn, is_identity_name, jwt_identity_name,
 };
 pub use pace::Pace;
 pub use reach::Reach;
 pub use role::{Act, Role, Roles, Whose};
 pub use secret::{SECRET_PREFIX, Secret, hash_of};
+pub use shared::Shared;

@@ -125,6 +125,13 @@ impl Act {
         matches!(self, Act::TakeNumbers | Act::Preview)
     }
 
+    /// Whether it changes what others live with: series, tables, tokens, counters.
+    #[must_use]
+    pub const fn manages(self) -> bool {
+        use Act::{AnswerForChanges, ChangeReference, ChangeSeries, ManageTokens};
+        matches!(self, ChangeSeries | ChangeReference | ManageTokens | AnswerForChanges)
+    }
+
     /// What it is, for people.
     #[must_use]
     pub const fn name(self) -> &'static str {

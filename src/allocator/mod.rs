@@ -39,6 +39,7 @@ pub use catalog::{Catalog, CatalogStamp, ServedSeries};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use headroom::Headroom;
 pub use order::{COUNT_MAX, Hints, Issued, KEY_CHARS_MAX, NextValue, Preview, Request, check_key};
+pub(crate) use reach::out_of_reach;
 pub use readings::{Reading, ReadingError, Unread};
 pub use status::WorkerView;
 

@@ -54,7 +54,8 @@ pub(super) fn refused(request: &Request, error: InputError) -> AllocError {
     }
 }
 
-fn out_of_reach(type_code: &str) -> AllocError {
+/// The refusal of what is out of reach: in the words for a type that nobody serves.
+pub(crate) fn out_of_reach(type_code: &str) -> AllocError {
     let hint = "none within reach of the token; the lists `series` and `projects` of the token say \
                 how far it reaches";
     RuleError::UnknownType { type_code: type_code.to_owned(), hint: hint.to_owned() }.into()

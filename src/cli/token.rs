@@ -187,7 +187,7 @@ struct UnkeptToken {
 
 async fn create(settings: &Settings, args: &CreateArgs) -> anyhow::Result<()> {
     let secret = Secret::draw();
-    let new = new_token(args.written(), &secret, &operator()).map_err(refusal)?;
+    let new = new_token(args.written(), &secret, &operator(), None).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let created = ledger.create_token(&new).await?;
     until_known(&ledger).await;
@@ -200,7 +200,8 @@ async fn rotate(settings: &Settings, args: RotateArgs) -> anyhow::Result<()> {
     let expires_at_us = expires.as_deref().map(end_of).transpose().map_err(anyhow::Error::msg)?;
     let secret = Secret::draw();
     let (sha256, rotated_by) = (secret.sha256(), operator());
-    let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by };
+    let shown = None;
+    let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by, shown };
     let ledger = open_ledger(settings).await?;
     let rotated = ledger.rotate_token(&rotation).await?;
     until_known(&ledger).await;
@@ -231,7 +232,8 @@ fn show(
 
 async fn revoke(settings: &Settings, args: RevokeArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
-    let revocation = TokenRevocation { name: args.name, revoked_by: operator(), reason };
+    let (name, shown) = (args.name, None);
+    let revocation = TokenRevocation { name, revoked_by: operator(), reason, shown };
     let ledger = open_ledger(settings).await?;
     let revoked = ledger.revoke_token(&revocation).await?;
     until_known(&ledger).await;

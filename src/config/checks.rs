@@ -12,6 +12,7 @@ use super::external::external;
 use super::jwt::jwt;
 use super::layer::{self, Layer};
 use super::listening::http;
+use super::shared::shared;
 use super::tokens::{asks_for_tokens, tokens};
 use super::{BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings};
 use crate::counter::{Flight, RedisSettings, unencrypted};
@@ -70,6 +71,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         auth_jwt,
         series_load: series_load(&layer.series.load)?,
         external: external(&layer.external)?,
+        shared: shared(&layer.external, &layer.reference)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,
         allocator: issuing(layer)?,

@@ -30,6 +30,10 @@ pub(super) struct WrittenSource {
     pub(super) concurrency_max: usize,
     /// The file of the token that it is sent.
     pub(super) token_file: Option<PathBuf>,
+    /// Codes of the series to which it is given; none: to whichever.
+    pub(super) series: Vec<String>,
+    /// Codes of the projects to which it is given; none: to whichever.
+    pub(super) projects: Vec<String>,
 }
 
 impl Default for WrittenSource {
@@ -40,6 +44,8 @@ impl Default for WrittenSource {
             attempts_max: 3,
             concurrency_max: 32,
             token_file: None,
+            series: Vec::new(),
+            projects: Vec::new(),
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::external::WrittenSource;
 use super::listening::{address, some_address};
+use super::shared::WrittenTable;
 use super::tokens::{AuthMode, WrittenToken};
 use super::{DurationText, ForwardedHeader, JwtAlgorithm, LogFormat};
 use crate::gauges::GaugeSettings;
@@ -37,6 +38,7 @@ pub(super) struct Layer {
     pub(super) allocator: Allocator,
     pub(super) snowflake: Snowflake,
     pub(super) external: BTreeMap<String, WrittenSource>,
+    pub(super) reference: BTreeMap<String, WrittenTable>,
     pub(super) ceiling: Ceiling,
     pub(super) seed: Seed,
     pub(super) recovery: Recovery,
@@ -67,6 +69,7 @@ impl Default for Layer {
             allocator: Allocator::default(),
             snowflake: Snowflake::default(),
             external: BTreeMap::new(),
+            reference: BTreeMap::new(),
             ceiling: Ceiling::default(),
             seed: Seed::default(),
             recovery: Recovery::default(),
@@ -80,25 +83,6 @@ impl Default for Layer {
             metrics: Metrics::default(),
         }
     }
-}
-
-/// Declares one section: a struct whose fields are the section's settings with their defaults.
-macro_rules! section {
-    ($(#[$doc:meta])* $name:ident {
-        $($(#[$meaning:meta])* $field:ident: $kind:ty = $default:expr,)*
-    }) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, Deserialize)]
-        #[cfg_attr(test, derive(serde::Serialize))]
-        #[serde(default, deny_unknown_fields)]
-        pub(super) struct $name { $($(#[$meaning])* pub(super) $field: $kind,)* }
-
-        impl Default for $name {
-            fn default() -> Self {
-                $name { $($field: $default,)* }
-            }
-        }
-    };
 }
 
 /// The defaults of issuing, which stand beside the doc comments of their meaning.

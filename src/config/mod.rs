@@ -4,6 +4,9 @@
 //! Owns the reading of settings and nothing else: it starts nothing and connects to nothing. A
 //! wrong setting is an error that names it, never a silent default.
 
+#[macro_use]
+mod section;
+
 mod audit;
 mod bounds;
 mod checks;
@@ -12,6 +15,7 @@ mod external;
 mod jwt;
 mod layer;
 mod listening;
+mod shared;
 mod sources;
 mod tokens;
 
@@ -28,7 +32,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use crate::access::Grant;
+use crate::access::{Grant, Shared};
 use crate::counter::RedisSettings;
 use crate::external::SourceSettings;
 use crate::gauges::GaugeSettings;
@@ -80,6 +84,8 @@ pub struct Settings {
     pub trace: TraceSettings,
     /// `external.*`: the sources of values.
     pub external: Vec<SourceSettings>,
+    /// `external.*` and `reference.*`: to whom sources and tables are given.
+    pub shared: Shared,
     /// Bounds and waits of issuing.
     pub allocator: ProcessSettings,
     /// `metrics.*`.

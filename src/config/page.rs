@@ -6,13 +6,15 @@ use serde_json::Value;
 
 use super::external::WrittenSource;
 use super::layer::Layer;
+use super::shared::WrittenTable;
 use super::{DurationText, Settings, Sources};
 
 /// Settings in whose place the example has another: exactly one of them may be set.
 const ALTERNATIVES: [&str; 2] = ["auth.jwt.key_file", "auth.jwt.jwks_file"];
 
-/// The source that stands for all of them.
+/// The source, and the table, that stand for all of them.
 const SOURCE: &str = "erp";
+const TABLE: &str = "sites";
 
 /// The page.
 const PAGE: &str = include_str!("../../docs/settings.md");
@@ -40,10 +42,11 @@ fn lines() -> Vec<Line<'static>> {
 
 /// Every setting with its default; `null` where it has none. Sorted by name.
 fn defaults() -> Vec<(String, Value)> {
-    // Sources have the names that they are given; the page shows one.
+    // Sources and tables have the names that they are given; the page shows one of each.
     let external = [(SOURCE.to_owned(), WrittenSource::default())].into();
-    let Ok(Value::Object(layer)) = serde_json::to_value(Layer { external, ..Layer::default() })
-    else {
+    let reference = [(TABLE.to_owned(), WrittenTable::default())].into();
+    let layer = Layer { external, reference, ..Layer::default() };
+    let Ok(Value::Object(layer)) = serde_json::to_value(layer) else {
         panic!("sections are tables");
     };
     let mut settings = Vec::new();

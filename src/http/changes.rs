@@ -195,13 +195,14 @@ pub(super) async fn approve_change(
 ) -> Result<axum::Json<ChangeAnswer>, Problem> {
     let change_id = read_change(change_id)?;
     let reason = order.reason.as_deref().map(check_reason).transpose()?;
-    let decided_by = caller.user_id.to_string();
+    let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());
     let own = app.clone();
     let approving = async move {
         let request = own.service.ledger.change_request(change_id).await?;
         let (_, serial) = serial_of(&own, request.series_id, &request.serial)?;
         must_be_within(&request.wanted, &serial)?;
-        let decision = ChangeDecision { change_id, decided_by, reason, step: serial.step };
+        let step = serial.step;
+        let decision = ChangeDecision { change_id, decided_by, reason, step, shown };
         let approved = own.service.approve_change(&decision).await;
         approved.map_err(Problem::of_approval)
     };
@@ -228,9 +229,9 @@ pub(super) async fn reject_change(
     Json(order): Json<ReasonOrder>,
 ) -> Result<axum::Json<ChangeAnswer>, Problem> {
     let (change_id, reason) = (read_change(change_id)?, Some(check_reason(&order.reason)?));
-    let decided_by = caller.user_id.to_string();
+    let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());
     let service = Arc::clone(&app.service);
-    let decision = ChangeDecision { change_id, decided_by, reason, step: 1 };
+    let decision = ChangeDecision { change_id, decided_by, reason, step: 1, shown };
     let rejecting = async move { service.reject_change(&decision).await };
     let request = super::finish(async { rejecting.await.map_err(Problem::of_decision) }).await?;
     Ok(axum::Json(ChangeAnswer::of(&app, request)))
@@ -249,9 +250,17 @@ async fn ask(app: &App, caller: &Caller, asked: ChangeAsked) -> Result<Response,
     let ChangeAsked { series_id, counter_id, wanted, step, reason } = asked;
     let limit_us = i64::try_from(app.approval_limit.as_micros()).unwrap_or(i64::MAX);
     let expires_at_us = app.service.clock.now_us().saturating_add(limit_us);
-    let requested_by = caller.user_id.to_string();
-    let new =
-        NewChange { series_id, counter_id, wanted, step, reason, requested_by, expires_at_us };
+    let (requested_by, shown) = (caller.user_id.to_string(), caller.shown());
+    let new = NewChange {
+        series_id,
+        counter_id,
+        wanted,
+        step,
+        reason,
+        requested_by,
+        expires_at_us,
+        shown,
+    };
     let ledger = app.service.ledger.clone();
     let asking = async move { ledger.request_change(&new).await.map_err(Problem::of_decision) };
     let request = super::finish(asking).await?;

@@ -152,10 +152,11 @@ async fn check_and_save(
 ) -> Result<SavedConfig, Problem> {
     let (catalog, now) = (app.service.allocator.catalog(), app.service.clock.now());
     let asker = saving.by.clone();
+    let shared = Arc::clone(&app.shared);
     let compiling = compute(move || {
         let (definition, example) = (order.define()?, order.example);
         asker.must_hold_definition(&definition)?;
-        asker.must_reach_beyond(&definition)?;
+        asker.must_reach_beyond(&shared, &definition)?;
         let series = Series::compile(definition.clone())?;
         let series = series.with_reference(Arc::clone(catalog.reference()));
         let sample = series.sample(now);
@@ -175,10 +176,13 @@ async fn check_and_save(
     let preview = preview(app, &series, series_id, asked.clone()).await?;
     let saved_at_us = app.service.clock.now_us();
     let change = [SeriesChange { definition, expected, saved_by, reason, saved_at_us }];
-    let version = if dry_run {
-        one(ledger.try_series(&change).await)?
-    } else {
-        write(app, async { one(ledger.apply_series(&change).await) }).await?
+    let version = match (dry_run, by.reach().projects()) {
+        (true, []) => one(ledger.try_series(&change).await)?,
+        (true, _) => one(ledger.try_series_of_projects(&change).await)?,
+        (false, []) => write(app, async { one(ledger.apply_series(&change).await) }).await?,
+        (false, _) => {
+            write(app, async { one(ledger.apply_series_of_projects(&change).await) }).await?
+        }
     };
     let (mut changes, mut effect) = (None, None);
     if dry_run {
@@ -329,7 +333,7 @@ async fn must_reach_activated(
         return Err(not_found(change.series_id));
     };
     caller.must_hold(version)?;
-    caller.must_reach_beyond(&version.definition)?;
+    caller.must_reach_beyond(&app.shared, &version.definition)?;
     change.expected = change.expected.or(Some(version.version));
     Ok(())
 }

@@ -98,6 +98,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
+use crate::access::Shared;
 use crate::allocator::{AllocError, Hints, Issued, Request};
 use crate::config::Settings;
 use crate::log_lines::along;
@@ -126,6 +127,8 @@ struct App {
     effort: Arc<Effort>,
     /// How long a change that was asked for can be approved.
     approval_limit: Duration,
+    /// To whom sources and tables are given.
+    shared: Arc<Shared>,
 }
 
 impl App {
@@ -135,8 +138,8 @@ impl App {
             shown.observe();
             shown.metrics.render(&prometheus)
         });
-        let approval_limit = settings.approval_limit;
-        App { service, metrics_page, effort: Arc::default(), approval_limit }
+        let (approval_limit, shared) = (settings.approval_limit, Arc::new(settings.shared.clone()));
+        App { service, metrics_page, effort: Arc::default(), approval_limit, shared }
     }
 
     /// Takes what a caller asks for, and notes which path served it.

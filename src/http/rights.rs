@@ -3,8 +3,10 @@
 
 use axum::http::Method;
 
+use super::gate::Caller;
 use super::problem::{Problem, Slug};
-use crate::access::{Act, Identity, Role};
+use crate::access::{Act, Identity, LetIn, Role};
+use crate::ledger::ShownToken;
 
 /// Every route that is not open, with what its methods do; those that take numbers first.
 const ROUTES: [(&str, &[(Method, Act)]); 37] = [
@@ -110,8 +112,28 @@ pub(super) fn check(
     }
 }
 
+impl Caller {
+    /// The token of the ledger by which it is let in, where it is by one: in the transaction of
+    /// what it manages, the ledger looks at it again.
+    pub(super) fn shown(&self) -> Option<ShownToken> {
+        match self.identity.let_in {
+            LetIn::Token { token_id, sha256 } => Some(ShownToken { token_id, sha256 }),
+            LetIn::Elsewhere | LetIn::FormerSecret => None,
+        }
+    }
+}
+
 /// The refusal of what none of the identity's roles may do, or not as far as it is narrowed.
 fn not_permitted(identity: &Identity, act: Act) -> Problem {
+    if act.manages() && identity.let_in == LetIn::FormerSecret {
+        let detail = format!(
+            "another secret has replaced this one, which takes and reads for a while and may not \
+             {}; send the new one of {}",
+            act.name(),
+            identity.name
+        );
+        return Problem::new(Slug::NotPermitted, detail);
+    }
     if identity.roles.may(act).is_some() {
         let detail = format!(
             "{} is narrowed to series or projects and may not {}; that takes one that is not",

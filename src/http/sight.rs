@@ -1,14 +1,14 @@
 //! What of the record a caller is shown (R7.1). What it does not see looks like what does not
 //! exist: a row is left out, a series is unknown, a document has no number.
 
-use numbering::SeriesDefinition;
+use numbering::{Beyond, SeriesDefinition};
 
 use super::configs::not_found;
 use super::gate::Caller;
 use super::lookups::ReadingAnswer;
 use super::problem::{Problem, Slug};
 use super::register::NumberQuery;
-use crate::access::{Act, Reach, Whose};
+use crate::access::{Act, Reach, Shared, Whose};
 use crate::allocator::Catalog;
 use crate::ledger::{JournalRow, SeriesVersion};
 
@@ -125,12 +125,20 @@ impl Caller {
     }
 
     /// Refuses to have a series serve that says something beyond its own projects, to who is
-    /// narrowed: others live with it (F43).
-    pub(super) fn must_reach_beyond(&self, definition: &SeriesDefinition) -> Result<(), Problem> {
+    /// narrowed: others live with it (F43). Sources and tables that the settings give to all that
+    /// the series serves are not beyond.
+    pub(super) fn must_reach_beyond(
+        &self,
+        shared: &Shared,
+        definition: &SeriesDefinition,
+    ) -> Result<(), Problem> {
         if self.reach().is_everything() {
             return Ok(());
         }
-        let beyond = definition.beyond_its_projects();
+        let is_given =
+            |beyond: &Beyond<'_>| beyond.names.is_some_and(|it| shared.has_given(it, definition));
+        let beyond = definition.beyond_its_projects().into_iter().filter(|it| !is_given(it));
+        let beyond: Vec<String> = beyond.map(|it| it.field).collect();
         let Some(first) = beyond.first() else { return Ok(()) };
         let detail = format!(
             "{} is narrowed, and what the series says by {} reaches beyond its projects: somebody \

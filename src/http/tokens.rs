@@ -21,7 +21,7 @@ use crate::access::{Secret, WrittenGrant};
 use crate::allocator::COUNT_MAX;
 use crate::config::DurationText;
 use crate::ledger::{
-    LedgerError, NewToken, StoredToken, TOKEN_GRACE_MAX, TokenRevocation, TokenRights,
+    LedgerError, NewToken, ShownToken, StoredToken, TOKEN_GRACE_MAX, TokenRevocation, TokenRights,
     TokenRotation,
 };
 
@@ -169,7 +169,8 @@ impl TokenAnswer {
     }
 }
 
-/// A token to create with this secret, by what is written.
+/// A token to create with this secret, by what is written and, where somebody asks over HTTP, by
+/// which token.
 ///
 /// # Errors
 /// The field that says nothing of use.
@@ -177,6 +178,7 @@ pub(crate) fn new_token(
     written: WrittenGrant<'_>,
     secret: &Secret,
     created_by: &str,
+    shown: Option<ShownToken>,
 ) -> Result<NewToken, Problem> {
     let granted = written.read(COUNT_MAX)?;
     let rights = TokenRights {
@@ -189,7 +191,7 @@ pub(crate) fn new_token(
         expires_at_us: granted.expires_at_us,
     };
     let (name, sha256) = (written.name.to_owned(), secret.sha256());
-    Ok(NewToken { name, sha256, rights, created_by: created_by.to_owned() })
+    Ok(NewToken { name, sha256, rights, created_by: created_by.to_owned(), shown })
 }
 
 /// Refuses a grace of more than a day.
@@ -287,7 +289,7 @@ pub(super) async fn create_token(
         speaks_for_people: order.speaks_for_people,
     };
     let secret = Secret::draw();
-    let new = new_token(written, &secret, &caller.user_id)?;
+    let new = new_token(written, &secret, &caller.user_id, caller.shown())?;
     let ledger = app.service.ledger.clone();
     let created = write(&app, async move { ledger.create_token(&new).await }).await?;
     Ok((StatusCode::CREATED, secret_answer(&app, &secret, created)).into_response())
@@ -312,7 +314,8 @@ pub(super) async fn revoke_token(
     Json(order): Json<ReasonOrder>,
 ) -> Result<axum::Json<TokenAnswer>, Problem> {
     let (name, reason) = (read_name(name)?, check_reason(&order.reason)?);
-    let revocation = TokenRevocation { name, revoked_by: caller.user_id.to_string(), reason };
+    let (revoked_by, shown) = (caller.user_id.to_string(), caller.shown());
+    let revocation = TokenRevocation { name, revoked_by, reason, shown };
     let ledger = app.service.ledger.clone();
     let revoked = write(&app, async move { ledger.revoke_token(&revocation).await }).await?;
     Ok(axum::Json(TokenAnswer::of(revoked, app.service.clock.now_us())))
@@ -341,7 +344,8 @@ pub(super) async fn rotate_token(
     let expires_at_us = order.expires.as_deref().map(crate::access::end_of).transpose()?;
     let secret = Secret::draw();
     let (sha256, rotated_by) = (secret.sha256(), caller.user_id.to_string());
-    let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by };
+    let shown = caller.shown();
+    let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by, shown };
     let ledger = app.service.ledger.clone();
     let rotated = write(&app, async move { ledger.rotate_token(&rotation).await }).await?;
     Ok(secret_answer(&app, &secret, rotated).into_response())

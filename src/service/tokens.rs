@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use tokio::sync::Mutex;
 
 use super::Mode;
-use crate::access::{Grant, Identity, WrittenGrant, hash_of};
+use crate::access::{Grant, Identity, LetIn, WrittenGrant, hash_of};
 use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
 use crate::config::{Settings, Token};
@@ -154,11 +154,15 @@ impl Tokens {
         for TokenInForce { token, sha256, former_sha256 } in of_ledger {
             let Some(Grant { identity, expires_at_us }) = grant(token) else { continue };
             let last = Some(last(token));
+            let by = |let_in| Arc::new(Identity { let_in, ..Identity::clone(&identity) });
+            let held = LetIn::Token { token_id: token.token_id, sha256: *sha256 };
+            let (identity, former) = (by(held), by(LetIn::FormerSecret));
             let mut present = KnownToken { identity, expires_at_us, former_until_us: None, last };
             known.insert(*sha256, present.clone());
-            if let Some(former) = former_sha256 {
+            if let Some(sha256) = former_sha256 {
+                present.identity = former;
                 present.former_until_us = token.former_until_us;
-                known.insert(*former, present);
+                known.insert(*sha256, present);
             }
         }
         for Token { sha256, granted } in &self.settings {
@@ -304,6 +308,18 @@ mod tests {
             (who("new"), who("old")),
             (Err(NotAdmitted::Unknown), Err(NotAdmitted::Unknown))
         );
+    }
+
+    #[test]
+    fn what_a_secret_is_let_in_by_names_its_row_and_a_former_one_manages_nothing() {
+        let clock = Arc::new(ManualClock::at(NOW_US));
+        let mut rotated = stored("new", 7, &["super-admin"]);
+        rotated.former_sha256 = Some(hash_of("old"));
+        rotated.token.former_until_us = Some(NOW_US + 5);
+        let tokens = tokens(&clock, &[rotated]);
+        let of = |token: &str| tokens.admit(token).expect("let in").let_in;
+        assert_eq!(of("new"), LetIn::Token { token_id: 7, sha256: hash_of("new") });
+        assert_eq!(of("old"), LetIn::FormerSecret);
     }
 
     #[test]

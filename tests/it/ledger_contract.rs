@@ -46,6 +46,7 @@ mod succession;
 mod sweeping;
 mod takes;
 mod tokens;
+mod two_people;
 mod verified;
 mod windows;
 mod world;

@@ -69,6 +69,7 @@ mod restored;
 mod retries;
 mod roles;
 mod runbook;
+mod scope;
 mod serials;
 mod series_files;
 mod shapes;

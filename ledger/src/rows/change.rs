@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::GapReason;
+use super::{GapReason, ShownToken};
 
 /// Requests that wait for an answer at once.
 pub const CHANGES_PENDING_MAX: u64 = 100;
@@ -49,6 +49,8 @@ pub struct NewChange {
     pub requested_by: String,
     /// From then on nobody can approve it.
     pub expires_at_us: i64,
+    /// By which token of the ledger, where it is by one.
+    pub shown: Option<ShownToken>,
 }
 
 /// An answer to a request.
@@ -62,6 +64,8 @@ pub struct ChangeDecision {
     pub reason: Option<String>,
     /// Distance between two values of the serial by now.
     pub step: u64,
+    /// By which token of the ledger, where it is by one.
+    pub shown: Option<ShownToken>,
 }
 
 /// How a request stands.

@@ -43,6 +43,13 @@ impl Deployment {
 /// saved is proved beside all others.
 pub const SERIES_MAX: u32 = 2_000;
 
+/// Most series that serve one project, active or not and removed ones among them, as far as they
+/// are saved by who is narrowed to projects.
+pub const PROJECT_SERIES_MAX: usize = 100;
+
+/// Most bytes of their definitions, likewise.
+pub const PROJECT_BYTES_MAX: usize = 1_024 * 1_024;
+
 /// A definition to save: of a new series, or as a new version of one.
 #[derive(Clone, Debug)]
 pub struct SeriesChange {
@@ -136,6 +143,16 @@ pub enum SeriesRefusal {
          used another template instead"
     )]
     TooMany,
+    /// A project has as many series as one may have that is saved for by who is narrowed to it.
+    #[error(
+        "project {project} has as much as one project takes up of what all share: \
+         {PROJECT_SERIES_MAX} series, or {PROJECT_BYTES_MAX} bytes of definitions; let one series \
+         number several types, or have somebody who is not narrowed save it"
+    )]
+    ProjectFull {
+        /// The project.
+        project: String,
+    },
     /// A series of that code is there already, active or not.
     #[error("code: series {code} is there already; change that one, or use another code")]
     CodeTaken {

@@ -44,6 +44,18 @@ pub struct NewToken {
     pub rights: TokenRights,
     /// Who creates it.
     pub created_by: String,
+    /// By which token of the ledger, where it is by one.
+    pub shown: Option<ShownToken>,
+}
+
+/// The secret by which somebody asks for what is managed, where it is one of the ledger's: whether
+/// it is in force is looked at in the transaction that does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShownToken {
+    /// The row of the token.
+    pub token_id: i64,
+    /// SHA-256 of the secret.
+    pub sha256: [u8; 32],
 }
 
 /// A token that is to be let in no more.
@@ -55,6 +67,8 @@ pub struct TokenRevocation {
     pub revoked_by: String,
     /// Why.
     pub reason: String,
+    /// By which token of the ledger, where it is by one.
+    pub shown: Option<ShownToken>,
 }
 
 /// A new secret for a token.
@@ -71,6 +85,8 @@ pub struct TokenRotation {
     pub expires_at_us: Option<i64>,
     /// Who rotates it.
     pub rotated_by: String,
+    /// By which token of the ledger, where it is by one.
+    pub shown: Option<ShownToken>,
 }
 
 /// A token as it is listed: nothing of its secret.
@@ -164,6 +180,9 @@ pub enum TokenRefusal {
         /// The name.
         name: String,
     },
+    /// The token that it is asked with is revoked, has expired, or has another secret.
+    #[error("the token is not in force any more: it is revoked, has expired, or another secret")]
+    NotInForce,
     /// There are as many as processes keep in memory.
     #[error("{TOKENS_MAX} tokens are in force; revoke some that nobody uses")]
     TooMany,

@@ -7,9 +7,10 @@
 mod dates;
 mod jump;
 
-use numerator_base::actor::{identity_of, person_of};
+use numerator_base::actor::FoldedActor;
 use serde_json::{Value, json};
 
+use super::in_force::must_stay_in_force;
 use super::records::insert_event;
 use super::{CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, query, query_scalar};
 use crate::columns::{Word, hash64, signed, unsigned};
@@ -23,7 +24,8 @@ impl Ledger {
     /// same when it is approved.
     ///
     /// # Errors
-    /// `Change` where it could not be made, and where too many wait for an answer.
+    /// `Change` where it could not be made, and where too many wait for an answer; `Token` where the
+    /// token that it is asked with is not in force any more, as for an answer.
     pub async fn request_change(&self, new: &NewChange) -> Result<ChangeRequest, LedgerError> {
         self.call(SEARCH, async |store| request(store, new).await).await
     }
@@ -95,7 +97,8 @@ impl Ledger {
             let now_us = store.clock.now_us();
             let mut tx = store.begin().await?;
             let request = lock_pending(&mut *tx, decision.change_id).await?;
-            decide(&mut *tx, decision, ChangeState::Rejected, now_us).await?;
+            must_stay_in_force(&mut *tx, decision.shown, now_us).await?;
+            decide(&mut *tx, (&request, decision), ChangeState::Rejected, now_us).await?;
             let detail = json!({ "is_own": is_own(&request, decision) });
             note(&mut *tx, (decision, now_us), "change-rejected", &request, detail).await?;
             let request = read(&mut *tx, decision.change_id).await?;
@@ -122,6 +125,7 @@ impl Ledger {
 async fn request(store: &Store, new: &NewChange) -> Result<ChangeRequest, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
+    must_stay_in_force(&mut *tx, new.shown, now_us).await?;
     // Two at once would both find the last room.
     let one_at_a_time = i64::from_be_bytes(hash64("numerator change requests").to_be_bytes());
     tx.lock_names(&[one_at_a_time]).await?;
@@ -166,24 +170,26 @@ async fn request(store: &Store, new: &NewChange) -> Result<ChangeRequest, Ledger
     .await?;
     let request = read(&mut *tx, change_id).await?;
     let (decided_by, reason) = (new.requested_by.clone(), Some(new.reason.clone()));
-    let asked = ChangeDecision { change_id, decided_by, reason, step: new.step };
+    let (step, shown) = (new.step, new.shown);
+    let asked = ChangeDecision { change_id, decided_by, reason, step, shown };
     let detail = json!({ "expires_at_us": new.expires_at_us });
     note(&mut *tx, (&asked, now_us), "change-requested", &request, detail).await?;
     commit_alone(store, tx).await?;
     Ok(request)
 }
 
-/// Whether who answers for a request is who asked: one identity may speak for many people, and one
-/// person ask through many identities.
+/// Whether who answers for a request is who asked, under whatever names.
 fn is_own(request: &ChangeRequest, decision: &ChangeDecision) -> bool {
-    let (asks, answers) = (&request.requested_by, &decision.decided_by);
-    identity_of(asks) == identity_of(answers) || person_of(asks) == person_of(answers)
+    let [asks, answers] =
+        [&request.requested_by, &decision.decided_by].map(|it| FoldedActor::of(it));
+    asks.is_of_one_with(&answers)
 }
 
 async fn approve(store: &Store, decision: &ChangeDecision) -> Result<ChangeRequest, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
     let request = lock_pending(&mut *tx, decision.change_id).await?;
+    must_stay_in_force(&mut *tx, decision.shown, now_us).await?;
     if request.expires_at_us <= now_us {
         return Err(ChangeRefusal::Expired(request.change_id).into());
     }
@@ -198,7 +204,7 @@ async fn approve(store: &Store, decision: &ChangeDecision) -> Result<ChangeReque
             dates::make(&mut *tx, &request, (family, date), now_us).await?;
         }
     }
-    decide(&mut *tx, decision, ChangeState::Approved, now_us).await?;
+    decide(&mut *tx, (&request, decision), ChangeState::Approved, now_us).await?;
     let request = read(&mut *tx, decision.change_id).await?;
     let detail = json!({
         "requested_by": request.requested_by, "stood_at": request.stands_at,
@@ -227,21 +233,29 @@ async fn lock_pending(conn: &mut Conn, change_id: i64) -> Result<ChangeRequest, 
     }
 }
 
+/// Writes an answer, with the names of both as the ledger compares them itself.
 async fn decide(
     conn: &mut Conn,
-    decision: &ChangeDecision,
+    (request, decision): (&ChangeRequest, &ChangeDecision),
     state: ChangeState,
     now_us: i64,
 ) -> Result<(), LedgerError> {
+    let asks = FoldedActor::of(&request.requested_by);
+    let answers = FoldedActor::of(&decision.decided_by);
     query(
         "update change_request set state = $2, decided_by = $3, decided_at_us = $4, \
-         decision_reason = $5 where change_request_id = $1",
+         decision_reason = $5, requested_identity = $6, requested_person = $7, \
+         decided_identity = $8, decided_person = $9 where change_request_id = $1",
     )
     .bind(decision.change_id)
     .bind(state.word())
     .bind(&decision.decided_by)
     .bind(now_us)
     .bind(decision.reason.as_deref())
+    .bind(asks.identity)
+    .bind(asks.person)
+    .bind(answers.identity)
+    .bind(answers.person)
     .execute(conn)
     .await?;
     Ok(())

@@ -5,11 +5,12 @@
 use numbering::{Policy, Series, SeriesDefinition, only_narrows, same_rules};
 use serde_json::json;
 
+use super::project_room::{SavedFor, must_have_room};
 use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
 use super::{Conn, SEARCH, Store, Transaction, chronology, commit_alone, query, query_scalar};
 use crate::Ledger;
-use crate::columns::{partition_of, small, to_json, unsigned_small};
+use crate::columns::{small, to_json, unsigned_small};
 use crate::{
     EVENT_KINDS, Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion,
 };
@@ -55,7 +56,8 @@ impl Ledger {
         &self,
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        self.call(SEARCH, async |store| save(store, changes, Saving::Save).await).await
+        let how = (Saving::Save, SavedFor::AllProjects);
+        self.call(SEARCH, async |store| save(store, changes, how).await).await
     }
 
     /// The same as a dry run: answers, and refuses, as [`crate::Ledger::apply_series`] would, and
@@ -64,7 +66,8 @@ impl Ledger {
         &self,
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        self.call(SEARCH, async |store| save(store, changes, Saving::DryRun).await).await
+        let how = (Saving::DryRun, SavedFor::AllProjects);
+        self.call(SEARCH, async |store| save(store, changes, how).await).await
     }
 }
 
@@ -72,11 +75,11 @@ impl Ledger {
 pub(super) async fn save(
     store: &Store,
     changes: &[SeriesChange],
-    saving: Saving,
+    how: (Saving, SavedFor),
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
     let mut proved = None;
     for _ in 0..=PROOFS_MAX {
-        match try_save(store, changes, saving, proved.as_ref()).await? {
+        match try_save(store, changes, how, proved.as_ref()).await? {
             Attempt::Done(saved) => return Ok(saved),
             Attempt::Unproved(question) => proved = Some(question.prove().await?),
         }
@@ -92,15 +95,17 @@ pub(super) fn overtaken() -> LedgerError {
 async fn try_save(
     store: &Store,
     changes: &[SeriesChange],
-    saving: Saving,
+    (saving, saved_for): (Saving, SavedFor),
     proved: Option<&Proved>,
 ) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
     let partitions = lock_all(&mut *tx).await?;
+    let before = saved_for.footprints(&mut *tx).await?;
     let mut saved = Vec::with_capacity(changes.len());
     for change in changes {
         saved.push(save_one(&mut *tx, change, partitions).await?);
     }
+    must_have_room(&mut *tx, before).await?;
     finish_save(store, tx, saved, saving, proved).await
 }
 
@@ -211,7 +216,7 @@ async fn save_one(
         series_id: 0,
         version: 1,
         active: true,
-        partition: home(definition, partitions),
+        partition: versions::home(definition, partitions),
         definition: definition.clone(),
         saved_by: change.saved_by.clone(),
         saved_at_us: change.saved_at_us,
@@ -282,14 +287,6 @@ pub(super) fn must_stand_at(before: &SeriesVersion, expected: u32) -> Result<(),
     }
     let code = before.definition.code.clone();
     Err(SeriesRefusal::VersionConflict { code, expected, found })
-}
-
-/// The partition of a series: gapless ones share the last, the others are spread by their code.
-fn home(definition: &SeriesDefinition, partitions: u32) -> u32 {
-    match definition.policy {
-        Policy::Gapless => partitions,
-        Policy::Fast | Policy::Durable => partition_of(&definition.code, partitions),
-    }
 }
 
 /// Whether a series has counters. Where it has none, it gets none before the transaction ends:

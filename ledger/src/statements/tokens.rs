@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::in_force::must_be_in_force;
 use super::records::insert_event;
 use super::{CALL, Conn, QueryBuilder, Row, commit, commit_alone, query, query_scalar};
 use crate::columns::{from_json, signed, to_json, unreadable, unsigned};
@@ -17,11 +18,13 @@ impl Ledger {
     /// Creates a token.
     ///
     /// # Errors
-    /// `Token` where the name is, or was, another's, and where there is no room.
+    /// `Token` where the name is, or was, another's, where there is no room, and where who asks has
+    /// no token in force any more.
     pub async fn create_token(&self, new: &NewToken) -> Result<StoredToken, LedgerError> {
         self.call(CALL, async |store| {
             let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
             raise(&mut *tx, at_us).await?;
+            must_be_in_force(&mut *tx, new.shown, at_us).await?;
             let in_force: i64 =
                 query_scalar("select count(*) from token where revoked_at_us is null")
                     .fetch_one(&mut *tx)
@@ -69,11 +72,12 @@ impl Ledger {
     /// Has a token let in no more. One that is revoked already stays as it is.
     ///
     /// # Errors
-    /// `Token` where there is none of the name.
+    /// `Token` where there is none of the name, and where who asks has none in force any more.
     pub async fn revoke_token(&self, asked: &TokenRevocation) -> Result<StoredToken, LedgerError> {
         self.call(CALL, async |store| {
             let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
             raise(&mut *tx, at_us).await?;
+            must_be_in_force(&mut *tx, asked.shown, at_us).await?;
             let token = existing(&mut *tx, &asked.name).await?;
             if token.revoked_at_us.is_some() {
                 return Ok(token);
@@ -100,11 +104,13 @@ impl Ledger {
     /// Gives a token another secret.
     ///
     /// # Errors
-    /// `Token` where there is none of the name, and where it is revoked.
+    /// `Token` where there is none of the name, where it is revoked, and where who asks has none in
+    /// force any more.
     pub async fn rotate_token(&self, asked: &TokenRotation) -> Result<StoredToken, LedgerError> {
         self.call(CALL, async |store| {
             let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
             raise(&mut *tx, at_us).await?;
+            must_be_in_force(&mut *tx, asked.shown, at_us).await?;
             let token = existing(&mut *tx, &asked.name).await?;
             if token.revoked_at_us.is_some() {
                 return Err(TokenRefusal::Revoked { name: asked.name.clone() }.into());
@@ -141,7 +147,7 @@ impl Ledger {
     /// among them.
     pub async fn tokens(&self, after: &str, limit: u32) -> Result<Vec<StoredToken>, LedgerError> {
         self.call(CALL, async |store| {
-            let mut query = select();
+            let mut query = select("");
             query.push("where name > ").push_bind(after);
             query.push(" order by name limit ").push_bind(i64::from(limit));
             let rows = query.build().fetch_all(&store.reader).await?;
@@ -156,7 +162,7 @@ impl Ledger {
             // Before the tokens: what changes in between is read again.
             let stamp = query_scalar("select stamp from token_stamp").fetch_one(&store.reader);
             let stamp = stamp.await?;
-            let mut query = select();
+            let mut query = select(", sha256, former_sha256");
             query.push("where revoked_at_us is null");
             let rows = query.build().fetch_all(&store.reader).await?;
             let tokens = rows.iter().map(in_force).collect::<Result<_, _>>()?;
@@ -204,16 +210,20 @@ async fn note(conn: &mut Conn, at_us: i64, kind: &str, detail: Value) -> Result<
     insert_event(conn, &Event { at_us, kind, partition, epoch, node_id, detail }).await
 }
 
-fn select<'q>() -> QueryBuilder<'q> {
-    QueryBuilder::new(
-        "select token_id, name, sha256, former_sha256, former_until_us, roles, series, projects, \
-         count_max, expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, \
-         last_used_at_us, requests_per_minute, speaks_for_people from token ",
-    )
+/// The beginning of a query for tokens. `hashes`: further columns. Who lists tokens needs none of
+/// these, and may have no right to them.
+fn select<'q>(hashes: &'static str) -> QueryBuilder<'q> {
+    let mut query = QueryBuilder::new(
+        "select token_id, name, former_until_us, roles, series, projects, count_max, \
+         expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, last_used_at_us, \
+         requests_per_minute, speaks_for_people",
+    );
+    query.push(hashes).push(" from token ");
+    query
 }
 
 async fn find(conn: &mut Conn, name: &str) -> Result<Option<StoredToken>, LedgerError> {
-    let mut query = select();
+    let mut query = select("");
     query.push("where name = ").push_bind(name);
     query.build().fetch_optional(conn).await?.as_ref().map(token_of).transpose()
 }

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use numbering::SeriesDefinition;
+use numbering::{Policy, SeriesDefinition};
 
 use super::{CALL, Conn, QueryBuilder, Row, Store, query, query_scalar};
 use crate::Ledger;
-use crate::columns::{from_json, unsigned_small};
+use crate::columns::{from_json, partition_of, unsigned_small};
 use crate::{LedgerError, RestingSeries, SERIES_MAX, SeriesRefusal, SeriesVersion};
 
 /// Most versions of one list.
@@ -124,6 +124,13 @@ pub(super) async fn all_in_force(conn: &mut Conn) -> Result<Vec<SeriesVersion>, 
     fetch(conn, query).await
 }
 
+/// The last version of each series, by code, of those that were removed, too.
+pub(super) async fn last_of_all(conn: &mut Conn) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut query = QueryBuilder::new(COLUMNS);
+    query.push("and v.version = s.active_version order by s.code");
+    fetch(conn, query).await
+}
+
 pub(super) async fn by_id(
     conn: &mut Conn,
     series_id: i64,
@@ -140,6 +147,14 @@ pub(super) async fn by_code(
     let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("where s.code = ").push_bind(code.to_owned());
     Ok(fetch(conn, query).await?.pop())
+}
+
+/// The partition of a series: gapless ones share the last, the others are spread by their code.
+pub(super) fn home(definition: &SeriesDefinition, partitions: u32) -> u32 {
+    match definition.policy {
+        Policy::Gapless => partitions,
+        Policy::Fast | Policy::Durable => partition_of(&definition.code, partitions),
+    }
 }
 
 /// Refuses one series more than a ledger has, those that were removed among them: what these took

@@ -43,6 +43,7 @@ impl From<&SeriesRefusal> for Problem {
         let (slug, field) = match refusal {
             SeriesRefusal::Unknown { .. } => (Slug::ConfigNotFound, None),
             SeriesRefusal::TooMany => (Slug::InvalidField, Some("code")),
+            SeriesRefusal::ProjectFull { .. } => (Slug::InvalidField, Some("serves.projects")),
             SeriesRefusal::CodeTaken { .. } => (Slug::CodeTaken, Some("code")),
             SeriesRefusal::CodeChanged { .. } => (Slug::InvalidField, Some("code")),
             SeriesRefusal::Closing(_) => (Slug::InvalidField, Some("closed_before")),
@@ -69,6 +70,7 @@ impl From<&TokenRefusal> for Problem {
             TokenRefusal::Unknown { .. } => Slug::TokenNotFound,
             TokenRefusal::NameTaken { .. } => Slug::TokenNameTaken,
             TokenRefusal::Revoked { .. } => Slug::TokenRevoked,
+            TokenRefusal::NotInForce => return Problem::refused_token(refusal.to_string()),
             TokenRefusal::TooMany => return Problem::field("name", refusal.to_string()),
         };
         Problem { field: Some("name".into()), ..Problem::new(slug, refusal.to_string()) }

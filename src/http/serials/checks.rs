@@ -12,7 +12,7 @@ use numbering::ExchangeKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{SerialStanding, asker, must_remember, read, read_unified};
+use super::{SerialStanding, asker, must_remember, read_own, read_unified};
 use crate::allocator::KEY_CHARS_MAX;
 use crate::config::DurationText;
 use crate::http::answer::instant;
@@ -77,7 +77,7 @@ pub(in crate::http) async fn check_interface_serial(
 ) -> Result<axum::Json<CheckAnswer>, Problem> {
     let key = idempotency_key(&headers, KEY_CHARS_MAX)?;
     let CheckOrder { serial, window, unified_serial } = order;
-    read("serial", ExchangeKind::Interface, &serial)?;
+    read_own(&app, &caller, ExchangeKind::Interface, &serial)?;
     read_unified(unified_serial.as_deref())?;
     let window_us = window_us(&window)?;
     must_remember(&app)?;

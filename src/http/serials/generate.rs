@@ -17,7 +17,7 @@ use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::read;
+use super::{must_reach, read};
 use crate::allocator::{AllocError, KEY_CHARS_MAX, check_key};
 use crate::http::body::Json;
 use crate::http::gate::Caller;
@@ -136,7 +136,7 @@ pub(in crate::http) async fn generate_unified_serial(
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, KEY_CHARS_MAX)?;
     let source = [order.system, order.module, order.instance];
-    let exchange = Exchange::of(ExchangeKind::Unified, source, order.date)?;
+    let exchange = Exchange::of(&caller, ExchangeKind::Unified, source, order.date)?;
     exchange.issue(&app, &caller, key).await
 }
 
@@ -160,7 +160,7 @@ pub(in crate::http) async fn generate_system_serial(
     let step: String = order.step.nfc().collect();
     check_key(&step, STEP_CHARS_MAX).map_err(|reason| Problem::field("step", reason))?;
     let source = [order.system, order.module, order.instance];
-    let mut exchange = Exchange::of(ExchangeKind::System, source, order.date)?;
+    let mut exchange = Exchange::of(&caller, ExchangeKind::System, source, order.date)?;
     exchange.carry(ExchangeKind::Unified, order.unified_serial)?;
     let document_id = exchange.step_id(&step);
     // The allocator knows a document for one window; a step keeps its serial for ever.
@@ -197,7 +197,7 @@ pub(in crate::http) async fn generate_interface_serial(
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, KEY_CHARS_MAX)?;
     let source = [order.system, order.module, order.instance];
-    let mut exchange = Exchange::of(ExchangeKind::Interface, source, order.date)?;
+    let mut exchange = Exchange::of(&caller, ExchangeKind::Interface, source, order.date)?;
     exchange.name(ExchangePart::Target, order.target)?;
     exchange.carry(ExchangeKind::Unified, order.unified_serial)?;
     if let Some(serial) = order.system_serial {
@@ -217,8 +217,14 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// A serial of a system, module and instance.
-    fn of(kind: ExchangeKind, source: [String; 3], date: Option<String>) -> Result<Self, Problem> {
+    /// A serial of a system, module and instance, where its series is within reach.
+    fn of(
+        caller: &Caller,
+        kind: ExchangeKind,
+        source: [String; 3],
+        date: Option<String>,
+    ) -> Result<Self, Problem> {
+        must_reach(caller, kind)?;
         let context = BTreeMap::new();
         let mut exchange = Exchange { kind, date, context, document_id: None };
         let parts = [ExchangePart::System, ExchangePart::Module, ExchangePart::Instance];

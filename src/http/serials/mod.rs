@@ -7,6 +7,7 @@
 mod chain;
 mod checks;
 mod generate;
+mod reach;
 mod standing;
 mod steps;
 
@@ -23,6 +24,7 @@ pub(super) use steps::{
 };
 
 use numbering::{ExchangeKind, ExchangeSerial};
+use reach::{must_reach, read_own};
 
 use super::App;
 use super::gate::Caller;

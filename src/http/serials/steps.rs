@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::standing::word;
-use super::{SerialStanding, asker, must_remember, read, read_unified};
+use super::{SerialStanding, asker, must_remember, read_own, read_unified};
 use crate::allocator::{KEY_CHARS_MAX, check_key};
 use crate::http::answer::instant;
 use crate::http::body::{Json, depth_of};
@@ -139,7 +139,7 @@ pub(in crate::http) async fn begin_step(
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, KEY_CHARS_MAX)?;
     let BeginOrder { serial, unified_serial, on_repeat } = order;
-    read("serial", ExchangeKind::System, &serial)?;
+    read_own(&app, &caller, ExchangeKind::System, &serial)?;
     read_unified(unified_serial.as_deref())?;
     must_remember(&app)?;
     let begin = BeginStep { serial, unified_serial, asker: asker(&caller, key) };
@@ -237,7 +237,7 @@ async fn end(
     attempt: u32,
     ending: Ending,
 ) -> Result<Response, Problem> {
-    read("serial", ExchangeKind::System, &serial)?;
+    read_own(app, caller, ExchangeKind::System, &serial)?;
     must_remember(app)?;
     let outcome = if matches!(ending, Ending::Failed { .. }) { "failed" } else { "succeeded" };
     let end = EndStep { serial, attempt, ending, asker: asker(caller, None) };

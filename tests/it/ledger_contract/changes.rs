@@ -30,27 +30,32 @@ fn new(counter_id: i64, wanted: WantedChange) -> NewChange {
         reason: "the old book has the numbers up to there".into(),
         requested_by: "anna".into(),
         expires_at_us: NOW_US + 1_000,
+        shown: None,
     }
 }
 
-fn next(counter_id: i64, value: u64) -> NewChange {
+pub(super) fn next(counter_id: i64, value: u64) -> NewChange {
     new(counter_id, WantedChange::NextValue(value))
 }
 
-async fn ask(world: &World, new: &NewChange) -> ChangeRequest {
+pub(super) async fn ask(world: &World, new: &NewChange) -> ChangeRequest {
     world.ledger.request_change(new).await.unwrap()
 }
 
-async fn approve(
+pub(super) fn decision(request: &ChangeRequest, by: &str) -> ChangeDecision {
+    let (change_id, decided_by) = (request.change_id, by.to_owned());
+    ChangeDecision { change_id, decided_by, reason: None, step: 1, shown: None }
+}
+
+pub(super) async fn approve(
     ledger: &Ledger,
     request: &ChangeRequest,
     by: &str,
 ) -> Result<ChangeRequest, LedgerError> {
-    let (change_id, decided_by) = (request.change_id, by.to_owned());
-    ledger.approve_change(&ChangeDecision { change_id, decided_by, reason: None, step: 1 }).await
+    ledger.approve_change(&decision(request, by)).await
 }
 
-fn refusal<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) -> ChangeRefusal {
+pub(super) fn refusal<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) -> ChangeRefusal {
     match outcome.expect_err("refused") {
         LedgerError::Change(refusal) => refusal,
         other => panic!("{other}"),
@@ -58,7 +63,7 @@ fn refusal<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) -> ChangeRefusal
 }
 
 /// Takes so many numbers from the counter `k`; its id.
-async fn taken(world: &World, at: At, count: u64) -> i64 {
+pub(super) async fn taken(world: &World, at: At, count: u64) -> i64 {
     let mut counter_id = 0;
     for _ in 0..count {
         let document = format!("d{}", uuid::Uuid::new_v4().simple());
@@ -187,11 +192,9 @@ pub(super) async fn a_request_ends_with_its_time_or_its_first_answer(world: Worl
     let counter_id = taken(&world, at, 1).await;
     let [withdrawn, late] =
         [ask(&world, &next(counter_id, 5)).await, ask(&world, &next(counter_id, 6)).await];
-    let reject = |request: &ChangeRequest, by: &str| ChangeDecision {
-        change_id: request.change_id,
-        decided_by: by.into(),
-        reason: Some("a slip".into()),
-        step: 1,
+    let reject = |request: &ChangeRequest, by: &str| {
+        let reason = Some("a slip".into());
+        ChangeDecision { reason, ..decision(request, by) }
     };
     let own = world.ledger.reject_change(&reject(&withdrawn, "anna")).await.unwrap();
     assert_eq!(

@@ -25,21 +25,22 @@ fn rights() -> TokenRights {
     }
 }
 
-fn new(name: &str, secret: u8) -> NewToken {
+pub(super) fn new(name: &str, secret: u8) -> NewToken {
     let (name, sha256, created_by) = (name.to_owned(), [secret; 32], "boss".to_owned());
-    NewToken { name, sha256, rights: rights(), created_by }
+    NewToken { name, sha256, rights: rights(), created_by, shown: None }
 }
 
-fn rotation(name: &str, secret: u8, grace: Duration) -> TokenRotation {
+pub(super) fn rotation(name: &str, secret: u8, grace: Duration) -> TokenRotation {
     let (name, sha256, rotated_by) = (name.to_owned(), [secret; 32], "boss".to_owned());
-    TokenRotation { name, sha256, grace, expires_at_us: None, rotated_by }
+    TokenRotation { name, sha256, grace, expires_at_us: None, rotated_by, shown: None }
 }
 
-fn revocation(name: &str) -> TokenRevocation {
-    TokenRevocation { name: name.into(), revoked_by: "guard".into(), reason: "leaked".into() }
+pub(super) fn revocation(name: &str) -> TokenRevocation {
+    let (revoked_by, reason) = ("guard".into(), "leaked".into());
+    TokenRevocation { name: name.into(), revoked_by, reason, shown: None }
 }
 
-fn refusal<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) -> TokenRefusal {
+pub(super) fn refusal<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) -> TokenRefusal {
     match outcome.expect_err("refused") {
         LedgerError::Token(refusal) => refusal,
         other => panic!("{other}"),

@@ -1,0 +1,228 @@
+//! Who answers for a change is somebody else than who asked, however both are written, and has a
+//! token that is in force as the change is made.
+
+use std::time::Duration;
+
+use numerator::ledger::{
+    ChangeDecision, ChangeRefusal, ChangeState, LedgerError, NewChange, NewToken, ShownToken,
+    TokenRefusal, TokenRevocation, TokenRotation,
+};
+
+use super::changes::{approve, ask, decision, next, refusal, taken};
+use super::tokens::{self, new, revocation, rotation};
+use super::world::{NOW_US, World};
+
+ledger_contract! {
+    two_people {
+        one_person_under_two_writings_of_a_name_is_refused
+        the_ledger_itself_refuses_one_person_under_two_writings
+        a_request_of_an_earlier_version_is_compared_the_same_way
+        a_token_that_is_not_in_force_manages_nothing
+        an_approval_and_a_revocation_come_one_after_the_other
+    }
+}
+
+/// Who asks, and who would approve: one person or one identity each time.
+const ONE: [(&str, &str); 12] = [
+    ("jwt:ann@example.com", "crm/ann@example.com"),
+    ("crm/ann@example.com", "jwt:ann@example.com"),
+    ("erp/ann@example.com", "crm/Ann@Example.COM"),
+    ("erp/ann@example.com", "crm/ann@example.com\u{200b}"),
+    ("erp/a\u{ad}nn@example.com", "crm/ann@example.com"),
+    ("erp/ann@example.com", "crm/ａｎｎ@example.com"),
+    ("erp/ann@example.com", "crm/jwt:ann@example.com"),
+    ("erp/ann@example.com", "crm/hr/ann@example.com"),
+    ("erp/Jose\u{301}", "crm/JOS\u{c9}"),
+    ("erp/Ann  Lee", "crm/ann\u{a0}lee\u{2028}"),
+    ("anna", "Anna"),
+    ("erp/anna", "anna/bert"),
+];
+
+pub(super) async fn one_person_under_two_writings_of_a_name_is_refused(world: World) {
+    let at = world.database_epoch().await;
+    let counter_id = taken(&world, at, 1).await;
+    for (asks, answers) in ONE {
+        let new = NewChange { requested_by: asks.into(), ..next(counter_id, 5) };
+        let asked = ask(&world, &new).await;
+        let told = refusal(approve(&world.ledger, &asked, answers).await);
+        assert_eq!(told, ChangeRefusal::Own(asks.into()), "{answers}");
+        // Whoever asked may withdraw it.
+        let withdrawn = world.ledger.reject_change(&decision(&asked, answers)).await.unwrap();
+        assert_eq!(withdrawn.state, ChangeState::Rejected);
+    }
+    // Two who share nothing, however near their names are.
+    for (value, answers) in [(5, "crm/anne@example.com"), (6, "jwt:bert@example.com"), (7, "bert")]
+    {
+        let new =
+            NewChange { requested_by: "erp/ann@example.com".into(), ..next(counter_id, value) };
+        let asked = ask(&world, &new).await;
+        let made = approve(&world.ledger, &asked, answers).await.unwrap();
+        assert_eq!(made.decided_by.as_deref(), Some(answers));
+    }
+    world.verify().await;
+}
+
+/// Whether the ledger takes a statement of somebody who writes to it himself.
+async fn takes(world: &World, sql: &str) -> bool {
+    let sql = sqlx::AssertSqlSafe(sql.to_owned());
+    if world.ledger.engine() == "sqlite" {
+        let pool = sqlx::SqlitePool::connect(&world.url).await.unwrap();
+        return sqlx::raw_sql(sql).execute(&pool).await.is_ok();
+    }
+    let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+    sqlx::raw_sql(sql).execute(&pool).await.is_ok()
+}
+
+pub(super) async fn the_ledger_itself_refuses_one_person_under_two_writings(world: World) {
+    let at = world.database_epoch().await;
+    let counter_id = taken(&world, at, 1).await;
+    let asked = ask(&world, &next(counter_id, 5)).await;
+    let approved = |names: &str| {
+        format!(
+            "update change_request set state = 'approved', decided_by = 'x/Anna', \
+             decided_at_us = 1{names} where change_request_id = {}",
+            asked.change_id
+        )
+    };
+    let names = |[asks_identity, asks, identity, person]: [&str; 4]| {
+        approved(&format!(
+            ", requested_identity = '{asks_identity}', requested_person = '{asks}', \
+             decided_identity = '{identity}', decided_person = '{person}'"
+        ))
+    };
+    assert!(!takes(&world, &approved("")).await, "names that nobody has compared");
+    for same in [
+        ["erp", "anna", "crm", "anna"],
+        ["anna", "anna", "x", "anna"],
+        ["erp", "anna", "erp", "bert"],
+        ["erp", "anna", "anna", "bert"],
+    ] {
+        assert!(!takes(&world, &names(same)).await, "{same:?}");
+    }
+    assert!(takes(&world, &names(["erp", "anna", "crm", "bert"])).await);
+    // What was answered stays as it is.
+    for act in ["update change_request set decided_by = 'x'", "delete from change_request"] {
+        assert!(!takes(&world, act).await, "{act}");
+    }
+}
+
+/// A pending row of before has no folded names: they are written with the answer.
+pub(super) async fn a_request_of_an_earlier_version_is_compared_the_same_way(world: World) {
+    let at = world.database_epoch().await;
+    let counter_id = taken(&world, at, 1).await;
+    let new = NewChange { requested_by: "jwt:anna".into(), ..next(counter_id, 5) };
+    let asked = ask(&world, &new).await;
+    let told = refusal(approve(&world.ledger, &asked, "erp/ANNA").await);
+    assert_eq!(told, ChangeRefusal::Own("jwt:anna".into()));
+    approve(&world.ledger, &asked, "erp/bert").await.unwrap();
+}
+
+fn not_in_force<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) {
+    assert_eq!(tokens::refusal(outcome), TokenRefusal::NotInForce);
+}
+
+/// Everything that is managed by a token, by one that is not in force.
+async fn manages_nothing(world: &World, counter_id: i64, shown: ShownToken) {
+    let ledger = &world.ledger;
+    let asked = ask(world, &next(counter_id, 5)).await;
+    let shown = Some(shown);
+    let answer = ChangeDecision { shown, ..decision(&asked, "bert") };
+    not_in_force(ledger.approve_change(&answer).await);
+    not_in_force(ledger.reject_change(&answer).await);
+    not_in_force(ledger.request_change(&NewChange { shown, ..next(counter_id, 6) }).await);
+    not_in_force(ledger.create_token(&NewToken { shown, ..new("mine", 99) }).await);
+    not_in_force(ledger.revoke_token(&TokenRevocation { shown, ..revocation("boss") }).await);
+    let rotated = TokenRotation { shown, ..rotation("boss", 98, Duration::ZERO) };
+    not_in_force(ledger.rotate_token(&rotated).await);
+    assert_eq!(ledger.change_request(asked.change_id).await.unwrap().state, ChangeState::Pending);
+}
+
+pub(super) async fn a_token_that_is_not_in_force_manages_nothing(world: World) {
+    let at = world.database_epoch().await;
+    let counter_id = taken(&world, at, 1).await;
+    let ledger = &world.ledger;
+    let shown = async |name: &str, secret: u8| {
+        let mut new = new(name, secret);
+        new.rights.expires_at_us = None;
+        let token_id = ledger.create_token(&new).await.unwrap().token_id;
+        ShownToken { token_id, sha256: [secret; 32] }
+    };
+    let boss = shown("boss", 1).await;
+    let mut revoked = shown("revoked", 2).await;
+    ledger
+        .revoke_token(&TokenRevocation { shown: Some(boss), ..revocation("revoked") })
+        .await
+        .unwrap();
+    manages_nothing(&world, counter_id, revoked).await;
+    revoked.token_id = 99;
+    manages_nothing(&world, counter_id, revoked).await;
+    // The secret of before, although it is let in.
+    let former = shown("rotated", 3).await;
+    let rotated =
+        TokenRotation { shown: Some(former), ..rotation("rotated", 4, Duration::from_secs(9)) };
+    ledger.rotate_token(&rotated).await.unwrap();
+    manages_nothing(&world, counter_id, former).await;
+    let last = TokenRotation {
+        expires_at_us: Some(NOW_US + 500),
+        ..rotation("rotated", 5, Duration::ZERO)
+    };
+    ledger.rotate_token(&last).await.unwrap();
+    world.clock.set(NOW_US + 500);
+    manages_nothing(&world, counter_id, ShownToken { sha256: [5; 32], ..former }).await;
+    // And one that is: the change is made.
+    let asked = ask(&world, &next(counter_id, 5)).await;
+    let answer = ChangeDecision { shown: Some(boss), ..decision(&asked, "bert") };
+    let made = ledger.approve_change(&answer).await.unwrap();
+    assert_eq!(made.state, ChangeState::Approved);
+}
+
+/// Goal: nothing is approved by a token whose revocation was confirmed. Method: on PostgreSQL one of
+/// both holds the row, and the other waits for it; a file has one writer.
+pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world: World) {
+    if world.ledger.engine() == "sqlite" {
+        return;
+    }
+    let at = world.database_epoch().await;
+    let counter_id = taken(&world, at, 1).await;
+    let token_id = world.ledger.create_token(&new("bert", 1)).await.unwrap().token_id;
+    let shown = Some(ShownToken { token_id, sha256: [1; 32] });
+    let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+    let approving = async |change: NewChange| {
+        let asked = ask(&world, &change).await;
+        let (ledger, answer) =
+            (world.another().await, ChangeDecision { shown, ..decision(&asked, "bert") });
+        tokio::spawn(async move { ledger.approve_change(&answer).await })
+    };
+    // The approval holds the token and waits for its counter: the revocation waits for it.
+    let mut counter = pool.begin().await.unwrap();
+    let lock = "select counter_id from counter where counter_id = $1 for update";
+    sqlx::query(lock).bind(counter_id).execute(&mut *counter).await.unwrap();
+    let approval = approving(next(counter_id, 5)).await;
+    assert!(world.meets_lock(&pool, &approval).await, "it does not wait for its counter");
+    let other = world.another().await;
+    let revoking = tokio::spawn(async move { other.revoke_token(&revocation("bert")).await });
+    let two_wait = async || {
+        let waiting = "select count(*) from pg_locks where not granted";
+        sqlx::query_scalar::<_, i64>(waiting).fetch_one(&pool).await.unwrap() == 2
+    };
+    while !two_wait().await {
+        assert!(!revoking.is_finished(), "revoked although an approval goes by the token");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    counter.commit().await.unwrap();
+    assert_eq!(approval.await.unwrap().unwrap().state, ChangeState::Approved);
+    revoking.await.unwrap().unwrap();
+    // The revocation holds the token: the approval waits, and finds it revoked.
+    let token_id = world.ledger.create_token(&new("cora", 2)).await.unwrap().token_id;
+    let shown = Some(ShownToken { token_id, sha256: [2; 32] });
+    let asked = ask(&world, &next(counter_id, 9)).await;
+    let mut revoking = pool.begin().await.unwrap();
+    let revoke = "update token set revoked_at_us = 1, revoked_by = 'x' where token_id = $1";
+    sqlx::query(revoke).bind(token_id).execute(&mut *revoking).await.unwrap();
+    let (ledger, answer) =
+        (world.another().await, ChangeDecision { shown, ..decision(&asked, "cora") });
+    let approval = tokio::spawn(async move { ledger.approve_change(&answer).await });
+    assert!(world.meets_lock(&pool, &approval).await, "it does not look at its token");
+    revoking.commit().await.unwrap();
+    not_in_force(approval.await.unwrap());
+}
