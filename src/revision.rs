@@ -187,7 +187,12 @@ async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<Journa
         None => None,
         Some(code) => {
             let active = ledger.series().await?;
-            let found = active.iter().find(|version| version.definition.code == *code);
+            // One out of reach is as if there were none.
+            let reach = &request.identity.reach;
+            let found = active.iter().find(|version| {
+                let served = &version.definition.serves.projects;
+                version.definition.code == *code && reach.shows(code, served)
+            });
             let no_series =
                 || ReviseError::NoSeries { code: code.chars().take(CODE_SHOWN_MAX).collect() };
             Some(found.ok_or_else(no_series)?.series_id)
@@ -222,13 +227,16 @@ async fn look(
     ledger: &SharedLedger,
     request: &RevisionRequest,
 ) -> Result<Vec<JournalRow>, LedgerError> {
+    let shown = request.identity.row_sight();
     if request.number.is_none() {
-        return ledger.numbers_of(&request.document_id, None, NUMBERS_MAX).await;
+        let document = &request.document_id;
+        return ledger.numbers_shown_of(document, None, NUMBERS_MAX, &shown).await;
     }
     let filter = JournalFilter {
         number: request.number.clone(),
         document_id: Some(request.document_id.clone()),
         limit: NUMBERS_MAX,
+        shown,
         ..JournalFilter::default()
     };
     ledger.find(&filter).await

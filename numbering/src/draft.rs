@@ -4,6 +4,7 @@
 //! value that its serials allow (F24).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -49,6 +50,17 @@ pub struct Inputs {
     pub context: BTreeMap<String, String>,
     /// Who the document goes to: `RECIPIENT` is the first of kind TO (R2.1).
     pub recipients: Vec<Recipient>,
+    /// The projects that whoever asks reaches; the others, and their rows, are as if they were not
+    /// there. `None`: all of them. No part of what was sent.
+    #[serde(skip)]
+    pub projects_within: Option<Arc<[String]>>,
+}
+
+impl Inputs {
+    /// Whether a project is there for who asks.
+    pub(super) fn reaches(&self, project: &str) -> bool {
+        self.projects_within.as_ref().is_none_or(|within| within.iter().any(|one| one == project))
+    }
 }
 
 /// One recipient of a document.

@@ -11,7 +11,7 @@ use super::reference::ReferenceRow;
 use super::series::Variable;
 use super::served::{ORIGINATORS, RECIPIENT, id_names};
 use super::text::normal_code;
-use super::{InputError, Inputs, Recipient, Series};
+use super::{InputError, Inputs, Series};
 
 /// The kind of recipient that a number shows (R2.1).
 const MAIN_KIND: &str = "TO";
@@ -22,6 +22,13 @@ const RECIPIENTS_MAX: usize = 1_000;
 /// What helps an originator that is no member.
 const MEMBER_REMEDY: &str = "have its membership imported (`numerator reference import --of`)";
 
+/// A request, and the series that numbers it.
+#[derive(Clone, Copy)]
+struct Asked<'r> {
+    series: &'r Series,
+    inputs: &'r Inputs,
+}
+
 /// The request in codes alone; `None` where it is that already and the series has no tables.
 pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>, InputError> {
     let in_codes = inputs.type_id.is_none() && inputs.project_id.is_none();
@@ -31,13 +38,14 @@ pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>
     let references = &series.definition.references;
     let given = (!inputs.type_code.is_empty()).then_some(inputs.type_code.as_str());
     let table = references.type_code.as_deref();
-    let type_code = plain(series, "type", table, given, inputs.type_id.as_deref())?;
-    let context = context(series, inputs)?;
+    let asked = Asked { series, inputs };
+    let type_code = plain(asked, "type", table, given, inputs.type_id.as_deref())?;
+    let context = context(asked)?;
     let table = references.project.as_deref();
     let (given, id) = (inputs.project.as_deref(), inputs.project_id.as_deref());
-    let named = plain(series, "project", table, given, id)?;
+    let named = plain(asked, "project", table, given, id)?;
     let project =
-        if references.membership { project_of_member(series, named, &context)? } else { named };
+        if references.membership { project_of_member(asked, named, &context)? } else { named };
     Ok(Some(Inputs {
         type_code: type_code.unwrap_or_default(),
         type_id: None,
@@ -47,12 +55,13 @@ pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>
         phase: inputs.phase.clone(),
         context,
         recipients: Vec::new(),
+        projects_within: inputs.projects_within.clone(),
     }))
 }
 
 /// The type or the project: by its code, or by its id where the series has a table.
 fn plain(
-    series: &Series,
+    asked: Asked<'_>,
     field: &str,
     table: Option<&str>,
     code: Option<&str>,
@@ -62,21 +71,22 @@ fn plain(
     match (table, code, id) {
         (_, Some(_), Some(_)) => Err(both(&id_field, field)),
         (None, None, Some(_)) => {
-            let code = &series.definition.code;
+            let code = &asked.series.definition.code;
             let reason = format!("series {code} has no table of it; send `{field}`");
             Err(InputError::Form { field: id_field, reason })
         }
-        (Some(table), None, Some(id)) => of_id(series, &id_field, table, id).map(Some),
+        (Some(table), None, Some(id)) => of_id(asked, &id_field, table, id).map(Some),
         // An empty value is refused with all others.
         (Some(table), Some(code), None) if !code.is_empty() => {
-            of_code(series, field, table, code).map(Some)
+            of_code(asked, field, table, code).map(Some)
         }
         (_, code, None) => Ok(code.map(str::to_owned)),
     }
 }
 
 /// The context in codes, with the recipient.
-fn context(series: &Series, inputs: &Inputs) -> Result<BTreeMap<String, String>, InputError> {
+fn context(asked: Asked<'_>) -> Result<BTreeMap<String, String>, InputError> {
+    let Asked { series, inputs } = asked;
     let mut codes = BTreeMap::new();
     for (name, value) in &inputs.context {
         let field = format!("context.{name}");
@@ -87,7 +97,7 @@ fn context(series: &Series, inputs: &Inputs) -> Result<BTreeMap<String, String>,
         let declared = || series.variables.iter().find(|variable| variable.name == *name);
         let (variable, code) = match by_id.or_else(declared) {
             Some(variable) => {
-                let code = of_variable(series, variable, &field, value, by_id.is_some())?;
+                let code = of_variable(asked, variable, &field, value, by_id.is_some())?;
                 (&variable.name, code)
             }
             // Unknown names are refused with all others.
@@ -103,7 +113,7 @@ fn context(series: &Series, inputs: &Inputs) -> Result<BTreeMap<String, String>,
         if codes.contains_key(RECIPIENT) {
             return Err(both("recipients", "context.RECIPIENT"));
         }
-        if let Some(code) = main_recipient(series, declared, &inputs.recipients)? {
+        if let Some(code) = main_recipient(asked, declared)? {
             codes.insert(RECIPIENT.into(), code);
         }
     }
@@ -114,7 +124,7 @@ fn context(series: &Series, inputs: &Inputs) -> Result<BTreeMap<String, String>,
             && !codes.contains_key(&variable.name)
         {
             let field = format!("context.{}", variable.name);
-            let code = of_code(series, &field, table, default)?;
+            let code = of_code(asked, &field, table, default)?;
             codes.insert(variable.name.clone(), code);
         }
     }
@@ -123,7 +133,7 @@ fn context(series: &Series, inputs: &Inputs) -> Result<BTreeMap<String, String>,
 
 /// The value of a variable that was sent by its name, or as an id.
 fn of_variable(
-    series: &Series,
+    asked: Asked<'_>,
     variable: &Variable,
     field: &str,
     value: &str,
@@ -132,19 +142,17 @@ fn of_variable(
     match &variable.reference {
         // "None" is a value where the series can do without one.
         Some(_) if value == ABSENT && !variable.required => Ok(value.to_owned()),
-        Some(table) if is_id => of_id(series, field, table, value),
+        Some(table) if is_id => of_id(asked, field, table, value),
         // An empty value is refused with all others.
-        Some(table) if !value.is_empty() => of_code(series, field, table, value),
+        Some(table) if !value.is_empty() => of_code(asked, field, table, value),
         _ => Ok(value.to_owned()),
     }
 }
 
 /// The first recipient of kind TO, by order; nothing where there is none and none is needed.
-fn main_recipient(
-    series: &Series,
-    declared: &Variable,
-    recipients: &[Recipient],
-) -> Result<Option<String>, InputError> {
+fn main_recipient(asked: Asked<'_>, declared: &Variable) -> Result<Option<String>, InputError> {
+    let Asked { series, inputs } = asked;
+    let recipients = &inputs.recipients;
     if recipients.len() > RECIPIENTS_MAX {
         let reason = format!("at most {RECIPIENTS_MAX} are read; send only those of kind TO");
         return Err(InputError::Form { field: "recipients".into(), reason });
@@ -158,8 +166,8 @@ fn main_recipient(
     let field = format!("recipients[{index}]");
     let form = |reason: &str| InputError::Form { field: field.clone(), reason: reason.into() };
     let code = match (&declared.reference, &first.code, &first.id) {
-        (Some(table), None, Some(id)) => of_id(series, &format!("{field}.id"), table, id)?,
-        (Some(table), Some(code), None) => of_code(series, &format!("{field}.code"), table, code)?,
+        (Some(table), None, Some(id)) => of_id(asked, &format!("{field}.id"), table, id)?,
+        (Some(table), Some(code), None) => of_code(asked, &format!("{field}.code"), table, code)?,
         (None, Some(code), None) => code.clone(),
         (None, None, Some(_)) => {
             return Err(form("the series has no table of recipients; send `code`"));
@@ -172,7 +180,7 @@ fn main_recipient(
 /// The project of an originator: the one that was named, if it is a member there; else the only one
 /// that it is a member of.
 fn project_of_member(
-    series: &Series,
+    Asked { series, inputs }: Asked<'_>,
     named: Option<String>,
     context: &BTreeMap<String, String>,
 ) -> Result<Option<String>, InputError> {
@@ -180,7 +188,7 @@ fn project_of_member(
     let Some((name, member)) = originator.filter(|(_, member)| *member != ABSENT) else {
         return Ok(named);
     };
-    let projects = series.projects_of(Some(member));
+    let projects = &*series.projects_of(Some(member), inputs);
     let listed = || {
         let shown = &projects[..projects.len().min(LISTED_MAX)];
         let more = if projects.len() > LISTED_MAX { ", …" } else { "" };
@@ -215,32 +223,35 @@ fn project_of_member(
 }
 
 /// The present code of a code.
-fn of_code(series: &Series, field: &str, table: &str, code: &str) -> Result<String, InputError> {
-    usable(series, field, table, code, series.reference.by_code(table, &normal_code(code)))
+fn of_code(asked: Asked<'_>, field: &str, table: &str, code: &str) -> Result<String, InputError> {
+    let row = asked.series.reference.by_code(table, &normal_code(code));
+    usable(asked, field, table, code, row)
 }
 
 /// The present code of an id.
-fn of_id(series: &Series, field: &str, table: &str, id: &str) -> Result<String, InputError> {
-    usable(series, field, table, id, series.reference.by_id(table, id))
+fn of_id(asked: Asked<'_>, field: &str, table: &str, id: &str) -> Result<String, InputError> {
+    usable(asked, field, table, id, asked.series.reference.by_id(table, id))
 }
 
-/// The code of a row that there is and that new numbers may use.
+/// The code of a row that there is for who asks, and that new numbers may use.
 fn usable(
-    series: &Series,
+    Asked { series, inputs }: Asked<'_>,
     field: &str,
     table: &str,
     value: &str,
     row: Option<&ReferenceRow>,
 ) -> Result<String, InputError> {
+    let is_of_projects = series.definition.references.project.as_deref() == Some(table);
+    let is_there = |row: &&ReferenceRow| !is_of_projects || inputs.reaches(&row.code);
     let (field, table_name, value) = (field.to_owned(), table.to_owned(), excerpt(value));
-    match row {
+    match row.filter(is_there) {
         Some(row) if row.active => Ok(row.code.clone()),
         Some(row) => {
             let value = row.code.clone();
             Err(InputError::InactiveReference { field, table: table_name, value })
         }
         None => {
-            let remedy = if series.reference.has(table) {
+            let remedy = if series.reference.rows(table).any(|row| is_there(&row)) {
                 "correct it, or have the row imported"
             } else {
                 "the table is empty: fill it with `numerator reference import`"

@@ -73,6 +73,7 @@ impl Served {
 /// What the choice of a series looks at in a request, codes in normal form: brought there once,
 /// however many series are asked.
 pub(super) struct Said<'r> {
+    inputs: &'r Inputs,
     type_code: Field<'r>,
     project: Field<'r>,
     /// By each name of it.
@@ -94,6 +95,7 @@ impl<'r> Said<'r> {
         };
         let type_id = inputs.type_id.as_deref();
         Said {
+            inputs,
             type_code: Field {
                 code: type_id.is_none().then(|| normal_code(&inputs.type_code)),
                 id: type_id,
@@ -125,10 +127,14 @@ impl<'r> Asked<'r> {
         let Field { code, id } = &self.said.project;
         if code.is_some() || id.is_some() {
             let table = self.series.definition.references.project.as_deref();
-            return self.code(&self.said.project, table);
+            let project = self.code(&self.said.project, table);
+            return project.filter(|code| id.is_none() || self.said.inputs.reaches(code));
         }
-        match self.series.projects_of(self.originator()) {
-            [project] => Some(project),
+        let all = self.series.all_projects_of(self.originator());
+        let reached = |code: &&String| self.said.inputs.reaches(code);
+        let mut reached = all.iter().filter(reached);
+        match (reached.next(), reached.next()) {
+            (Some(project), None) => Some(project),
             _ => None,
         }
     }
@@ -218,8 +224,20 @@ impl Series {
     }
 
     /// Codes of the active projects that an originator is a member of, in order, where the series
-    /// looks at memberships.
-    pub(super) fn projects_of(&self, originator: Option<&str>) -> &[String] {
+    /// looks at memberships, as far as they are there for who asks.
+    pub(super) fn projects_of<'s>(
+        &'s self,
+        originator: Option<&str>,
+        inputs: &'s Inputs,
+    ) -> Cow<'s, [String]> {
+        let all = self.all_projects_of(originator);
+        match &inputs.projects_within {
+            None => Cow::Borrowed(all),
+            Some(_) => all.iter().filter(|code| inputs.reaches(code)).cloned().collect(),
+        }
+    }
+
+    fn all_projects_of(&self, originator: Option<&str>) -> &[String] {
         let references = &self.definition.references;
         let tables = (self.originator_table(), references.project.as_deref());
         let (Some(originator), (Some(members), Some(projects)), true) =

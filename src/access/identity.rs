@@ -5,6 +5,7 @@ use std::sync::Arc;
 use numerator_base::actor::{JWT_NAME_PREFIX, identity_of};
 
 use super::{Act, Pace, Reach, Role, Roles, Whose};
+use crate::ledger::{CodesWithin, RowSight};
 
 /// Who asks where nobody has to say who they are.
 pub const LOCAL_USER: &str = "local";
@@ -86,6 +87,24 @@ impl Identity {
             }
         }
     }
+
+    /// The same for the ledger, which leaves the others out of what it searches.
+    #[must_use]
+    pub fn row_sight(&self) -> RowSight {
+        let own = || Some(Arc::clone(&self.name));
+        match self.may(Act::ReadNumbers) {
+            None => RowSight::Part { within: None, own: None },
+            Some(Whose::Own) => RowSight::Part { within: None, own: own() },
+            Some(Whose::Any) if self.reach.is_everything() => RowSight::Everything,
+            Some(Whose::Any) => {
+                let listed = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+                let (series, projects) = (self.reach.series(), self.reach.projects());
+                let within = CodesWithin { series: listed(series), projects: listed(projects) };
+                let own = own().filter(|_| self.roles.has(Role::Caller));
+                RowSight::Part { within: Some(within), own }
+            }
+        }
+    }
 }
 
 /// Whether a text can name an identity: it becomes the `user_id` of the journal.
@@ -142,6 +161,34 @@ mod tests {
             assert!(narrowed.may(act).is_none());
         }
         assert!(narrowed.may(Act::ChangeSeries).is_some());
+    }
+
+    /// One rule, said to the ledger and asked of a row.
+    #[test]
+    fn the_ledger_leaves_out_what_is_not_shown() {
+        let reach = |series: &[&str], projects: &[&str]| {
+            let list = |codes: &[&str]| codes.iter().map(|&code| code.to_owned()).collect();
+            Reach::of(list(series), list(projects))
+        };
+        let reaches =
+            [reach(&[], &[]), reach(&["S"], &[]), reach(&[], &["C1"]), reach(&["S"], &["C1"])];
+        for roles in 0..1_u32 << Role::ALL.len() {
+            let held = (0..).zip(Role::ALL).filter(|(bit, _)| roles >> bit & 1 == 1);
+            let roles: Vec<Role> = held.map(|(_, role)| role).collect();
+            for reach in &reaches {
+                let who = Identity { reach: reach.clone(), ..identity(&roles, &[]) };
+                let sight = who.row_sight();
+                for actor in ["ci", "ci/ann", "other", "other/ci", "cio"] {
+                    for (series, project) in
+                        [("S", None), ("S", Some("C1")), ("S", Some("C2")), ("T", Some("C1"))]
+                    {
+                        let said = format!("{who:?} {actor} {series} {project:?}");
+                        let sees = who.sees_number(actor, series, project);
+                        assert_eq!(sight.has(actor, series, project), sees, "{said}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

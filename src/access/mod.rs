@@ -1,8 +1,9 @@
 //! Who asks, and what they may do: identities, their roles, and the series and projects to which
 //! they are narrowed (R7.1).
 //!
-//! Decides from what it is told; knows no request, no ledger and no settings. What nobody may do
-//! here, no route does: `http` asks before a handler runs, the allocator before a number is taken.
+//! Decides from what it is told; knows no request and no settings, and asks no ledger. What nobody
+//! may do here, no route does: `http` asks before a handler runs, the allocator before a number is
+//! taken.
 
 mod grant;
 mod identity;

@@ -1,11 +1,13 @@
 //! To which series and projects an identity is narrowed.
 
+use std::sync::Arc;
+
 /// Series and projects to which an identity is narrowed; what it does not reach looks to it like
 /// what does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    series: Option<Box<[String]>>,
-    projects: Option<Box<[String]>>,
+    series: Option<Arc<[String]>>,
+    projects: Option<Arc<[String]>>,
 }
 
 impl Reach {
@@ -15,7 +17,7 @@ impl Reach {
     /// Codes of series and of projects; each list that is empty narrows nothing.
     #[must_use]
     pub fn of(series: Vec<String>, projects: Vec<String>) -> Self {
-        let narrowed = |list: Vec<String>| (!list.is_empty()).then(|| list.into_boxed_slice());
+        let narrowed = |list: Vec<String>| (!list.is_empty()).then(|| list.into());
         Reach { series: narrowed(series), projects: narrowed(projects) }
     }
 
@@ -35,6 +37,12 @@ impl Reach {
     #[must_use]
     pub fn projects(&self) -> &[String] {
         self.projects.as_deref().unwrap_or_default()
+    }
+
+    /// The projects to which it is narrowed, shared; nothing where to none.
+    #[must_use]
+    pub fn projects_within(&self) -> Option<Arc<[String]>> {
+        self.projects.clone()
     }
 
     /// Whether a series may be seen, whatever projects it numbers.

@@ -265,9 +265,8 @@ impl Catalog {
     }
 
     /// The journal rows of the ranges that hold a number, one for each scope of uniqueness at most,
-    /// as far as a series can read the number and it shows which counter it came from. A range
-    /// stands in the journal under its first number only, so its other numbers are found by their
-    /// value.
+    /// as far as a wanted series can read it and it shows its counter. A range stands in the journal
+    /// under its first number only, so its other numbers are found by their value.
     ///
     /// # Errors
     /// Whatever keeps the ledger from answering.
@@ -275,9 +274,10 @@ impl Catalog {
         self: &Arc<Self>,
         ledger: &SharedLedger,
         number: &str,
+        wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
     ) -> Result<Vec<JournalRow>, LedgerError> {
         let (catalog, text) = (Arc::clone(self), number.to_owned());
-        let probing = tokio::task::spawn_blocking(move || catalog.probes(&text));
+        let probing = tokio::task::spawn_blocking(move || catalog.probes(&text, wanted));
         let mut found: Vec<JournalRow> = Vec::new();
         for Probe { series_id, serial, key, value } in probing.await.expect("no panic") {
             let Some(counter) = ledger.counter(series_id, &serial, &key).await? else { continue };
@@ -300,7 +300,7 @@ impl Catalog {
         number: &str,
     ) -> Result<Vec<String>, LedgerError> {
         let (catalog, text) = (Arc::clone(self), number.to_owned());
-        let probing = tokio::task::spawn_blocking(move || catalog.probes(&text));
+        let probing = tokio::task::spawn_blocking(move || catalog.probes(&text, |_| true));
         let mut files = Vec::new();
         for Probe { series_id, serial, key, value } in probing.await.expect("no panic") {
             let Some(counter) = ledger.counter(series_id, &serial, &key).await? else { continue };
@@ -311,9 +311,9 @@ impl Catalog {
     }
 
     /// The counters that a number may have come from.
-    fn probes(&self, number: &str) -> Vec<Probe> {
+    fn probes(&self, number: &str, wanted: impl Fn(&SeriesVersion) -> bool) -> Vec<Probe> {
         let of_series = |served: &Arc<ServedSeries>| {
-            let parsed = served.series.parse(number).ok()?;
+            let parsed = served.series.parse(number).ok().filter(|_| wanted(&served.version))?;
             let ParsedSerial { name, value } = parsed.serials.first()?.clone();
             let series_id = served.version.series_id;
             let keys = served.series.origins(&parsed).into_iter().map(|key| key.to_string());

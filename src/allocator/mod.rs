@@ -39,7 +39,6 @@ pub use catalog::{Catalog, CatalogStamp, ServedSeries};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use headroom::Headroom;
 pub use order::{COUNT_MAX, Hints, Issued, KEY_CHARS_MAX, NextValue, Preview, Request, check_key};
-pub(crate) use reach::out_of_reach;
 pub use readings::{Reading, ReadingError, Unread};
 pub use status::WorkerView;
 
@@ -158,7 +157,7 @@ impl Allocator {
         let began = Instant::now();
         let limit = began + self.shared.context.settings.time_limit;
         let by = by.map_or(limit, |by| by.min(limit));
-        let answer = self.allocate(request, (began, by), hints).await;
+        let answer = self.allocate(request.within_reach(), (began, by), hints).await;
         answers::count(&self.shared.context.metrics, began, &answer);
         answer
     }

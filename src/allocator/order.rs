@@ -72,6 +72,14 @@ impl Hints {
     }
 }
 
+impl Request {
+    /// The same as the series read it: projects beyond the reach of who asks are not there.
+    pub(super) fn within_reach(mut self) -> Self {
+        self.inputs.projects_within = self.identity.reach.projects_within();
+        self
+    }
+}
+
 /// A number handed out.
 #[derive(Clone, Debug)]
 pub struct Issued {

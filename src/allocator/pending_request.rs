@@ -91,6 +91,8 @@ impl Order {
         let served = reach::choose(catalog, request, now, told)?;
         let draft = served.series.draft_telling(&request.inputs, now, told);
         let draft = draft.map_err(|error| reach::refused(request, error))?;
+        let resolved = draft.resolved.as_ref().unwrap_or(&request.inputs);
+        reach::must_have(request, resolved.project.as_deref())?;
         Ok(Drafted { served: Arc::clone(served), draft, now })
     }
 
@@ -114,8 +116,6 @@ impl Order {
         let payload_digest = digest(&request);
         // The journal is read by people and programs that do not know ids.
         let inputs = draft.resolved.unwrap_or(request.inputs);
-        let reach = &request.identity.reach;
-        reach::must_have(reach, inputs.project.as_deref(), &inputs.type_code)?;
         let record = Record {
             allocation_id: Uuid::now_v7(),
             series_id,
@@ -280,8 +280,9 @@ fn counter_specs(served: &ServedSeries, keys: &[CounterKey]) -> Vec<CounterSpec>
 /// what was sent: a retry finds its number whatever became of the reference data meanwhile, and a
 /// code and its id are two payloads.
 pub(super) fn digest(request: &Request) -> String {
-    let Inputs { type_code, type_id, project, project_id, date, phase, context, recipients } =
-        &request.inputs;
+    let Inputs {
+        type_code, type_id, project, project_id, date, phase, context, recipients, ..
+    } = &request.inputs;
     let Request { document_id, count, again, .. } = request;
     let mut payload = serde_json::Serializer::new(Vec::with_capacity(PAYLOAD_BYTES));
     let written = payload.serialize_seq(None).and_then(|mut list| {

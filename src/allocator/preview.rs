@@ -18,6 +18,7 @@ impl Allocator {
     /// Whatever `issue` would refuse before taking a number.
     pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
         let context = &self.shared.context;
+        let request = request.within_reach();
         let began = Instant::now();
         let by = began + context.settings.time_limit;
         let drafted =

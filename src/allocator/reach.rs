@@ -10,8 +10,10 @@ use numbering::{InputError, RuleError, Told};
 
 use super::pending_request::Order;
 use super::{AllocError, Catalog, Request, ServedSeries};
-use crate::access::Reach;
 use crate::ledger::Entry;
+
+/// A series that whoever asks does not see, where it has to be told of.
+const BEYOND: &str = "another one, beyond your reach,";
 
 /// The series that serves a request, as far as it may know.
 pub(super) fn choose<'a>(
@@ -21,27 +23,32 @@ pub(super) fn choose<'a>(
     told: Told,
 ) -> Result<&'a Arc<ServedSeries>, AllocError> {
     let reach = &request.identity.reach;
-    let unknown = || Err(out_of_reach(&request.inputs.type_code));
     match catalog.choose_telling(&request.inputs, now, told) {
         Ok(served) if reach.has_series(&served.version.definition.code) => Ok(served),
-        Ok(_) => unknown(),
-        // The hints of these name types and projects of everybody.
-        Err(RuleError::UnknownType { .. } | RuleError::TypeNotConfigured { .. })
-            if !reach.is_everything() =>
-        {
-            unknown()
+        Ok(_) => Err(out_of_reach(request)),
+        Err(error) if reach.is_everything() => Err(error.into()),
+        Err(RuleError::Ambiguous { type_code, first, second }) => {
+            let is_seen = |code: &String| {
+                let mut known = catalog.known().map(|(version, _)| &version.definition);
+                known.any(|one| one.code == *code && reach.shows(code, &one.serves.projects))
+            };
+            // What is seen of the two is its own; of the other it is told that there is one.
+            let mut seen: Vec<String> = [first, second].into_iter().filter(is_seen).collect();
+            if seen.is_empty() {
+                return Err(out_of_reach(request));
+            }
+            let second = seen.split_off(1).pop().unwrap_or_else(|| BEYOND.to_owned());
+            let first = seen.pop().unwrap_or_default();
+            Err(RuleError::Ambiguous { type_code, first, second }.into())
         }
-        Err(error) => Err(error.into()),
+        // The hints of these name types, projects and series of everybody.
+        Err(_) => Err(out_of_reach(request)),
     }
 }
 
 /// Refuses a project out of reach. Asked before anything else of the request is told.
-pub(super) fn must_have(
-    reach: &Reach,
-    project: Option<&str>,
-    type_code: &str,
-) -> Result<(), AllocError> {
-    if reach.has_project(project) { Ok(()) } else { Err(out_of_reach(type_code)) }
+pub(super) fn must_have(request: &Request, project: Option<&str>) -> Result<(), AllocError> {
+    if request.identity.reach.has_project(project) { Ok(()) } else { Err(out_of_reach(request)) }
 }
 
 /// What the numbering language refuses is told to who reaches the project only.
@@ -49,16 +56,23 @@ pub(super) fn refused(request: &Request, error: InputError) -> AllocError {
     let Request { inputs, identity, .. } = request;
     let named = inputs.project.as_deref();
     match (named, identity.reach.has_project(named)) {
-        (Some(_), false) => out_of_reach(&inputs.type_code),
+        (Some(_), false) => out_of_reach(request),
         _ => error.into(),
     }
 }
 
-/// The refusal of what is out of reach: in the words for a type that nobody serves.
-pub(crate) fn out_of_reach(type_code: &str) -> AllocError {
-    let hint = "none within reach of the token; the lists `series` and `projects` of the token say \
-                how far it reaches";
-    RuleError::UnknownType { type_code: type_code.to_owned(), hint: hint.to_owned() }.into()
+fn out_of_reach(request: &Request) -> AllocError {
+    AllocError::out_of_reach(&request.inputs.type_code)
+}
+
+impl AllocError {
+    /// The one refusal of what there is not and of what is out of reach, whatever was found of it.
+    #[must_use]
+    pub fn out_of_reach(type_code: &str) -> Self {
+        let hint = "none within reach of the token; the lists `series` and `projects` of the token \
+                    say how far it reaches";
+        RuleError::UnknownType { type_code: type_code.to_owned(), hint: hint.to_owned() }.into()
+    }
 }
 
 impl Order {

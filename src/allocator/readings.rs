@@ -9,6 +9,7 @@ use numbering::{Inputs, ParseError, Parsed, RuleError, SeriesDefinition};
 use thiserror::Error;
 
 use super::catalog::{Catalog, ServedSeries};
+use crate::ledger::SeriesVersion;
 
 /// Into how many parts a character read is divided by the variables of a series.
 const DEPTH_PARTS: usize = 1_000;
@@ -70,8 +71,20 @@ impl Catalog {
     /// # Errors
     /// [`Unread`] where no series can read it.
     pub fn readings(&self, number: &str) -> Result<Vec<Reading>, Unread> {
+        self.readings_seen(number, |_| true)
+    }
+
+    /// The same by the series that who asks sees: no other one is tried, or named.
+    ///
+    /// # Errors
+    /// [`Unread`] where none of them can read it.
+    pub fn readings_seen(
+        &self,
+        number: &str,
+        sees: impl Fn(&SeriesVersion) -> bool,
+    ) -> Result<Vec<Reading>, Unread> {
         let (mut found, mut departures) = (Vec::new(), Vec::new());
-        for served in self.active() {
+        for served in self.active().iter().filter(|served| sees(&served.version)) {
             match read(served, number) {
                 Ok(reading) => found.push(reading),
                 Err(error) => departures.push((&served.version.definition, error)),

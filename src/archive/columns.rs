@@ -64,6 +64,16 @@ const BYTES: [bool; 20] = [
 /// Most rows of a group, which is read as a whole.
 pub(super) const GROUP_ROWS_MAX: usize = 20_000;
 
+/// Most bytes of a cell that is read: several times what any text of the journal has.
+const CELL_BYTES_MAX: usize = 1024 * 1024;
+
+/// Most bytes of the cells of a group that is read. A text that stands in a file once may be that of
+/// each of its rows, and each row has its own copy.
+const GROUP_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// Most bytes of the cells of a group that is written, unless it is of one row.
+const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 fn longs(row: &ArchivedRow) -> [i64; LONGS] {
     [
         row.batch_id,
@@ -165,8 +175,23 @@ impl<W: Write + Send> RowWriter<W> {
         Ok(RowWriter(SerializedFileWriter::new(to, schema, Arc::new(properties))?))
     }
 
-    /// Writes a group of at most [`GROUP_ROWS_MAX`] rows.
+    /// Writes at most [`GROUP_ROWS_MAX`] rows: a group, or several where they are long.
     pub(super) fn write(&mut self, rows: &[ArchivedRow]) -> anyhow::Result<()> {
+        let mut from = 0;
+        while from < rows.len() {
+            let mut size = 0;
+            let fits = |row: &&ArchivedRow| {
+                size += bytes(row).into_iter().flatten().map(<[u8]>::len).sum::<usize>();
+                size <= WRITTEN_BYTES_MAX
+            };
+            let until = from + rows[from..].iter().take_while(fits).count().max(1);
+            self.write_group(&rows[from..until])?;
+            from = until;
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self, rows: &[ArchivedRow]) -> anyhow::Result<()> {
         let mut group = self.0.next_row_group()?;
         for index in 0..LONGS {
             let values: Vec<i64> = rows.iter().map(|row| longs(row)[index]).collect();
@@ -232,8 +257,12 @@ impl RowReader {
         }
         let mut texts: Vec<[Option<ByteArray>; BYTES.len()]> =
             (0..count).map(|_| Default::default()).collect();
+        let mut room = GROUP_BYTES_MAX;
         for (index, is_optional) in BYTES.into_iter().enumerate() {
             let column = read_bytes(&*group, LONGS + index, count, is_optional)?;
+            if !column.iter().flatten().all(|cell| has_room(&mut room, cell.len())) {
+                bail!("column {} holds more than an archive writes", LONGS + index);
+            }
             for (row, value) in texts.iter_mut().zip(column) {
                 row[index] = value;
             }
@@ -241,6 +270,13 @@ impl RowReader {
         let rows = integers.into_iter().zip(texts).map(|(longs, bytes)| row_of(longs, bytes));
         rows.collect::<Option<_>>().context("a text is not UTF-8, or missing")
     }
+}
+
+/// Whether a cell of a group is one that an archive may have written; takes its room.
+fn has_room(room: &mut usize, cell_bytes: usize) -> bool {
+    let left = room.checked_sub(cell_bytes).filter(|_| cell_bytes <= CELL_BYTES_MAX);
+    *room = left.unwrap_or(0);
+    left.is_some()
 }
 
 fn read_longs(group: &dyn RowGroupReader, index: usize, count: usize) -> anyhow::Result<Vec<i64>> {
@@ -319,5 +355,28 @@ mod tests {
         let read: Vec<ArchivedRow> =
             (0..reader.groups()).flat_map(|group| reader.read(group).unwrap()).collect();
         assert_eq!(read, rows);
+    }
+
+    /// A text that stands in a file once may be that of each of its rows.
+    #[test]
+    fn a_cell_and_the_cells_of_a_group_are_bounded() {
+        let of = |text: &str| ArchivedRow { context: Some(text.into()), ..ArchivedRow::default() };
+        let longest = "x".repeat(CELL_BYTES_MAX);
+        let file_of = |rows: &[ArchivedRow]| {
+            let mut writer = RowWriter::begin(tempfile::tempfile().unwrap()).unwrap();
+            writer.write(rows).unwrap();
+            RowReader::open(writer.end().unwrap()).unwrap()
+        };
+        let refused = file_of(&vec![of(&format!("{longest}x")); 2]).read(0).unwrap_err();
+        assert!(refused.to_string().contains("more than an archive writes"), "{refused}");
+        // What is written is read, in as many groups as it takes.
+        let rows = vec![of(&longest); WRITTEN_BYTES_MAX / CELL_BYTES_MAX + 1];
+        let reader = file_of(&rows);
+        let groups = (0..reader.groups()).map(|group| reader.read(group).unwrap().len());
+        assert_eq!(groups.collect::<Vec<_>>(), [rows.len() - 1, 1]);
+        let mut room = GROUP_BYTES_MAX;
+        let cells = GROUP_BYTES_MAX / CELL_BYTES_MAX;
+        assert!((0..cells).all(|_| has_room(&mut room, CELL_BYTES_MAX)));
+        assert!(!has_room(&mut room, 1) && has_room(&mut room, 0));
     }
 }

@@ -50,7 +50,15 @@ pub struct CountersArgs {
 pub async fn run(settings: &Settings, args: CountersArgs) -> anyhow::Result<()> {
     let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
     let CountersArgs { series, type_code, project, originator, year, after, limit, json } = args;
-    let query = CounterQuery { series, type_code, project, originator, year, after, limit: None };
+    let query = CounterQuery {
+        series,
+        type_code,
+        project,
+        originator,
+        year,
+        after,
+        ..CounterQuery::default()
+    };
     let found = find_counters(ledger, &catalog, query, limit).await.map_err(refusal)?;
     if json {
         print_json(&found)?;

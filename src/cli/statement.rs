@@ -91,8 +91,8 @@ pub async fn run(settings: &Settings, args: StatementArgs) -> anyhow::Result<()>
     let StatementArgs { series, period, project, language, format, json } = args;
     let language = language.map_or_else(language_of_locale, Spoken::language);
     let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
-    let query =
-        StatementQuery { series: Some(series), period: Some(period), project, format: None };
+    let (series, period) = (Some(series), Some(period));
+    let query = StatementQuery { series, period, project, ..StatementQuery::default() };
     let clock = clock();
     let statement = find_statement(&ledger, &clock, &catalog, query, (language, BOUNDS));
     let statement = statement.await.map_err(refusal)?;

@@ -214,7 +214,7 @@ pub(super) async fn remove_config(
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let series_id = read_id(config_id)?;
-    must_hold(&app, &caller, series_id)?;
+    let code = must_hold(&app, &caller, series_id)?;
     let removal = SeriesRemoval {
         series_id,
         expected: Some(needed_if_match(&headers, series_id)?),
@@ -222,11 +222,11 @@ pub(super) async fn remove_config(
         reason: check_reason(&query.reason)?,
         removed_at_us: app.service.clock.now_us(),
     };
-    let own = app.clone();
+    let (own, by) = (app.clone(), caller.clone());
     let removing = async move {
         let Service { ledger, context, .. } = &*own.service;
         let node = context.membership.node();
-        write(&own, async { ledger.remove_series(node, &removal).await }).await
+        write(&own, &by, &code, async { ledger.remove_series(node, &removal).await }).await
     };
     app.effort.check(removing).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -232,14 +232,13 @@ async fn readers(
     series: &Series,
     numbers: Vec<String>,
 ) -> Result<Vec<String>, Problem> {
-    let (catalog, caller) = (app.service.allocator.catalog(), caller.clone());
+    let (catalog, sees) = (app.service.allocator.catalog(), caller.series_sight());
     let own = series.definition().code.clone();
     compute(move || {
         let mut codes = BTreeSet::new();
         for number in numbers {
-            let readings = catalog.readings(&number).unwrap_or_default();
-            let seen = readings.into_iter().filter(|it| caller.sees_series(&it.served.version));
-            codes.extend(seen.map(|it| it.served.version.definition.code.clone()));
+            let readings = catalog.readings_seen(&number, &sees).unwrap_or_default();
+            codes.extend(readings.iter().map(|it| it.served.version.definition.code.clone()));
         }
         codes.remove(&own);
         codes.into_iter().collect()

@@ -124,14 +124,18 @@ pub(super) async fn save(
 }
 
 /// Refuses a change of a series that is not wholly within the caller's reach; one that is not known
-/// here is the ledger's to refuse, and to who is narrowed as if there were none.
-pub(super) fn must_hold(app: &App, caller: &Caller, series_id: i64) -> Result<(), Problem> {
+/// here is the ledger's to refuse, and to who is narrowed as if there were none. Its code, where it
+/// is known.
+pub(super) fn must_hold(app: &App, caller: &Caller, series_id: i64) -> Result<String, Problem> {
     let catalog = app.service.allocator.catalog();
     let version = known(&catalog).map(|(version, _)| version);
     let mut of_id = version.filter(|version| version.series_id == series_id);
     match of_id.next() {
-        Some(version) => caller.must_hold(version),
-        None if caller.reach().is_everything() => Ok(()),
+        Some(version) => {
+            caller.must_hold(version)?;
+            Ok(version.definition.code.clone())
+        }
+        None if caller.reach().is_everything() => Ok(String::new()),
         None => Err(not_found(series_id)),
     }
 }
@@ -175,13 +179,18 @@ async fn check_and_save(
     };
     let preview = preview(app, &series, series_id, asked.clone()).await?;
     let saved_at_us = app.service.clock.now_us();
+    let code = definition.code.clone();
     let change = [SeriesChange { definition, expected, saved_by, reason, saved_at_us }];
+    let told = |error| by.told(app, &code, error);
     let version = match (dry_run, by.reach().projects()) {
-        (true, []) => one(ledger.try_series(&change).await)?,
-        (true, _) => one(ledger.try_series_of_projects(&change).await)?,
-        (false, []) => write(app, async { one(ledger.apply_series(&change).await) }).await?,
+        (true, []) => one(ledger.try_series(&change).await).map_err(told)?,
+        (true, _) => one(ledger.try_series_of_projects(&change).await).map_err(told)?,
+        (false, []) => {
+            write(app, &by, &code, async { one(ledger.apply_series(&change).await) }).await?
+        }
         (false, _) => {
-            write(app, async { one(ledger.apply_series_of_projects(&change).await) }).await?
+            let saved = async { one(ledger.apply_series_of_projects(&change).await) };
+            write(app, &by, &code, saved).await?
         }
     };
     let (mut changes, mut effect) = (None, None);
@@ -256,13 +265,15 @@ async fn preview(
     Ok(ConfigPreview { type_code, project, date, context, numbers })
 }
 
-/// Writes a change to the end, and has this process serve by it before the caller is answered, and
-/// the others as far as they say so in time.
+/// Writes a change of the series with this code to the end, and has this process serve by it before
+/// the caller is answered, and the others as far as they say so in time.
 pub(super) async fn write(
     app: &App,
+    caller: &Caller,
+    code: &str,
     work: impl Future<Output = Result<SeriesVersion, LedgerError>>,
 ) -> Result<SeriesVersion, Problem> {
-    let version = work.await.map_err(Problem::of_change)?;
+    let version = work.await.map_err(|error| caller.told(app, code, error))?;
     if let Err(error) = app.service.allocator.refresh_catalog().await {
         tracing::warn!(%error, "a change of series is saved, and not served by here yet");
     }
@@ -288,7 +299,7 @@ pub(super) async fn set_activity(
     order: ReasonOrder,
     dry_run: bool,
 ) -> Result<Response, Problem> {
-    must_hold(app, caller, series_id)?;
+    let code = must_hold(app, caller, series_id)?;
     let mut change = ActivityChange {
         series_id,
         active,
@@ -304,9 +315,9 @@ pub(super) async fn set_activity(
             must_reach_activated(&own, &by, &mut change).await?;
         }
         if dry_run {
-            return try_activity(&own, &by, &change).await;
+            return try_activity(&own, &by, &code, &change).await;
         }
-        let version = write(&own, async { ledger.set_activity(&change).await }).await?;
+        let version = write(&own, &by, &code, async { ledger.set_activity(&change).await }).await?;
         let (config, saved) = (ConfigAnswer::of(&version), version.is_new);
         Ok(ChangedConfig { config, saved, changes: None, effect: None })
     });
@@ -341,10 +352,12 @@ async fn must_reach_activated(
 async fn try_activity(
     app: &App,
     caller: &Caller,
+    code: &str,
     change: &ActivityChange,
 ) -> Result<ChangedConfig, Problem> {
     let ledger = &app.service.ledger;
-    let after = ledger.try_activity(change).await?;
+    let tried = ledger.try_activity(change).await;
+    let after = tried.map_err(|error| caller.told(app, code, error))?;
     let before = if after.is_new {
         let version = after.version - 1;
         let before = ledger.series_version(after.series_id, version).await?;

@@ -195,8 +195,9 @@ pub(super) async fn show_config(
 ) -> Result<Response, Problem> {
     let config_id = named(&app, &caller, name)?;
     let catalog = app.service.allocator.catalog();
-    let found = catalog.all().find(|served| served.version.series_id == config_id);
-    let version = &found.ok_or_else(|| not_found(config_id))?.version;
+    let mut seen = catalog.all().map(|served| &served.version);
+    let found = seen.find(|it| it.series_id == config_id && caller.sees_series(it));
+    let version = found.ok_or_else(|| not_found(config_id))?;
     Ok(tagged(&headers, version, &ConfigAnswer::of(version)))
 }
 
@@ -234,7 +235,10 @@ pub(super) async fn list_versions(
             async move { ledger.series_versions(config_id, query.upto, VERSIONS_MAX).await },
         )
         .await?;
-    let seen = found.iter().filter(|version| caller.sees_series(version));
+    let is_seen = |version: &&SeriesVersion| {
+        caller.sees_series(version) && !is_hidden(&app, &caller, config_id)
+    };
+    let seen = found.iter().filter(is_seen);
     let versions: Vec<ConfigAnswer> = seen.map(ConfigAnswer::of).collect();
     if versions.is_empty() {
         return Err(not_found(config_id));
@@ -290,7 +294,7 @@ pub(super) async fn find_version(
     let ledger = app.service.ledger.clone();
     let found = super::finish(async move { ledger.series_version(config_id, wanted).await });
     let found = found.await?.filter(|version| caller.sees_series(version));
-    found.ok_or_else(|| {
+    found.filter(|_| !is_hidden(app, caller, config_id)).ok_or_else(|| {
         let catalog = app.service.allocator.catalog();
         let is_seen =
             |known: &SeriesVersion| known.series_id == config_id && caller.sees_series(known);
@@ -302,8 +306,17 @@ pub(super) async fn find_version(
     })
 }
 
-/// The id of the configuration that a path names, where the caller sees it: digits alone are an id,
-/// anything else is a code.
+/// Whether there is such a configuration, and the caller does not see it as it is. Asked behind the
+/// ledger: what there is not is looked for as long.
+fn is_hidden(app: &App, caller: &Caller, config_id: i64) -> bool {
+    let catalog = app.service.allocator.catalog();
+    let is_it =
+        |version: &SeriesVersion| version.series_id == config_id && !caller.sees_series(version);
+    known(&catalog).any(|(version, _)| is_it(version))
+}
+
+/// The id of the configuration that a path names: digits alone are an id, whether there is one or
+/// not; anything else is the code of one that the caller sees.
 fn named(
     app: &App,
     caller: &Caller,
@@ -314,13 +327,11 @@ fn named(
         let detail = format!("no numbering configuration has the {what} {name}");
         Problem::new(Slug::ConfigNotFound, detail)
     };
-    let catalog = app.service.allocator.catalog();
-    let mut all = catalog.all().map(|served| &served.version);
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
-        let id = name.parse().map_err(|_| unknown("id"))?;
-        let is_hidden = all.any(|version| version.series_id == id && !caller.sees_series(version));
-        return if is_hidden { Err(not_found(id)) } else { Ok(id) };
+        return name.parse().map_err(|_| unknown("id"));
     }
+    let catalog = app.service.allocator.catalog();
+    let all = catalog.all().map(|served| &served.version);
     let code: String = name.nfc().collect();
     let mut all = all.filter(|version| caller.sees_series(version));
     let found = all.find(|version| version.definition.code == code);

@@ -17,6 +17,8 @@ use super::body::QueryOf;
 use super::gate::Caller;
 use super::numbers::{limit, must_be_storable, rows_of_page};
 use super::problem::{Problem, ProblemBody};
+use super::register::unknown_series;
+use super::whole::{Whole, whole_series};
 use crate::allocator::Catalog;
 use crate::ledger::{
     CounterFilter, KeyCondition, KeyPart, ListedCounter, SeriesVersion, SharedLedger,
@@ -52,6 +54,9 @@ pub(crate) struct CounterQuery {
     /// At most so many counters, 1 to 1,000; 100 without it.
     #[serde(default, deserialize_with = "limit")]
     pub(crate) limit: Option<u32>,
+    /// Of which series a counter that counts no project apart is shown to who asks for a project.
+    #[serde(skip)]
+    pub(crate) whole: Whole,
 }
 
 /// Counters by series, serial and key.
@@ -120,11 +125,15 @@ pub(super) async fn list_counters(
     Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<CounterQuery>,
 ) -> Result<axum::Json<CounterList>, Problem> {
-    if !caller.must_reach(query.series.as_deref(), query.project.as_deref())? {
+    let (catalog, ledger) = (app.service.allocator.catalog(), app.service.ledger.clone());
+    caller.must_know(&catalog, query.series.as_deref())?;
+    let asked = (query.series.as_deref(), query.project.as_deref());
+    if !caller.must_reach(asked.0, asked.1)? {
         return Ok(axum::Json(CounterList { counters: Vec::new(), next: None }));
     }
     let limit = rows_of_page(query.limit)?;
-    let (catalog, ledger) = (app.service.allocator.catalog(), app.service.ledger.clone());
+    let whole = whole_series(&app, &caller, &catalog, asked).await?;
+    let query = CounterQuery { whole, ..query };
     find_counters(ledger, &catalog, query, limit).await.map(axum::Json)
 }
 
@@ -198,7 +207,8 @@ impl CounterAnswer {
 impl CounterQuery {
     /// The question as keys are written (R2.4).
     fn normalised(self) -> Result<Self, Problem> {
-        let CounterQuery { series, type_code, project, originator, year, after, limit } = self;
+        let CounterQuery { series, type_code, project, originator, year, after, limit, whole } =
+            self;
         let normal = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());
         let texts = [
             ("series", &series),
@@ -215,6 +225,7 @@ impl CounterQuery {
             year,
             after,
             limit,
+            whole,
         })
     }
 
@@ -224,16 +235,16 @@ impl CounterQuery {
             None => None,
             Some(code) => {
                 let named = known(catalog).find(|(version, _)| version.definition.code == *code);
-                Some(named.map(|(version, _)| version.series_id).ok_or_else(|| {
-                    Problem::field("series", format!("no series has the code {code:?}"))
-                })?)
+                let named = named.map(|(version, _)| version.series_id);
+                Some(named.ok_or_else(|| unknown_series(code))?)
             }
         };
-        let dimensions = [(&self.type_code, &TYPE), (&self.project, &PROJECT)];
-        let dimensions = dimensions.into_iter().chain([(&self.originator, &ORIGINATOR)]);
+        let dimensions = [(&self.type_code, &TYPE), (&self.originator, &ORIGINATOR)];
         let mut keys: Vec<KeyCondition> = dimensions
+            .into_iter()
             .filter_map(|(value, dimension)| Some(dimension.condition(catalog, value.as_ref()?)))
             .collect();
+        keys.extend(self.project.as_ref().map(|of| of_project(catalog, of, &self.whole)));
         keys.extend(self.year.as_deref().map(of_year).transpose()?);
         let after = self.after.as_deref().map(|text| self.read_position(text)).transpose()?;
         Ok(CounterFilter { series_id, keys, after, limit: 0 })
@@ -254,7 +265,7 @@ impl CounterQuery {
 }
 
 /// A dimension that is asked for by itself.
-pub(super) struct Dimension {
+struct Dimension {
     /// Its names in keys, and those under which a key holds ids of a table.
     names: &'static [(&'static str, &'static str)],
     /// The table that a series refers to by a name.
@@ -269,7 +280,7 @@ const TYPE: Dimension = Dimension {
     served: |series| &series.serves.types,
 };
 
-pub(super) const PROJECT: Dimension = Dimension {
+const PROJECT: Dimension = Dimension {
     names: &[("project", "project_id")],
     table: |series, _| series.references.project.clone(),
     served: |series| &series.serves.projects,
@@ -283,7 +294,7 @@ const ORIGINATOR: Dimension = Dimension {
 
 impl Dimension {
     /// What the keys of its counters hold. Ids mean what the table of their series says.
-    pub(super) fn condition(&self, catalog: &Catalog, value: &str) -> KeyCondition {
+    fn condition(&self, catalog: &Catalog, value: &str) -> KeyCondition {
         let mut condition = KeyCondition::default();
         let mut tables: BTreeMap<(&str, String), Vec<i64>> = BTreeMap::new();
         for (name, of_ids) in self.names {
@@ -308,6 +319,16 @@ impl Dimension {
         condition.series_without = serving.map(|(version, _)| version.series_id).collect();
         condition
     }
+}
+
+/// What the keys of a project's counters hold; of series that count no project apart, as far as
+/// all of their numbers are shown.
+pub(super) fn of_project(catalog: &Catalog, project: &str, whole: &Whole) -> KeyCondition {
+    let mut condition = PROJECT.condition(catalog, project);
+    if let Some(whole) = whole {
+        condition.series_without.retain(|series_id| whole.contains(series_id));
+    }
+    condition
 }
 
 pub(super) fn part(name: &str, value: &str) -> KeyPart {

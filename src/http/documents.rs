@@ -103,9 +103,11 @@ pub(super) async fn list_document_numbers(
     let document_id = order::document_of(document_id)?;
     let page = limit.unwrap_or(PAGE_MAX);
     let (ledger, document) = (app.service.ledger.clone(), document_id.clone());
+    let shown = caller.identity.row_sight();
     let (mut rows, next) = super::finish(async move {
-        // One more than asked for tells whether there is another page.
-        let mut rows = ledger.numbers_of(&document, after, page + 1).await?;
+        // One more than asked for tells whether there is another page: of what is shown alone, so
+        // that the page's `next` tells of nothing else.
+        let mut rows = ledger.numbers_shown_of(&document, after, page + 1, &shown).await?;
         let mut next = None;
         if rows.len() > page as usize {
             rows.truncate(page as usize);

@@ -13,6 +13,9 @@ use super::numbers::{limit, must_be_storable, read_time, rows_of_page};
 use super::problem::{Problem, ProblemBody};
 use crate::ledger::{EVENT_KINDS, Event, EventFilter, EventPlace};
 
+/// What was accepted, in words, which show the numbers of the other series.
+const OF_ANOTHER: &str = "ambiguity";
+
 /// Which events to list; all that is given must match.
 #[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +88,15 @@ impl EventAnswer {
     }
 }
 
+impl EventAnswer {
+    /// Leaves out what may name another series than that which the event is of.
+    fn name_no_other(&mut self) {
+        if let Some(detail) = self.detail.as_object_mut() {
+            detail.remove(OF_ANOTHER);
+        }
+    }
+}
+
 /// Refuses a period that ends before it begins, or holds nothing: its end is not in it.
 pub(crate) fn check_period(from_us: Option<i64>, until_us: Option<i64>) -> Result<(), Problem> {
     if from_us.zip(until_us).is_some_and(|(from, until)| until <= from) {
@@ -127,6 +139,25 @@ pub(super) async fn list_events(
     let found = super::finish(async move { ledger.find_events(&filter).await }).await?;
     let last = found.last().filter(|_| found.len() == limit as usize);
     let next = last.map(|(place, _)| place.to_string());
-    let events = found.into_iter().map(EventAnswer::of).collect();
+    let mut events: Vec<EventAnswer> = found.into_iter().map(EventAnswer::of).collect();
+    if !caller.reach().is_everything() {
+        events.iter_mut().for_each(EventAnswer::name_no_other);
+    }
     Ok(axum::Json(EventList { events, next }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_narrowed_is_not_told_with_which_series_an_ambiguity_was_accepted() {
+        let detail = serde_json::json!({ "code": "A", "ambiguity": "B-1 of series B" });
+        let (kind, place) = ("ambiguity-accepted".to_owned(), EventPlace { at_us: 0, event_id: 1 });
+        let (partition, epoch, node_id) = (None, None, None);
+        let event = Event { at_us: 0, kind, partition, epoch, node_id, detail };
+        let mut answer = EventAnswer::of((place, event));
+        answer.name_no_other();
+        assert_eq!(answer.detail, serde_json::json!({ "code": "A" }));
+    }
 }

@@ -21,7 +21,9 @@ use super::numbers::{FoundAs, FoundRow, NumberRow};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
 use crate::allocator::{Catalog, Reading, Unread};
-use crate::ledger::{JournalFilter, JournalRow, LedgerError, NumberStatus, SharedLedger};
+use crate::ledger::{
+    JournalFilter, JournalRow, LedgerError, NumberStatus, SeriesVersion, SharedLedger,
+};
 
 /// Most rows with one text: one per scope of uniqueness.
 const ROWS_MAX: u32 = 20;
@@ -118,55 +120,64 @@ impl ReadingAnswer {
         }
     }
 
-    /// All readings of a number.
+    /// All readings of a number by series that are seen.
     ///
     /// # Errors
-    /// Where no series can read it; a problem where it could not be tried.
+    /// Where none of them can read it; a problem where it could not be tried.
     async fn all_of(
         catalog: &Arc<Catalog>,
         number: &str,
+        sees: impl Fn(&SeriesVersion) -> bool + Send + 'static,
     ) -> Result<Result<Vec<Self>, Unread>, Problem> {
         let (catalog, number) = (Arc::clone(catalog), number.to_owned());
-        let read = move || Ok(catalog.readings(&number)?.into_iter().map(Self::of).collect());
+        let read = move || {
+            let readings = catalog.readings_seen(&number, sees)?;
+            Ok(readings.into_iter().map(Self::of).collect())
+        };
         compute(read).await
     }
 }
 
-/// Everything in the journal that a number may be, and the series that can read it, at one of the
-/// places for that. All other fields of the filter must match too.
+/// Everything in the journal that a number may be, and the series that can read it, as far as the
+/// caller sees both, at one of the places for that. All other fields of the filter must match too.
 pub(super) async fn look_up_and_read(
     app: &App,
+    caller: &Caller,
     number: &str,
     filter: JournalFilter,
 ) -> Result<(Vec<FoundRow>, Result<Vec<ReadingAnswer>, Unread>), Problem> {
     let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
-    let number = number.to_owned();
+    let (number, sees) = (number.to_owned(), caller.series_sight());
+    let filter = JournalFilter { shown: caller.identity.row_sight(), ..filter };
     let looking = async move {
-        let rows = look_up(&ledger, &catalog, &number, &filter).await?;
-        Ok::<_, Problem>((rows, ReadingAnswer::all_of(&catalog, &number).await?))
+        let rows = look_up(&ledger, &catalog, &number, &filter, sees.clone()).await?;
+        Ok::<_, Problem>((rows, ReadingAnswer::all_of(&catalog, &number, sees).await?))
     };
-    app.effort.read(looking).await
+    let (mut rows, read) = app.effort.read(looking).await?;
+    rows.retain(|found| caller.sees(&found.row));
+    Ok((rows, read))
 }
 
-/// Everything in the journal that a number may be, and as what it stands there. All other fields of
-/// the filter must match too.
+/// Everything in the journal that a number may be, and as what it stands there; within ranges of the
+/// series that are seen. All other fields of the filter must match too.
 pub(crate) async fn look_up(
     ledger: &SharedLedger,
     catalog: &Arc<Catalog>,
     number: &str,
     filter: &JournalFilter,
+    sees: impl Fn(&SeriesVersion) -> bool + Send + 'static,
 ) -> Result<Vec<FoundRow>, LedgerError> {
     let mut rows = Vec::new();
     for row in ledger.find(filter).await? {
         rows.push((FoundAs::Number, row));
     }
-    for revision in ledger.revisions_named(number, ROWS_MAX).await? {
+    for revision in ledger.revisions_shown_named(number, ROWS_MAX, &filter.shown).await? {
         let value = u64::try_from(revision.of.value).unwrap_or(u64::MAX);
         let row = ledger.row_of(revision.of.counter_id, value).await?;
         rows.extend(row.map(|row| (FoundAs::Revision, row)));
     }
     // One text may stand in each scope of uniqueness once; a row that is found is not listed twice.
-    for range in catalog.find_ranges(ledger, number).await? {
+    for range in catalog.find_ranges(ledger, number, sees).await? {
         let scope = |row: &JournalRow| row.entry.record.scope.clone();
         if rows.iter().all(|(_, row)| scope(row) != scope(&range)) {
             rows.push((FoundAs::Range, range));
@@ -234,17 +245,13 @@ pub(super) async fn look_up_number(
     let number: String = number.nfc().collect();
     let filter =
         JournalFilter { number: Some(number.clone()), limit: ROWS_MAX, ..JournalFilter::default() };
-    let (mut rows, read) = look_up_and_read(&app, &number, filter).await?;
-    rows.retain(|found| caller.sees(&found.row));
+    let (rows, read) = look_up_and_read(&app, &caller, &number, filter).await?;
     let candidates = match read {
         Err(unread) if rows.is_empty() => {
             let detail = format!("{number:?}: the journal does not have it, and {unread}");
             return Err(Problem::new(Slug::NumberNotFound, detail));
         }
-        candidates => {
-            let catalog = app.service.allocator.catalog();
-            caller.seen_readings(&catalog, candidates.unwrap_or_default())
-        }
+        candidates => candidates.unwrap_or_default(),
     };
     let (issued, numbers) = (!rows.is_empty(), NumberRow::all_of(&rows));
     Ok(axum::Json(LookUp { number: &number, issued, numbers, candidates }).into_response())

@@ -10,6 +10,7 @@ mod batches;
 mod body;
 mod changes;
 mod codings;
+mod collisions;
 mod config_changes;
 mod config_diff;
 mod config_effect;
@@ -55,6 +56,7 @@ mod tls;
 mod tokens;
 #[cfg(feature = "otlp")]
 mod traces;
+mod whole;
 
 pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NextSerial, NumberAnswer, PreviewAnswer,

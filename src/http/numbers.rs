@@ -192,7 +192,8 @@ pub(super) async fn list_numbers(
     QueryOf(query): QueryOf<NumberQuery>,
 ) -> Result<Response, Problem> {
     let number = query.number.clone();
-    let Some(query) = caller.narrowed(query)? else {
+    let catalog = app.service.allocator.catalog();
+    let Some(query) = caller.narrowed(&catalog, query)? else {
         return number.map_or_else(|| Ok(NumberList::empty()), |number| Err(unknown(&number)));
     };
     let asked = query.check()?;
@@ -203,10 +204,8 @@ pub(super) async fn list_numbers(
     let asked = filter.clone();
     let (rows, candidates, next) = match wanted.clone() {
         Some(number) => {
-            let (mut rows, read) = look_up_and_read(&app, &number, filter).await?;
-            rows.retain(|found| caller.sees(&found.row));
-            let catalog = app.service.allocator.catalog();
-            (rows, Some(caller.seen_readings(&catalog, read.unwrap_or_default())), None)
+            let (rows, read) = look_up_and_read(&app, &caller, &number, filter).await?;
+            (rows, Some(read.unwrap_or_default()), None)
         }
         None => {
             let (rows, next) = find_page(&app, filter).await?;
@@ -214,7 +213,7 @@ pub(super) async fn list_numbers(
         }
     };
     let archived_in = if rows.is_empty() && asked.after.is_none() && caller.sees_everything() {
-        let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
+        let ledger = app.service.ledger.clone();
         super::finish(async move { archived_in(&ledger, Some(&catalog), &asked).await }).await?
     } else {
         Vec::new()

@@ -84,6 +84,7 @@ macro_rules! orders {
                     phase: self.phase,
                     context: self.context,
                     recipients: self.recipients.into_iter().map(Recipient::from).collect(),
+                    ..Inputs::default()
                 };
                 let request = caller.request(inputs, document_id, idempotency_key);
                 Ok(Request { again: self.again, ..request })

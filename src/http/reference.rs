@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::body::QueryOf;
-use super::etag::tagged_at;
+use super::etag::{tagged_at, tagged_by_bytes};
 use super::gate::Caller;
 use super::numbers::{limit, rows_of_page};
 use super::problem::{Problem, ProblemBody, Slug};
@@ -165,6 +165,15 @@ impl<'c> Sight<'c> {
                 || self.caller.reach().has_project(Some(&row.code)))
     }
 
+    /// A list with its tag. Who is narrowed changes no table, and is told of no change that it is
+    /// not shown: its tag is without the stamp of all of them.
+    fn tagged(&self, catalog: &Catalog, headers: &HeaderMap, list: &impl Serialize) -> Response {
+        match self.caller.reach().is_everything() {
+            true => tagged_at(catalog.stamp().reference(), headers, list),
+            false => tagged_by_bytes(headers, list),
+        }
+    }
+
     fn has_membership(&self, data: &ReferenceData, membership: &Membership) -> bool {
         let Membership { table, id, of_table, of_id, .. } = membership;
         let ends = [(table, id), (of_table, of_id)];
@@ -224,7 +233,7 @@ pub(super) async fn list_tables(
         TableAnswer { table: name.to_owned(), rows: rows.len(), active }
     };
     let tables = names.into_iter().map(table).collect();
-    Ok(tagged_at(catalog.stamp().reference(), &headers, &TableList { tables, next }))
+    Ok(sight.tagged(&catalog, &headers, &TableList { tables, next }))
 }
 
 /// Lists the rows of a table by id, page by page.
@@ -266,7 +275,7 @@ pub(super) async fn list_rows(
         RowAnswer { id, code, name, active, former_codes }
     };
     let rows = rows.into_iter().map(shown).collect();
-    Ok(tagged_at(catalog.stamp().reference(), &headers, &RowList { table, rows, next }))
+    Ok(sight.tagged(&catalog, &headers, &RowList { table, rows, next }))
 }
 
 /// Lists what the rows of a table are members of, by member, page by page.
@@ -306,11 +315,7 @@ pub(super) async fn list_memberships(
     let (memberships, is_cut) = page(later, query.limit)?;
     let next = memberships.last().filter(|_| is_cut).map(|(at, _)| at.clone());
     let memberships = memberships.into_iter().map(|(_, it)| shown(it.clone())).collect();
-    Ok(tagged_at(
-        catalog.stamp().reference(),
-        &headers,
-        &MembershipList { table, memberships, next },
-    ))
+    Ok(sight.tagged(&catalog, &headers, &MembershipList { table, memberships, next }))
 }
 
 pub(super) fn shown(membership: Membership) -> MembershipAnswer {

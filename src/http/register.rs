@@ -13,7 +13,8 @@ use super::documents::{position_text, read_position};
 use super::numbers::{limit, must_be_storable, read_time, rows_of_page};
 use super::problem::Problem;
 use crate::ledger::{
-    IssuePath, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, SharedLedger, Sort,
+    IssuePath, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, RowSight,
+    SharedLedger, Sort,
 };
 
 /// What a place in a list must be.
@@ -120,6 +121,7 @@ impl NumberQuery {
             sort: one_of("sort", self.sort, &sorts)?.unwrap_or_default(),
             after: None,
             limit,
+            shown: RowSight::Everything,
         };
         Ok(Asked { filter, series: normalised(self.series), after: self.after })
     }
@@ -190,8 +192,7 @@ impl Asked {
         let Asked { mut filter, series, after } = self;
         if let Some(code) = series {
             let series_id = ledger.series_id(&code).await?;
-            let unknown = || Problem::field("series", format!("no series has the code {code:?}"));
-            filter.series_id = Some(series_id.ok_or_else(unknown)?);
+            filter.series_id = Some(series_id.ok_or_else(|| unknown_series(&code))?);
         }
         if let Some(text) = after {
             let position = read_next(&filter, &text);
@@ -199,6 +200,11 @@ impl Asked {
         }
         Ok(filter)
     }
+}
+
+/// The one refusal of a series that there is not and of one that who asks does not see.
+pub(super) fn unknown_series(code: &str) -> Problem {
+    Problem::field("series", format!("no series has the code {code:?}; `series list` shows them"))
 }
 
 /// What to send as `after` for the page behind a row, where there is one.

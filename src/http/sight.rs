@@ -2,12 +2,13 @@
 //! exist: a row is left out, a series is unknown, a document has no number.
 
 use numbering::{Beyond, SeriesDefinition};
+use unicode_normalization::UnicodeNormalization as _;
 
 use super::configs::not_found;
+use super::counters::known;
 use super::gate::Caller;
-use super::lookups::ReadingAnswer;
 use super::problem::{Problem, Slug};
-use super::register::NumberQuery;
+use super::register::{NumberQuery, unknown_series};
 use crate::access::{Act, Reach, Shared, Whose};
 use crate::allocator::Catalog;
 use crate::ledger::{JournalRow, SeriesVersion};
@@ -30,24 +31,36 @@ impl Caller {
         self.reach().shows(&definition.code, &definition.serves.projects)
     }
 
-    /// Leaves the readings by series that it is shown.
-    pub(super) fn seen_readings(
-        &self,
-        catalog: &Catalog,
-        mut readings: Vec<ReadingAnswer>,
-    ) -> Vec<ReadingAnswer> {
-        readings.retain(|reading| {
-            let series = catalog.all().map(|served| &served.version);
-            series.into_iter().any(|it| it.series_id == reading.config_id && self.sees_series(it))
-        });
-        readings
+    /// The same as a value that goes where its work goes.
+    pub(super) fn series_sight(&self) -> impl Fn(&SeriesVersion) -> bool + Clone + Send + 'static {
+        let caller = self.clone();
+        move |version| caller.sees_series(version)
+    }
+
+    /// Refuses a question about a series that it does not see, in the words for one that there is
+    /// not.
+    pub(super) fn must_know(&self, catalog: &Catalog, code: Option<&str>) -> Result<(), Problem> {
+        let Some(code) = code.filter(|_| !self.reach().is_everything()) else { return Ok(()) };
+        let normal: String = code.nfc().collect();
+        let is_it = |version: &SeriesVersion| {
+            version.definition.code == normal && self.sees_series(version)
+        };
+        if known(catalog).any(|(version, _)| is_it(version)) {
+            return Ok(());
+        }
+        Err(unknown_series(&normal))
     }
 
     /// The query as far as it may be asked; `None`: nothing of it is seen.
     ///
     /// # Errors
     /// Who is narrowed names what it asks about.
-    pub(super) fn narrowed(&self, query: NumberQuery) -> Result<Option<NumberQuery>, Problem> {
+    pub(super) fn narrowed(
+        &self,
+        catalog: &Catalog,
+        query: NumberQuery,
+    ) -> Result<Option<NumberQuery>, Problem> {
+        self.must_know(catalog, query.series.as_deref())?;
         if self.identity.may(Act::ReadNumbers) == Some(Whose::Own) {
             // For whomever it asked.
             let own = self.identity.name.to_string();
@@ -63,7 +76,7 @@ impl Caller {
         Ok(is_seen.then_some(query))
     }
 
-    /// Whether a question about that series and project is within reach.
+    /// Whether a question about that series, which it knows, and about that project is within reach.
     ///
     /// # Errors
     /// Who is narrowed names what it asks about.

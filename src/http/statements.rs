@@ -9,10 +9,12 @@ use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization;
 
 use super::body::QueryOf;
-use super::counters::{PARTS_OF_YEARS, PROJECT, YEAR_MAX, YEARS, known, part};
+use super::counters::{PARTS_OF_YEARS, YEAR_MAX, YEARS, known, of_project, part};
 use super::gate::Caller;
 use super::numbers::must_be_storable;
 use super::problem::{Problem, ProblemBody};
+use super::register::unknown_series;
+use super::whole::{Whole, whole_series};
 use super::{App, language};
 use crate::allocator::Catalog;
 use crate::clock::SharedClock;
@@ -41,6 +43,9 @@ pub(crate) struct StatementQuery {
     pub(crate) project: Option<String>,
     /// `json` (without it), `text`, `csv` or `html`.
     pub(crate) format: Option<String>,
+    /// Of which series a counter that counts no project apart is shown to who asks for a project.
+    #[serde(skip)]
+    pub(crate) whole: Whole,
 }
 
 /// Draws up what became of every number of a series in a period, in the language of
@@ -69,11 +74,15 @@ pub(super) async fn draw_up_statement(
     if !FORMATS.contains(&&*format) {
         return Err(Problem::field("format", format!("must be one of {}", FORMATS.join(", "))));
     }
-    if !caller.must_reach(query.series.as_deref(), query.project.as_deref())? {
-        return Err(unknown_series(query.series.as_deref().unwrap_or_default()));
-    }
-    let spoken = caller.language;
     let (service, catalog) = (app.service.clone(), app.service.allocator.catalog());
+    caller.must_know(&catalog, query.series.as_deref())?;
+    let (series, project) = (query.series.as_deref(), query.project.as_deref());
+    if !caller.must_reach(series, project)? {
+        return Err(uncounted(series.unwrap_or_default(), project.unwrap_or_default()));
+    }
+    let whole = whole_series(&app, &caller, &catalog, (series, project)).await?;
+    let query = StatementQuery { whole, ..query };
+    let spoken = caller.language;
     // Few at a time: each holds a connection as long as it reads.
     let work = async move {
         let (ledger, clock) = (&service.ledger, &service.clock);
@@ -104,7 +113,7 @@ pub(crate) async fn find_statement(
     query: StatementQuery,
     (language, bounds): (Language, Bounds),
 ) -> Result<Statement, Problem> {
-    let StatementQuery { series, period, project, format: _ } = query;
+    let StatementQuery { series, period, project, format: _, whole } = query;
     let normal = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());
     let (series, project) = (normal(series), normal(project));
     must_be_storable(&[("series", &series), ("project", &project)])?;
@@ -119,14 +128,10 @@ pub(crate) async fn find_statement(
     let of_period = of_period(&period, series_id)?;
     let mut filter = CounterFilter { series_id: Some(series_id), ..CounterFilter::default() };
     if let Some(project) = &project {
-        filter.keys.push(PROJECT.condition(catalog, project));
+        filter.keys.push(of_project(catalog, project, &whole));
         let one = CounterFilter { limit: 1, ..filter.clone() };
         if ledger.list_counters(&one).await?.is_none_or(|found| found.is_empty()) {
-            let reason = format!(
-                "no counter of series {series} counts for the project {project:?}; `counters \
-                 --series` shows what is counted, or leave it out"
-            );
-            return Err(Problem::field("project", reason));
+            return Err(uncounted(&series, project));
         }
     }
     filter.keys.push(of_period);
@@ -139,9 +144,14 @@ pub(crate) async fn find_statement(
     })
 }
 
-fn unknown_series(code: &str) -> Problem {
-    let reason = format!("no series has the code {code:?}; `series list` shows them");
-    Problem::field("series", reason)
+/// The one refusal of a project for which nothing is counted, as far as who asks is shown.
+fn uncounted(series: &str, project: &str) -> Problem {
+    let reason = format!(
+        "no counter of series {series} counts for the project {project:?}; `counters --series` \
+         shows what is counted, or leave it out. A counter that several projects share is shown to \
+         who reaches all of them"
+    );
+    Problem::field("project", reason)
 }
 
 /// A search that the database ended is too much of a period.

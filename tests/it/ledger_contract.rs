@@ -41,6 +41,7 @@ mod serials;
 mod series;
 mod setup;
 mod shelf;
+mod sights;
 mod snowflakes;
 mod succession;
 mod sweeping;
@@ -255,6 +256,12 @@ ledger_contract! {
         a_list_of_counters_goes_on_where_it_was_whatever_begins_meanwhile
         counters_are_found_by_parts_of_their_keys_and_by_no_text_that_looks_like_one
         a_counter_was_used_last_when_its_highest_number_was_issued
+    }
+    sights {
+        a_page_is_of_what_is_shown_alone
+        a_place_that_is_not_of_the_list_tells_nothing
+        a_revision_is_found_by_who_is_shown_its_number
+        a_chain_shows_links_of_who_is_shown_them
     }
     narrow {
         rows_of_an_earlier_version_say_what_they_said

@@ -27,6 +27,7 @@ mod gate_edges;
 mod gauges;
 mod hazards;
 mod heartbeats;
+mod hidden;
 mod hosts;
 mod imports;
 mod just_saved;

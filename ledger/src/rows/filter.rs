@@ -7,7 +7,7 @@ use numerator_base::actor::{identity_of, person_of};
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::{IssuePath, JournalRow, Position};
+use super::{IssuePath, JournalRow, Position, RowSight};
 
 /// Most rows of a page of [`crate::Ledger::search`]: with more a database may think it cheaper to
 /// read the whole journal for each page.
@@ -58,6 +58,9 @@ pub struct JournalFilter {
     /// At most so many rows (default 100).
     #[serde(skip)]
     pub limit: u32,
+    /// Of those alone that are shown to who asks.
+    #[serde(skip)]
+    pub shown: RowSight,
 }
 
 /// What became of a number since it was issued.
@@ -142,7 +145,8 @@ impl JournalFilter {
             let is_same = |wanted: &str| text.is_some_and(|text| text.nfc().eq(wanted.nfc()));
             wanted.as_deref().is_none_or(is_same)
         };
-        is(&self.document_id, record.document_id.as_deref())
+        self.shown.has(&record.user_id, &row.series, record.project.as_deref())
+            && is(&self.document_id, record.document_id.as_deref())
             && self.is_of_actor(&record.user_id)
             && is_spelling(&self.type_code, Some(&record.type_code))
             && is_spelling(&self.project, record.project.as_ref())
@@ -155,5 +159,13 @@ impl JournalFilter {
             && self.dated_from.as_deref().is_none_or(|from| date >= from)
             && self.dated_until.as_deref().is_none_or(|until| date < until)
             && self.path.is_none_or(|path| row.entry.path == path)
+    }
+
+    /// Whether the text of a number is one that is asked for.
+    #[must_use]
+    pub fn has_text(&self, number: &str) -> bool {
+        self.number.as_deref().is_none_or(|wanted| number == wanted)
+            && self.number_prefix.as_deref().is_none_or(|prefix| number.starts_with(prefix))
+            && self.number_part.as_deref().is_none_or(|part| number.contains(part))
     }
 }

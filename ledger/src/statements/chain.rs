@@ -3,30 +3,47 @@
 
 use numbering::ExchangeKind;
 
-use super::{CALL, Conn, Row, Store, query};
+use super::{CALL, Conn, QueryBuilder, Row, Store, shown};
 use crate::Ledger;
 use crate::columns::unsigned_small;
-use crate::{ChainQuery, LedgerError, Link, LinkName, LinkPlace};
+use crate::{ChainQuery, LedgerError, Link, LinkName, LinkPlace, RowSight};
 
 impl Ledger {
     /// The links of a unified serial's chain, oldest first. Sorts the whole chain for each page.
     pub async fn chain(&self, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
-        self.call(CALL, async |store| chain(store, query).await).await
+        self.chain_shown(query, &RowSight::Everything).await
+    }
+
+    /// The same of those links alone that are shown to who asks.
+    pub async fn chain_shown(
+        &self,
+        query: &ChainQuery,
+        shown: &RowSight,
+    ) -> Result<Vec<Link>, LedgerError> {
+        self.call(CALL, async |store| chain(store, query, shown).await).await
     }
 }
 
-/// See [`crate::Ledger::chain`].
-pub(super) async fn chain(store: &Store, asked: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
+/// See [`crate::Ledger::chain_shown`].
+async fn chain(
+    store: &Store,
+    asked: &ChainQuery,
+    shown: &RowSight,
+) -> Result<Vec<Link>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let mut links = issued(&mut *conn, asked).await?;
-    links.extend(events(&mut *conn, asked).await?);
+    let mut links = issued(&mut *conn, asked, shown).await?;
+    links.extend(events(&mut *conn, asked, shown).await?);
     links.sort_by(|a, b| a.place.cmp(&b.place));
     links.truncate(asked.limit as usize);
     Ok(links)
 }
 
 /// Serials issued under the unified serial, and that itself: their document ids begin with it.
-async fn issued(conn: &mut Conn, asked: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
+async fn issued(
+    conn: &mut Conn,
+    asked: &ChainQuery,
+    shown: &RowSight,
+) -> Result<Vec<Link>, LedgerError> {
     // Of the links of one time, issued serials come first: after an event there is none left.
     let (at_us, number) = match &asked.after {
         None => (i64::MIN, None),
@@ -35,29 +52,25 @@ async fn issued(conn: &mut Conn, asked: &ChainQuery) -> Result<Vec<Link>, Ledger
     };
     let [unified, system, interface] = ExchangeKind::ALL.map(ExchangeKind::type_code);
     let serial = &asked.unified_serial;
-    let rows = query(
-        "select number, document_id, user_id, ip_address, issued_at_us from (\
-         select number, document_id, user_id, ip_address, issued_at_us from journal_row \
-         where number = $1 and type_code = $2 \
-         union all \
-         select number, document_id, user_id, ip_address, issued_at_us from journal_row \
-         where document_id >= $3 and document_id < $4 and number is not null \
-         and type_code in ($5, $6)) as issued \
-         where issued_at_us > $7 or (issued_at_us = $7 and number > $8) \
-         order by issued_at_us, number limit $9",
-    )
-    .bind(serial)
-    .bind(unified)
-    .bind(format!("{serial}/"))
+    let columns = "select j.number, j.document_id, j.user_id, j.ip_address, j.issued_at_us \
+                   from journal_row j where ";
+    let mut query =
+        QueryBuilder::new("select number, document_id, user_id, ip_address, issued_at_us from (");
+    query.push(columns).push("j.number = ").push_bind(serial.clone());
+    query.push(" and j.type_code = ").push_bind(unified);
+    shown::push_rows(&mut query, "j", shown);
+    query.push(" union all ").push(columns);
+    query.push("j.document_id >= ").push_bind(format!("{serial}/"));
     // The character that follows the stroke.
-    .bind(format!("{serial}0"))
-    .bind(system)
-    .bind(interface)
-    .bind(at_us)
-    .bind(number.map_or("", String::as_str))
-    .bind(i64::from(asked.limit))
-    .fetch_all(conn)
-    .await?;
+    query.push(" and j.document_id < ").push_bind(format!("{serial}0"));
+    query.push(" and j.number is not null and j.type_code in (").push_bind(system);
+    query.push(", ").push_bind(interface).push(")");
+    shown::push_rows(&mut query, "j", shown);
+    query.push(") as issued where issued_at_us > ").push_bind(at_us);
+    query.push(" or (issued_at_us = ").push_bind(at_us).push(" and number > ");
+    query.push_bind(number.map_or("", String::as_str));
+    query.push(") order by issued_at_us, number limit ").push_bind(i64::from(asked.limit));
+    let rows = query.build().fetch_all(conn).await?;
     rows.iter().map(issued_link).collect()
 }
 
@@ -77,23 +90,27 @@ fn issued_link(row: &Row) -> Result<Link, LedgerError> {
 }
 
 /// What happened to serials that carried the unified serial.
-async fn events(conn: &mut Conn, asked: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
+async fn events(
+    conn: &mut Conn,
+    asked: &ChainQuery,
+    shown: &RowSight,
+) -> Result<Vec<Link>, LedgerError> {
     let (at_us, event_id) = match &asked.after {
         None => (i64::MIN, 0),
         Some(LinkPlace { at_us, name: LinkName::Issued(_) }) => (*at_us, 0),
         Some(LinkPlace { at_us, name: LinkName::Event(event_id) }) => (*at_us, *event_id),
     };
-    let rows = query(
-        "select serial_event_id, serial, kind, attempt, at_us, user_id, ip_address, reason \
-         from serial_event where unified_serial = $1 and at_us >= $2 \
-         and (at_us > $2 or serial_event_id > $3) order by at_us, serial_event_id limit $4",
-    )
-    .bind(&asked.unified_serial)
-    .bind(at_us)
-    .bind(event_id)
-    .bind(i64::from(asked.limit))
-    .fetch_all(conn)
-    .await?;
+    let mut query = QueryBuilder::new(
+        "select e.serial_event_id, e.serial, e.kind, e.attempt, e.at_us, e.user_id, e.ip_address, \
+         e.reason from serial_event e where e.unified_serial = ",
+    );
+    query.push_bind(asked.unified_serial.clone());
+    query.push(" and e.at_us >= ").push_bind(at_us);
+    query.push(" and (e.at_us > ").push_bind(at_us);
+    query.push(" or e.serial_event_id > ").push_bind(event_id).push(")");
+    shown::push_serial_events(&mut query, "e", shown);
+    query.push(" order by e.at_us, e.serial_event_id limit ").push_bind(i64::from(asked.limit));
+    let rows = query.build().fetch_all(conn).await?;
     rows.iter().map(event_link).collect()
 }
 

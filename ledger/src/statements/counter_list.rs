@@ -5,7 +5,7 @@ use numbering::CounterKey;
 
 use super::counters::{self, resolved_of};
 use super::gaps::bounded;
-use super::{Conn, QueryBuilder, Row, SEARCH, query};
+use super::{Conn, QueryBuilder, Row, SEARCH};
 use crate::Ledger;
 use crate::{CounterFilter, KeyCondition, KeyPart, LedgerError, ListedCounter};
 
@@ -14,7 +14,7 @@ const KEY: &str = "(';' || key || ';')";
 
 impl Ledger {
     /// Counters that match, by series in the order of their ids, then by serial and key: a place
-    /// that no write changes. `None` where `after` is no counter.
+    /// that no write changes. `None` where `after` is no counter of the list.
     ///
     /// A person waits for it: as far as no series is named, counters are looked at until the page
     /// is full.
@@ -40,22 +40,19 @@ pub(super) async fn page(
 ) -> Result<Option<Vec<ListedCounter>>, LedgerError> {
     let mut statement = select();
     if let Some(after) = filter.after {
-        let place = query("select series_id, serial, key from counter where counter_id = $1")
-            .bind(after)
-            .fetch_optional(&mut *conn)
-            .await?;
+        // One of the list: a place that somebody made up tells nothing of other counters.
+        let mut place = QueryBuilder::new(
+            "select series_id, serial, key from counter where counter_id <> 0 and counter_id = ",
+        );
+        push_filter(place.push_bind(after), filter);
+        let place = place.build().once().fetch_optional(&mut *conn).await?;
         let Some(place) = place else { return Ok(None) };
         let (serial, key): (String, String) = (place.try_get("serial")?, place.try_get("key")?);
         statement.push(" and (series_id, serial, key) > (");
         statement.push_bind(place.try_get::<i64>("series_id")?).push(", ");
         statement.push_bind(serial).push(", ").push_bind(key).push(")");
     }
-    if let Some(series_id) = filter.series_id {
-        statement.push(" and series_id = ").push_bind(series_id);
-    }
-    for condition in &filter.keys {
-        push_condition(&mut statement, condition);
-    }
+    push_filter(&mut statement, filter);
     statement.push(" order by series_id, serial, key limit ");
     statement.push_bind(bounded(filter.limit));
     statement.push(") c order by c.series_id, c.serial, c.key");
@@ -78,6 +75,16 @@ fn select<'q>() -> QueryBuilder<'q> {
     );
     query.push(counters::COLUMNS).push("where counter_id <> 0");
     query
+}
+
+/// Adds which counters are asked for.
+fn push_filter(query: &mut QueryBuilder<'_>, filter: &CounterFilter) {
+    if let Some(series_id) = filter.series_id {
+        query.push(" and series_id = ").push_bind(series_id);
+    }
+    for condition in &filter.keys {
+        push_condition(query, condition);
+    }
 }
 
 fn push_condition(query: &mut QueryBuilder<'_>, condition: &KeyCondition) {

@@ -9,6 +9,7 @@ use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
 use super::{
     CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, found_aside, query, query_scalar,
+    shown,
 };
 use crate::Ledger;
 use crate::columns::{read_uuid, unsigned};
@@ -16,7 +17,7 @@ use crate::line::Line;
 use crate::rows::number_hash;
 use crate::{
     Entry, IssuePath, JournalRow, LedgerError, NewRevision, Position, REVISIONS_MAX, Record,
-    Revised, Revision, ValueOf,
+    Revised, Revision, RowSight, ValueOf,
 };
 
 /// Most rows of a page.
@@ -40,10 +41,22 @@ impl Ledger {
         after: Option<Position>,
         limit: u32,
     ) -> Result<Vec<JournalRow>, LedgerError> {
+        self.numbers_shown_of(document_id, after, limit, &RowSight::Everything).await
+    }
+
+    /// The same of those alone that are shown to who asks.
+    pub async fn numbers_shown_of(
+        &self,
+        document_id: &str,
+        after: Option<Position>,
+        limit: u32,
+        shown: &RowSight,
+    ) -> Result<Vec<JournalRow>, LedgerError> {
         self.call(CALL, async |store| {
             let mut query = select_rows("journal_row");
             query.push(" where j.number is not null and j.document_id = ");
             query.push_bind(document_id.to_owned());
+            shown::push_rows(&mut query, "j", shown);
             if let Some(Position { issued_at_us, of }) = after {
                 query.push(" and (j.issued_at_us, j.counter_id, j.first_value) > (");
                 query.push_bind(issued_at_us).push(", ").push_bind(of.counter_id).push(", ");
@@ -55,7 +68,7 @@ impl Ledger {
             let rows = query.build().fetch_all(&mut *conn).await?;
             let mut rows: Vec<_> =
                 rows.iter().map(journal_row_of).collect::<Result<_, LedgerError>>()?;
-            found_aside::add_of(&mut *conn, document_id, after, &mut rows).await?;
+            found_aside::add_of(&mut *conn, document_id, after, shown, &mut rows).await?;
             rows.truncate(limit.min(PAGE_MAX) as usize);
             Ok(rows)
         })
@@ -149,9 +162,27 @@ impl Ledger {
         number: &str,
         limit: u32,
     ) -> Result<Vec<Revision>, LedgerError> {
+        self.revisions_shown_named(number, limit, &RowSight::Everything).await
+    }
+
+    /// The same of those numbers alone that are shown to who asks.
+    pub async fn revisions_shown_named(
+        &self,
+        number: &str,
+        limit: u32,
+        shown: &RowSight,
+    ) -> Result<Vec<Revision>, LedgerError> {
         self.call(CALL, async |store| {
             let mut query = QueryBuilder::new(COLUMNS);
             query.push("where r.number = ").push_bind(number.to_owned());
+            if *shown != RowSight::Everything {
+                query.push(
+                    " and exists (select 1 from journal_row j where j.counter_id = r.counter_id \
+                     and j.first_value = r.value",
+                );
+                shown::push_rows(&mut query, "j", shown);
+                query.push(")");
+            }
             query.push(" order by r.revision_id limit ").push_bind(i64::from(limit.min(PAGE_MAX)));
             let rows = query.build().fetch_all(&store.reader).await?;
             rows.iter().map(revision_of).collect()

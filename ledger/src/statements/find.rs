@@ -9,12 +9,12 @@ use numerator_base::actor::through;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::actors::{self, User};
-use super::lookup::{Origin, bare_row_of, select_bare_rows};
-use super::put_aside::{self, Aside};
-use super::{CALL, Conn, QueryBuilder, Row, SEARCH, found_aside, query, query_scalar};
+use super::lookup::{Origin, bare_row_of, journal_row_of, select_bare_rows, select_rows};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, found_aside, put_aside, query_scalar, shown};
 use crate::Ledger;
 use crate::{
-    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, SEARCH_ROWS_MAX, Sort, ValueOf,
+    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, RowSight, SEARCH_ROWS_MAX,
+    Sort, ValueOf,
 };
 
 /// Most rows of a look-up, and rows where the caller names no limit.
@@ -157,6 +157,7 @@ async fn select_of(
     query.push(" i where i.number is not null and i.counter_id <> 0");
     push_own(&mut query, filter);
     push_shared(&mut query, filter);
+    shown::push_rows(&mut query, "i", &filter.shown);
     push_place(conn, &mut query, filter).await?;
     let mut minutes = "";
     match user {
@@ -237,6 +238,7 @@ fn needs_shared(filter: &JournalFilter, user: &User) -> bool {
     let texts = [&filter.type_code, &filter.project, &filter.dated_from, &filter.dated_until];
     matches!(user, User::Named(_) | User::Service(_))
         || filter.series_id.is_some()
+        || filter.shown != RowSight::Everything
         || texts.into_iter().any(Option::is_some)
 }
 
@@ -327,7 +329,7 @@ async fn push_place(
             query.push_bind(of.value).push(")");
         }
         Sort::Number => {
-            let (number, scope) = text_of(conn, of).await?;
+            let (number, scope) = text_of(conn, filter, of).await?;
             query.push(" and (i.number, i.scope) > (").push_bind(number).push(", ");
             query.push_bind(scope).push(")");
         }
@@ -335,26 +337,29 @@ async fn push_place(
     Ok(())
 }
 
-/// Number and scope of a row of the journal.
-pub(super) async fn text_of(conn: &mut Conn, of: ValueOf) -> Result<(String, String), LedgerError> {
-    let row = query(
-        "select number, scope from journal where counter_id = $1 and first_value = $2 \
-         and number is not null",
-    )
-    .bind(of.counter_id)
-    .bind(of.value)
-    .fetch_optional(&mut *conn)
-    .await?;
-    let Some(row) = row else {
-        if let Some(Aside { entry, .. }) =
-            put_aside::of_value(conn, of.counter_id, of.value).await?
-        {
-            return Ok((entry.number, entry.record.scope.clone()));
-        }
+/// Number and scope of the row that a list goes on behind. One that is not of the list is as if it
+/// were not there: a place that somebody made up tells nothing of other rows.
+pub(super) async fn text_of(
+    conn: &mut Conn,
+    filter: &JournalFilter,
+    of: ValueOf,
+) -> Result<(String, String), LedgerError> {
+    let mut found = select_rows("journal_row");
+    found.push(" where j.number is not null and j.counter_id = ").push_bind(of.counter_id);
+    found.push(" and j.first_value = ").push_bind(of.value);
+    let row = match found.build().fetch_optional(&mut *conn).await? {
+        Some(row) => Some(journal_row_of(&row)?),
+        None => match put_aside::of_value(&mut *conn, of.counter_id, of.value).await? {
+            Some(aside) => Some(found_aside::row_of(conn, aside).await?),
+            None => None,
+        },
+    };
+    let is_listed = |row: &JournalRow| filter.has_text(&row.entry.number) && filter.matches(row);
+    let Some(JournalRow { entry, .. }) = row.filter(is_listed) else {
         let why = "the journal does not have the number that the list goes on behind";
         return Err(LedgerError::Refused(format!("after: {why}; begin with the first page")));
     };
-    Ok((row.try_get("number")?, row.try_get("scope")?))
+    Ok((entry.number, entry.record.scope.clone()))
 }
 
 /// A text of a request as the journal may have it: it keeps what was sent as it was.

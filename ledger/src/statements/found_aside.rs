@@ -8,7 +8,9 @@ use super::lookup::Origin;
 use super::put_aside::{Aside, named};
 use super::{Conn, query_scalar};
 use crate::rows::{document_hash, number_hash};
-use crate::{Entry, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Sort};
+use crate::{
+    Entry, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Record, RowSight, Sort,
+};
 
 /// Adds the records that match to a page of the journal's rows, in the order of the filter.
 pub(super) async fn add(
@@ -28,11 +30,11 @@ pub(super) async fn add(
         return Ok(());
     }
     let behind = match (filter.after, filter.sort) {
-        (Some(after), Sort::Number) => Some(text_of(&mut *conn, after.of).await?),
+        (Some(after), Sort::Number) => Some(text_of(&mut *conn, filter, after.of).await?),
         _ => None,
     };
     for aside in aside {
-        if !has_texts(filter, &aside) || !is_behind(filter, behind.as_ref(), &aside) {
+        if !filter.has_text(&aside.entry.number) || !is_behind(filter, behind.as_ref(), &aside) {
             continue;
         }
         let row = row_of(&mut *conn, aside).await?;
@@ -45,11 +47,13 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// Adds the records of a document behind a position to rows of the journal, oldest first.
+/// Adds the records of a document behind a position, as far as they are shown, to rows of the
+/// journal, oldest first.
 pub(super) async fn add_of(
     conn: &mut Conn,
     document_id: &str,
     after: Option<Position>,
+    shown: &RowSight,
     rows: &mut Vec<JournalRow>,
 ) -> Result<(), LedgerError> {
     let aside = named(&mut *conn, &[("document_hash", vec![document_hash(document_id)])]).await?;
@@ -61,7 +65,11 @@ pub(super) async fn add_of(
     for aside in aside {
         let is_of_it = aside.entry.record.document_id.as_deref() == Some(document_id);
         if is_of_it && after.is_none_or(|after| place(&aside.entry) > after) {
-            rows.push(row_of(&mut *conn, aside).await?);
+            let row = row_of(&mut *conn, aside).await?;
+            let Record { user_id, project, .. } = &*row.entry.record;
+            if shown.has(user_id, &row.series, project.as_deref()) {
+                rows.push(row);
+            }
         }
     }
     rows.sort_by_key(|row| place(&row.entry));
@@ -75,14 +83,6 @@ fn place(entry: &Entry) -> (i64, Option<(i64, i64)>) {
         .first()
         .map(|taken| (taken.counter_id, i64::try_from(taken.range.first).unwrap_or(i64::MAX)));
     (entry.record.issued_at_us, first)
-}
-
-/// Whether a record's number is what is asked for.
-fn has_texts(filter: &JournalFilter, Aside { entry, .. }: &Aside) -> bool {
-    let number = &entry.number;
-    filter.number.as_ref().is_none_or(|wanted| number == wanted)
-        && filter.number_prefix.as_deref().is_none_or(|prefix| number.starts_with(prefix))
-        && filter.number_part.as_deref().is_none_or(|part| number.contains(part))
 }
 
 /// Whether a record stands behind the place where the list goes on.

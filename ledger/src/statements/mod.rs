@@ -54,6 +54,7 @@ mod safety;
 mod seed;
 mod series;
 mod setup;
+mod shown;
 mod snowflakes;
 mod stamps;
 mod succession;

@@ -92,6 +92,7 @@ impl Vector {
             phase: self.phase.clone(),
             context: self.context.clone(),
             recipients: self.recipients.clone(),
+            projects_within: None,
         }
     }
 }

@@ -94,14 +94,12 @@ pub(in crate::http) async fn show_chain(
     let is_first = after.is_none();
     // One more than wanted: it says whether there is another page.
     let query = ChainQuery { unified_serial: serial.clone(), after, limit: rows + 1 };
-    let ledger = Arc::clone(&app.service.ledger);
-    let mut links = finish(async move { ledger.chain(&query).await }).await?;
+    let (ledger, shown) = (Arc::clone(&app.service.ledger), caller.identity.row_sight());
+    // Those that are shown alone: `next` tells of nothing else. Serials are of no project.
+    let mut links = finish(async move { ledger.chain_shown(&query, &shown).await }).await?;
     let has_more = links.len() > rows as usize;
     links.truncate(rows as usize);
     let last = links.last().map(|link| write_place(&link.place));
-    // Whose links are the caller's own business: unified serials are of no project.
-    let series = ExchangeKind::Unified.type_code();
-    links.retain(|link| caller.identity.sees_number(&link.user_id, series, None));
     if links.is_empty() && is_first {
         let detail = "nothing carries this unified serial; what was just issued appears once the \
                       journal has it";

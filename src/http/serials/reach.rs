@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use numbering::{ExchangeKind, ExchangeSerial};
 
 use super::read;
-use crate::allocator::{Catalog, out_of_reach};
+use crate::allocator::{AllocError, Catalog};
 use crate::http::App;
 use crate::http::gate::Caller;
 use crate::http::problem::Problem;
@@ -21,7 +21,7 @@ const FURTHEST_ZONE: i8 = 14;
 pub(super) fn must_reach(caller: &Caller, kind: ExchangeKind) -> Result<(), Problem> {
     let code = kind.type_code();
     // They are of no project.
-    if caller.reach().has(code, None) { Ok(()) } else { Err(out_of_reach(code).into()) }
+    if caller.reach().has(code, None) { Ok(()) } else { Err(AllocError::out_of_reach(code).into()) }
 }
 
 /// The serial that a request has begun, ended or accepted, where its caller may. What else a

@@ -1,0 +1,450 @@
+//! What is asked: every route, each parameter of its query, about what is there, what is hidden and
+//! what is nowhere. Names in braces stand for ids of the place, and for who asks.
+
+use std::fmt;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    /// The route, as the service describes it.
+    pub(super) route: &'static str,
+    pub(super) method: Method,
+    /// Path and query.
+    pub(super) path: String,
+    pub(super) body: Option<Value>,
+    pub(super) if_match: Option<String>,
+    /// Whether it changes nothing.
+    pub(super) reads: bool,
+    /// Whether it takes its time where nothing is found.
+    pub(super) waits: bool,
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)?;
+        self.body.as_ref().map_or(Ok(()), |body| write!(f, " {body}"))
+    }
+}
+
+impl Ask {
+    pub(super) fn get(route: &'static str, path: &str) -> Self {
+        let (method, path) = (Method::GET, path.to_owned());
+        Ask { route, method, path, body: None, if_match: None, reads: true, waits: false }
+    }
+
+    pub(super) fn post(route: &'static str, path: &str, body: Value) -> Self {
+        let (method, body) = (Method::POST, Some(body));
+        Ask { method, body, reads: false, ..Ask::get(route, path) }
+    }
+
+    /// The same behind a place of its list.
+    pub(super) fn behind(&self, next: &str) -> Self {
+        let path = self.path.split_once("&after=").map_or(&*self.path, |(path, _)| path);
+        let sign = if path.contains('?') { '&' } else { '?' };
+        Ask { path: format!("{path}{sign}after={next}"), ..self.clone() }
+    }
+
+    /// Whether its query names a parameter.
+    pub(super) fn names(&self, parameter: &str) -> bool {
+        let query = self.path.split_once('?').map_or("", |(_, query)| query);
+        query
+            .split('&')
+            .any(|pair| pair.split_once('=').map_or(pair, |(name, _)| name) == parameter)
+    }
+
+    /// The same about what is nowhere; nothing where it asks about nothing that is hidden.
+    pub(super) fn of_nowhere(&self) -> Option<Self> {
+        let renamed = |text: &str| {
+            text.replace("HID", "NIX").replace("P2", "P9").replace("secret", "nowhere")
+        };
+        let (path, body) = (renamed(&self.path), self.body.as_ref().map(Value::to_string));
+        let body = body.map(|text| serde_json::from_str(&renamed(&text)).unwrap());
+        let is_by_id = self.path.contains("{hidden}") || self.path.contains("{counter}");
+        let is_other = path != self.path || body != self.body || is_by_id;
+        is_other.then(|| Ask { path, body, ..self.clone() })
+    }
+}
+
+const NUMBERING: &str = "/api/v1/document-numbering";
+
+macro_rules! route {
+    ($path:literal) => {
+        concat!("/api/v1/document-numbering", $path)
+    };
+}
+
+/// All of them.
+pub(super) fn asks() -> Vec<Ask> {
+    let mut asks = Vec::new();
+    asks.extend(numbers());
+    asks.extend(registers());
+    asks.extend(configs());
+    asks.extend(reference());
+    asks.extend(changes_of_configs());
+    asks.extend(takes());
+    asks.extend(serials());
+    asks.extend(for_nobody());
+    asks
+}
+
+/// Looks a list up, by each of these queries.
+fn lists(route: &'static str, queries: &[&str]) -> Vec<Ask> {
+    queries.iter().map(|query| Ask::get(route, &format!("{route}{query}"))).collect()
+}
+
+/// Documents and numbers.
+fn numbers() -> Vec<Ask> {
+    let mut asks = lists(
+        route!("/numbers"),
+        &[
+            "?project=P1&series=OPEN&from=2020-01-01&limit=1",
+            "?project=P1&series=BOTH&from=2020-01-01",
+            "?project=P1&series=SHARED&from=2020-01-01&sort=number&limit=1",
+            "?project=P1&series=HID&from=2020-01-01",
+            "?project=P2&series=HID&from=2020-01-01",
+            "?project=P2&series=ONE&from=2020-01-01",
+            "?project=P1&from=2020-01-01&limit=2",
+            "?series=OPEN&from=2020-01-01&until=2999-01-01&path=imported",
+            "?series=HID&user_id=other",
+            "?from=2020-01-01",
+            "?number=OPEN-P1-0001",
+            "?number=OPEN-P1-0001&limit=1",
+            "?number=HIDP2-0001",
+            "?number=BOTH-P4-0001-A",
+            "?number=BOTH-P4-0004-B",
+            "?number_prefix=BOTH&project=P1&series=ONE",
+            "?number_prefix=HID",
+            "?number_containing=P2-&from=2020-01-01&project=P1&series=OPEN",
+            "?document_id=shared&limit=1",
+            "?document_id=shared&project=P1&series=ONE&sort=number&limit=1",
+            "?document_id=hidden&project=P1&series=OPEN",
+            "?user_id=other&project=P1&series=OPEN",
+            "?service=other",
+            "?service=own&project=P1&series=ONE",
+            "?type=HID&from=2020-01-01&project=P1&series=ONE",
+            "?originator=A&from=2020-01-01&project=P1",
+            "?originator=B&from=2020-01-01&project=P1",
+            "?document_date_from=2020-01-01&document_date_until=2999-01-01&from=2020-01-01&project=P1",
+            "?status=revised&from=2020-01-01&project=P1&series=OPEN",
+            "?from=2020-01-01&project=P1&series=OPEN&after=0.0.0",
+        ],
+    );
+    for number in [
+        "OPEN-P1-0001",
+        "OPEN-P1-0005",
+        "HIDP2-0001",
+        "HIDP2-000O",
+        "HIDP2",
+        "HOFFP2-0001",
+        "BOTH-P4-0004-B",
+        "BOTH-P4-0001-A",
+        "SHARED-0002",
+        "nothing",
+    ] {
+        asks.push(Ask::get(route!("/numbers/{number}"), &format!("{NUMBERING}/numbers/{number}")));
+    }
+    let of_document = "/api/v1/documents/{documentId}/numbers";
+    for path in [
+        "shared/numbers?limit=1",
+        "shared/numbers",
+        "hidden/numbers?limit=1",
+        "nobody/numbers",
+        "labelled/numbers?limit=1",
+        "shared/numbers?limit=1&after=0.0.0",
+    ] {
+        asks.push(Ask::get(of_document, &format!("/api/v1/documents/{path}")));
+    }
+    let labels = "/api/v1/documents/{documentId}/revisions";
+    for (document, order) in [
+        ("hidden", json!({ "rev": "B" })),
+        ("hidden", json!({ "rev": "B", "series": "HID" })),
+        ("nobody", json!({ "rev": "B", "series": "NIX" })),
+        ("labelled", json!({ "rev": "B", "number": "BOTH-P4-0002-A" })),
+        ("counted", json!({ "rev": "B", "series": "BOTH" })),
+        // It has this label already.
+        ("labelled", json!({ "rev": "C", "series": "BOTH" })),
+    ] {
+        let ask = Ask::post(labels, &format!("/api/v1/documents/{document}/revisions"), order);
+        asks.push(Ask { reads: true, waits: true, ..ask });
+    }
+    asks
+}
+
+/// Counters, statements, events.
+fn registers() -> Vec<Ask> {
+    let mut asks = lists(
+        route!("/counters"),
+        &[
+            "?project=P1&series=OPEN&limit=1",
+            "?project=P1&series=BOTH",
+            "?project=P1&series=SHARED",
+            "?project=P1&series=MINE",
+            "?project=P1&series=REFD",
+            "?project=P1&limit=1",
+            "?project=P1&series=HID",
+            "?project=P1&series=HIDOFF",
+            "?project=P2&series=HID",
+            "?project=P2&series=ONE",
+            "?project=P1&series=ONE&type=HID",
+            "?project=P1&originator=B",
+            "?project=P1&year=2026",
+            "?series=OPEN&limit=1",
+            "?project=P1&series=ONE&after={counter}.00000000",
+            "",
+        ],
+    );
+    asks.extend(lists(
+        route!("/statements"),
+        &[
+            "?series=OPEN&period=2026&project=P1",
+            "?series=BOTH&period=2026&project=P1&format=csv",
+            "?series=SHARED&period=2026&project=P1",
+            "?series=MINE&period=2026&project=P1",
+            "?series=HID&period=2026&project=P1",
+            "?series=HID&period=2026&project=P2",
+            "?series=HIDOFF&period=2026&project=P1",
+            "?series=ONE&period=2026&project=P2",
+            "?series=ONE&period=2026&format=text",
+            "?series=HID&period=2026",
+            "?period=2026&project=P1&format=html",
+        ],
+    ));
+    asks.extend(lists(
+        route!("/events"),
+        &[
+            "?series=OPEN&limit=1",
+            "?series=HID",
+            "?series=HID&kind=series-changed&from=2020-01-01&until=2999-01-01",
+            "?series=ONE&kind=series-changed&after=0.0",
+            "?series=ONE&from=2020-01-01&until=2999-01-01",
+            "?kind=change-requested",
+            "",
+        ],
+    ));
+    asks
+}
+
+/// Configurations as they are and were.
+fn configs() -> Vec<Ask> {
+    let mut asks = lists(
+        route!("/configs"),
+        &[
+            "",
+            "?limit=1",
+            "?active=false",
+            "?code=HID",
+            "?type=HID",
+            "?project=P2",
+            "?project=P2&type=HID&limit=1",
+            "?after=HID&limit=1",
+        ],
+    );
+    for name in ["{one}", "ONE", "{hidden}", "HID", "HIDOFF", "HIDOUT"] {
+        for (route, below) in [
+            (route!("/configs/{configId}"), ""),
+            (route!("/configs/{configId}/versions"), "/versions"),
+            (route!("/configs/{configId}/versions"), "/versions?upto=1"),
+            (route!("/configs/{configId}/versions/{version}"), "/versions/1"),
+            (route!("/configs/{configId}/versions/{version}"), "/versions/7"),
+            (route!("/configs/{configId}/versions/{version}/diff"), "/versions/1/diff"),
+            (route!("/configs/{configId}/versions/{version}/diff"), "/versions/1/diff?against=2"),
+        ] {
+            asks.push(Ask::get(route, &format!("{NUMBERING}/configs/{name}{below}")));
+        }
+    }
+    asks
+}
+
+/// Tables.
+fn reference() -> Vec<Ask> {
+    let mut asks = lists(route!("/reference"), &["", "?limit=1", "?after=orgs&limit=1"]);
+    for table in ["projects", "orgs", "secret"] {
+        for (route, below) in [
+            (route!("/reference/{table}"), ""),
+            (route!("/reference/{table}"), "?code=P2"),
+            (route!("/reference/{table}"), "?active=true&limit=1"),
+            (route!("/reference/{table}"), "?after=1&limit=1"),
+            (route!("/reference/{table}/memberships"), "/memberships?limit=1"),
+            (route!("/reference/{table}/memberships"), "/memberships?id=1&after=1"),
+            (route!("/reference/{table}/memberships"), "/memberships?of_id=2"),
+        ] {
+            asks.push(Ask::get(route, &format!("{NUMBERING}/reference/{table}{below}")));
+        }
+    }
+    asks
+}
+
+/// Changes of configurations, as far as they can be tried, and the removal of one that is not used.
+fn changes_of_configs() -> Vec<Ask> {
+    let definition = |code: &str, projects: Value| {
+        json!({
+            "code": code, "name": "New", "template": format!("{code}-{{PROJECT}}-{{SEQ:4}}"),
+            "serves": { "types": [code], "projects": projects }, "reason": "new",
+            "serials": [{ "counter": ["project"] }],
+        })
+    };
+    let dry = "?dry_run=true";
+    let mut asks: Vec<Ask> = [json!(["P1"]), json!(["P1", "P2"]), json!([])]
+        .map(|projects| {
+            let path = format!("{NUMBERING}/configs{dry}");
+            Ask::post(route!("/configs"), &path, definition("NEW", projects))
+        })
+        .into();
+    let reason = json!({ "reason": "tried" });
+    for id in ["{one}", "{hidden}", "{spare}"] {
+        let mut ask = |method: Method, route: &'static str, below: &str, body: Option<Value>| {
+            let path = format!("{NUMBERING}/configs/{id}{below}");
+            let if_match = Some(format!("\"{id}-1\""));
+            asks.push(Ask { method, body, if_match, reads: false, ..Ask::get(route, &path) });
+        };
+        let (one, post) = (route!("/configs/{configId}"), Method::POST);
+        ask(Method::PUT, one, dry, Some(definition("ONE", json!(["P1"]))));
+        for (route, below, body) in [
+            (
+                route!("/configs/{configId}/rollback"),
+                "/rollback",
+                json!({ "version": 1, "reason": "back" }),
+            ),
+            (route!("/configs/{configId}/activate"), "/activate", reason.clone()),
+            (route!("/configs/{configId}/deactivate"), "/deactivate", reason.clone()),
+        ] {
+            ask(post.clone(), route, &format!("{below}{dry}"), Some(body));
+        }
+        ask(Method::DELETE, one, "?reason=over", None);
+    }
+    asks
+}
+
+/// Numbers that are taken, or only shown.
+fn takes() -> Vec<Ask> {
+    let orders = [
+        json!({ "type": "OPEN", "project": "P1" }),
+        json!({ "type": "OPEN", "project": "P2" }),
+        json!({ "type": "OPEN" }),
+        json!({ "type": "OPEN", "project_id": "2" }),
+        json!({ "type": "ONE", "project": "P1" }),
+        json!({ "type": "HID" }),
+        json!({ "type": "HID", "project": "P1" }),
+        json!({ "type": "HID", "project": "P2" }),
+        json!({ "type": "HIDOFF", "project": "P1" }),
+        json!({ "type": "HIDOFF", "project": "P2" }),
+        json!({ "type": "HID", "context": { "X_id": "1" } }),
+        json!({ "type_id": "1", "project": "P2" }),
+        json!({ "type": "REFD", "context": { "ORIGINATOR": "A" } }),
+        json!({ "type": "REFD", "context": { "ORIGINATOR": "B" } }),
+        json!({ "type": "REFD", "context": { "originator_id": "1" } }),
+        json!({ "type": "REFD", "project": "P1", "context": { "ORIGINATOR": "A" } }),
+        json!({ "type": "REFD", "project": "P1", "context": { "ORIGINATOR": "B" } }),
+        json!({ "type": "REFD", "project": "P2", "context": { "ORIGINATOR": "A" } }),
+        json!({ "type": "REFD", "project": "P2", "context": { "ORIGINATOR": "A", "NOPE": "1" } }),
+        json!({ "type": "REFD", "project_id": "1", "context": { "ORIGINATOR": "A" } }),
+        json!({ "type": "REFD", "project_id": "2", "context": { "ORIGINATOR": "A" } }),
+        json!({ "type": "REFD", "project_id": "2", "context": { "ORIGINATOR": "A", "NOPE": "1" } }),
+        json!({ "type": "REFD", "project_id": "9", "context": { "ORIGINATOR": "A" } }),
+        json!({ "type": "REFD", "project": "P1", "context": { "ORIGINATOR": "A", "SITE": "P2" } }),
+        json!({ "type": "REFD", "project": "P1", "context": { "ORIGINATOR": "A", "site_id": "2" } }),
+        json!({ "type": "REFD", "project": "P1", "context": { "ORIGINATOR": "A", "site_id": "9" } }),
+    ];
+    let shown = orders.iter().map(|order| {
+        let ask = Ask::post(route!("/preview"), route!("/preview"), order.clone());
+        Ask { reads: true, ..ask }
+    });
+    let take = "/api/v1/documents/{documentId}/generate-number";
+    let taken = orders.iter().enumerate().map(|(index, order)| {
+        let path = format!("/api/v1/documents/{{who}}-{index}/generate-number");
+        Ask::post(take, &path, order.clone())
+    });
+    let mut documents = orders.clone();
+    for (index, order) in documents.iter_mut().enumerate() {
+        order["document_id"] = json!(format!("{{who}}-of-batch-{index}"));
+    }
+    let list = json!({ "documents": documents });
+    let range = |kind: &str| json!({ "type": kind, "project": "P1", "count": 2, "expand": true });
+    let batches = [list, range("OPEN"), range("HID")];
+    let batches = batches.map(|order| Ask::post(route!("/batches"), route!("/batches"), order));
+    shown.chain(taken).chain(batches).collect()
+}
+
+/// Exchange serials. A step that somebody has begun is shown to every caller of its series.
+fn serials() -> Vec<Ask> {
+    let chain = "/api/v1/serials/unified/{serial}";
+    let mut asks = vec![
+        Ask::get(chain, "/api/v1/serials/unified/{unified}"),
+        Ask::get(chain, "/api/v1/serials/unified/{unified}?limit=1"),
+        Ask::get(chain, "/api/v1/serials/unified/{unified}?limit=1&after=0.event.0"),
+        Ask::get(chain, "/api/v1/serials/unified/C0001A0101201507109999999999"),
+    ];
+    let of = |system: &str, more: Value| {
+        let mut all = json!({
+            "system": system, "module": "A01", "instance": "01", "date": "2015-07-10",
+        });
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        all
+    };
+    let step = |system: &str, step: &str| {
+        of(
+            system,
+            json!({
+                "unified_serial": "{unified}", "step": step,
+            }),
+        )
+    };
+    let call = of(
+        "C0001",
+        json!({
+            "unified_serial": "{unified}", "target": "D0002", "date": "2015-07-10T08:00:00Z",
+        }),
+    );
+    let [one, other] = ["C0001A010120150710000000999998", "C0001A010120150710000000999999"];
+    for (path, order) in [
+        ("/api/v1/serials/unified", of("C0001", json!({}))),
+        ("/api/v1/serials/system", step("C0001", "pay")),
+        ("/api/v1/serials/system", step("C0001", "{who}")),
+        ("/api/v1/serials/interface", call),
+        ("/api/v1/serials/system/begin", json!({ "serial": one })),
+        ("/api/v1/serials/system/succeed", json!({ "serial": one, "attempt": 1 })),
+        ("/api/v1/serials/system/begin", json!({ "serial": other })),
+        ("/api/v1/serials/system/fail", json!({ "serial": other, "attempt": 1, "reason": "x" })),
+        (
+            "/api/v1/serials/interface/check",
+            json!({ "serial": "C0001A0101D0002201507102301100000999999", "window": "1h" }),
+        ),
+    ] {
+        asks.push(Ask::post(path, path, order));
+    }
+    asks
+}
+
+/// What nobody does who is narrowed.
+fn for_nobody() -> Vec<Ask> {
+    let why = "because it is hidden from who asks";
+    let mut asks = lists(route!("/change-requests"), &["", "?pending=true&limit=1&after=9"]);
+    asks.extend(lists(route!("/tokens"), &["", "?limit=1&after=a"]));
+    let reset = json!({ "counter_id": 1, "next_value": 7, "reason": why });
+    let back = json!({ "counter_id": 1, "last_date": "2026-01-02", "reason": why });
+    let rows = json!({ "rows": [{ "id": "9", "code": "P9" }], "reason": why });
+    for (route, below, body) in [
+        (route!("/configs/{configId}/reset-counter"), "/configs/{hidden}/reset-counter", reset),
+        (
+            route!("/configs/{configId}/reset-chronology"),
+            "/configs/{hidden}/reset-chronology",
+            back,
+        ),
+        (route!("/change-requests/{changeId}/approve"), "/change-requests/1/approve", json!({})),
+        (
+            route!("/change-requests/{changeId}/reject"),
+            "/change-requests/1/reject",
+            json!({ "reason": why }),
+        ),
+        (route!("/reference/{table}"), "/reference/secret?dry_run=true", rows),
+        (route!("/tokens"), "/tokens", json!({ "name": "another" })),
+        (route!("/tokens/{name}/revoke"), "/tokens/all/revoke", json!({ "reason": why })),
+        (route!("/tokens/{name}/rotate"), "/tokens/all/rotate", json!({})),
+    ] {
+        asks.push(Ask::post(route, &format!("{NUMBERING}{below}"), body));
+    }
+    asks
+}

@@ -1,0 +1,377 @@
+//! A service, what everybody sees of it, and what some do not.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use harness::eventually::eventually;
+use harness::service::Service;
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+use super::OBSERVERS;
+use super::asks::Ask;
+use crate::deployment::Deployment;
+
+/// Longest wait for the journal.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Headers that tell of the moment or of the length of a body, which is compared itself.
+const NOT_COMPARED: [&str; 2] = ["date", "content-length"];
+
+/// Series that are there in each place.
+const SERIES: &str = r#"
+[[series]]
+code = "OPEN"
+name = "Open"
+template = "OPEN-{PROJECT}-{SEQ:4}"
+serves = { types = ["OPEN"] }
+serials = [{ counter = ["project"] }]
+
+[[series]]
+code = "ONE"
+name = "One"
+template = "ONE-{PROJECT}-{SEQ:4}"
+serves = { types = ["ONE"], projects = ["P1"] }
+serials = [{ counter = ["project"] }]
+
+[[series]]
+code = "BOTH"
+name = "Both"
+template = "BOTH-{PROJECT}-{SEQ:4}-{REV}"
+serves = { types = ["BOTH"], projects = ["P1", "P4"] }
+variables = { REV = { default = "A", alphabet = "A-Z", width = 1 } }
+serials = [{ counter = ["project"] }]
+
+[[series]]
+code = "SHARED"
+name = "Shared"
+template = "SHARED-{SEQ:4}"
+serves = { types = ["SHARED"], projects = ["P1", "P4"] }
+serials = [{ counter = ["type"] }]
+
+[[series]]
+code = "MINE"
+name = "Mine"
+template = "MINE-{SEQ:4}"
+serves = { types = ["MINE"], projects = ["P1"] }
+serials = [{ counter = ["type"] }]
+
+[[series]]
+code = "SPARE"
+name = "Spare"
+template = "SPARE-{SEQ:4}"
+serves = { types = ["SPARE"], projects = ["P1"] }
+serials = [{}]
+
+[[series]]
+code = "REFD"
+name = "Refd"
+template = "REFD-{PROJECT}-{SEQ:4}"
+serves = { types = ["REFD"] }
+references = { project = "projects", membership = true }
+variables = { ORIGINATOR = { required = true, reference = "orgs" }, SITE = { reference = "projects" } }
+serials = [{ counter = ["project"] }]
+"#;
+
+/// What a place has beside that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hidden {
+    /// Nothing.
+    Nothing,
+    /// What others were issued: hidden from a caller.
+    Numbers,
+    /// Another project and other series with it: hidden from who is narrowed.
+    Everything,
+}
+
+impl Hidden {
+    pub(super) const ALL: [Hidden; 3] = [Hidden::Nothing, Hidden::Numbers, Hidden::Everything];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Hidden::Nothing => "nothing",
+            Hidden::Numbers => "numbers",
+            Hidden::Everything => "everything",
+        }
+    }
+}
+
+/// Ids by which asks name what is there, and what is hidden.
+#[derive(Clone, Debug)]
+pub(super) struct Ids {
+    pub(super) one: i64,
+    pub(super) spare: i64,
+    pub(super) hidden: i64,
+    pub(super) counter: i64,
+    pub(super) unified: String,
+}
+
+impl Ids {
+    /// What is nowhere.
+    pub(super) const UNKNOWN: Ids =
+        Ids { one: 0, spare: 0, hidden: 4_242_424, counter: 4_343_434, unified: String::new() };
+}
+
+/// An answer, as far as it is compared.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    headers: BTreeMap<String, String>,
+    pub(super) body: String,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} {}", self.status, self.headers, self.body)
+    }
+}
+
+/// A service and its callers.
+pub(super) struct Place {
+    service: Service,
+    _deployment: Deployment,
+    tokens: BTreeMap<&'static str, String>,
+    client: Client,
+    pub(super) hidden: Hidden,
+    pub(super) ids: Ids,
+}
+
+/// A unified serial's caller.
+fn system(name: &str, more: &Value) -> Value {
+    let mut all =
+        json!({ "system": name, "module": "A01", "instance": "01", "date": "2015-07-10" });
+    all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    all
+}
+
+impl Place {
+    /// A place with that in it. What is not hidden comes first, and some of it last: what is hidden
+    /// lies between.
+    pub(super) async fn build(mut deployment: Deployment, hidden: Hidden) -> Self {
+        let file = deployment.path("series.toml");
+        std::fs::write(&file, SERIES).unwrap();
+        let serials = Path::new(env!("CARGO_MANIFEST_DIR"));
+        deployment.apply(&[file, serials.join("examples/series/hivenet-serials.toml")]);
+        let mut tokens = BTreeMap::new();
+        let all = [("all", "roles = [\"caller\", \"super-admin\"]"), ("other", "")];
+        for (name, lines) in OBSERVERS.iter().map(|(name, lines, _)| (*name, *lines)).chain(all) {
+            let made = deployment.ok(&["token", "create", name, "--for-settings", "--json"]);
+            let made: Value = serde_json::from_str(&made).unwrap();
+            let hash = &made["sha256"];
+            deployment.extra +=
+                &format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = {hash}\n{lines}\n");
+            tokens.insert(name, made["token"].as_str().unwrap().to_owned());
+        }
+        let (service, client, ids) = (deployment.serve(), Client::new(), Ids::UNKNOWN);
+        let mut place = Place { service, _deployment: deployment, tokens, client, hidden, ids };
+        place.fill().await;
+        place
+    }
+
+    async fn fill(&mut self) {
+        let reference = |table: &str| format!("/api/v1/document-numbering/reference/{table}");
+        let row = |id: &str, code: &str| json!({ "id": id, "code": code });
+        let belongs = |id: &str, of: &str| json!({ "id": id, "of_table": "projects", "of_id": of });
+        let rows = |rows: Value| json!({ "rows": rows, "reason": "new" });
+        self.done("all", &reference("projects"), &rows(json!([row("1", "P1")]))).await;
+        self.done("all", &reference("orgs"), &rows(json!([row("1", "A"), row("2", "B")]))).await;
+        let memberships = json!({ "memberships": [belongs("1", "1")], "reason": "new" });
+        self.done("all", &reference("orgs"), &memberships).await;
+        for (who, kind, document) in [
+            ("own", "OPEN", "shared"),
+            ("own", "BOTH", "labelled"),
+            ("own", "SHARED", "counted"),
+            ("own-p", "OPEN", "narrow"),
+            ("own-s", "ONE", "narrow"),
+            ("all", "MINE", "mine"),
+        ] {
+            self.number(who, document, &json!({ "type": kind, "project": "P1" })).await;
+        }
+        let of_member =
+            json!({ "type": "REFD", "project": "P1", "context": { "ORIGINATOR": "A" } });
+        self.number("all", "referred", &of_member).await;
+        let range = json!({ "type": "OPEN", "project": "P1", "count": 5 });
+        self.done("own", "/api/v1/document-numbering/batches", &range).await;
+        let unified =
+            self.done("own", "/api/v1/serials/unified", &system("C0001", &json!({}))).await;
+        self.ids.unified = unified["serial"].as_str().unwrap().to_owned();
+        let step = json!({ "unified_serial": self.ids.unified, "step": "pay" });
+        self.done("own", "/api/v1/serials/system", &system("C0001", &step)).await;
+        (self.ids.one, self.ids.spare) = (self.config("ONE").await, self.config("SPARE").await);
+        let label = json!({ "rev": "C", "series": "BOTH" });
+        self.labelled("own", "labelled", &label).await;
+        match self.hidden {
+            Hidden::Nothing => {}
+            Hidden::Numbers => self.hide_numbers().await,
+            Hidden::Everything => {
+                self.hide_series().await;
+                self.hide_numbers().await;
+            }
+        }
+        let again = json!({ "type": "OPEN", "project": "P1", "again": true });
+        self.number("own", "shared", &again).await;
+        self.number("own", "shared", &json!({ "type": "ONE", "project": "P1" })).await;
+        if self.hidden != Hidden::Nothing {
+            self.number(
+                "other",
+                "shared",
+                &json!({ "type": "SHARED", "project": "P4", "again": true }),
+            )
+            .await;
+        }
+        // Once the last of each is in the journal, all are.
+        let numbers = "/api/v1/document-numbering/numbers?from=2020-01-01&limit=1000";
+        let last = self.done(
+            "other",
+            "/api/v1/document-numbering/batches",
+            &json!({
+                "type": "OPEN", "project": "P1", "count": 1, "document_id": "last",
+            }),
+        );
+        last.await;
+        eventually(LIMIT, async || {
+            let list = self.ask(Some("all"), &Ask::get(numbers, numbers), &self.ids).await.body;
+            let all = ["\"last\"", "\"referred\"", "\"counted\"", "\"mine\"", "\"labelled\""];
+            match all.iter().all(|document| list.contains(document)) {
+                true => Ok(()),
+                false => Err(list),
+            }
+        })
+        .await;
+    }
+
+    /// What others were issued, under names that are known to all.
+    async fn hide_numbers(&self) {
+        for (kind, project) in [("BOTH", "P4"), ("SHARED", "P4")] {
+            for document in ["shared", "labelled", "counted", "hidden"] {
+                let order = json!({ "type": kind, "project": project });
+                self.number("other", document, &order).await;
+            }
+        }
+        let (unified, spy) = (&self.ids.unified, "D0002");
+        let step = system(spy, &json!({ "unified_serial": unified, "step": "spy" }));
+        let serial = self.done("other", "/api/v1/serials/system", &step).await["serial"].clone();
+        let begin = json!({ "serial": serial, "unified_serial": unified });
+        self.done("other", "/api/v1/serials/system/begin", &begin).await;
+        let call = json!({ "unified_serial": unified, "target": "C0001", "date": null });
+        let call = self.done("other", "/api/v1/serials/interface", &system(spy, &call)).await;
+        let check = json!({ "serial": call["serial"], "window": "1h", "unified_serial": unified });
+        self.done("other", "/api/v1/serials/interface/check", &check).await;
+        self.labelled("other", "hidden", &json!({ "rev": "B", "series": "BOTH" })).await;
+    }
+
+    /// A label for a number that the journal may not have yet.
+    async fn labelled(&self, who: &str, document: &str, label: &Value) {
+        let mut ask = Ask::post("", "", label.clone());
+        ask.path = format!("/api/v1/documents/{document}/revisions");
+        eventually(LIMIT, async || {
+            let told = self.ask(Some(who), &ask, &self.ids).await;
+            if told.status < 300 { Ok(()) } else { Err(told) }
+        })
+        .await;
+    }
+
+    /// Another project: its row, its members, its series, in each state, and their numbers.
+    async fn hide_series(&mut self) {
+        let reference = |table: &str| format!("/api/v1/document-numbering/reference/{table}");
+        let row = |id: &str, code: &str| json!({ "id": id, "code": code });
+        let belongs = |id: &str| json!({ "id": id, "of_table": "projects", "of_id": "2" });
+        let rows = |rows: Value| json!({ "rows": rows, "reason": "new" });
+        self.done("all", &reference("projects"), &rows(json!([row("2", "P2"), row("3", "P3")])))
+            .await;
+        let memberships = json!({ "memberships": [belongs("1"), belongs("2")], "reason": "new" });
+        self.done("all", &reference("orgs"), &memberships).await;
+        self.done("all", &reference("secret"), &rows(json!([row("1", "S")]))).await;
+        let configs = "/api/v1/document-numbering/configs";
+        let series = |code: &str, template: &str| {
+            json!({
+                "code": code, "name": "hidden", "template": template, "reason": "hidden",
+                "serves": { "types": [code], "projects": ["P2"] },
+                "variables": { "X": { "reference": "secret" } },
+                "serials": [{ "counter": ["project"] }],
+            })
+        };
+        for (code, template) in [
+            ("HID", "HID{PROJECT}-{SEQ:4}"),
+            ("HIDOFF", "HOFF{PROJECT}-{SEQ:4}"),
+            ("HIDOUT", "HOUT-{SEQ:4}"),
+        ] {
+            self.done("all", configs, &series(code, template)).await;
+        }
+        self.ids.hidden = self.config("HID").await;
+        let reason = json!({ "reason": "hidden" });
+        let off = self.config("HIDOFF").await;
+        self.done("all", &format!("{configs}/{off}/deactivate"), &reason).await;
+        let out = self.config("HIDOUT").await;
+        let mut removal = Ask::get(configs, configs);
+        (removal.method, removal.if_match) = (Method::DELETE, Some("\"1\"".to_owned()));
+        removal.path = format!("{configs}/{out}?reason=hidden");
+        assert_eq!(self.ask(Some("all"), &removal, &self.ids).await.status, 204);
+        for document in ["shared", "labelled", "hidden"] {
+            self.number("other", document, &json!({ "type": "HID", "project": "P2" })).await;
+        }
+        let counters = "/api/v1/document-numbering/counters?series=HID";
+        let found = self.ask(Some("all"), &Ask::get(counters, counters), &self.ids).await.body;
+        let found: Value = serde_json::from_str(&found).unwrap();
+        self.ids.counter = found["counters"][0]["counter_id"].as_i64().unwrap();
+        let order = json!({
+            "counter_id": self.ids.counter, "next_value": 100, "reason": "hidden from who is narrowed",
+        });
+        self.done("all", &format!("{configs}/{}/reset-counter", self.ids.hidden), &order).await;
+    }
+
+    async fn config(&self, code: &str) -> i64 {
+        let path = format!("/api/v1/document-numbering/configs/{code}");
+        let mut ask = Ask::get("", "");
+        ask.path = path;
+        let config = self.ask(Some("all"), &ask, &self.ids).await.body;
+        serde_json::from_str::<Value>(&config).unwrap()["config_id"].as_i64().unwrap()
+    }
+
+    async fn number(&self, who: &str, document: &str, order: &Value) {
+        let path = format!("/api/v1/documents/{document}/generate-number");
+        self.done(who, &path, order).await;
+    }
+
+    /// What must be done.
+    async fn done(&self, who: &str, path: &str, body: &Value) -> Value {
+        let mut ask = Ask::post("", "", body.clone());
+        path.clone_into(&mut ask.path);
+        let told = self.ask(Some(who), &ask, &self.ids).await;
+        assert!(told.status < 300, "{who} {path} {body}: {told}");
+        serde_json::from_str(&told.body).unwrap_or_default()
+    }
+
+    /// What somebody is answered; ids of what is hidden are those given.
+    pub(super) async fn ask(&self, who: Option<&str>, ask: &Ask, ids: &Ids) -> Answer {
+        let said = |text: &str| {
+            let text = text.replace("{one}", &self.ids.one.to_string());
+            let text = text.replace("{spare}", &self.ids.spare.to_string());
+            let text = text.replace("{hidden}", &ids.hidden.to_string());
+            let text = text.replace("{counter}", &ids.counter.to_string());
+            let text = text.replace("{unified}", &self.ids.unified);
+            text.replace("{who}", who.unwrap_or("nobody"))
+        };
+        let url = format!("{}{}", self.service.url, said(&ask.path));
+        let mut request = self.client.request(ask.method.clone(), url);
+        request = request.header("X-Request-Id", "asked");
+        if let Some(who) = who {
+            request = request.bearer_auth(&self.tokens[who]);
+        }
+        if let Some(tag) = &ask.if_match {
+            request = request.header("If-Match", said(tag));
+        }
+        if let Some(body) = &ask.body {
+            request =
+                request.header("Content-Type", "application/json").body(said(&body.to_string()));
+        }
+        let answer = request.send().await.unwrap();
+        let headers =
+            answer.headers().iter().filter(|(name, _)| !NOT_COMPARED.contains(&name.as_str()));
+        let text = |value: &reqwest::header::HeaderValue| value.to_str().unwrap_or("?").to_owned();
+        let headers = headers.map(|(name, value)| (name.to_string(), text(value))).collect();
+        Answer { status: answer.status().as_u16(), headers, body: answer.text().await.unwrap() }
+    }
+}
