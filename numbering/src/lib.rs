@@ -77,6 +77,7 @@ pub use external::{SourcedVariable, is_source_name};
 pub use hints::TypesServed;
 pub use key::CounterKey;
 pub use partial_number::PartialNumber;
+pub use period::period_of;
 pub use plausible::{DateSpan, DocumentDate, LookAlikes, PlausibleDates, flaw_of_closing};
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{

@@ -51,6 +51,18 @@ impl FiscalYear {
     }
 }
 
+/// Name and value of the period of a counter that begins anew with `reset`, at a wall time of its
+/// series; `None` for one that no time resets. `fiscal_year_start`: see
+/// [`super::SeriesDefinition::fiscal_year_start`].
+#[must_use]
+pub fn period_of(
+    reset: Reset,
+    at: DateTime,
+    fiscal_year_start: Option<u8>,
+) -> Option<(&'static str, String)> {
+    reset.period(at, FiscalYear::starting_in(fiscal_year_start))
+}
+
 impl Reset {
     /// Whether it needs a time of day.
     pub(super) fn is_time(self) -> bool {

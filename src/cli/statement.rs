@@ -26,7 +26,8 @@ pub struct StatementArgs {
     #[arg(long, value_name = "CODE")]
     pub series: String,
     /// Of counters of this period A.D. and of those within it: 2026, 2026-Q1, 2026-01, 2026-W05,
-    /// 2026-01-22. Counters that never begin anew are shown over all time
+    /// 2026-01-22. Counters that go on beyond it are shown as a whole, with the part that is dated
+    /// in it
     #[arg(long, value_name = "PERIOD")]
     pub period: String,
     /// Only what is counted for this project

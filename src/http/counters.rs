@@ -25,12 +25,12 @@ use crate::ledger::{
 };
 
 /// Periods whose names are a year.
-pub(super) const YEARS: [&str; 2] = ["year", "fiscal-year"];
+const YEARS: [&str; 2] = ["year", "fiscal-year"];
 /// Periods whose names begin with one.
-pub(super) const PARTS_OF_YEARS: [&str; 7] =
+const PARTS_OF_YEARS: [&str; 7] =
     ["quarter", "month", "week", "day", "hour", "minute", "second"];
 /// Years A.D. that are asked for: 2568 is one of another era.
-pub(super) const YEAR_MAX: u16 = 2399;
+const YEAR_MAX: u16 = 2399;
 
 /// Which counters to list; all that is given must match.
 #[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -331,7 +331,7 @@ pub(super) fn of_project(catalog: &Catalog, project: &str, whole: &Whole) -> Key
     condition
 }
 
-pub(super) fn part(name: &str, value: &str) -> KeyPart {
+fn part(name: &str, value: &str) -> KeyPart {
     KeyPart { name: name.into(), value: value.into(), is_beginning: false, series: None }
 }
 

@@ -7,12 +7,14 @@ use thiserror::Error;
 
 use super::explanations::{
     AND_MORE, BY_ARITHMETIC, CHANGED, COMPLETE, EMPTY, EXCEEDED, EXPLAINED, FURTHER_ENTRIES, GONE,
-    IN_FILES, INCOMPLETE, INTERRUPTED, KEPT_ASIDE, OVER_ALL_TIME, REGISTERED, RESTORED, SO_FAR,
-    UNEXPLAINED, UNHEARD, UNSETTLED, explanation,
+    IN_FILES, INCOMPLETE, INTERRUPTED, KEPT_ASIDE, REGISTERED, RESTORED, SO_FAR, UNEXPLAINED,
+    UNHEARD, UNSETTLED, explanation,
 };
 use super::paper::{
-    CountLine, EndAnswer, EntryAnswer, RunAnswer, RunStatement, Statement, Verdict,
+    CountLine, EndAnswer, EntryAnswer, PartAnswer, RunAnswer, RunStatement, Statement, Verdict,
 };
+use super::partly::{BEYOND, OVER_ALL_TIME, PART_ARCHIVED};
+use super::period::{AskedPeriod, PeriodKeys, is_over_all_time, period_shown};
 use super::phrases::{ARCHIVED, IMPORTED, ISSUED, label, say};
 use super::sealing::seal;
 use super::story::{Ending, Story};
@@ -20,13 +22,10 @@ use crate::audit::Sealing;
 use crate::clock::SharedClock;
 use crate::language::Language;
 use crate::ledger::{
-    AccountEnd, AccountEntry, AccountOrder, AccountTally, Accounted, At, CounterAccount,
-    CounterFilter, EntryKind, EntryRow, GapReason, LedgerError, Run, SharedLedger,
+    AccountEnd, AccountEntry, AccountOrder, AccountPart, AccountTally, Accounted, At,
+    CounterAccount, CounterFilter, DatedPart, EntryKind, EntryRow, GapReason, LedgerError, Run,
+    SharedLedger,
 };
-
-/// Names of the periods that a counter key may have.
-pub(crate) const PERIODS: [&str; 9] =
-    ["year", "fiscal-year", "quarter", "month", "week", "day", "hour", "minute", "second"];
 
 /// What a paper is asked about.
 #[derive(Clone, Debug)]
@@ -34,10 +33,12 @@ pub(crate) struct Asked {
     pub(crate) language: Language,
     /// As it stands on the paper.
     pub(crate) series: String,
-    pub(crate) period: String,
+    pub(crate) period: AskedPeriod,
     pub(crate) project: Option<String>,
-    /// The same for the ledger.
+    /// The same for the ledger: without what the period says.
     pub(crate) filter: CounterFilter,
+    /// What the period says.
+    pub(crate) keys: PeriodKeys,
 }
 
 /// How much a paper may be.
@@ -59,8 +60,9 @@ pub(crate) enum Undrawn {
     TooManyCounters(u32),
     /// Rows.
     #[error(
-        "has more than {0} records: ask for a part of the period, or for one project; the \
-         command `numerator statement` takes more than a request"
+        "has more than {0} records: ask for a part of the period, or for one project (a run of \
+         numbers that goes on beyond the period is read whole); the command `numerator statement` \
+         takes more than a request"
     )]
     TooManyRows(u64),
     /// The ledger.
@@ -84,14 +86,18 @@ pub(crate) async fn draw_up(
     let seen = sealing.as_ref().and_then(|read| read.as_ref().ok()).map(|it| it.seen.clone());
     let drawn_up_at = moment(clock.now_us());
     let Bounds { counters_max, rows_max, entries_max } = bounds;
-    let filter = asked.filter;
+    let Asked { period, mut filter, keys, .. } = asked;
+    filter.keys.push(keys.any);
     let order = AccountOrder { filter, counters_max, rows_max, entries_max, seen };
-    let accounts = match ledger.accounts(&order).await? {
+    let part = DatedPart { of: keys.beyond, days: period.days() };
+    let mut accounts = match ledger.accounts_with_part(&order, Some(&part)).await? {
         Accounted::Whole(accounts) => accounts,
         Accounted::TooManyCounters => return Err(Undrawn::TooManyCounters(counters_max)),
         Accounted::TooManyRows => return Err(Undrawn::TooManyRows(rows_max)),
     };
-    let mut writer = Writer { language: asked.language, ledger, story: Story::of(ledger) };
+    period.keep_meant(&mut accounts);
+    let (language, story) = (asked.language, Story::of(ledger));
+    let mut writer = Writer { language, ledger, story, days: part.days };
     let mut runs = Vec::with_capacity(accounts.len());
     for account in &accounts {
         runs.push(writer.run(account).await?);
@@ -106,7 +112,7 @@ pub(crate) async fn draw_up(
     Ok(Statement {
         language: asked.language,
         series: asked.series,
-        period: asked.period,
+        period: period.to_string(),
         project: asked.project,
         drawn_up_at,
         verdict,
@@ -126,6 +132,8 @@ struct Writer<'a> {
     language: Language,
     ledger: &'a SharedLedger,
     story: Story<'a>,
+    /// The first day that is asked for, and the last.
+    days: [String; 2],
 }
 
 impl Writer<'_> {
@@ -148,6 +156,7 @@ impl Writer<'_> {
             verdict,
             first: account.first.as_ref().map(end),
             last: account.last.as_ref().map(end),
+            part: account.part.as_ref().map(|part| self.part(part)),
             revised: account.revised,
             stretches: account.stretches.iter().copied().map(run_answer).collect(),
             values: account.values(),
@@ -163,10 +172,25 @@ impl Writer<'_> {
         say(self.language, phrase, places)
     }
 
+    /// The part of a run that is asked for.
+    fn part(&self, part: &AccountPart) -> PartAnswer {
+        let AccountPart { values, first, last, archived } = part;
+        let [from, upto] = self.days.clone();
+        let (first, last) = (first.as_ref().map(end), last.as_ref().map(end));
+        PartAnswer { dated_from: from, dated_upto: upto, count: *values, first, last, archived: *archived }
+    }
+
     fn notes(&self, account: &CounterAccount, over_all_time: bool) -> Vec<String> {
         let mut notes = Vec::new();
         if over_all_time {
             notes.push(self.say(OVER_ALL_TIME, &[]));
+        } else if account.part.is_some() {
+            let period = period_shown(&account.counter.key);
+            notes.push(self.say(BEYOND, &[("period", period)]));
+        }
+        if let Some(archived) = account.part.as_ref().map(|part| part.archived).filter(|it| *it > 0)
+        {
+            notes.push(self.say(PART_ARCHIVED, &[("count", &archived.to_string())]));
         }
         if account.is_unsettled {
             notes.push(self.say(UNSETTLED, &[]));
@@ -294,12 +318,6 @@ impl Writer<'_> {
         }
         parts.join("; ")
     }
-}
-
-/// Whether a key has no period.
-fn is_over_all_time(key: &str) -> bool {
-    let mut names = key.split(';').filter_map(|part| Some(part.split_once('=')?.0));
-    !names.any(|name| PERIODS.contains(&name))
 }
 
 fn end(end: &AccountEnd) -> EndAnswer {

@@ -199,12 +199,6 @@ pub(super) const UNSETTLED: Phrase = [
     "This run was interrupted and its end is not looked at yet: higher values may turn out to be \
      left empty.",
 ];
-pub(super) const OVER_ALL_TIME: Phrase = [
-    "ลำดับเลขนี้ไม่เริ่มใหม่ตามงวด จึงแสดงตั้งแต่เริ่มต้นทั้งหมด",
-    "该序列不按期间重新开始，因此列示其全部时间。",
-    "該序列不按期間重新開始，因此列示其全部時間。",
-    "This run never begins anew with a period, and is shown over all time.",
-];
 pub(super) const FURTHER_ENTRIES: Phrase = [
     "อีก {count} ช่วงนับรวมแล้วแต่ไม่ได้แสดง ดูได้จาก numerator gaps --counter {counter}",
     "另有 {count} 段已计入但未列出，可用 numerator gaps --counter {counter} 查看。",

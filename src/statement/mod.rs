@@ -11,15 +11,19 @@ mod drawing;
 mod explanations;
 mod page;
 mod paper;
+mod partly;
+mod period;
 mod phrases;
 mod sealing;
 mod separated;
 mod story;
 mod text;
 
-pub(crate) use drawing::{Asked, Bounds, PERIODS, Undrawn, draw_up};
+pub(crate) use drawing::{Asked, Bounds, Undrawn, draw_up};
 pub use paper::{
-    CountLine, EndAnswer, EntryAnswer, RunAnswer, RunStatement, SealAnswer, Statement, Verdict,
+    CountLine, EndAnswer, EntryAnswer, PartAnswer, RunAnswer, RunStatement, SealAnswer, Statement,
+    Verdict,
 };
+pub(crate) use period::AskedPeriod;
 pub(crate) use separated::inert;
 pub(crate) use story::{Ending, Story};

@@ -60,6 +60,10 @@ pub struct RunStatement {
     pub first: Option<EndAnswer>,
     /// The last number in the journal.
     pub last: Option<EndAnswer>,
+    /// Where the run goes on beyond the period that was asked for: the part of it whose documents
+    /// are dated in the period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartAnswer>,
     /// How many numbers have a revision.
     pub revised: u64,
     /// The values from the first to the last, by stretches of one step.
@@ -76,6 +80,24 @@ pub struct RunStatement {
     pub further_entries: u64,
     /// Sentences on it.
     pub notes: Vec<String>,
+}
+
+/// The part of a run whose documents are dated in the period.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct PartAnswer {
+    /// The first day of the period.
+    pub dated_from: String,
+    /// The last day of it.
+    pub dated_upto: String,
+    /// How many numbers, but for those in the archive.
+    pub count: u64,
+    /// The first of them.
+    pub first: Option<EndAnswer>,
+    /// The last of them.
+    pub last: Option<EndAnswer>,
+    /// Numbers in the archive that may be of the period: its files have the dates of their
+    /// documents.
+    pub archived: u64,
 }
 
 /// The first or the last number.

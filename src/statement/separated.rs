@@ -7,8 +7,8 @@ use super::paper::{RunStatement, Statement};
 /// What makes a formula of a cell that begins with it.
 const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
-/// The columns. `row` says what a row is of: `paper`, `seal`, `run`, `stretch`, `line`, `entry` or
-/// `note`; what a row has nothing to say in is empty.
+/// The columns. `row` says what a row is of: `paper`, `seal`, `run`, `part`, `stretch`, `line`, `entry`
+/// or `note`; what a row has nothing to say in is empty.
 const COLUMNS: [&str; 17] = [
     "row",
     "counter_id",
@@ -120,6 +120,19 @@ impl RunStatement {
             }
         }
         rows.push(head);
+        if let Some(part) = &self.part {
+            let mut row = of("part").with("what", "dated").with("count", part.count.to_string());
+            row = row.with("label", format!("{} – {}", part.dated_from, part.dated_upto));
+            for (end, value, number) in
+                [(&part.first, "first", "first_number"), (&part.last, "last", "last_number")]
+            {
+                if let Some(end) = end {
+                    row = row.with(value, &*end.value);
+                    row = row.with(number, end.number.as_deref().unwrap_or(""));
+                }
+            }
+            rows.push(row);
+        }
         for stretch in &self.stretches {
             let row = of("stretch").with("first", &*stretch.first).with("last", &*stretch.last);
             rows.push(row.with("step", &*stretch.step).with("count", stretch.count.to_string()));

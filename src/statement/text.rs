@@ -1,6 +1,9 @@
 //! The paper as text.
 
-use super::paper::{CountLine, EndAnswer, EntryAnswer, RunStatement, Statement};
+use super::paper::{
+    CountLine, EndAnswer, EntryAnswer, PartAnswer, RunStatement, Statement,
+};
+use super::partly::DATED;
 use super::phrases::{
     CHECKPOINT, COUNTED, DRAWN_UP, EVIDENCE, FIRST, LAST, MADE_AT, NONE, NOTES, PERIOD, PROJECT,
     PUBLIC_KEY, RESULT, REVISED, SEAL, SERIES, SHA256, STRETCH, SUM, TITLE, say,
@@ -8,7 +11,7 @@ use super::phrases::{
 use crate::language::{Language, Phrase};
 
 /// What stands under a name.
-pub(super) type Fact = (&'static str, String);
+pub(super) type Fact = (String, String);
 
 impl Statement {
     /// The paper as lines of text.
@@ -29,7 +32,8 @@ impl Statement {
 
     /// What stands above all runs.
     pub(super) fn head(&self) -> Vec<Fact> {
-        let told = |name: Phrase, value: &str| (self.language.choose(name), value.to_owned());
+        let told =
+            |name: Phrase, value: &str| (self.language.choose(name).to_owned(), value.to_owned());
         let mut facts = vec![told(SERIES, &self.series), told(PERIOD, &self.period)];
         facts.extend(self.project.as_deref().map(|project| told(PROJECT, project)));
         facts.push(told(DRAWN_UP, &self.drawn_up_at));
@@ -48,7 +52,7 @@ impl Statement {
             (PUBLIC_KEY, seal.public_key.as_ref()),
         ];
         let told = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        told.map(|(name, value)| (self.language.choose(name), value.clone())).collect()
+        told.map(|(name, value)| (self.language.choose(name).to_owned(), value.clone())).collect()
     }
 }
 
@@ -85,12 +89,11 @@ impl RunStatement {
                 format!("{} ({}{file})", end.shown(), end.issued_at)
             }
         };
-        let mut facts = vec![
-            (language.choose(FIRST), shown(&self.first)),
-            (language.choose(LAST), shown(&self.last)),
-        ];
+        let told = |name: Phrase, value: String| (language.choose(name).to_owned(), value);
+        let mut facts = vec![told(FIRST, shown(&self.first)), told(LAST, shown(&self.last))];
+        facts.extend(self.part.as_ref().map(|part| part.fact(language)));
         if self.revised > 0 {
-            facts.push((language.choose(REVISED), self.revised.to_string()));
+            facts.push(told(REVISED, self.revised.to_string()));
         }
         facts
     }
@@ -112,6 +115,20 @@ impl RunStatement {
         rows.extend(self.lines.iter().map(CountLine::shown));
         rows.push((format!("= {}", self.sum), language.choose(SUM).to_owned()));
         rows
+    }
+}
+
+impl PartAnswer {
+    /// How many numbers, and which.
+    fn fact(&self, language: Language) -> Fact {
+        let places = [("from", &*self.dated_from), ("upto", &*self.dated_upto)];
+        let ends = self.first.iter().zip(&self.last);
+        let mut shown = ends.map(|(first, last)| match (first.shown(), last.shown()) {
+            (first, last) if first == last => format!(" ({first})"),
+            (first, last) => format!(" ({first} – {last})"),
+        });
+        let shown = shown.next().unwrap_or_default();
+        (say(language, DATED, &places), format!("{}{shown}", self.count))
     }
 }
 

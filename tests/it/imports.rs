@@ -4,6 +4,7 @@ mod cells;
 mod dates;
 mod documents;
 mod files;
+mod first;
 mod ledger;
 mod moved;
 mod numbers;

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Counter, CounterFilter, GapReason};
+use super::{Counter, CounterFilter, GapReason, KeyCondition};
 
 /// Which counters to account for, and how much may be read and listed.
 #[derive(Clone, Debug)]
@@ -17,6 +17,15 @@ pub struct AccountOrder {
     pub entries_max: usize,
     /// The batches that a checkpoint has seen, where there is one.
     pub seen: Option<SeenBatches>,
+}
+
+/// A part of the numbers of some counters: those whose documents are dated so.
+#[derive(Clone, Debug)]
+pub struct DatedPart {
+    /// Which counters.
+    pub of: KeyCondition,
+    /// The first day, and the last.
+    pub days: [String; 2],
 }
 
 /// The batches that a checkpoint and those before it bind.
@@ -176,6 +185,20 @@ pub struct AccountEnd {
     pub file: Option<String>,
 }
 
+/// The part of a counter's numbers that is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountPart {
+    /// How many values, but for those in the archive.
+    pub values: u64,
+    /// The number of the lowest of them.
+    pub first: Option<AccountEnd>,
+    /// The number of the highest.
+    pub last: Option<AccountEnd>,
+    /// Values in files of the archive that may have some of it: only there it stands how they are
+    /// dated.
+    pub archived: u64,
+}
+
 /// How many rows of the journal a checkpoint binds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoundRows {
@@ -208,6 +231,8 @@ pub struct CounterAccount {
     pub first: Option<AccountEnd>,
     /// The number of the highest one.
     pub last: Option<AccountEnd>,
+    /// Where only a part was asked for, that part.
+    pub part: Option<AccountPart>,
     /// Numbers that have a revision.
     pub revised: u64,
     /// Files of the archive, not more than a few.

@@ -5,15 +5,15 @@ mod ends;
 
 use std::collections::HashMap;
 
-use ends::{end, files, revised};
+use ends::{end, files, part, revised};
 
 use super::{Conn, QueryBuilder, Row, SEARCH, counter_list, query};
 use crate::Ledger;
 use crate::accounting::{Met, Open, Walk, What};
 use crate::columns::{Word, read_uuid, unsigned};
 use crate::{
-    AccountOrder, Accounted, BoundRows, Counter, CounterAccount, CounterFilter, EntryKind,
-    EntryRow, GapReason, LedgerError, Run,
+    AccountOrder, Accounted, BoundRows, Counter, CounterAccount, CounterFilter, DatedPart,
+    EntryKind, EntryRow, GapReason, LedgerError, Run,
 };
 
 /// Counters that are listed at once.
@@ -76,10 +76,22 @@ impl Ledger {
     /// # Errors
     /// A ledger that does not answer, rows that no version wrote.
     pub async fn accounts(&self, order: &AccountOrder) -> Result<Accounted, LedgerError> {
+        self.accounts_with_part(order, None).await
+    }
+
+    /// The same, with the part of some counters' numbers that is dated so.
+    ///
+    /// # Errors
+    /// As [`Ledger::accounts`].
+    pub async fn accounts_with_part(
+        &self,
+        order: &AccountOrder,
+        part: Option<&DatedPart>,
+    ) -> Result<Accounted, LedgerError> {
         self.call(SEARCH, async |store| {
             let mut tx = store.reader.begin_snapshot().await?;
             tx.allow_long_search().await?;
-            let accounted = account_for_all(&mut *tx, order).await?;
+            let accounted = account_for_all(&mut *tx, order, part).await?;
             tx.commit().await?;
             Ok(accounted)
         })
@@ -87,7 +99,11 @@ impl Ledger {
     }
 }
 
-async fn account_for_all(conn: &mut Conn, order: &AccountOrder) -> Result<Accounted, LedgerError> {
+async fn account_for_all(
+    conn: &mut Conn,
+    order: &AccountOrder,
+    dated: Option<&DatedPart>,
+) -> Result<Accounted, LedgerError> {
     let mut counters: Vec<Counter> = Vec::new();
     loop {
         let after = counters.last().map(|last| last.counter_id);
@@ -116,7 +132,8 @@ async fn account_for_all(conn: &mut Conn, order: &AccountOrder) -> Result<Accoun
             else {
                 return Ok(Accounted::TooManyRows);
             };
-            accounts.push(account);
+            let part = part(conn, counter, dated).await?;
+            accounts.push(CounterAccount { part, ..account });
         }
     }
     Ok(Accounted::Whole(accounts))
@@ -227,6 +244,7 @@ async fn account_for(
     Ok(Some(CounterAccount {
         first: end(conn, counter.counter_id, first.map(|run| (run.first, run.first))).await?,
         last: end(conn, counter.counter_id, last.map(|run| (run.first, run.last))).await?,
+        part: None,
         counter: counter.clone(),
         stretches: walk.stretches,
         further_stretches: walk.further_stretches,

@@ -107,6 +107,17 @@ fn push_condition(query: &mut QueryBuilder<'_>, condition: &KeyCondition) {
     query.push(")");
 }
 
+/// Whether a counter's key holds what is asked for, as [`push_condition`] asks the ledger.
+pub(super) fn holds(condition: &KeyCondition, series_id: i64, key: &str) -> bool {
+    let key = format!(";{key};");
+    let is_of = |series: &[i64]| series.contains(&series_id);
+    let has = |part: &KeyPart| {
+        key.contains(&text(part)) && part.series.as_deref().is_none_or(is_of)
+    };
+    let is_without = || condition.absent.iter().all(|name| !key.contains(&format!(";{name}=")));
+    condition.parts.iter().any(has) || is_of(&condition.series_without) && is_without()
+}
+
 /// Whether a key is another one without a text, or the same.
 fn push_holds(query: &mut QueryBuilder<'_>, text: String, sign: &str) {
     query.push("replace(").push(KEY).push(", ").push_bind(text).push(", '')").push(sign).push(KEY);

@@ -1,0 +1,229 @@
+//! A `start` that a series in use has not reached: no number below it is given out in silence, the
+//! counter is moved by a command, and what is passed over is told on the paper with its reason.
+
+use std::time::Duration;
+
+use harness::eventually::eventually;
+use harness::forge;
+use harness::load::post;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use crate::deployment::Deployment;
+
+const REASON: &str = "the first three were a trial";
+
+/// A series of one counter, or of one a year.
+fn series(code: &str, serial: &str) -> String {
+    format!(
+        "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\ntemplate = \"{code}-{{SEQ:6}}\"\n\
+         serves = {{ types = [\"{code}\"] }}\nserials = [{{ {serial} }}]\n"
+    )
+}
+
+fn write(deployment: &Deployment, code: &str, serial: &str) -> String {
+    let file = deployment.path(&format!("{code}.toml"));
+    std::fs::write(&file, series(code, serial)).unwrap();
+    file.display().to_string()
+}
+
+/// A command that must be refused; what it says.
+fn refused(deployment: &Deployment, arguments: &[&str]) -> String {
+    let output = deployment.run(arguments);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{arguments:?}: {error}");
+    error
+}
+
+/// Goal: what people do who had a trial: raise `start`, are told where the counter is and how to
+/// move it, move it alone, and go on from there. Method: an embedded ledger, by commands.
+#[test]
+fn a_start_above_a_used_counter_is_refused_and_a_command_moves_the_counter() {
+    let deployment = Deployment::embedded();
+    let file = write(&deployment, "INV", "start = 1");
+    let saved = deployment.ok(&["series", "apply", &file]);
+    assert!(saved.contains("its next number is INV-000001"), "{saved}");
+    for number in ["INV-000001\n", "INV-000002\n", "INV-000003\n"] {
+        assert_eq!(deployment.ok(&["next", "INV"]), number);
+    }
+    let file = write(&deployment, "INV", "start = 543");
+    for arguments in [&["series", "apply", "--dry-run", &*file][..], &["series", "apply", &file]] {
+        let told = refused(&deployment, arguments);
+        for part in ["counter 1", "goes on with 4", "543", "numerator move-counter 1 --next 543"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+    assert_eq!(deployment.ok(&["next", "INV"]), "INV-000004\n", "nothing is changed");
+
+    let without = refused(&deployment, &["move-counter", "1", "--next", "543"]);
+    assert!(without.contains("--reason"), "{without}");
+    let below = refused(&deployment, &["move-counter", "1", "--next", "4", "--reason", REASON]);
+    assert!(below.contains("least allowed value is 5"), "{below}");
+    let moved = deployment.ok(&["move-counter", "1", "--next", "543", "--reason", REASON]);
+    assert!(moved.contains("INV") && moved.contains("5 to 542"), "{moved}");
+    let told = deployment.ok(&["series", "apply", "--dry-run", &file]);
+    assert!(told.contains("its next number stays INV-000543"), "{told}");
+    let told = deployment.ok(&["series", "apply", &file]);
+    assert!(told.contains("version 2 saved") && told.contains("INV-000543"), "{told}");
+    assert_eq!(deployment.ok(&["next", "INV"]), "INV-000543\n");
+    assert_eq!(deployment.ok(&["preview", "INV"]), "INV-000544\n");
+    told_on_the_paper(&deployment);
+    imports_know_what_was_issued(&deployment);
+    deployment.assert_clean();
+}
+
+/// What is passed over is told with the request and its reason, and nobody says that it was given
+/// to nobody: a paper book may have it.
+fn told_on_the_paper(deployment: &Deployment) {
+    for (language, says) in [
+        ("th", "ข้ามไปตามคำขอที่ 1"),
+        ("zh-Hans", "按第 1 号申请跳过"),
+        ("zh-Hant", "按第 1 號申請略過"),
+        ("en", "Passed over by request 1"),
+    ] {
+        let asked = ["statement", "--series", "INV", "--period", "2026", "--language", language];
+        let told = deployment.ok(&asked);
+        assert!(told.contains(&format!("{says}")) && told.contains(REASON), "{told}");
+        for denied in ["given to nobody", "从未发出", "從未發出", "ไม่เคยออกให้ผู้ใด"] {
+            assert!(!told.contains(denied), "{told}");
+        }
+        assert!(told.contains("INV-000005"), "{told}");
+    }
+    let gaps = deployment.ok(&["gaps", "--explain", "--reason", "skipped"]);
+    assert!(gaps.contains("request 1") && gaps.contains(REASON), "{gaps}");
+}
+
+/// A number below the start that was issued is told as issued, and one that was not as passed over.
+fn imports_know_what_was_issued(deployment: &Deployment) {
+    let file = deployment.path("list.txt");
+    std::fs::write(&file, "INV-000002\nINV-000542\n").unwrap();
+    let output = deployment.run(&["import", "--json", file.to_str().unwrap()]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kinds: Vec<_> =
+        report["problems"].as_array().unwrap().iter().map(|it| it["kind"].clone()).collect();
+    assert_eq!(kinds, [json!("issued"), json!("value")], "{report}");
+    let why = report["problems"][1]["detail"].as_str().unwrap();
+    assert!(why.contains("an earlier version") && why.contains("543"), "{why}");
+}
+
+/// Goal: counters of years that are over keep no new start out, and give nothing below it either.
+#[test]
+fn a_counter_of_a_year_that_is_over_gives_nothing_below_a_start_that_came_later() {
+    let deployment = Deployment::embedded();
+    let yearly = |start: &str| {
+        let text = series("YR", &format!("reset = \"year\", {start}"))
+            .replace("YR-{SEQ:6}", "YR-{YEAR}-{SEQ:6}");
+        let file = deployment.path("YR.toml");
+        std::fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    deployment.ok(&["series", "apply", &yearly("start = 1")]);
+    assert_eq!(deployment.ok(&["next", "YR", "--date", "2024-03-01"]), "YR-2024-000001\n");
+    deployment.ok(&["series", "apply", &yearly("start = 500")]);
+    for arguments in [["next", "YR", "--date", "2024-03-01"], ["preview", "YR", "--date", "2024-03-01"]]
+    {
+        let told = refused(&deployment, &arguments);
+        for part in ["counter-below-start", "counter 1", "2", "500", "move-counter 1 --next 500"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+    assert_eq!(deployment.ok(&["next", "YR", "--date", "2025-03-01"]), "YR-2025-000500\n");
+    deployment.ok(&["move-counter", "1", "--next", "500", "--reason", REASON]);
+    assert_eq!(deployment.ok(&["next", "YR", "--date", "2024-03-02"]), "YR-2024-000500\n");
+    deployment.assert_clean();
+}
+
+/// Goal: one block after another, each of which begins above the end of the one before.
+#[test]
+fn the_next_block_of_values_is_begun_by_moving_the_counter_there() {
+    let deployment = Deployment::embedded();
+    let block = |first: u64, last: u64| {
+        write(&deployment, "BLK", &format!("start = {first}, max = {last}"))
+    };
+    deployment.ok(&["series", "apply", &block(1000, 1999)]);
+    assert_eq!(deployment.ok(&["next", "BLK"]), "BLK-001000\n");
+    let next = block(3000, 3999);
+    let told = refused(&deployment, &["series", "apply", &next]);
+    assert!(told.contains("goes on with 1001"), "{told}");
+    // Beyond the block in force nothing is given out.
+    deployment.ok(&["move-counter", "1", "--next", "3000", "--reason", REASON]);
+    assert!(refused(&deployment, &["next", "BLK"]).contains("sequence-exhausted"));
+    deployment.ok(&["series", "apply", &next]);
+    assert_eq!(deployment.ok(&["next", "BLK"]), "BLK-003000\n");
+    for (number, is_read) in
+        [("BLK-001000", true), ("BLK-001999", true), ("BLK-002500", false), ("BLK-003999", true)]
+    {
+        assert_eq!(deployment.run(&["parse", number]).status.success(), is_read, "{number}");
+    }
+    let lower = refused(&deployment, &["series", "apply", &block(5000, 5999)]);
+    assert!(lower.contains("goes on with 3001"), "{lower}");
+    deployment.assert_clean();
+}
+
+/// Goal: a series that an earlier release saved with such a start gives nothing below it either,
+/// whoever counts. Method: the stored version is bent as a release of before would have saved it,
+/// on the path of Redis and on that of the database.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_was_stored_above_a_counter_is_kept_by_whoever_counts() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    for (schema, policy) in [("starts_fast", "fast"), ("starts_gapless", "gapless")] {
+        let mut deployment = Deployment::new(&postgres.url(schema), Some(&redis.url()));
+        deployment.extra = "return_after = \"1s\"\n".into();
+        let file = deployment.path("LOAD.toml");
+        let text = series("LOAD", "start = 1") + &format!("policy = \"{policy}\"\n");
+        // A key of the series stands before its serials.
+        let text = text.replace(&format!("policy = \"{policy}\"\n"), "");
+        let text = text.replace("serves =", &format!("policy = \"{policy}\"\nserves ="));
+        std::fs::write(&file, text).unwrap();
+        deployment.apply(&[file]);
+        let service = deployment.serve();
+        let take = async |service: &str, document: &str| {
+            let url = format!("{service}/api/v1/documents/{document}/generate-number");
+            post(&Client::new(), &url, &json!({ "type": "LOAD" })).await
+        };
+        for document in ["a", "b"] {
+            assert_eq!(take(&service.url, document).await.0, 201);
+        }
+        eventually(Duration::from_secs(30), async || {
+            let taken = postgres.sql(&format!("select max(taken) from {schema}.counter"));
+            if taken == "2" { Ok(()) } else { Err(taken) }
+        })
+        .await;
+        assert!(service.terminate());
+        postgres.sql(&forge::postgres(&format!(
+            "update {schema}.series_version set definition = \
+             replace(definition::text, '\"name\":\"SEQ\",\"start\":1', \
+             '\"name\":\"SEQ\",\"start\":50')"
+        )));
+        let service = deployment.serve();
+        for document in ["c", "d"] {
+            let (status, told) = take(&service.url, document).await;
+            assert_eq!((status, &told["code"]), (409, &json!("counter-below-start")), "{told}");
+            let why = told["detail"].as_str().unwrap();
+            assert!(why.contains('3') && why.contains("50") && why.contains("move-counter"), "{why}");
+            assert_eq!(told["number_taken"], "no", "{told}");
+        }
+        let moved = deployment.ok(&["move-counter", "1", "--next", "50", "--reason", REASON]);
+        assert!(moved.contains("3 to 49"), "{moved}");
+        let (status, told) = take(&service.url, "e").await;
+        assert_eq!((status, &told["document_number"]), (201, &json!("LOAD-000050")), "{told}");
+        assert!(service.terminate());
+        deployment.assert_clean();
+    }
+}
+
+/// Where people have tokens, two of them answer for it as before.
+#[test]
+fn where_callers_have_tokens_no_command_moves_a_counter() {
+    let mut deployment = Deployment::embedded();
+    let file = write(&deployment, "INV", "start = 1");
+    deployment.ok(&["series", "apply", &file]);
+    deployment.ok(&["next", "INV"]);
+    deployment.extra = "[auth]\nmode = \"on\"\n".into();
+    deployment.ok(&["token", "create", "anna", "--role", "super-admin"]);
+    let told = refused(&deployment, &["move-counter", "1", "--next", "9", "--reason", REASON]);
+    assert!(told.contains("reset-counter") && told.contains("approve"), "{told}");
+    assert_eq!(deployment.ok(&["next", "INV"]), "INV-000002\n");
+}
