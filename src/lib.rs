@@ -41,6 +41,12 @@ pub mod revision;
 pub mod service;
 pub mod statement;
 
+#[cfg(test)]
+use numbering::{Form, Misfit, Notation, form_of, json_of_toml, read_written};
+#[cfg(test)]
+#[path = "../numbering/src/written/shape.rs"]
+mod shape;
+
 /// Short-lived texts of requests and records that live for a minute lie side by side: the system's
 /// allocator spends a third of the service's time on putting such free places together again. For
 /// every program that is made of this library, the load generator included. It asks for no huge

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::plausible::{DocumentDate, LookAlikes, PlausibleDates};
 
@@ -33,11 +32,7 @@ pub struct SeriesDefinition {
     pub policy: Policy,
     /// Whether a document keeps its number for ever, or for `idempotency.window` (R1.8); without it
     /// the policy says: see [`SeriesDefinition::is_once_per_document`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "once_per_document"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_per_document: Option<bool>,
     /// Whether no number may be dated before the last one of its counters: those that differ in
     /// their period alone. For gapless series.
@@ -90,12 +85,6 @@ pub(super) const HIDDEN_SERIALS: [&str; 2] = ["SNOWFLAKE", "EXTERNAL"];
 
 /// Name of a serial that none was given to.
 pub(super) const SERIAL_DEFAULT: &str = "SEQ";
-
-/// Reads the setting, and names it where its value is another one than `true` or `false`.
-fn once_per_document<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
-    Option::deserialize(deserializer)
-        .map_err(|error| D::Error::custom(format!("once_per_document: {error}")))
-}
 
 impl SeriesDefinition {
     /// Whether a document is looked for in the whole journal before it gets a number. Where the

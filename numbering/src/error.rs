@@ -53,7 +53,7 @@ pub enum InputError {
         /// The bound.
         chars_max: usize,
     },
-    /// A value narrower than its field of exact width (slug `value-too-long`: the same rule).
+    /// A value narrower than its field of exact width (slug `value-too-short`).
     #[error("{field} has {chars} characters, exactly {width} are needed")]
     ValueTooShort {
         /// The field.
@@ -231,9 +231,8 @@ impl InputError {
             InputError::MissingVariable { .. } | InputError::SerialMissing { .. } => {
                 "missing-variable"
             }
-            InputError::ValueTooLong { .. }
-            | InputError::ValueTooShort { .. }
-            | InputError::TextTooLong { .. } => "value-too-long",
+            InputError::ValueTooLong { .. } | InputError::TextTooLong { .. } => "value-too-long",
+            InputError::ValueTooShort { .. } => "value-too-short",
             InputError::WrongAlphabet { .. } | InputError::LookAlike { .. } => "wrong-alphabet",
             InputError::UnknownValue { .. } => "unknown-value",
             InputError::InvalidDate { .. } | InputError::ImplausibleDate { .. } => "invalid-date",

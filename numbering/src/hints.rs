@@ -3,6 +3,7 @@
 
 use super::Series;
 use super::names::{LISTED_MAX, Names, listed};
+use super::nearest::{Head, meant};
 use super::offer::{Misfit, Offer};
 
 /// What is told instead of what is served.
@@ -10,7 +11,12 @@ pub(super) const IN_BRIEF: &str = "send the request alone to be told what is ser
 
 /// Which document types some series serve, as refusals list them: found once for all of these.
 #[derive(Clone, Debug)]
-pub struct TypesServed(String);
+pub struct TypesServed {
+    listed: String,
+    names: Vec<String>,
+    /// Of the names, by which the one is found that a mistyped one means.
+    heads: Vec<Head>,
+}
 
 impl TypesServed {
     /// Those of these series.
@@ -21,13 +27,20 @@ impl TypesServed {
             return TypesServed::default();
         }
         let types = series.flat_map(|series| series.types_shown().iter().cloned());
-        let types = Names::from(types.collect::<Vec<_>>());
-        TypesServed(format!("served: {}", listed("type", &[&types])))
+        let mut names: Vec<String> = types.collect();
+        names.sort_unstable();
+        names.dedup();
+        let heads = names.iter().map(|name| Head::of(name)).collect();
+        let types = Names::from(names.clone());
+        TypesServed { listed: format!("served: {}", listed("type", &[&types])), names, heads }
     }
 
-    /// Which they are, in words.
-    pub(super) fn listed(&self) -> &str {
-        &self.0
+    /// Which they are, in words, the one first that a mistyped one means.
+    pub(super) fn listed_beside(&self, mistyped: &str) -> String {
+        match meant(&self.heads, mistyped) {
+            Some(index) => format!("the nearest is {:?}; {}", self.names[index], self.listed),
+            None => self.listed.clone(),
+        }
     }
 
     /// What a caller may ask for instead of a type that is not numbered for the project, or on that
@@ -57,7 +70,7 @@ impl TypesServed {
         ];
         match kinds.into_iter().find(|(_, lists)| !lists.is_empty()) {
             Some((kind, lists)) => format!("it is numbered for {}", listed(kind, &lists)),
-            None => self.0.clone(),
+            None => self.listed.clone(),
         }
     }
 }
@@ -66,6 +79,6 @@ impl Default for TypesServed {
     /// Those of no series.
     fn default() -> Self {
         let none = "the ledger has no series; save some with `numerator series apply FILE`";
-        TypesServed(none.into())
+        TypesServed { listed: none.into(), names: Vec::new(), heads: Vec::new() }
     }
 }

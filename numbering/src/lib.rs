@@ -42,6 +42,7 @@ mod sample;
 mod serial_format;
 mod series;
 mod series_file;
+mod series_forms;
 mod served;
 mod snowflake;
 mod template;
@@ -55,6 +56,7 @@ mod ties;
 mod value;
 mod values;
 mod window;
+mod written;
 
 pub use beyond::{Beyond, SharedName};
 pub use change::{ChangeError, Succession, check_change, succession};
@@ -91,13 +93,15 @@ pub use rules::{
     fits_some_day,
 };
 pub use series::{Parsed, ParsedSerial, Serial, SerialWidth, Series};
-pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
+pub use series_file::{FilePlace, SeriesFileError, builtin_series, place_of, read_series};
+pub use series_forms::SERIES_FORMS;
 pub use served::{ORIGINATORS, naming_type_of};
 pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
 pub use template::is_reserved;
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
 pub use text::{Lines, Unprintable, check_printable, escaped, hexadecimal};
 pub use ties::{check_rules, may_come_before};
+pub use written::{Form, Misfit, Notation, Step, form_of, json_of_toml, read_written};
 
 /// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly
 /// (R2.4).

@@ -35,9 +35,27 @@ impl Head {
 
 /// The index of the nearest one, the first of those that are as near; `None` where none is near.
 pub(super) fn nearest<'h>(heads: impl IntoIterator<Item = &'h Head>, text: &str) -> Option<usize> {
-    let wanted = Head::of(text);
+    within(heads, &Head::of(text), EDITS_MAX)
+}
+
+/// The index of the name that a mistyped one means: the nearest of those from which at most a third
+/// of its letters differ. Of short names each is near to each.
+pub(super) fn meant<'h>(
+    heads: impl IntoIterator<Item = &'h Head>,
+    mistyped: &str,
+) -> Option<usize> {
+    let wanted = Head::of(mistyped);
+    let third = u8::try_from(wanted.chars.div_ceil(3)).unwrap_or(EDITS_MAX);
+    within(heads, &wanted, third.min(EDITS_MAX))
+}
+
+fn within<'h>(
+    heads: impl IntoIterator<Item = &'h Head>,
+    wanted: &Head,
+    edits_max: u8,
+) -> Option<usize> {
     let chars: Vec<char> = wanted.text.chars().collect();
-    let (mut found, mut most) = (None, EDITS_MAX);
+    let (mut found, mut most) = (None, edits_max);
     for (index, head) in heads.into_iter().enumerate() {
         if head.chars.abs_diff(wanted.chars) > usize::from(most) {
             continue;
@@ -120,6 +138,22 @@ mod tests {
         assert_eq!(among(&["AB", "AC"], "AD"), Some(0));
         assert_eq!(among(&["AAAA", "AC"], "AD"), Some(1));
         assert_eq!(among(&[], "AD"), None);
+    }
+
+    #[test]
+    fn the_name_that_is_most_like_the_mistyped_one_is_meant_and_none_that_is_unlike_it() {
+        let names = ["ADJ", "BPO", "INVITE", "INVOICE", "SPO", "VOICE"];
+        let heads: Vec<Head> = names.iter().map(|name| Head::of(name)).collect();
+        for (mistyped, name) in [
+            ("INVOCE", Some("INVOICE")),
+            ("invoice", Some("INVOICE")),
+            ("SOP", Some("SPO")),
+            ("LETTER", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(&heads, mistyped).map(|index| names[index]), name, "{mistyped}");
+        }
+        assert_eq!(meant(&heads, &"x".repeat(1_000_000)), None);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Serialize for DateSpan {
 impl<'de> Deserialize<'de> for DateSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map_err(|why| de::Error::custom(format!("document_date: {why}")))
+        text.parse().map_err(de::Error::custom)
     }
 }
 
@@ -278,7 +278,7 @@ mod tests {
         let read = |text: &str| toml::from_str::<DocumentDate>(text);
         let half = DocumentDate { past: DateSpan::Days(90), future: DateSpan::Years(1) };
         assert_eq!(read("past = \"90d\""), Ok(half));
-        assert!(read("past = \"5x\"").unwrap_err().to_string().contains("document_date: "));
+        assert!(read("past = \"5x\"").unwrap_err().to_string().contains("such as 5y"));
         assert!(read("back = \"5y\"").is_err());
     }
 }

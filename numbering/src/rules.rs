@@ -225,7 +225,10 @@ pub fn choose_telling<'a>(
             Err(RuleError::TypeNotConfigured { type_code: type_in_words(inputs), hint })
         }
         (None, _) => {
-            let hint = types.map_or(IN_BRIEF, TypesServed::listed).to_owned();
+            let hint = types.map_or_else(
+                || IN_BRIEF.to_owned(),
+                |types| types.listed_beside(&inputs.type_code),
+            );
             Err(RuleError::UnknownType { type_code: type_in_words(inputs), hint })
         }
     }
@@ -402,7 +405,8 @@ mod tests {
             assert_eq!(refusal(&type_code, project), expected);
         }
         let unknown = refusal("rfa", None).to_string();
-        assert_eq!(unknown, "unknown document type \"rfa\"; served: type RFA, T");
+        let told = "unknown document type \"rfa\"; the nearest is \"RFA\"; served: type RFA, T";
+        assert_eq!(unknown, told);
         let none: [Series; 0] = [];
         let error = choose(&none, &asked("X", None), NOW).expect_err("no series").to_string();
         assert!(error.contains("no series") && error.contains("series apply"), "{error}");

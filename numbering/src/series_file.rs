@@ -10,7 +10,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::excerpt;
-use super::{Expression, ExpressionError, Series, SeriesDefinition, TemplateError};
+use super::{
+    Expression, ExpressionError, Misfit, Notation, SERIES_FORMS, Series, SeriesDefinition, Step,
+    TemplateError, json_of_toml, read_written,
+};
 
 /// Largest series file, in bytes.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
@@ -93,21 +96,25 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
     if text.len() > FILE_BYTES_MAX {
         return Err(SeriesFileError::TooLarge { bytes: text.len() });
     }
-    let syntax = |error: &toml::de::Error, tree: Option<&DeTable<'_>>| {
+    let syntax = |error: &toml::de::Error| {
         let span = error.span().unwrap_or_default();
         let reason = error.message().trim().replace('\n', "; ");
-        let (whose, remedy) = (whose(tree, &reason, &span), remedy(text, &reason, &span));
-        let reason = format!("{whose}{reason}{remedy}");
+        let reason = format!("{reason}{}", remedy(text, &span));
         SeriesFileError::Syntax { place: place(text, span.start), reason }
     };
     // The tree remembers where each value stands.
-    let mut tree = DeTable::parse(text).map_err(|error| syntax(&error, None))?;
+    let mut tree = DeTable::parse(text).map_err(|error| syntax(&error))?;
     let found = tree.get_ref().clone();
     let expressions = take_expressions(tree.get_mut())
         .map_err(|(at, reason)| SeriesFileError::Syntax { place: place(text, at), reason })?;
-    let file = SeriesFile::deserialize(toml::Deserializer::from(tree));
+    let written = toml::Value::deserialize(toml::Deserializer::from(tree));
+    let written = json_of_toml(written.map_err(|error| syntax(&error))?);
     let tree = &found;
-    let mut file = file.map_err(|error| syntax(&error, Some(tree)))?;
+    let mut file: SeriesFile = read_written(&written).map_err(|misfit| {
+        let whose = whose(tree, &misfit);
+        let reason = format!("{whose}{}", misfit.say(SERIES_FORMS, Notation::Toml));
+        SeriesFileError::Syntax { place: place(text, span_of(tree, &misfit).start), reason }
+    })?;
     if file.series.is_empty() {
         let reason = "there is no series; write one under [[series]]".into();
         return Err(SeriesFileError::Syntax { place: place(text, 0), reason });
@@ -137,43 +144,32 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
     Ok(file.series)
 }
 
-/// The series that lacks a field, where it has a code: of the place alone nobody sees which it is.
-fn whose(tree: Option<&DeTable<'_>>, reason: &str, span: &Range<usize>) -> String {
-    let series = tree.and_then(|tree| tree.get("series")).map(Spanned::get_ref);
-    let Some(DeValue::Array(all)) = series.filter(|_| reason.starts_with("missing field")) else {
+/// The series in which something is wrong, where it has a code: of the place alone nobody sees which
+/// it is.
+fn whose(tree: &DeTable<'_>, misfit: &Misfit) -> String {
+    let mut steps = misfit.steps();
+    let (Some(Step::Field(..)), Some(Step::Item(index))) = (steps.next(), steps.next()) else {
         return String::new();
     };
-    let begun = all.iter().take_while(|series| series.span().start <= span.start).last();
-    match begun.map(Spanned::get_ref) {
-        Some(DeValue::Table(table)) => match table.get("code").map(Spanned::get_ref) {
-            Some(DeValue::String(code)) => format!("series {}: ", excerpt(code)),
-            _ => String::new(),
-        },
+    let series = tree.get("series").map(Spanned::get_ref);
+    let Some(DeValue::Array(all)) = series else { return String::new() };
+    let code = match all.get(*index).map(Spanned::get_ref) {
+        Some(DeValue::Table(table)) => table.get("code").map(Spanned::get_ref),
+        _ => None,
+    };
+    match code {
+        Some(DeValue::String(code)) => format!("series {}: ", excerpt(code)),
         _ => String::new(),
     }
 }
 
-/// What to write instead of what TOML does not take, for mistakes that people make; else empty.
-fn remedy(text: &str, reason: &str, span: &Range<usize>) -> String {
+/// What to write instead of what TOML does not take, for a mistake that people make; else empty.
+fn remedy(text: &str, span: &Range<usize>) -> &'static str {
     let rest = text.get(span.start..).unwrap_or_default();
-    if rest.starts_with(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{ab}']) {
-        return "; write straight quotation marks: \"…\"".to_owned();
+    match rest.starts_with(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{ab}']) {
+        true => "; write straight quotation marks: \"…\"",
+        false => "",
     }
-    if !reason.ends_with("expected a sequence") {
-        return String::new();
-    }
-    if rest.starts_with("[series]") {
-        return "; write [[series]], in two brackets, once for each series".to_owned();
-    }
-    // A table within a list is what somebody takes for the way to write several; of one table there
-    // is one.
-    let value = text.get(span.clone()).unwrap_or_default();
-    if rest.starts_with('{') {
-        return "; write one table without the brackets of a list around it, with lists in it: \
-                serves = { types = [\"…\"] }"
-            .to_owned();
-    }
-    format!("; write a list: [{}]", excerpt(value))
 }
 
 /// Takes the rule expressions out of the tables of series, with where they begin; each leaves an
@@ -232,6 +228,42 @@ fn place(text: &str, offset: usize) -> FilePlace {
         line: before.matches('\n').count() + 1,
         column: before[line_from..].chars().count() + 1,
     }
+}
+
+/// Where what is wrong stands in a text of TOML; its beginning, where that cannot be told.
+#[must_use]
+pub fn place_of(text: &str, misfit: &Misfit) -> FilePlace {
+    let span = DeTable::parse(text).map(|tree| span_of(tree.get_ref(), misfit));
+    place(text, span.unwrap_or_default().start)
+}
+
+/// Bytes of what is wrong: of its name, where nobody knows that, of what lacks it, where it is
+/// missing, else of its value.
+fn span_of(tree: &DeTable<'_>, misfit: &Misfit) -> Range<usize> {
+    let (mut span, mut table, mut array) = (0..0, Some(tree), None);
+    let name_in = |table: &DeTable<'_>, name: &str| {
+        let entry = table.iter().find(|(key, _)| key.get_ref().as_ref() == name);
+        entry.map(|(key, _)| key.span())
+    };
+    for step in misfit.steps() {
+        let value = match (step, table, array) {
+            (Step::Field(_, name) | Step::Key(name), Some(table), _) => table.get(name.as_str()),
+            (Step::Item(index), _, Some(array)) => {
+                let array: &toml::de::DeArray<'_> = array;
+                array.get(*index)
+            }
+            _ => None,
+        };
+        let Some(value) = value else { return span };
+        span = value.span();
+        (table, array) = match value.get_ref() {
+            DeValue::Table(inner) => (Some(inner), None),
+            DeValue::Array(inner) => (None, Some(inner)),
+            _ => (None, None),
+        };
+    }
+    let name = misfit.unknown_field().zip(table).and_then(|(name, table)| name_in(table, name));
+    name.unwrap_or(span)
 }
 
 /// Bytes of the value at `path` within a series, or of the deepest table that holds it.

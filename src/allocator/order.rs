@@ -85,6 +85,8 @@ impl Request {
 pub struct Issued {
     /// The allocation; `entry.number` is the (first) number, and its record names every serial.
     pub entry: Entry,
+    /// Code of its series.
+    pub series: String,
     /// Text of the last number of a range; `None` for a single number.
     pub last_number: Option<String>,
     /// Whether an earlier allocation answered.
@@ -96,6 +98,8 @@ pub struct Issued {
 pub struct Preview {
     /// The text with the next values; another request may take them first.
     pub number: String,
+    /// Code of its series.
+    pub series: String,
     /// What the journal would know of it.
     pub record: Arc<Record>,
     /// The expected value of each serial.

@@ -217,7 +217,8 @@ impl Order {
         if names.len() < entry.taken.len() || names.iter().any(String::is_empty) {
             self.name_serials(&mut entry);
         }
-        Ok(Issued { entry, last_number, replayed })
+        let series = self.served.version.definition.code.clone();
+        Ok(Issued { entry, series, last_number, replayed })
     }
 
     /// Names the serials of an entry that an older version recorded without their names.

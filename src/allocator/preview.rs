@@ -39,7 +39,8 @@ impl Allocator {
             nexts.push(next);
         }
         let values: Vec<u64> = nexts.iter().map(|next| next.value).collect();
-        Ok(Preview { number: order.partial.fill(&values)?, record: order.record, nexts })
+        let series = order.served.version.definition.code.clone();
+        Ok(Preview { number: order.partial.fill(&values)?, series, record: order.record, nexts })
     }
 
     /// The next `count` numbers of a series that may not be saved yet, for one request to it; fewer

@@ -145,23 +145,24 @@ fn page(rows: &[FoundRow]) -> String {
     let mut table =
         table(["number", "document", "date", "series", "type", "project", "user", "issued at"]);
     for row in NumberRow::all_of(rows) {
-        let number = match row.serials.first() {
+        let about = &row.about;
+        let number = match about.serials.first() {
             Some(values) if values.first < values.last => {
                 let count = (values.last - values.first) / values.step.max(1);
-                format!("{} and {count} more", row.generated_number)
+                format!("{} and {count} more", row.document_number)
             }
-            _ => row.generated_number.to_owned(),
+            _ => row.document_number.to_owned(),
         };
         let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
         table.add_row([
             number,
-            or_dash(row.document_id),
-            row.document_date.to_owned(),
-            row.series.to_owned(),
-            row.source.type_code.to_owned(),
-            or_dash(row.source.project),
-            row.user_id.to_owned(),
-            row.timestamp,
+            or_dash(about.document_id),
+            about.document_date.to_owned(),
+            about.source.series.to_owned(),
+            about.source.type_code.to_owned(),
+            or_dash(about.source.project),
+            about.user_id.to_owned(),
+            row.issued_at,
         ]);
     }
     table.to_string()

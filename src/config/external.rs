@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use numbering::is_source_name;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::DurationText;
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
@@ -16,8 +16,7 @@ use crate::external::{SourceSettings, is_trustworthy};
 const SOURCES_MAX: usize = 100;
 
 /// One of `external.*`.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct WrittenSource {
     /// Where it is asked.

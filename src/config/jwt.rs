@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hyper::Uri;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::bounds::{Checked, secs, wait, wrong};
 use super::layer;
@@ -20,8 +20,7 @@ const TEXT_CHARS_MAX: usize = 255;
 const ROLES_MAX: usize = 1_000;
 
 /// How a JWT may be signed (RFC 7518, RFC 8037).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum JwtAlgorithm {
     /// HMAC with SHA-256, by a secret that the issuer shares.
     HS256,

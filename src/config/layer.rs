@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::external::WrittenSource;
 use super::listening::{address, some_address};
@@ -19,8 +19,7 @@ use crate::ledger::{LedgerSettings, Migrate};
 use crate::process::ProcessSettings;
 
 /// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Layer {
     pub(super) http: Http,

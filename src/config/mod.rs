@@ -12,6 +12,7 @@ mod bounds;
 mod checks;
 mod duration;
 mod external;
+mod forms;
 mod jwt;
 mod layer;
 mod listening;
@@ -30,7 +31,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::access::{Grant, Shared};
 use crate::counter::RedisSettings;
@@ -119,8 +120,7 @@ impl Settings {
 }
 
 /// Where a proxy says for whom it asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardedHeader {
     /// `X-Forwarded-For`.
@@ -222,8 +222,7 @@ pub struct TraceSettings {
 }
 
 /// Shape of a log line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// For people.

@@ -64,7 +64,7 @@ fn defaults() -> Vec<(String, Value)> {
 }
 
 /// Settings of a file with this text and these flags.
-fn load(text: &str, flags: &[(&str, &str)]) -> Result<Settings, String> {
+pub(super) fn load(text: &str, flags: &[(&str, &str)]) -> Result<Settings, String> {
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("numerator.toml");
     std::fs::write(&file, text).expect("written");

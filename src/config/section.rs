@@ -6,8 +6,7 @@ macro_rules! section {
         $($(#[$meaning:meta])* $field:ident: $kind:ty = $default:expr,)*
     }) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Deserialize)]
-        #[cfg_attr(test, derive(serde::Serialize))]
+        #[derive(Clone, Debug, Deserialize, Serialize)]
         #[serde(default, deny_unknown_fields)]
         pub(super) struct $name { $($(#[$meaning])* pub(super) $field: $kind,)* }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use numbering::is_table_name;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::bounds::{Checked, wrong};
 use super::external::WrittenSource;
@@ -18,8 +18,7 @@ const CODES_MAX: usize = 1_000;
 const CODE_CHARS_MAX: usize = 255;
 
 /// One of `reference.*`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct WrittenTable {
     /// Codes of the series to which it is given; none: to whichever.

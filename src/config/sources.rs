@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use numbering::{Misfit, json_of_toml, place_of, read_written};
 use thiserror::Error;
 use toml::{Table, Value};
 
+use super::forms;
 use super::layer::Layer;
 
 /// Names the settings file where no flag does: for commands beside a service in a container.
@@ -118,8 +119,8 @@ impl Sources {
             merged.add_text(setting, value, "command line".into())?;
         }
         // Every value was accepted alone, and sections have no rules across their fields here.
-        merged.layer = Layer::deserialize(merged.table.clone())
-            .map_err(|error| merged.blame("settings", error.message().into()))?;
+        merged.layer = read(merged.table.clone())
+            .map_err(|misfit| merged.blame("settings", forms::reason_of("settings", &misfit)))?;
         Ok(merged)
     }
 }
@@ -149,13 +150,11 @@ impl Merged {
                 reason: error.message().into(),
             }
         })?;
-        if let Err(error) = toml::from_str::<Layer>(&text) {
-            let (line, column) = position(&text, &error);
-            return Err(SettingsError::Wrong {
-                setting: culprit(&table).unwrap_or_else(|| "settings".into()),
-                origin: format!("{file}, line {line}, column {column}"),
-                reason: format!("{}{}", error.message(), remedy(&text, &error)),
-            });
+        if let Err(misfit) = read(table.clone()) {
+            let setting = forms::setting_of(&misfit);
+            let origin = format!("{file}, {}", place_of(&text, &misfit));
+            let reason = forms::reason_of(&setting, &misfit);
+            return Err(SettingsError::Wrong { setting, origin, reason });
         }
         for (setting, value) in leaves(&table) {
             self.origins.insert(setting.clone(), file.clone());
@@ -182,14 +181,9 @@ impl Merged {
     }
 }
 
-/// What to write instead of a section that stands once where there may be many; else empty.
-fn remedy(text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().and_then(|span| text.get(span.start..)?.lines().next());
-    let name = line.and_then(|line| line.trim_end().strip_prefix('[')?.strip_suffix(']'));
-    match name.filter(|_| error.message().ends_with("expected a sequence")) {
-        Some(name) => format!("; write [[{name}]], in two brackets, once for each"),
-        None => String::new(),
-    }
+/// Reads settings that were written as TOML.
+fn read(table: Table) -> Result<Layer, Misfit> {
+    read_written(&json_of_toml(Value::Table(table)))
 }
 
 /// `NUMERATOR__HTTP__LISTEN` is `http.listen`.
@@ -208,7 +202,7 @@ fn read_value(text: &str) -> Option<Value> {
 fn check_alone(setting: &str, value: Value) -> Result<(), String> {
     let mut alone = Table::new();
     put(&mut alone, setting, value);
-    Layer::deserialize(alone).map(drop).map_err(|error| error.message().into())
+    read(alone).map(drop).map_err(|misfit| forms::reason_of(setting, &misfit))
 }
 
 /// Puts a value under its dotted name. Whatever stood in the way of the name is replaced.
@@ -239,12 +233,6 @@ fn leaves(table: &Table) -> Vec<(String, Value)> {
         }
     }
     found
-}
-
-/// The first setting of a file that is not accepted.
-fn culprit(table: &Table) -> Option<String> {
-    let wrong = |(setting, value): &(String, Value)| check_alone(setting, value.clone()).is_err();
-    leaves(table).into_iter().find(wrong).map(|(setting, _)| setting)
 }
 
 /// Line and column, from 1, of an error in a text.

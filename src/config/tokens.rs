@@ -1,6 +1,6 @@
 //! Who may call: the list of tokens, and what each may do and ask for.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::bounds::{Checked, wrong};
 use super::{Token, layer};
@@ -11,8 +11,7 @@ use crate::allocator::COUNT_MAX;
 const TOKENS_MAX: usize = 1_000;
 
 /// `auth.mode`: whether callers have to name themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum AuthMode {
     /// As `off` on loopback without `auth.tokens` and `auth.jwt`, else as `on`.
@@ -24,8 +23,7 @@ pub(super) enum AuthMode {
 }
 
 /// One of `auth.tokens`.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenToken {
     pub(super) name: String,

@@ -76,6 +76,8 @@ pub struct SourceAnswer<'a> {
     pub type_code: &'a str,
     /// Project, where one was named or follows from the originator.
     pub project: Option<&'a str>,
+    /// Code of the series; empty where the version that made the number is not in the ledger.
+    pub series: &'a str,
     /// The numbering configuration (series).
     pub config_id: i64,
     /// The version of it that makes the number.
@@ -199,7 +201,7 @@ impl<'a> AllocationAnswer<'a> {
     fn of(issued: &'a Issued) -> Self {
         let entry = &issued.entry;
         AllocationAnswer {
-            record: RecordAnswer::of(entry, &entry.record.serials),
+            record: RecordAnswer::of(entry, &entry.record.serials, &issued.series),
             issued_at: instant(entry.record.issued_at_us),
             path: entry.path,
             replayed: issued.replayed,
@@ -208,26 +210,27 @@ impl<'a> AllocationAnswer<'a> {
 }
 
 impl<'a> RecordAnswer<'a> {
-    /// The answer for an entry whose ranges belong to serials of these names.
-    pub(super) fn of(entry: &'a Entry, names: &'a [String]) -> Self {
+    /// The answer for an entry of a series whose ranges belong to serials of these names.
+    pub(super) fn of(entry: &'a Entry, names: &'a [String], series: &'a str) -> Self {
         let serials = names.iter().zip(&entry.taken);
         let serials = serials
             .map(|(name, taken)| SerialAnswer { name, values: ValuesAnswer::of(taken.range) });
         RecordAnswer {
             document_id: entry.record.document_id.as_deref(),
-            source: SourceAnswer::of(&entry.record),
+            source: SourceAnswer::of(&entry.record, series),
             serials: serials.collect(),
         }
     }
 }
 
 impl<'a> SourceAnswer<'a> {
-    /// Where the number of a record comes from.
-    pub(super) fn of(record: &'a Record) -> Self {
+    /// Where the number of a record of a series comes from.
+    pub(super) fn of(record: &'a Record, series: &'a str) -> Self {
         let keys = record.counter_keys.iter().map(|key| CounterKeyAnswer(key));
         SourceAnswer {
             type_code: &record.type_code,
             project: record.project.as_deref(),
+            series,
             config_id: record.series_id,
             config_version: record.version,
             counter_key: keys.clone().next().unwrap_or(CounterKeyAnswer("")),
@@ -255,7 +258,7 @@ impl<'a> PreviewAnswer<'a> {
         };
         PreviewAnswer {
             document_number: &preview.number,
-            source: SourceAnswer::of(&preview.record),
+            source: SourceAnswer::of(&preview.record, &preview.series),
             serials: serials.map(expected).collect(),
         }
     }

@@ -70,7 +70,7 @@ struct RefusedItem {
 /// What 200 answers: documents, or a range that an earlier call took.
 #[derive(ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "it is only described")]
+#[expect(dead_code, clippy::large_enum_variant, reason = "it is only described")]
 enum BatchOutcome<'a> {
     Documents(BatchAnswer),
     Range(RangeAnswer<'a>),

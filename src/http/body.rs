@@ -1,6 +1,8 @@
 //! Reads what a caller sends: bounded bodies, JSON, queries. Every refusal is a problem that names
 //! the place or the field.
 
+mod forms;
+
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
@@ -12,12 +14,15 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use numbering::{Misfit, Notation, read_written};
+use percent_encoding::percent_decode_str;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::problem::{Problem, Slug};
+pub(super) use forms::BODY_FORMS;
 
 /// Bounds of a request body; an extension of the routes that read one.
 #[derive(Clone, Copy, Debug)]
@@ -190,33 +195,28 @@ fn wrong_value<T: DeserializeOwned>(
     if !value.is_object() {
         return Problem::field(place, "must be a JSON object, fields with their names in braces");
     }
-    let message = error.to_string();
-    let reason = message.split(" at line ").next().unwrap_or_default();
-    match named_field(reason).or_else(|| culprit::<T>(value, reason)) {
-        Some(field) => Problem::field(field, reason),
-        None => Problem::new(Slug::InvalidField, reason),
+    // The JSON library says it in words of programs; it alone sees what stands there twice.
+    let said = match read_written::<T>(value) {
+        Err(misfit) => misfit.say(BODY_FORMS, Notation::Json),
+        Ok(_) => error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
+    };
+    of_said(said)
+}
+
+/// The problem of what is told with its field.
+fn of_said(said: String) -> Problem {
+    match named_field(&said) {
+        Some(field) => Problem::field(field, said),
+        None => Problem::new(Slug::InvalidField, said),
     }
 }
 
 /// The field that an error message names itself.
 fn named_field(reason: &str) -> Option<String> {
-    let named = ["missing field ", "unknown field ", "duplicate field ", ""]
+    let named = ["unknown field ", "duplicate field ", ""]
         .into_iter()
         .find_map(|kind| reason.strip_prefix(kind)?.strip_prefix('`'))?;
     named.split('`').next().map(Into::into)
-}
-
-/// Fields of a body that are looked at in search of a wrong one: more than any has.
-const FIELDS_LOOKED_AT_MAX: usize = 64;
-
-/// The field whose value alone gives the same error. (The JSON library does not say.)
-fn culprit<T: DeserializeOwned>(value: &Value, reason: &str) -> Option<String> {
-    let gives_it = |(name, value): &(&String, &Value)| {
-        let alone = Map::from_iter([((*name).clone(), (*value).clone())]);
-        T::deserialize(Value::Object(alone)).is_err_and(|error| error.to_string() == reason)
-    };
-    let mut fields = value.as_object()?.iter().take(FIELDS_LOOKED_AT_MAX);
-    fields.find(gives_it).map(|(name, _)| name.clone())
 }
 
 /// The query of a URL.
@@ -230,16 +230,37 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
         match Query::try_from_uri(&parts.uri) {
             Ok(Query(query)) => Ok(QueryOf(query)),
             Err(refusal) => {
-                let source = std::error::Error::source(&refusal).map(ToString::to_string);
-                let reason = source.unwrap_or_else(|| refusal.to_string());
-                // The library writes `field: reason` for a wrong value.
-                let field = named_field(&reason)
-                    .or_else(|| reason.split_once(": ").map(|(field, _)| field.into()));
-                Err(field.map_or_else(
-                    || Problem::new(Slug::InvalidField, reason.clone()),
-                    |field| Problem::field(field, reason.clone()),
-                ))
+                let query = parts.uri.query().unwrap_or_default();
+                let misfit = misfit_of::<T>(query).map(|it| it.say(BODY_FORMS, Notation::Query));
+                let said = misfit.unwrap_or_else(|| {
+                    let source = std::error::Error::source(&refusal).map(ToString::to_string);
+                    source.unwrap_or_else(|| refusal.to_string())
+                });
+                Err(of_said(said))
             }
+        }
+    }
+}
+
+/// What in a query cannot be read; nothing where it is that something stands there twice.
+fn misfit_of<T: DeserializeOwned>(query: &str) -> Option<Misfit> {
+    let decoded = |text: &str| {
+        let text = text.replace('+', " ");
+        percent_decode_str(&text).decode_utf8_lossy().into_owned()
+    };
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let mut value: Map<String, Value> =
+        pairs.map(|(name, text)| (decoded(name), decoded(text).into())).collect();
+    loop {
+        let misfit = read_written::<T>(&Value::Object(value.clone())).err()?;
+        // All is text in a query; what is none is read once more.
+        let Some(Value::String(text)) = value.get(&misfit.path()) else { return Some(misfit) };
+        match text.parse::<Value>() {
+            Ok(read) if read.is_number() || read.is_boolean() => {
+                value.insert(misfit.path(), read);
+            }
+            _ => return Some(misfit),
         }
     }
 }

@@ -157,7 +157,7 @@ pub(super) async fn activate_config(
     set_activity(&app, &caller, wanted, &headers, order, query.dry_run).await
 }
 
-/// Keeps a numbering configuration from serving requests; its numbers stay found (R4.3).
+/// Keeps a numbering configuration from serving requests; its numbers stay found.
 #[utoipa::path(
     post,
     path = "/api/v1/document-numbering/configs/{configId}/deactivate",

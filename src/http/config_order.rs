@@ -1,11 +1,15 @@
 //! What an administrator sends to change a series.
 
-use numbering::{Expression, Inputs, Lines, SeriesDefinition, check_printable};
+use numbering::{
+    Expression, Inputs, Lines, Notation, SERIES_FORMS, SeriesDefinition, check_printable,
+    read_written,
+};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::body::BODY_FORMS;
 use super::problem::Problem;
 
 /// Longest reason, in characters.
@@ -28,14 +32,22 @@ pub(super) struct ConfigOrder {
     pub(super) example: Option<ExampleOrder>,
 }
 
+/// What stands beside the fields of a series.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct OrderBeside {
+    reason: String,
+    example: Option<ExampleOrder>,
+}
+
 impl<'de> Deserialize<'de> for ConfigOrder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;
         let mut own = |name: &str| fields.remove(name).filter(|value| !value.is_null());
-        let (reason, example, expression) = (own("reason"), own("example"), own("expression"));
-        let example =
-            example.map(ExampleOrder::deserialize).transpose().map_err(D::Error::custom)?;
-        let reason = reason.map(String::deserialize).transpose().map_err(D::Error::custom)?;
+        let beside = ["reason", "example"].map(|name| (name.to_owned(), own(name)));
+        let expression = own("expression");
+        let beside = beside.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let OrderBeside { reason, example } = read_written(&Value::Object(beside.collect()))
+            .map_err(|misfit| D::Error::custom(misfit.say(BODY_FORMS, Notation::Json)))?;
         // A series file holds an expression as a string, a program as the array that it is.
         let expression = expression.map(|expression| match expression {
             Value::String(text) => text,
@@ -44,14 +56,9 @@ impl<'de> Deserialize<'de> for ConfigOrder {
         if expression.is_some() {
             fields.entry("template").or_insert_with(|| Value::String(String::new()));
         }
-        let definition = SeriesDefinition::deserialize(Value::Object(fields));
-        Ok(ConfigOrder {
-            definition: definition.map_err(D::Error::custom)?,
-            is_stored: false,
-            expression,
-            reason: reason.ok_or_else(|| D::Error::missing_field("reason"))?,
-            example,
-        })
+        let definition = read_written(&Value::Object(fields))
+            .map_err(|misfit| D::Error::custom(misfit.say(SERIES_FORMS, Notation::Json)))?;
+        Ok(ConfigOrder { definition, is_stored: false, expression, reason, example })
     }
 }
 
@@ -166,10 +173,10 @@ mod tests {
         assert_eq!(stored.define().ok().as_ref(), Some(&order.definition));
         assert_eq!(order.example.expect("example").context["A"], "1");
         for (field, value, says) in [
-            ("reason", Value::Null, "missing field `reason`"),
-            ("template", Value::Null, "invalid type"),
-            ("tempalte", json!("x"), "unknown field `tempalte`"),
-            ("once_per_document", json!("ever"), "once_per_document: invalid type"),
+            ("reason", Value::Null, "`reason` is missing; write \"reason\": "),
+            ("template", Value::Null, "`template` must be text in quotes, not null"),
+            ("tempalte", json!("x"), "unknown field `tempalte`; did you mean `template`?"),
+            ("once_per_document", json!("ever"), "`once_per_document` must be true or false"),
         ] {
             let mut wrong = body.clone();
             wrong[field] = value;

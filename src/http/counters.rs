@@ -27,8 +27,7 @@ use crate::ledger::{
 /// Periods whose names are a year.
 const YEARS: [&str; 2] = ["year", "fiscal-year"];
 /// Periods whose names begin with one.
-const PARTS_OF_YEARS: [&str; 7] =
-    ["quarter", "month", "week", "day", "hour", "minute", "second"];
+const PARTS_OF_YEARS: [&str; 7] = ["quarter", "month", "week", "day", "hour", "minute", "second"];
 /// Years A.D. that are asked for: 2568 is one of another era.
 const YEAR_MAX: u16 = 2399;
 

@@ -1,14 +1,19 @@
 //! The OpenAPI document: what the routes say of themselves, and what they leave to be said once.
 
+mod headers;
+mod words;
+
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
 use super::gate::OPEN;
-use super::prefer::can_wait;
+
+/// What operations are sent and answer, by their names.
+const EXAMPLES: &str = include_str!("document/examples.json");
 
 /// The document as it is served: every response has a description, and each route says whether it
-/// needs a token.
+/// needs a token, which headers it takes and sends, and which texts are one of a few words.
 pub(super) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
     let mut document = serde_json::to_value(document).expect("the OpenAPI document is JSON");
     let token = json!({
@@ -18,41 +23,73 @@ pub(super) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
                         `auth.jwt.issuer`, where the settings have one.",
     });
     document["components"]["securitySchemes"] = json!({ "token": token });
+    let (parameters, headers) = headers::components();
+    document["components"]["parameters"] = parameters;
+    document["components"]["headers"] = headers;
     // Where there are no tokens, none is asked for, and one that is sent does no harm.
     let needed = if has_tokens { json!([{ "token": [] }]) } else { json!([{}, { "token": [] }]) };
     document["security"] = needed;
+    let examples: Value = serde_json::from_str(EXAMPLES).expect("the examples are JSON");
     for (path, operations) in members(&mut document["paths"]) {
         for (method, operation) in members(operations) {
             let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes());
-            if method.is_ok_and(|method| can_wait(&method, path)) {
-                offer_wait(operation);
-            }
+            let method = method.expect("a method");
             if OPEN.contains(&path.as_str()) {
                 operation["security"] = json!([]);
             }
+            let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
+            show(&examples[&id], operation);
+            for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+                let name = parameter["name"].as_str().unwrap_or_default();
+                if let Some(words) = words::of_parameter(&id, name) {
+                    parameter["schema"] = json!({ "type": "string", "enum": words });
+                }
+            }
+            // Whatever is asked, the host may be wrong, or the method.
+            members(&mut operation["responses"]).entry("default").or_insert_with(a_problem);
             for (status, response) in members(&mut operation["responses"]) {
                 let described = response.as_object_mut().expect("a response is an object");
                 described.entry("description").or_insert_with(|| describe(status).into());
             }
+            headers::describe(path, &method, operation);
         }
+    }
+    for (name, schema) in members(&mut document["components"]["schemas"]) {
+        name_words(name, schema);
     }
     document
 }
 
-/// Says that a caller may say how long it waits.
-fn offer_wait(operation: &mut Value) {
-    let prefer = json!({
-        "name": "Prefer",
-        "in": "header",
-        "required": false,
-        "schema": { "type": "string" },
-        "description": "`wait=2`: answer within so many seconds, at most `http.time_limit` \
-                        (RFC 7240). The header `Preference-Applied` tells what was done.",
-    });
-    match operation["parameters"].as_array_mut() {
-        Some(parameters) => parameters.push(prefer),
-        None => operation["parameters"] = json!([prefer]),
+/// Says of a schema, and of what it is made of, which fields are one of a few words.
+fn name_words(name: &str, schema: &mut Value) {
+    for part in schema["allOf"].as_array_mut().into_iter().flatten() {
+        name_words(name, part);
     }
+    for (field, described) in schema["properties"].as_object_mut().into_iter().flatten() {
+        let Some(words) = words::of_field(name, field) else { continue };
+        match described.get_mut("items") {
+            Some(items) => items["enum"] = words,
+            None => described["enum"] = words,
+        }
+    }
+}
+
+/// Shows what an operation is sent, and what it answers.
+fn show(examples: &Value, operation: &mut Value) {
+    const JSON: &str = "application/json";
+    for (of, example) in examples.as_object().into_iter().flatten() {
+        let content = match &**of {
+            "request" => &mut operation["requestBody"]["content"],
+            status => &mut operation["responses"][status]["content"],
+        };
+        content[JSON]["example"] = example.clone();
+    }
+}
+
+/// The response that any route may have.
+fn a_problem() -> Value {
+    let schema = json!({ "$ref": "#/components/schemas/ProblemBody" });
+    json!({ "content": { "application/problem+json": { "schema": schema } } })
 }
 
 /// What a response means that says no more than its status.

@@ -42,8 +42,8 @@ const CLIENT_LEFT: u16 = 499;
 /// Label of every path that has no route: a label must be one of few, never what a caller wrote.
 const OTHER: &str = "other";
 /// Routes that need no token.
-pub(super) const OPEN: [&str; 6] =
-    ["/healthz", "/readyz", "/metrics", "/openapi.json", "/problems", "/problems/{code}"];
+pub(super) const OPEN: [&str; 7] =
+    ["/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/problems", "/problems/{code}"];
 
 /// How the type of a page begins.
 const HTML: &[u8] = b"text/html";

@@ -32,7 +32,7 @@ const ROWS_MAX: u32 = 20;
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct LookUp<'a> {
     /// The number, in normal form.
-    number: &'a str,
+    document_number: &'a str,
     /// Whether the journal has it: as a number, within a range, or as a revision.
     issued: bool,
     /// Its rows, one per scope of uniqueness.
@@ -254,5 +254,6 @@ pub(super) async fn look_up_number(
         candidates => candidates.unwrap_or_default(),
     };
     let (issued, numbers) = (!rows.is_empty(), NumberRow::all_of(&rows));
-    Ok(axum::Json(LookUp { number: &number, issued, numbers, candidates }).into_response())
+    let found = LookUp { document_number: &number, issued, numbers, candidates };
+    Ok(axum::Json(found).into_response())
 }

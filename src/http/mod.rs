@@ -50,6 +50,7 @@ mod rights;
 mod serials;
 mod server;
 mod sight;
+mod start;
 mod statements;
 mod texts;
 mod tls;
@@ -71,7 +72,7 @@ pub use events::EventAnswer;
 pub(crate) use events::check_period;
 pub use lookups::ReadingAnswer;
 pub(crate) use lookups::{archived_in, look_up};
-pub(crate) use numbers::{FoundRow, NumberRow, read_time};
+pub(crate) use numbers::{ExportedRow, FoundRow, NumberRow, read_time};
 pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub(crate) use register::{NumberQuery, next_of};
@@ -192,6 +193,11 @@ pub fn doors(
     let BodyLimits { single, batch } = BodyLimits::of(settings);
     let numbers = NumberDoor { gate: Arc::clone(&gate), app: app.clone(), single, batch };
     let routes = routes.with_state(app).route("/openapi.json", get(describe));
+    let routes = routes.route("/", get(start::show_start));
+    let routes = match settings.health_listen {
+        Some(address) => start::health_elsewhere(routes, address),
+        None => routes,
+    };
     Doors::new(behind(gate, routes), numbers)
 }
 

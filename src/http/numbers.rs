@@ -89,18 +89,42 @@ impl FoundRow {
     }
 }
 
-/// One allocation, with the names that auditors know.
+/// One allocation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NumberRow<'a> {
+    /// The number; the first one of a range.
+    pub(crate) document_number: &'a str,
+    /// When the request was accepted.
+    #[schema(format = DateTime)]
+    pub(crate) issued_at: String,
+    /// Everything else about it.
+    #[serde(flatten)]
+    pub(crate) about: NumberAbout<'a>,
+}
+
+/// One allocation with the names that the audit trail has for it (R5.1).
+#[derive(Debug, Serialize)]
+pub(crate) struct ExportedRow<'a> {
+    pub(crate) generated_number: &'a str,
+    pub(crate) timestamp: String,
+    #[serde(flatten)]
+    pub(crate) about: NumberAbout<'a>,
+}
+
+impl<'a> From<NumberRow<'a>> for ExportedRow<'a> {
+    fn from(NumberRow { document_number, issued_at, about }: NumberRow<'a>) -> Self {
+        ExportedRow { generated_number: document_number, timestamp: issued_at, about }
+    }
+}
+
+/// What a row says beside the number and its time.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NumberAbout<'a> {
     /// The allocation.
     #[schema(value_type = String)]
     pub(crate) allocation_id: Uuid,
     /// The document, where one was named.
     pub(crate) document_id: Option<&'a str>,
-    /// The number; the first one of a range.
-    pub(crate) generated_number: &'a str,
-    /// Code of the series.
-    pub(crate) series: &'a str,
     /// Where it comes from.
     #[serde(flatten)]
     pub(crate) source: SourceAnswer<'a>,
@@ -116,9 +140,6 @@ pub(crate) struct NumberRow<'a> {
     pub(crate) service: Option<&'a str>,
     /// From where.
     pub(crate) ip_address: Option<&'a str>,
-    /// When the request was accepted.
-    #[schema(format = DateTime)]
-    pub(crate) timestamp: String,
     /// When the row was written.
     #[schema(format = DateTime)]
     pub(crate) journaled_at: String,
@@ -151,19 +172,16 @@ impl<'a> NumberRow<'a> {
     pub(crate) fn of(FoundRow { row, revisions, found_as }: &'a FoundRow) -> Self {
         let (entry, record) = (&row.entry, &row.entry.record);
         let revisions = revisions.as_ref();
-        NumberRow {
+        let about = NumberAbout {
             allocation_id: record.allocation_id,
             document_id: record.document_id.as_deref(),
-            generated_number: &entry.number,
-            series: &row.series,
-            source: SourceAnswer::of(record),
+            source: SourceAnswer::of(record, &row.series),
             serials: entry.taken.iter().map(|taken| ValuesAnswer::of(taken.range)).collect(),
             template_used: &row.template,
             document_date: &record.document_date,
             user_id: person_of(&record.user_id),
             service: service_of(&record.user_id),
             ip_address: record.ip_address.as_deref(),
-            timestamp: instant(record.issued_at_us),
             journaled_at: instant(row.journaled_at_us),
             retry_count: entry.retry_count,
             path: entry.path,
@@ -171,7 +189,9 @@ impl<'a> NumberRow<'a> {
             revisions: revisions.map(|revisions| revisions.iter().map(RevisionRow::of).collect()),
             found_as: *found_as,
             put_aside: row.is_put_aside,
-        }
+        };
+        let issued_at = instant(record.issued_at_us);
+        NumberRow { document_number: &entry.number, issued_at, about }
     }
 }
 

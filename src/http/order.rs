@@ -176,7 +176,7 @@ fn type_code(code: Option<String>, id: Option<&Id>) -> Result<String, Problem> {
         (Some(_), Some(_)) => {
             Err(Problem::field("type_id", "stands beside `type`; send one of them"))
         }
-        (None, None) => Err(Problem::field("type", "missing field `type`; or send `type_id`")),
+        (None, None) => Err(Problem::field("type", "`type` is missing; send it, or `type_id`")),
         (given, _) => Ok(given.unwrap_or_default()),
     }
 }

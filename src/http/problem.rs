@@ -277,7 +277,7 @@ pub struct ProblemBody {
     /// How the serial stands that was refused (`/api/v1/serials/…`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<SerialStanding>,
-    /// A sentence for the user in the language of `Accept-Language` (th, zh, zh-Hant, en; R6.6).
+    /// A sentence for the user in the language of `Accept-Language`.
     pub user_message: String,
 }
 

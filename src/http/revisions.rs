@@ -105,7 +105,11 @@ impl<'a> RevisionAnswer<'a> {
             document_number: &revised.number,
             revision_of: &revised.original.entry.number,
             rev: &revised.rev,
-            record: RecordAnswer::of(&revised.original.entry, &revised.serials),
+            record: RecordAnswer::of(
+                &revised.original.entry,
+                &revised.serials,
+                &revised.original.series,
+            ),
             revised_at: instant(revised.revised_at_us),
             replayed: revised.replayed,
         }
@@ -118,27 +122,27 @@ pub(super) struct RevisionRow<'a> {
     /// The label.
     rev: &'a str,
     /// The number with it.
-    number: &'a str,
+    document_number: &'a str,
     /// Who asked.
     user_id: &'a str,
     /// From where.
     ip_address: Option<&'a str>,
     /// Why.
     reason: Option<&'a str>,
-    /// When.
+    /// When the label was given.
     #[schema(format = DateTime)]
-    timestamp: String,
+    revised_at: String,
 }
 
 impl<'a> RevisionRow<'a> {
     pub(super) fn of(revision: &'a Revision) -> Self {
         RevisionRow {
             rev: &revision.rev,
-            number: &revision.number,
+            document_number: &revision.number,
             user_id: &revision.user_id,
             ip_address: revision.ip_address.as_deref(),
             reason: revision.reason.as_deref(),
-            timestamp: instant(revision.revised_at_us),
+            revised_at: instant(revision.revised_at_us),
         }
     }
 }

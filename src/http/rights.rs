@@ -95,6 +95,12 @@ const ROUTES: [(&str, &[(Method, Act)]); 37] = [
     ("/api/v1/serials/interface/check", &[(Method::POST, Act::TakeNumbers)]),
 ];
 
+/// What a method of a route does; nothing where it has none, or is open.
+pub(super) fn act(method: &Method, route: &str) -> Option<Act> {
+    let (_, methods) = ROUTES.iter().find(|(known, _)| *known == route)?;
+    methods.iter().find(|(known, _)| known == method).map(|(_, act)| *act)
+}
+
 /// What a request does; refused where the identity may not. A method that the route does not have
 /// is refused behind the gate.
 pub(super) fn check(

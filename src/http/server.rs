@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::http::header::{CONNECTION, HeaderValue};
+use axum::http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -35,6 +35,9 @@ use progress::Progress;
 
 /// Largest header of a request, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1_024;
+
+/// Tells a client how long its connection may be idle before it ends here.
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// Wait after a connection could not be accepted (out of file descriptors, say).
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -154,6 +157,9 @@ struct Server {
     bounds: ConnectionBounds,
     tls: Option<TlsAcceptor>,
     stopping: watch::Sender<bool>,
+    /// What is told of the time that a connection may be idle; nothing where each carries one
+    /// request, or may not be idle for a second.
+    idle: Option<HeaderValue>,
     protocol: http1::Builder,
     doors: Doors,
     peers: Peers,
@@ -171,7 +177,10 @@ impl Server {
         let peers = Peers::new(bounds.connections_per_peer_max);
         let refusals = Refusals::new(bounds.refused_per_second_max, COUNTED_BY);
         let stopping = watch::Sender::new(false);
-        Server { bounds, tls, stopping, protocol, doors, peers, refusals }
+        let idle_s = bounds.header_read_timeout.as_secs();
+        let idle = (bounds.keep_alive && idle_s > 0).then(|| format!("timeout={idle_s}"));
+        let idle = idle.and_then(|idle| HeaderValue::try_from(idle).ok());
+        Server { bounds, tls, stopping, idle, protocol, doors, peers, refusals }
     }
 
     /// Serves a connection in its own task, unless its address has too many.
@@ -206,14 +215,18 @@ impl Server {
         }
         let ConnectionBounds { age_max, grace, write_timeout, header_read_timeout, .. } =
             self.bounds;
+        let idle = self.idle.clone();
         let (doors, ip, began) = (self.doors.clone(), Arc::clone(&peer.0), Instant::now());
         let answer = service_fn(move |request: Request<Incoming>| {
+            let idle = idle.clone().filter(|_| !closes(request.headers()));
             let answered = doors.answer(request, peer.clone());
             async move {
                 let mut response = answered.await;
                 if began.elapsed() >= age_max {
                     let close = HeaderValue::from_static("close");
                     response.headers_mut().insert(CONNECTION, close);
+                } else if let Some(idle) = idle.filter(|_| !closes(response.headers())) {
+                    response.headers_mut().insert(KEEP_ALIVE, idle);
                 }
                 Ok::<_, Infallible>(response)
             }
@@ -249,6 +262,11 @@ impl Server {
             drop(places);
         });
     }
+}
+
+/// Whether a request, or an answer, is the last of its connection.
+fn closes(headers: &HeaderMap) -> bool {
+    headers.get(CONNECTION).is_some_and(|sent| sent.as_bytes().eq_ignore_ascii_case(b"close"))
 }
 
 /// How a connection ends before its client ends it.

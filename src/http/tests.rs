@@ -75,7 +75,7 @@ fn every_route_is_described() {
 fn only_health_metrics_and_what_describes_the_service_need_no_token() {
     let (_, document) = health_routes().merge(problem_routes()).split_for_parts();
     let mut paths: Vec<&str> = document.paths.paths.keys().map(String::as_str).collect();
-    paths.push("/openapi.json");
+    paths.extend(["/", "/openapi.json"]);
     paths.sort_unstable();
     let mut open = gate::OPEN;
     open.sort_unstable();

@@ -177,7 +177,14 @@ impl Writer<'_> {
         let AccountPart { values, first, last, archived } = part;
         let [from, upto] = self.days.clone();
         let (first, last) = (first.as_ref().map(end), last.as_ref().map(end));
-        PartAnswer { dated_from: from, dated_upto: upto, count: *values, first, last, archived: *archived }
+        PartAnswer {
+            dated_from: from,
+            dated_upto: upto,
+            count: *values,
+            first,
+            last,
+            archived: *archived,
+        }
     }
 
     fn notes(&self, account: &CounterAccount, over_all_time: bool) -> Vec<String> {

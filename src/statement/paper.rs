@@ -106,6 +106,7 @@ pub struct EndAnswer {
     /// Its value.
     pub value: String,
     /// Its text; null for a further serial of a number, and in the archive.
+    #[serde(rename = "document_number")]
     pub number: Option<String>,
     /// When the request was accepted.
     #[schema(format = DateTime)]

@@ -75,7 +75,8 @@ impl AskedPeriod {
         let year: i16 = text.get(..YEAR_DIGITS).filter(|year| is_number(year))?.parse().ok()?;
         let rest = &text[YEAR_DIGITS..];
         let whole_days = |reset, first: Date, last: Date| {
-            let (first, last) = (first.to_datetime(Time::midnight()), last.to_datetime(LAST_SECOND));
+            let (first, last) =
+                (first.to_datetime(Time::midnight()), last.to_datetime(LAST_SECOND));
             Some(AskedPeriod { text: text.to_owned(), reset, first, last })
         };
         let months = |reset, from: i8, to: i8| {
@@ -104,7 +105,8 @@ impl AskedPeriod {
             }
             // A time of a day, written out to its seconds.
             (9 | 12 | 15, _) => {
-                let at: DateTime = format!("{text}{}", &":00:00"[..15 - rest.len()]).parse().ok()?;
+                let at: DateTime =
+                    format!("{text}{}", &":00:00"[..15 - rest.len()]).parse().ok()?;
                 let (reset, length) = match rest.len() {
                     9 => (Reset::Hour, Span::new().hours(1)),
                     12 => (Reset::Minute, Span::new().minutes(1)),
@@ -157,10 +159,10 @@ impl AskedPeriod {
 
     /// A day of each week of it, where it has several; of no other reset.
     fn weeks(&self, reset: Reset) -> impl Iterator<Item = DateTime> {
-        let is_wanted =
-            reset == Reset::Week && matches!(self.reset, Reset::Quarter | Reset::Month);
+        let is_wanted = reset == Reset::Week && matches!(self.reset, Reset::Quarter | Reset::Month);
         let (first, last) = (self.first, self.last);
-        let weeks = first.date().series(Span::new().days(7)).map(|day| day.to_datetime(Time::midnight()));
+        let weeks =
+            first.date().series(Span::new().days(7)).map(|day| day.to_datetime(Time::midnight()));
         weeks.take_while(move |at| is_wanted && *at <= last)
     }
 
@@ -290,9 +292,8 @@ mod tests {
 
     fn told(condition: &KeyCondition, name: &str) -> Vec<String> {
         let of_name = condition.parts.iter().filter(|part| part.name == name);
-        let shown = |part: &KeyPart| {
-            format!("{}{}", part.value, if part.is_beginning { "…" } else { "" })
-        };
+        let shown =
+            |part: &KeyPart| format!("{}{}", part.value, if part.is_beginning { "…" } else { "" });
         let mut told: Vec<String> = of_name.map(shown).collect();
         told.sort_unstable();
         told.dedup();
@@ -320,9 +321,13 @@ mod tests {
             ("2026-01-05T09", "2026", "2026-Q1", "2026-01", "2026-W02", "2026-01-05"),
         ] {
             let PeriodKeys { beyond, .. } = AskedPeriod::read(text).unwrap().keys(7, None);
-            for (name, wanted) in
-                [("year", year), ("quarter", quarter), ("month", month), ("week", week), ("day", day)]
-            {
+            for (name, wanted) in [
+                ("year", year),
+                ("quarter", quarter),
+                ("month", month),
+                ("week", week),
+                ("day", day),
+            ] {
                 assert_eq!(told(&beyond, name).join(" "), wanted, "{text}: {name}");
             }
         }

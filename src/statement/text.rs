@@ -1,8 +1,6 @@
 //! The paper as text.
 
-use super::paper::{
-    CountLine, EndAnswer, EntryAnswer, PartAnswer, RunStatement, Statement,
-};
+use super::paper::{CountLine, EndAnswer, EntryAnswer, PartAnswer, RunStatement, Statement};
 use super::partly::DATED;
 use super::phrases::{
     CHECKPOINT, COUNTED, DRAWN_UP, EVIDENCE, FIRST, LAST, MADE_AT, NONE, NOTES, PERIOD, PROJECT,

@@ -194,7 +194,7 @@ async fn a_range_is_contiguous_and_one_row_of_the_journal() {
         ] {
             let (status, body) = look_up(&format!("number={number}")).await;
             assert_eq!(status, 200, "{number}: {body}");
-            assert_eq!(body["numbers"][0]["generated_number"], first, "{number}");
+            assert_eq!(body["numbers"][0]["document_number"], first, "{number}");
         }
         for query in ["number=L-00100004", "number=L-2", "number=L-00000002&document_id=d9"] {
             let (status, problem) = look_up(query).await;
@@ -328,7 +328,7 @@ async fn the_journal_is_searched_by_number_and_by_document() {
                     break row.clone();
                 }
             };
-            assert_eq!(row["generated_number"], "SPO-20240122-001");
+            assert_eq!(row["document_number"], "SPO-20240122-001");
             assert_eq!(row["document_id"], "order-7");
             assert_eq!(row["template_used"], "{PREFIX}-{DATE:yyyyMMdd}-{SEQ:3}");
             assert!(row["retry_count"].is_u64());

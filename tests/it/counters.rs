@@ -113,7 +113,7 @@ async fn a_counter_shows_its_value_and_how_full_it_is_and_when_it_was_used() {
             "counter_id": spo["counter_id"], "config_id": row["config_id"], "series": "SPO",
             "active": false, "serial": "SEQ", "counter_key": { "type": "SPO", "day": "2024-01-22" },
             "value": "15", "first": "1", "step": "1", "ceiling": spo["ceiling"], "max": "999",
-            "width_used": 2, "width_max": 3, "last_used_at": row["timestamp"],
+            "width_used": 2, "width_max": 3, "last_used_at": row["issued_at"],
         });
         assert_eq!(spo, expected);
         let tag = list(&service.url, "series=TAG").await.remove(0);

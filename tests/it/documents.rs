@@ -64,7 +64,7 @@ async fn all_numbers_of_a_document_are_listed_page_by_page() {
         }
         let numbers = numbers_of(&service, "a%2Fb", 3).await;
         let found = |numbers: &[Value]| -> Vec<Value> {
-            numbers.iter().map(|number| number["generated_number"].clone()).collect()
+            numbers.iter().map(|number| number["document_number"].clone()).collect()
         };
         assert_eq!(found(&numbers), expected);
 
@@ -208,7 +208,7 @@ async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
             assert_eq!(found["issued"], true, "{found}");
             let row = &found["numbers"][0];
             assert_eq!((&row["found_as"], &row["document_id"]), (&json!(found_as), &json!("d1")));
-            assert_eq!(row["revisions"][0]["number"], "LCBP3-C2-RFA-TER-RPT-0001-B");
+            assert_eq!(row["revisions"][0]["document_number"], "LCBP3-C2-RFA-TER-RPT-0001-B");
             assert_eq!(found["candidates"][0]["variables"]["REV"], label, "{found}");
         }
         let range = json!({ "type": "SPO", "date": "2024-01-22", "count": 3 });
@@ -224,7 +224,7 @@ async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         };
         assert_eq!(within["numbers"][0]["found_as"], "range");
-        assert_eq!(within["numbers"][0]["generated_number"], "SPO-20240122-001");
+        assert_eq!(within["numbers"][0]["document_number"], "SPO-20240122-001");
     }
 }
 

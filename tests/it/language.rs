@@ -84,7 +84,7 @@ async fn is_found_in_its_range(service: &Service) {
         let answer = Client::new().get(&url).send().await.unwrap();
         let (status, body) = (answer.status(), answer.json::<Value>().await.unwrap());
         if status == 200 {
-            assert_eq!(body["numbers"][0]["generated_number"], "P1/98A", "{body}");
+            assert_eq!(body["numbers"][0]["document_number"], "P1/98A", "{body}");
             return;
         }
         assert!(Instant::now() < deadline, "{status} {body}");

@@ -118,7 +118,7 @@ async fn rows_that_share_a_time_are_listed_page_by_page_each_once() {
                 let path = format!("numbers?{query}");
                 let all = all_pages(&service.url, &path, "numbers", limit).await;
                 let told: Vec<&str> =
-                    all.iter().map(|row| row["generated_number"].as_str().unwrap()).collect();
+                    all.iter().map(|row| row["document_number"].as_str().unwrap()).collect();
                 let expected: Vec<String> =
                     (1..=rows).rev().map(|value| format!("SPO-20240122-{value:03}")).collect();
                 assert_eq!(told, expected, "{query}, {limit}");

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
 mod accepted;
+mod answers;
 mod api;
 mod archive;
 mod audit;
@@ -18,6 +19,7 @@ mod counters;
 mod day_turns;
 mod deploy;
 mod deployment;
+mod described;
 mod documents;
 mod expressions;
 mod fair_sources;
@@ -59,9 +61,9 @@ mod private_files;
 mod problems;
 mod prometheus;
 mod promotions;
+mod readings;
 mod redis_client;
 mod redis_faults;
-mod readings;
 mod reference_data;
 mod reference_numbers;
 mod refusal_costs;

@@ -135,7 +135,8 @@ async fn told_in_every_language(service: &str) {
         for (code, key) in [("YEARLY", "project=P1;year=2025"), ("NEVER", "project=P1")] {
             let query = format!("series={code}&period=2025-01&project=P1");
             for format in ["text", "html", "csv"] {
-                let (status, told) = get(service, &format!("{query}&format={format}"), language).await;
+                let (status, told) =
+                    get(service, &format!("{query}&format={format}"), language).await;
                 assert_eq!(status, 200, "{told}");
                 let (first, last) =
                     (format!("{code}-P1-20250105-000"), format!("{code}-P1-20250128-000"));
@@ -163,5 +164,8 @@ fn told_by_the_command(deployment: &Deployment) {
     let told = deployment.ok(&["statement", "--series", "WEEKLY", "--period", "2025", "--json"]);
     let told: Value = serde_json::from_str(&told).unwrap();
     let part = &told["runs"].as_array().unwrap()[0]["part"];
-    assert_eq!((&part["dated_from"], &part["dated_upto"]), (&json!("2025-01-01"), &json!("2025-12-31")));
+    assert_eq!(
+        (&part["dated_from"], &part["dated_upto"]),
+        (&json!("2025-01-01"), &json!("2025-12-31"))
+    );
 }

@@ -41,7 +41,8 @@ async fn a_value_that_no_version_of_a_series_can_have_is_no_reading() {
     assert!(!told.contains("reads like"), "{told}");
     assert_eq!(deployment.ok(&["next", "SECTION", "--project", "P"]), "P-2000\n");
     for (number, code) in [("P-1001", "PLAN"), ("P-1999", "PLAN"), ("P-2000", "SECTION")] {
-        let told: Value = serde_json::from_str(&deployment.ok(&["parse", "--json", number])).unwrap();
+        let told: Value =
+            serde_json::from_str(&deployment.ok(&["parse", "--json", number])).unwrap();
         assert_eq!(codes(&told), [code], "{number}");
     }
     for number in ["P-0999", "P-9999", "P-3000"] {
@@ -120,11 +121,16 @@ async fn members_of_a_range_are_found_in_hidden_dimensions_and_after_a_widening(
     let read: Value = serde_json::from_str(&deployment.ok(&["parse", "--json", "0150"])).unwrap();
     assert_eq!(codes(&read), ["HID"]);
     assert_eq!((&read[0]["version"], &read[0]["serials"][0]["value"]), (&json!(1), &json!("150")));
-    let read: Value = serde_json::from_str(&deployment.ok(&["parse", "--json", "HID", "000158"])).unwrap();
+    let read: Value =
+        serde_json::from_str(&deployment.ok(&["parse", "--json", "HID", "000158"])).unwrap();
     assert_eq!(read[0]["version"], 2);
     let service = deployment.serve();
     let (_, told) = look_up(&service.url, "0150").await;
-    assert_eq!((&told["issued"], codes(&told["candidates"])), (&json!(true), vec!["HID"]), "{told}");
+    assert_eq!(
+        (&told["issued"], codes(&told["candidates"])),
+        (&json!(true), vec!["HID"]),
+        "{told}"
+    );
     revised_at_once(&service.url, "0150").await;
     assert!(service.terminate());
     deployment.assert_clean();

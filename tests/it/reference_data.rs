@@ -170,7 +170,7 @@ async fn a_number_inside_a_range_is_found_by_the_codes_that_it_shows_before_and_
         let answer = client.get(&numbers).send().await.unwrap();
         assert_eq!(answer.status().as_u16(), 200, "{number}");
         let body: Value = answer.json().await.unwrap();
-        assert_eq!(body["numbers"][0]["generated_number"], first);
+        assert_eq!(body["numbers"][0]["document_number"], first);
         assert_eq!(body["numbers"][0]["counter_key"]["RECIPIENT_id"], "10");
     }
 }

@@ -216,7 +216,7 @@ fn bad_requests() -> Vec<(&'static str, Value, &'static str, &'static str)> {
         ("unified", with(&json!({ "instance": "AB" })), "instance", "write a digit"),
         ("unified", with(&json!({ "target": "D0002" })), "target", "unknown field"),
         ("unified", with(&json!({ "date": "2015-02-30" })), "date", "2015-02-30"),
-        ("system", source(), "unified_serial", "missing field"),
+        ("system", source(), "unified_serial", "`unified_serial` is missing; write"),
         ("system", with(&json!({ "unified_serial": UNIFIED, "step": "" })), "step", "1 to 200"),
         (
             "system",
@@ -278,7 +278,8 @@ async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
         assert_eq!(problem["number_taken"], "no");
         // As every other route calls them.
         let slug = match told {
-            _ if told.contains("exactly") || told == "4 characters" => "value-too-long",
+            "4 characters" | "exactly 2" | "exactly 28" | "exactly 30" => "value-too-short",
+            _ if told.contains("exactly") => "value-too-long",
             _ if told.starts_with("character ") || told == "write a digit" => "wrong-alphabet",
             "2015-02-30" => "invalid-date",
             "time of day" => "time-required",

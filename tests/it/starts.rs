@@ -86,7 +86,8 @@ fn told_on_the_paper(deployment: &Deployment) {
         let asked = ["statement", "--series", "INV", "--period", "2026", "--language", language];
         let told = deployment.ok(&asked);
         assert!(told.contains(&format!("{says}")) && told.contains(REASON), "{told}");
-        for denied in ["given to nobody", "从未发出", "從未發出", "ไม่เคยออกให้ผู้ใด"] {
+        for denied in ["given to nobody", "从未发出", "從未發出", "ไม่เคยออกให้ผู้ใด"]
+        {
             assert!(!told.contains(denied), "{told}");
         }
         assert!(told.contains("INV-000005"), "{told}");
@@ -122,7 +123,8 @@ fn a_counter_of_a_year_that_is_over_gives_nothing_below_a_start_that_came_later(
     deployment.ok(&["series", "apply", &yearly("start = 1")]);
     assert_eq!(deployment.ok(&["next", "YR", "--date", "2024-03-01"]), "YR-2024-000001\n");
     deployment.ok(&["series", "apply", &yearly("start = 500")]);
-    for arguments in [["next", "YR", "--date", "2024-03-01"], ["preview", "YR", "--date", "2024-03-01"]]
+    for arguments in
+        [["next", "YR", "--date", "2024-03-01"], ["preview", "YR", "--date", "2024-03-01"]]
     {
         let told = refused(&deployment, &arguments);
         for part in ["counter-below-start", "counter 1", "2", "500", "move-counter 1 --next 500"] {
@@ -202,7 +204,10 @@ async fn a_start_that_was_stored_above_a_counter_is_kept_by_whoever_counts() {
             let (status, told) = take(&service.url, document).await;
             assert_eq!((status, &told["code"]), (409, &json!("counter-below-start")), "{told}");
             let why = told["detail"].as_str().unwrap();
-            assert!(why.contains('3') && why.contains("50") && why.contains("move-counter"), "{why}");
+            assert!(
+                why.contains('3') && why.contains("50") && why.contains("move-counter"),
+                "{why}"
+            );
             assert_eq!(told["number_taken"], "no", "{told}");
         }
         let moved = deployment.ok(&["move-counter", "1", "--next", "50", "--reason", REASON]);

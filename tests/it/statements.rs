@@ -76,8 +76,8 @@ async fn the_paper_tells_what_became_of_every_number_in_every_language_and_form(
     assert_eq!(told["runs"].as_array().unwrap().len(), 1, "of January alone: {told}");
     let run = &told["runs"][0];
     assert_eq!(run["counter_key"], "type=SPO;day=2024-01-22");
-    assert_eq!(run["first"]["number"], "SPO-20240122-001");
-    assert_eq!(run["last"]["number"], "SPO-20240122-010");
+    assert_eq!(run["first"]["document_number"], "SPO-20240122-001");
+    assert_eq!(run["last"]["document_number"], "SPO-20240122-010");
     assert_eq!(
         (&run["values"], &run["sum"], line(run, "issued")),
         (&10.into(), &10.into(), &10.into())

@@ -136,7 +136,7 @@ async fn is_found(client: &reqwest::Client, service: &str, range: &Value) {
         };
         let found_as = if *number == range["first_number"] { "number" } else { "range" };
         assert_eq!(row["found_as"], found_as, "{number}: {row}");
-        assert_eq!(row["generated_number"], range["first_number"], "{number}: {row}");
+        assert_eq!(row["document_number"], range["first_number"], "{number}: {row}");
         assert_eq!(row["counter_key"], range["counter_key"], "{number}: {row}");
         assert_eq!(row["serials"][0]["last"], range["last"], "{number}: {row}");
     }

@@ -111,9 +111,8 @@ fn push_condition(query: &mut QueryBuilder<'_>, condition: &KeyCondition) {
 pub(super) fn holds(condition: &KeyCondition, series_id: i64, key: &str) -> bool {
     let key = format!(";{key};");
     let is_of = |series: &[i64]| series.contains(&series_id);
-    let has = |part: &KeyPart| {
-        key.contains(&text(part)) && part.series.as_deref().is_none_or(is_of)
-    };
+    let has =
+        |part: &KeyPart| key.contains(&text(part)) && part.series.as_deref().is_none_or(is_of);
     let is_without = || condition.absent.iter().all(|name| !key.contains(&format!(";{name}=")));
     condition.parts.iter().any(has) || is_of(&condition.series_without) && is_without()
 }

@@ -60,11 +60,11 @@ impl LookUps {
     fn is_wanted(&self, about: About, value: usize, answer: &Answer<'_>) -> Result<bool, String> {
         let is = |name, wanted: &str| Ok(text_of(answer, name)? == wanted);
         match about {
-            About::Number => Ok(is("generated_number", &format!("L0-0000000-{value:012}"))?
+            About::Number => Ok(is("document_number", &format!("L0-0000000-{value:012}"))?
                 && is("document_id", &format!("doc-{value:012}"))?),
             About::User(user) => is("user_id", user),
             About::Time => {
-                let time: Result<Timestamp, _> = text_of(answer, "timestamp")?.parse();
+                let time: Result<Timestamp, _> = text_of(answer, "issued_at")?.parse();
                 Ok(time.is_ok_and(|time| self.window.contains(&time)))
             }
         }
@@ -108,8 +108,8 @@ mod tests {
             let value = asked / QUESTIONS.len();
             let mut body = |number: usize, document: usize, user: &str, time: &str| {
                 let body = format!(
-                    r#"{{"document_id":"doc-{document:012}","user_id":"{user}","timestamp":"{time}",
-                    "generated_number":"L0-0000000-{number:012}"}}"#
+                    r#"{{"document_id":"doc-{document:012}","user_id":"{user}","issued_at":"{time}",
+                    "document_number":"L0-0000000-{number:012}"}}"#
                 );
                 work.answered(asked, Answer { status: 200, body: body.as_bytes() }).is_ok()
             };

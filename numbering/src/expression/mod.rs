@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 pub use error::{ElementFlaw, ExpressionError, Inexpressible};
+#[cfg(test)]
+pub(super) use read::Beside;
 
 use super::{Series, SeriesDefinition, VariableDefinition};
 

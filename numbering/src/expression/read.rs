@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::error::excerpt;
 use super::super::text::{is_printable, normalise};
-use super::super::{TEXT_CHARS_MAX, VariableDefinition};
+use super::super::{Notation, SERIES_FORMS, TEXT_CHARS_MAX, VariableDefinition, read_written};
 use super::{
     ELEMENTS_MAX, EXPRESSION_BYTES_MAX, Element, ElementFlaw, Expression, ExpressionError, Key,
 };
@@ -36,16 +36,17 @@ pub(super) fn expression(json: &str) -> Result<Expression, ExpressionError> {
         return Ok(Expression { elements: elements(document)?, hidden_dimensions, variables });
     };
     let elements = elements(fields.remove("elements").ok_or(ExpressionError::Shape)?)?;
-    let beside = Beside::deserialize(Value::Object(fields));
     let Beside { hidden_dimensions, variables } =
-        beside.map_err(|error| ExpressionError::Beside { reason: error.to_string() })?;
+        read_written(&Value::Object(fields)).map_err(|misfit| ExpressionError::Beside {
+            reason: misfit.say(SERIES_FORMS, Notation::Json),
+        })?;
     Ok(Expression { elements, hidden_dimensions, variables })
 }
 
 /// What stands beside the elements.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Beside {
+pub(in super::super) struct Beside {
     #[serde(default)]
     hidden_dimensions: Vec<String>,
     #[serde(default)]

@@ -230,7 +230,7 @@ fn what_stands_beside_the_elements_is_refused_with_its_field() {
     for (from, to, expected) in [
         ("hidden_dimensions", "hidden", "beside `elements`: unknown field `hidden`"),
         ("width_max", "widest", "beside `elements`: unknown field `widest`"),
-        (r#"["project", "BRANCH"]"#, r#""project""#, "beside `elements`: invalid type"),
+        (r#"["project", "BRANCH"]"#, r#""project""#, "write a list: [\"project\"]"),
         (r#""project", "BRANCH""#, r#""project", "UNIT""#, "serials[0].counter"),
         (r#""project", "BRANCH""#, r#""project", "单位""#, "serials[0].counter"),
         (r#""project", "BRANCH""#, r#""BRANCH", "BRANCH""#, "serials[0].counter"),

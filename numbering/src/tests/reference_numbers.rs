@@ -156,12 +156,12 @@ fn serials_between_systems_are_told_apart_by_their_length() {
 fn a_field_of_another_width_or_alphabet_is_refused() {
     let series = builtin();
     for (name, value, slug) in [
-        ("SYSTEM", "C001", "value-too-long"),
+        ("SYSTEM", "C001", "value-too-short"),
         ("SYSTEM", "C00001", "value-too-long"),
         ("SYSTEM", "C-001", "wrong-alphabet"),
         ("MODULE", "A0é", "wrong-alphabet"),
         ("INSTANCE", "0A", "wrong-alphabet"),
-        ("INSTANCE", "1", "value-too-long"),
+        ("INSTANCE", "1", "value-too-short"),
         ("TARGET", "系统0001", "wrong-alphabet"),
     ] {
         let context =

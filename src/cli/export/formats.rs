@@ -9,7 +9,7 @@ use rust_xlsxwriter::{Workbook, XlsxError};
 
 use super::Format;
 use super::target::Target;
-use crate::http::{FoundRow, NumberRow};
+use crate::http::{ExportedRow, FoundRow, NumberRow};
 use crate::statement::inert;
 
 /// The columns: those of the audit trail under their names there (R5.1), then the rest.
@@ -79,7 +79,7 @@ impl Writer {
     /// # Errors
     /// A target that cannot be written, more rows than a sheet has.
     pub(super) fn write(&mut self, rows: &[FoundRow]) -> anyhow::Result<()> {
-        for row in rows.iter().map(NumberRow::of) {
+        for row in rows.iter().map(|row| ExportedRow::from(NumberRow::of(row))) {
             match self {
                 Writer::Csv { csv, place } => {
                     let cells = cells(&row)?;
@@ -163,34 +163,35 @@ impl Sheet {
 }
 
 /// The cells of a row, in the order of the columns.
-fn cells<'r>(row: &'r NumberRow<'_>) -> anyhow::Result<[Cow<'r, str>; COLUMNS.len()]> {
+fn cells<'r>(row: &'r ExportedRow<'_>) -> anyhow::Result<[Cow<'r, str>; COLUMNS.len()]> {
     fn text(text: Option<&str>) -> Cow<'_, str> {
         Cow::Borrowed(text.unwrap_or_default())
     }
-    let values = row.serials.first();
+    let (about, source) = (&row.about, &row.about.source);
+    let values = about.serials.first();
     let value = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
     Ok([
-        text(row.document_id),
+        text(about.document_id),
         row.generated_number.into(),
-        serde_json::to_string(&row.source.counter_key)?.into(),
-        row.template_used.into(),
-        row.user_id.into(),
-        text(row.ip_address),
+        serde_json::to_string(&source.counter_key)?.into(),
+        about.template_used.into(),
+        about.user_id.into(),
+        text(about.ip_address),
         row.timestamp.as_str().into(),
-        row.retry_count.to_string().into(),
-        row.series.into(),
-        row.source.config_version.to_string().into(),
-        row.source.type_code.into(),
-        text(row.source.project),
-        row.document_date.into(),
+        about.retry_count.to_string().into(),
+        source.series.into(),
+        source.config_version.to_string().into(),
+        source.type_code.into(),
+        text(source.project),
+        about.document_date.into(),
         value(values.map(|values| values.first)).into(),
         value(values.map(|values| values.last)).into(),
-        serde_json::to_string(&row.serials)?.into(),
-        row.path.name().into(),
-        text(row.idempotency_key),
-        row.allocation_id.to_string().into(),
-        row.journaled_at.as_str().into(),
-        text(row.service),
+        serde_json::to_string(&about.serials)?.into(),
+        about.path.name().into(),
+        text(about.idempotency_key),
+        about.allocation_id.to_string().into(),
+        about.journaled_at.as_str().into(),
+        text(about.service),
     ])
 }
 

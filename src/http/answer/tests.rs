@@ -43,7 +43,8 @@ fn issued(count: u64) -> Issued {
         retry_count: 0,
         path: IssuePath::Redis,
     };
-    Issued { entry, last_number: (count > 1).then(|| "BOX-009/20".into()), replayed: false }
+    let last_number = (count > 1).then(|| "BOX-009/20".into());
+    Issued { entry, series: "BOX".into(), last_number, replayed: false }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::*;
 use crate::http::language::Language;
 use crate::http::order::NumberOrder;
 use crate::http::problem::ProblemBody;
+use crate::shape::{every_field_has_its_form, every_query_is_told};
 
 const BOUNDS: BodyBounds = BodyBounds { max_bytes: 64, time_limit: Duration::from_secs(40) };
 
@@ -153,14 +154,18 @@ async fn what_is_not_json_is_told_by_line_and_column() {
 #[test]
 fn a_wrong_value_is_told_by_its_field() {
     for (body, field, says) in [
-        (r#"{"type": 5}"#, "type", "expected a string"),
-        (r#"{"type": null}"#, "type", "expected a string"),
+        (r#"{"type": 5}"#, "type", "must be text in quotes, not 5; write \"type\": \"INV\""),
+        (r#"{"type": null}"#, "type", "must be text in quotes, not null"),
         (r#"{"type": "A", "type": "B"}"#, "type", "duplicate field"),
         (r#"{"type": "A", "typ": "B"}"#, "typ", "unknown field"),
-        (r#"{"type": "A", "date": 20240122}"#, "date", "expected a string"),
-        (r#"{"type": "A", "project": ["P"]}"#, "project", "expected a string"),
-        (r#"{"type": "A", "again": "yes"}"#, "again", "expected a boolean"),
-        (r#"{"type": "A", "context": "REV"}"#, "context", "expected an object"),
+        (r#"{"type": "A", "date": 20240122}"#, "date", "must be a date in quotes, not 20240122"),
+        (r#"{"type": "A", "project": ["P"]}"#, "project", "must be text in quotes, not a list"),
+        (
+            r#"{"type": "A", "again": "yes"}"#,
+            "again",
+            "must be true or false, not \"yes\"; write \"again\": true",
+        ),
+        (r#"{"type": "A", "context": "REV"}"#, "context", "must be an object of variables"),
         (r#"{"type": "A", "context": {"REV": 1}}"#, "context.REV", "must be a string"),
         (r#"{"type": "A", "context": {"REV": "A", "REV": "B"}}"#, "context.REV", "twice"),
     ] {
@@ -203,13 +208,20 @@ async fn a_wrong_query_is_told_by_its_field() {
         limit: Option<u32>,
     }
 
-    for (query, field) in [("limit=x", "limit"), ("limt=1", "limt"), ("limit=1&limit=2", "limit")] {
+    for (query, field, says) in [
+        ("limit=x", "limit", "must be a whole number from 0 on, not \"x\"; write limit=100"),
+        ("limit=-1", "limit", "must be a whole number from 0 on, not -1"),
+        ("limit=true", "limit", "not true"),
+        ("limt=1", "limt", "did you mean `limit`?"),
+        ("limit=1&limit=2", "limit", "duplicate field"),
+    ] {
         let request = Request::builder().uri(format!("/?{query}")).body(()).expect("request");
         let (mut parts, ()) = request.into_parts();
         let read = QueryOf::<Wanted>::from_request_parts(&mut parts, &()).await;
         let problem = told(&read.expect_err(query));
         assert_eq!(problem.code, "invalid-field");
         assert_eq!(problem.field.as_deref(), Some(field), "{query}: {}", problem.detail);
+        assert!(problem.detail.contains(says), "{query}: {}", problem.detail);
     }
     let (mut parts, ()) = Request::builder().uri("/?limit=7").body(()).expect("ok").into_parts();
     let QueryOf(wanted) = QueryOf::<Wanted>::from_request_parts(&mut parts, &()).await.expect("7");
@@ -221,4 +233,95 @@ async fn a_problem_from_an_extractor_still_has_its_status() {
     let response = Problem::new(Slug::BodyTooLarge, "x").into_response();
     assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
     assert!(to_bytes(response.into_body(), 10).await.expect("body").is_empty());
+}
+
+/// Every field of every body says how it is written, and each that is no text in a query.
+#[test]
+fn every_field_of_a_body_says_how_it_is_written() {
+    use crate::http::{
+        changes, config_changes, config_diff, config_order, configs, counters, documents, events,
+        order, reference, reference_changes, register, revisions, serials, statements, tokens,
+    };
+
+    macro_rules! bodies {
+        ($($of:ty),* $(,)?) => {
+            [$(every_field_has_its_form::<$of>(BODY_FORMS, Notation::Json)),*]
+        };
+    }
+    macro_rules! queries {
+        ($($of:ty),* $(,)?) => { [$(every_query_is_told::<$of>(BODY_FORMS)),*] };
+    }
+    let fields = bodies![
+        NumberOrder,
+        order::DocumentOrder,
+        order::BatchOrder,
+        revisions::RevisionOrder,
+        config_order::OrderBeside,
+        config_order::ReasonOrder,
+        config_order::RollbackOrder,
+        changes::ResetOrder,
+        changes::ChronologyOrder,
+        changes::ApprovalOrder,
+        reference_changes::ReferenceOrder,
+        tokens::TokenOrder,
+        tokens::RotationOrder,
+        serials::UnifiedOrder,
+        serials::SystemOrder,
+        serials::InterfaceOrder,
+        serials::CheckOrder,
+        serials::BeginOrder,
+        serials::SucceedOrder,
+        serials::FailOrder,
+    ];
+    assert!(fields.iter().all(|fields| *fields > 0) && fields.iter().sum::<usize>() > 90);
+    let fields = queries![
+        changes::ChangeQuery,
+        config_changes::SaveQuery,
+        config_changes::RemovalQuery,
+        config_diff::DiffQuery,
+        configs::ConfigQuery,
+        configs::VersionQuery,
+        counters::CounterQuery,
+        documents::PageQuery,
+        events::EventQuery,
+        reference::TableQuery,
+        reference::RowQuery,
+        reference::MembershipQuery,
+        reference_changes::TableChangeQuery,
+        register::NumberQuery,
+        serials::ChainPage,
+        statements::StatementQuery,
+        tokens::TokenQuery,
+    ];
+    assert!(fields.iter().all(|fields| *fields > 0));
+}
+
+/// Every body and every query that a handler reads is in the list above.
+#[test]
+fn every_body_and_query_is_looked_at() {
+    let listed = include_str!("tests.rs");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http");
+    let mut open = vec![folder];
+    let mut seen = 0;
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("UTF-8");
+            for kind in ["Json<", "QueryOf<"] {
+                let kind = format!("): {kind}");
+                let read = text.split(&*kind).skip(1);
+                for name in read.filter_map(|rest| rest.split('>').next()) {
+                    let name = if name == "ConfigOrder" { "OrderBeside" } else { name };
+                    let (one, other) = (format!("::{name},"), format!("        {name},"));
+                    assert!(listed.contains(&one) || listed.contains(&other), "{path:?}: {name}");
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 30, "only {seen} were seen");
 }

@@ -158,10 +158,11 @@ slugs! {
         "the series has issued numbers, and the change could issue one of them again; `detail` \
          says what to do instead",
     DocumentAlreadyNumbered "document-already-numbered" CONFLICT "no" "no"
-        "The document has a number for another payload"
-        "the document has a number, and its request was another one: send that unchanged to get \
-         the number again, or use `document_number`; only for a second number of the same \
-         document, send `\"again\": true`",
+        "The document has a number already"
+        "the document has a number, and this request does not get it again: its request was \
+         another one (`document_number` shows the number: send that request unchanged, or use the \
+         number), or it is somebody else's, which is not shown; only for a second number of the \
+         same document, send `\"again\": true`",
     DocumentArchived "document-archived" CONFLICT "no" "no"
         "The document's number is in the archive"
         "the document has a number, and its record moved to an archive file, which `detail` names: \
@@ -197,7 +198,8 @@ slugs! {
         "a field, header or query parameter is missing, unknown or wrong",
     UnknownType "unknown-type" UNPROCESSABLE_ENTITY "no" "no"
         "Unknown document type"
-        "no series mentions the document type; `detail` lists types that are served",
+        "no series mentions the document type; `detail` lists types that are served, the nearest \
+         first",
     TypeNotConfigured "type-not-configured" UNPROCESSABLE_ENTITY "no" "no"
         "The document type has no numbering configured"
         "the type exists, but no series numbers it (for this project, originator or sub type); \
@@ -218,9 +220,12 @@ slugs! {
         "The series needs a value"
         "the series needs the value; `recipients[kind=TO]` where no recipient is of that kind",
     ValueTooLong "value-too-long" UNPROCESSABLE_ENTITY "no" "no"
-        "A value has the wrong length"
-        "a value is longer or shorter than its variable allows, or the number longer than 128 \
-         characters",
+        "A value is too long"
+        "a value is longer than its variable allows, or the number longer than 128 characters; \
+         `detail` says how long it may be",
+    ValueTooShort "value-too-short" UNPROCESSABLE_ENTITY "no" "no"
+        "A value is too short"
+        "a value is shorter than the width of its variable; `detail` says how long it is to be",
     UnknownValue "unknown-value" UNPROCESSABLE_ENTITY "no" "no"
         "The series takes no such value"
         "the variable declares its `values`, and this is none of them; `detail` names the nearest, \

@@ -93,7 +93,7 @@ async fn a_problem_is_rfc_9457_json() {
             "retryable": true,
             "number_taken": "maybe",
             "retry_after_ms": 1500,
-            "user_message": "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
+            "user_message": "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง มีคำขอรออยู่มากเกินไป",
         })
     );
 }
@@ -119,7 +119,7 @@ async fn a_document_that_has_a_number_is_told_which() {
     let (response, body) = rendered(&error.into(), Language::Chinese).await;
     assert_eq!(response.status(), 409);
     assert_eq!(body["document_number"], "SPO-20240122-001");
-    assert_eq!(body["user_message"], "该单据已按其他内容编号，请核对单据内容");
+    assert_eq!(body["user_message"], "该单据已有编号，请核对单据");
 }
 
 #[tokio::test]

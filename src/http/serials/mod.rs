@@ -11,17 +11,25 @@ mod reach;
 mod standing;
 mod steps;
 
+#[cfg(test)]
+pub(super) use chain::ChainPage;
 pub(super) use chain::{__path_show_chain, show_chain};
+#[cfg(test)]
+pub(super) use checks::CheckOrder;
 pub(super) use checks::{__path_check_interface_serial, check_interface_serial};
 pub(super) use generate::{
     __path_generate_interface_serial, __path_generate_system_serial,
     __path_generate_unified_serial, generate_interface_serial, generate_system_serial,
     generate_unified_serial,
 };
+#[cfg(test)]
+pub(super) use generate::{InterfaceOrder, SystemOrder, UnifiedOrder};
 pub(super) use standing::SerialStanding;
 pub(super) use steps::{
     __path_begin_step, __path_fail_step, __path_succeed_step, begin_step, fail_step, succeed_step,
 };
+#[cfg(test)]
+pub(super) use steps::{BeginOrder, FailOrder, SucceedOrder};
 
 use numbering::{ExchangeKind, ExchangeSerial};
 use reach::{must_reach, read_own};

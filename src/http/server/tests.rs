@@ -85,6 +85,30 @@ async fn a_connection_serves_many_requests_and_knows_its_peer() {
 }
 
 #[tokio::test]
+async fn an_answer_says_how_long_its_connection_may_be_idle_unless_it_is_the_last() {
+    let told = |text: &str| {
+        let lines = text.lines().map(str::to_ascii_lowercase);
+        lines.filter_map(|line| Some(line.strip_prefix("keep-alive: ")?.to_owned())).next()
+    };
+    let last = b"GET /peer HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    for (timeout, wanted) in [("10s", Some("timeout=10")), ("1500ms", Some("timeout=1"))] {
+        let running = start(peer_router(), &[("http.header_read_timeout", timeout)]).await;
+        let stream = TcpStream::connect(running.address).await.expect("connected");
+        for _ in 0..2 {
+            let text = converse_raw(&stream, ASK, "127.0.0.1").await;
+            assert_eq!(told(&text).as_deref(), wanted, "{text}");
+        }
+        let text = converse_raw(&stream, last, "").await;
+        assert!(text.starts_with("HTTP/1.1 200") && told(&text).is_none(), "{text}");
+    }
+    // What ends within a second cannot be said in whole ones.
+    let running = start(peer_router(), &[("http.header_read_timeout", "900ms")]).await;
+    let stream = TcpStream::connect(running.address).await.expect("connected");
+    let text = converse_raw(&stream, ASK, "127.0.0.1").await;
+    assert!(text.starts_with("HTTP/1.1 200") && told(&text).is_none(), "{text}");
+}
+
+#[tokio::test]
 async fn a_header_that_never_ends_is_given_up() {
     let running = start(peer_router(), &[("http.header_read_timeout", "100ms")]).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
@@ -177,6 +201,7 @@ async fn a_connection_past_its_age_ends_with_its_answer() {
     // Returns only because the server closes the connection.
     let text = converse_raw(&stream, ASK, "").await;
     assert!(text.contains("connection: close") && text.ends_with("127.0.0.1"), "{text}");
+    assert!(!text.contains("keep-alive"), "{text}");
 }
 
 #[tokio::test]

@@ -26,7 +26,11 @@ async fn a_report_on_an_empty_ledger_reads_by_the_series_it_would_get_and_saves_
     let list = file(&deployment, "list.csv", "number,date\nSPO-20240122-001,2024-01-22\n");
     for _ in 0..2 {
         let report = imported(&deployment, &[&list]);
-        assert_eq!((&report["numbers"], &report["applied"]), (&1.into(), &false.into()), "{report}");
+        assert_eq!(
+            (&report["numbers"], &report["applied"]),
+            (&1.into(), &false.into()),
+            "{report}"
+        );
         assert_eq!(series_there(&deployment).await, 0, "nothing is written");
     }
     assert_eq!(imported(&deployment, &[&list, "--apply"])["applied"], true);

@@ -45,9 +45,8 @@ pub(super) async fn part(
     counter: &Counter,
     asked: Option<&DatedPart>,
 ) -> Result<Option<AccountPart>, LedgerError> {
-    let is_asked = |asked: &&DatedPart| {
-        counter_list::holds(&asked.of, counter.series_id, &counter.key)
-    };
+    let is_asked =
+        |asked: &&DatedPart| counter_list::holds(&asked.of, counter.series_id, &counter.key);
     let Some(DatedPart { days: [from, upto], .. }) = asked.filter(is_asked) else {
         return Ok(None);
     };
@@ -60,21 +59,19 @@ pub(super) async fn part(
     .bind(upto)
     .fetch_one(&mut *conn)
     .await?;
-    let last = of(
-        "select first_value, last_value from journal_row where counter_id = $1 and path <> $2 \
-         and document_date >= $3 and document_date <= $4 order by first_value desc limit 1",
-    )
-    .bind(upto)
-    .fetch_optional(&mut *conn)
-    .await?;
+    let last =
+        of("select first_value, last_value from journal_row where counter_id = $1 and path <> $2 \
+         and document_date >= $3 and document_date <= $4 order by first_value desc limit 1")
+        .bind(upto)
+        .fetch_optional(&mut *conn)
+        .await?;
     // Such a row shows the latest date of those it stands for.
-    let archived: i64 = of(
-        "select cast(coalesce(sum((last_value - first_value) / step + 1), 0) as bigint) \
-         from journal_row where counter_id = $1 and path = $2 and document_date >= $3",
-    )
-    .scalar()
-    .fetch_one(&mut *conn)
-    .await?;
+    let archived: i64 =
+        of("select cast(coalesce(sum((last_value - first_value) / step + 1), 0) as bigint) \
+         from journal_row where counter_id = $1 and path = $2 and document_date >= $3")
+        .scalar()
+        .fetch_one(&mut *conn)
+        .await?;
     let first = sums.try_get::<Option<i64>>("first_value")?.map(|first| (first, first));
     let read = |row: Row| -> Result<(i64, i64), LedgerError> {
         Ok((row.try_get("first_value")?, row.try_get("last_value")?))

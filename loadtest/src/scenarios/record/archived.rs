@@ -47,7 +47,7 @@ pub(super) fn measure(record: &Record<'_>, key: &Path, section: &mut Section) {
     let number = format!("L0-0000000-{:012}", record.numbers.div_ceil(2));
     let found = record.command(&["find", "--archive", to, "--number", &number, "--json"], section);
     let numbers = &found.json()["numbers"];
-    if numbers[0]["generated_number"] != number || numbers[1] != serde_json::Value::Null {
+    if numbers[0]["document_number"] != number || numbers[1] != serde_json::Value::Null {
         section.breaches.push(format!("find --archive of {number}: {numbers}"));
     }
     let row = Row::new("find --archive, one number", found.seconds * 1e3, "ms");
