@@ -42,6 +42,7 @@ fn record(document: usize) -> Record {
 fn request(document: usize, counters: usize) -> IssueRequest {
     IssueRequest {
         takes: vec![Take {
+            start: 1,
             counter: format!("3:SEQ:branch={};day=2024-01-22", document % counters),
             count: 1,
             step: 1,

@@ -7,7 +7,8 @@
 -- ARGV[7] digest of the flight  ARGV[8] '' or now, ms       ARGV[9] idempotency window, ms
 -- ARGV[10] most idempotency records of the partition
 -- ARGV[11] "whole": idempotency records hold the allocation itself | "place": where it stands
--- ARGV[12] JSON of baskets, each what some requests take: [[{key, count, step, max, seen?}]]
+-- ARGV[12] JSON of baskets, each what some requests take: [[{key, count, step, start?, max,
+--   seen?}]]
 -- ARGV[13] 35 bytes per request: place of its basket (2), 1: again + 2: asked + 4: once per
 --   document (1), first half of the payload's digest (8), names of the caller's and of the
 --   document's idempotency record (12 each; zeros where it has none)

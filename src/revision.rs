@@ -102,6 +102,16 @@ pub enum ReviseError {
         /// The first number of the range.
         number: String,
     },
+    /// The number is one of such a range.
+    #[error(
+        "{number} is within the range that begins with {first}; only single numbers have revisions"
+    )]
+    Member {
+        /// The number.
+        number: String,
+        /// The first number of the range.
+        first: String,
+    },
     /// The label or the series does not allow it.
     #[error(transparent)]
     Number(#[from] RevisionError),
@@ -181,6 +191,29 @@ pub async fn revise(
     Ok(RevisedDocument { original, serials, rev, number, revised_at_us, replayed })
 }
 
+/// Refuses a number within a range of the document, which no row of the journal begins with.
+async fn must_be_no_member(
+    ledger: &SharedLedger,
+    request: &RevisionRequest,
+) -> Result<(), ReviseError> {
+    let Some(number) = &request.number else { return Ok(()) };
+    for row in ledger.numbers_of(&request.document_id, None, NUMBERS_MAX).await? {
+        let range = row.entry.taken.first().map(|taken| taken.range);
+        let Some(range) = range.filter(|range| range.first != range.last) else { continue };
+        let Ok(parsed) = issuing_series(ledger, &row).await?.parse(number) else { continue };
+        let value = parsed.serials.first().map(|serial| serial.value);
+        let is_in = |value: &u64| (range.first..=range.last).contains(value);
+        let is_shown = |value: u64| row.entry.shows(value, number);
+        let Record { user_id, project, .. } = &*row.entry.record;
+        let is_seen = request.identity.sees_number(user_id, &row.series, project.as_deref());
+        if is_seen && value.filter(is_in).is_some_and(is_shown) {
+            let (number, first) = (number.clone(), row.entry.number.clone());
+            return Err(ReviseError::Member { number, first });
+        }
+    }
+    Ok(())
+}
+
 /// The number that the request means, once the journal has it.
 async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<JournalRow, ReviseError> {
     let series_id = match &request.series {
@@ -214,6 +247,7 @@ async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<Journa
         if let Some(row) = rows.pop() {
             return Ok(row);
         }
+        must_be_no_member(ledger, request).await?;
         if Instant::now() >= deadline {
             let document_id = request.document_id.clone();
             return Err(ReviseError::NotNumbered { document_id });

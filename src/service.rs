@@ -13,6 +13,7 @@ mod opened;
 mod opening;
 mod readiness;
 mod tokens;
+mod untold;
 
 pub use approvals::NotApproved;
 pub(crate) use first_series::read_series_file;
@@ -21,7 +22,7 @@ pub use jwt::{JwtRefusal, Jwts};
 pub(crate) use keyless::must_have_key;
 pub use known::until_known;
 pub(crate) use opened::{close_ledgers, open};
-pub use opening::{open_catalog, open_ledger};
+pub use opening::{foresee_catalog, open_catalog, open_ledger};
 pub use readiness::{Readiness, Reason, Serving, Works};
 pub use tokens::{NotAdmitted, Tokens};
 

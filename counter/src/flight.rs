@@ -44,6 +44,8 @@ pub struct Take {
     pub count: u64,
     /// Distance between values.
     pub step: u64,
+    /// Smallest value that may be taken.
+    pub start: u64,
     /// Largest value that may be taken.
     pub max: u64,
     /// Highest value of it in this epoch that the caller has seen, or the ledger has shown it
@@ -123,6 +125,15 @@ pub enum IssueOutcome {
         value: i64,
         /// Its ceiling.
         ceiling: i64,
+    },
+    /// A counter has not reached the smallest value that may be taken. Nothing taken.
+    Below {
+        /// Index of the first such take.
+        take: usize,
+        /// Its id.
+        counter_id: i64,
+        /// Its value.
+        value: i64,
     },
     /// A counter is past its last value. Nothing taken.
     Exhausted {

@@ -16,6 +16,9 @@ pub(super) struct Wish {
     key: usize,
     count: String,
     step: String,
+    /// Left out where every value is above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<String>,
     max: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<String>,
@@ -40,6 +43,7 @@ pub(super) fn orders(
         key: list.place(&take.counter, || keys.counter(guard.partition, &take.counter)),
         count: take.count.to_string(),
         step: take.step.to_string(),
+        start: Some(take.start).filter(|start| *start > 1).map(|start| start.to_string()),
         max: take.max.to_string(),
         seen: take.seen.map(|seen| seen.to_string()),
     };

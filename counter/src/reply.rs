@@ -126,6 +126,11 @@ pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
             value: parts.number()?,
             ceiling: parts.number()?,
         },
+        "below" => IssueOutcome::Below {
+            take: parts.number()?,
+            counter_id: parts.number()?,
+            value: parts.number()?,
+        },
         "exhausted" => IssueOutcome::Exhausted { take: parts.number()? },
         "vanished" => IssueOutcome::Vanished,
         "regressed" => IssueOutcome::Regressed { take: parts.number()? },

@@ -1,52 +1,198 @@
--- Roles beside the owner of the tables, who migrates: `numerator_writer` runs the service and its
--- commands, `numerator_archiver` runs `numerator archive` besides, `numerator_auditor` reads. None
--- can take the triggers away that keep the record as it is. To be run by the owner, in the schema of the ledger, after each migration; the roles must be
--- there:
+-- Roles of a ledger on PostgreSQL, beside the owner of its tables, who migrates and restores:
 --
---   create role numerator_writer login password '…';
---   create role numerator_archiver login password '…';
---   create role numerator_auditor login password '…';
+--   numerator_writer    runs the service and its commands
+--   numerator_archiver  runs `numerator archive` besides
+--   numerator_auditor   reads, but for the hashes of secrets
+--   numerator_backup    reads all that pg_dump needs
+--
+-- None can take the triggers away that keep the record as it is. create.sql makes the roles, their
+-- owner and a database, once, as a superuser.
+--
+-- Run this after each migration, as the owner of the tables (or a superuser), in their schema:
+--
+--   psql --set ON_ERROR_STOP=1 --file deploy/postgres/roles.sql "$OWNER_URL"
+--
+-- or have `numerator migrate --roles` do it. It is one statement: all of it is done, or nothing,
+-- and the error says why. It may run beside services, and again. A role that is not there gets
+-- nothing, and is named. Rights that somebody gave these roles by hand on the ledger's tables go.
+-- Where a superuser runs it, the advisory locks of this database are left to the owner and those
+-- who write: the ledger has a database of its own.
 
-do $$
+do $roles$
 declare
-    ledger text := current_schema();
+    ledger constant text := current_schema();
+    tables_of_ledger constant regclass := to_regclass(format('%I.journal', ledger));
+    may_all constant boolean := (select rolsuper from pg_roles where rolname = current_user);
+    owner text;
+    other text;
+    missing text;
+    writers text;
+    archiver text;
+    auditor text;
+    backup text;
+    readers text;
+    everybody text;
+    it record;
 begin
-    execute format('grant usage on schema %I to numerator_writer, numerator_auditor', ledger);
-    execute format('grant select, insert, update, delete on all tables in schema %I '
-        'to numerator_writer', ledger);
-    execute format('grant usage on all sequences in schema %I to numerator_writer', ledger);
-    execute format('grant select on all tables in schema %I to numerator_auditor', ledger);
+    if tables_of_ledger is null then
+        raise exception 'no ledger in schema %: run `numerator migrate` as its owner first', ledger;
+    end if;
+    select string_agg(name, ', ') into missing
+    from unnest(array['numerator_writer', 'numerator_archiver', 'numerator_auditor',
+        'numerator_backup']) as name
+    where not exists (select 1 from pg_roles where rolname = name);
+    if missing like '%numerator_writer%' then
+        raise exception 'role numerator_writer is missing: create.sql makes it, as a superuser';
+    end if;
+    if missing is not null then
+        raise notice 'not there, and given nothing: %', missing;
+    end if;
+    select string_agg(quote_ident(rolname), ', ')
+            filter (where rolname in ('numerator_writer', 'numerator_archiver')),
+        string_agg(quote_ident(rolname), ', ') filter (where rolname = 'numerator_archiver'),
+        string_agg(quote_ident(rolname), ', ') filter (where rolname = 'numerator_auditor'),
+        string_agg(quote_ident(rolname), ', ') filter (where rolname = 'numerator_backup'),
+        string_agg(quote_ident(rolname), ', ') filter (where rolname <> 'numerator_auditor'),
+        string_agg(quote_ident(rolname), ', ')
+    into writers, archiver, auditor, backup, readers, everybody
+    from pg_roles where rolname in
+        ('numerator_writer', 'numerator_archiver', 'numerator_auditor', 'numerator_backup');
+    select pg_get_userbyid(relowner) into owner from pg_class where oid = tables_of_ledger;
+    if not pg_has_role(owner, 'usage') then
+        raise exception 'the ledger belongs to %: run this as that role', owner;
+    end if;
+
+    execute format('grant usage on schema %I to %s', ledger, everybody);
+    -- Everything is read, and nothing else may be done, unless it stands below.
+    for it in select relname as name, relkind as kind from pg_class
+        where relnamespace = (select oid from pg_namespace where nspname = ledger)
+            and relkind in ('r', 'p', 'v', 'S') and pg_has_role(relowner, 'usage')
+    loop
+        if it.kind = 'S' then
+            execute format('revoke all on sequence %I.%I from public, %s', ledger, it.name,
+                everybody);
+            execute format('grant usage on sequence %I.%I to %s', ledger, it.name, writers);
+            if backup is not null then
+                execute format('grant select on sequence %I.%I to %s', ledger, it.name, backup);
+            end if;
+            continue;
+        end if;
+        execute format('revoke all on table %I.%I from %s', ledger, it.name, everybody);
+        execute format('grant select on table %I.%I to %s', ledger, it.name, readers);
+        if auditor is not null and it.name <> 'token' then
+            execute format('grant select on table %I.%I to %s', ledger, it.name, auditor);
+        end if;
+    end loop;
+    -- A hash of 256 random bits tells nothing, and an audit needs none.
+    if auditor is not null and to_regclass(format('%I.token', ledger)) is not null then
+        execute (select format('grant select (%s) on table %I.token to %s',
+                string_agg(quote_ident(attname), ', '), ledger, auditor)
+            from pg_attribute where attrelid = to_regclass(format('%I.token', ledger))
+                and attnum > 0 and not attisdropped and attname not like '%sha256');
+    end if;
+
+    -- Each table, what who writes may do there beside reading, and why no less. A test compares it
+    -- with the statements of the program, and finds a table that is not here.
+    for it in select * from (values
+        ('archive_file', '', 'files are the archiver''s'),
+        ('archived_number', '', 'files are the archiver''s'),
+        ('change_request', 'insert, update (state, decided_by, decided_at_us, decision_reason, '
+            'step, stood_at, stood_on, dated_later)', 'asked for and answered once: a trigger'),
+        ('checkpoint', 'insert', 'signed, each binds the one before'),
+        ('chronology', 'insert, update (last_date), delete',
+            'the last date of a series that keeps its order; goes where it does so no more'),
+        ('chronology_search', 'insert, update (last_date, key, value), delete',
+            'how far the search for a last date has come'),
+        ('closed_epoch', 'insert', 'how an epoch ended is said once'),
+        ('collision', 'insert, update (acknowledged_at_us, acknowledged_by, acknowledged_reason)',
+            'a duplicate stays; that it is explained is added'),
+        ('counter', 'insert, update (epoch, start_value, taken, ceiling, step, journaled, '
+            'seeded_by, seeded_at_us)',
+            'numbers are taken; what it counts, and from where, stays'),
+        ('deployment', 'insert, update (idempotency_window_ms)', 'set up once; its row is a lock'),
+        ('event', 'insert', 'what happened stays'),
+        ('gap', 'insert, update (first_value, last_value), delete',
+            'a number that turns up after all leaves the register; verify misses what is in '
+            'neither'),
+        ('incarnation', 'insert, update', 'what all processes agree on'),
+        ('incarnation_line', 'insert, update (replaced_at_us)', 'incarnations stay'),
+        ('inquest', 'insert, delete', 'one at a time, of a ledger that went back'),
+        ('inquest_report', 'insert, update (is_complete, identities, epochs, seen), delete',
+            'a process reports anew; they go with their inquest'),
+        ('interface_check', 'insert, update (accepted_at_us, accepted_by, accepted_key, repeats, '
+            'repeated_at_us)', 'a serial is accepted once; repetitions are counted'),
+        ('journal', 'insert, update',
+            'rows of an earlier version are turned over; a trigger keeps all others'),
+        ('journal_batch', 'insert', 'sealed'),
+        ('journal_kind', 'insert', 'rows point to it'),
+        ('journal_name', 'insert', 'rows point to it'),
+        ('journal_rejected', 'insert, update (number_hash, document_hash, key_hash, '
+            'acknowledged_at_us, acknowledged_by, acknowledged_reason), delete',
+            'a record that is journaled after all leaves it; verify misses what is in neither'),
+        ('membership', 'insert, update (active)', 'reference data: stays, and is switched'),
+        ('node', 'insert, update, delete', 'heartbeats; swept long after the process ended'),
+        ('participant', 'insert, update (state, changed_at_us), delete',
+            'of epochs; swept long after they ended'),
+        ('partition', 'insert, update', 'owner, epoch, state: each step a compare-and-set'),
+        ('reference_change', 'insert', 'who changed reference data stays'),
+        ('reference_code', 'insert, update (reference_id)',
+            'a code stays its row''s: the conflict is read by an update'),
+        ('reference_row', 'insert, update (code, name, active)', 'reference data is renamed'),
+        ('revision', 'insert', 'a label is given once'),
+        ('serial_event', 'insert', 'what happened stays'),
+        ('series', 'insert, update (code, partition, active_version, used_since, removed_at_us)',
+            'which version is in force; one that is removed keeps its row'),
+        ('series_version', 'insert, update (saved_with)',
+            'versions stay; which were saved together is written once they are'),
+        ('snowflake_lease', 'update (holder, until_ms)', 'its rows are made by a migration'),
+        ('swept_node', 'insert', 'that a node was swept stays'),
+        ('system_step', 'insert, update (unified_serial, state, attempt, begun_at_us, begun_by, '
+            'begun_key, ended_at_us, ended_by, result, reason)', 'attempts of one step'),
+        ('token', 'insert, update (sha256, former_sha256, former_until_us, expires_at_us, '
+            'revoked_by, revoked_at_us, last_used_at_us)',
+            'rotated, revoked, used; a name keeps its rights for ever, and verify misses its event'),
+        ('token_stamp', 'update (stamp)', 'its row is the lock of those who change tokens'),
+        ('undated_request', 'insert, update (asked_at_us, turn_us), delete',
+            'goes after the day on which series take turns'),
+        ('unsettled', 'insert, update (after_value, found), delete',
+            'how far the search for lost values has come'),
+        ('_sqlx_migrations', '', 'the owner migrates')
+    ) as granted (name, rights, why)
+    loop
+        select pg_get_userbyid(relowner) into other from pg_class
+        where oid = to_regclass(format('%I.%I', ledger, it.name))
+            and not pg_has_role(relowner, 'usage');
+        if found then
+            raise exception 'table % belongs to %: run this as the owner of all tables of the '
+                'ledger, or give them to one (docs/deploy.md)', it.name, other;
+        end if;
+        -- A ledger of an earlier version lacks some.
+        continue when it.rights = ''
+            or to_regclass(format('%I.%I', ledger, it.name)) is null;
+        execute format('grant %s on table %I.%I to %s', it.rights, ledger, it.name, writers);
+    end loop;
+
+    -- Who archives removes rows of the journal by this alone, and only those that a segment stands
+    -- for: a role of its own, which the service does not have.
+    if archiver is not null then
+        execute format('grant insert, update (ended_at_us, deleted_at_us, deleted_by, '
+            'deleted_reason) on table %I.archive_file to %s', ledger, archiver);
+        execute format('grant insert, delete on table %I.archived_number to %s', ledger, archiver);
+        execute format('grant execute on function %I.make_room(bigint, bigint, bigint) to %s',
+            ledger, archiver);
+    end if;
+
+    if pg_has_role((select nspowner from pg_namespace where nspname = ledger), 'usage') then
+        execute format('revoke create on schema %I from public', ledger);
+    end if;
+    -- Whoever holds a lock keeps imports, change requests and migrations waiting.
+    if may_all then
+        for it in select oid::regprocedure as lock from pg_proc
+            where pronamespace = 'pg_catalog'::regnamespace and proname ~ '^pg_(try_)?advisory_'
+        loop
+            execute format('revoke execute on function %s from public', it.lock);
+            execute format('grant execute on function %s to %I, %s', it.lock, owner, writers);
+        end loop;
+    end if;
 end
-$$;
-
--- Who archives removes rows by this alone, and only those that a segment stands for: a role of its
--- own, which the service does not have.
-grant numerator_writer to numerator_archiver;
-grant execute on function make_room(bigint, bigint, bigint) to numerator_archiver;
-
--- Rows of an earlier version are turned over: the journal alone may be updated, as far as its
--- trigger lets it.
-revoke delete on journal, archive_file from numerator_writer;
--- That a node was swept stays as it was said.
-revoke update, delete on swept_node from numerator_writer;
-revoke update, delete on journal_batch, journal_kind, journal_name, checkpoint, event, revision
-    from numerator_writer;
-revoke delete on counter, series, series_version from numerator_writer;
--- A version stays as it was saved, but for with which others that was.
-revoke update on series_version from numerator_writer;
-grant update (saved_with) on series_version to numerator_writer;
--- What a token is for stays as it was created: it is rotated and revoked.
-revoke update, delete on token from numerator_writer;
-grant update (sha256, former_sha256, former_until_us, expires_at_us, revoked_by, revoked_at_us,
-    last_used_at_us) on token to numerator_writer;
--- What was asked for stays as it was: it is answered, once.
-revoke update, delete on change_request from numerator_writer;
-grant update (step, stood_at, stood_on, dated_later, state, decided_by, decided_at_us,
-    decision_reason, requested_identity, requested_person, decided_identity, decided_person)
-    on change_request to numerator_writer;
-
--- By which hash a token is known is nobody's to read but the writer's.
-revoke select on token from numerator_auditor;
-grant select (token_id, name, former_until_us, roles, series, projects, count_max, expires_at_us,
-    created_by, created_at_us, revoked_by, revoked_at_us, last_used_at_us, requests_per_minute,
-    speaks_for_people) on token to numerator_auditor;
+$roles$;

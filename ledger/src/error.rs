@@ -82,6 +82,9 @@ pub enum LedgerError {
         /// The value in the ledger.
         there: String,
     },
+    /// What was looked for may be where nobody looks: there is too much of it. Said in full.
+    #[error("{0}")]
+    Unsearched(String),
     /// The schema is newer than this binary, or older and not to be changed, or a migration failed.
     #[error("migration: {0}")]
     Migration(String),

@@ -144,8 +144,8 @@ impl fmt::Display for Lack {
             Lack::Right { table, right } => write!(
                 f,
                 "the user of database.url lacks the right to {right} on {table}: run \
-                 deploy/postgres/roles.sql as the owner of the tables, or `grant {right} on \
-                 {table} to` that user"
+                 deploy/postgres/roles.sql as the owner of the tables (`numerator migrate --roles` \
+                 does), or `grant {right} on {table} to` that user"
             ),
         }
     }

@@ -55,6 +55,7 @@ pub use postgres::postgres_options;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
 pub use safety::{LedgerCheckup, LedgerHazard};
+pub use schema::Migrated;
 pub use seal::ProofKey;
 pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
@@ -73,9 +74,15 @@ pub(crate) use raw_rows::RawRows;
 /// A ledger that was opened, on whichever engine. Its methods stand in `statements`, each with what
 /// it does. They take whole batches; each is one transaction and safe to repeat unless its page
 /// says otherwise.
-pub struct Ledger(Box<dyn Engine>);
+pub struct Ledger(Box<dyn Engine>, Option<Migrated>);
 
 impl Ledger {
+    /// What migrations made of it as it was opened; none where its schema was up to date.
+    #[must_use]
+    pub fn migrated(&self) -> Option<Migrated> {
+        self.1
+    }
+
     /// Ends the connections once their calls have ended; later calls fail. Whoever is the last to
     /// end leaves a SQLite ledger in one file (F38).
     pub async fn close(&self) {
@@ -98,7 +105,7 @@ pub async fn open(
     settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<SharedLedger, LedgerError> {
-    let engine = if let Some(rest) = url.strip_prefix("sqlite:") {
+    let (engine, migrated) = if let Some(rest) = url.strip_prefix("sqlite:") {
         let path = rest.strip_prefix("//").unwrap_or(rest);
         if path.is_empty() || path.starts_with(":memory:") {
             let why = "database.url: sqlite needs the path of a file, as in sqlite:data/ledger.db";
@@ -111,5 +118,5 @@ pub async fn open(
         let why = "database.url: begins with neither `sqlite:` nor `postgres://`";
         return Err(LedgerError::Refused(why.into()));
     };
-    Ok(Arc::new(Ledger(engine)))
+    Ok(Arc::new(Ledger(engine, migrated)))
 }

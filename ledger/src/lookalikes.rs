@@ -58,7 +58,7 @@ fn lookalikes(series: &Series, numbers: &[(String, String)]) -> Vec<String> {
     let mut found: Vec<Lookalike<'_>> = Vec::new();
     for (series_code, number) in numbers.iter().filter(|(other, _)| other != code) {
         let is_told = found.iter().any(|told| told.series_code == series_code);
-        if !is_told && found.len() < TOLD_MAX && series.parse(number).is_ok() {
+        if !is_told && found.len() < TOLD_MAX && series.read(number).is_ok() {
             found.push(Lookalike { series_code, number });
         }
     }

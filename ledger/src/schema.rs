@@ -29,6 +29,15 @@ pub(super) fn nobody_is_at_work(
     Err(LedgerError::Migration(why.into()))
 }
 
+/// What a migration made of a ledger: its newest migration before, 0 of an empty one, and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migrated {
+    /// Before.
+    pub from: i64,
+    /// After.
+    pub to: i64,
+}
+
 /// How a ledger's schema stands to this program's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schema {
@@ -72,14 +81,20 @@ impl Schema {
         })
     }
 
-    /// Whether migrations are to be run.
+    /// What migrations are to make of it; nothing where there are none to be run.
     ///
     /// # Errors
     /// `Migration` with the command, where the schema is older and only that command may change it.
-    pub(super) fn is_behind(self, migrate: Migrate) -> Result<bool, LedgerError> {
+    pub(super) fn is_behind(
+        self,
+        known: &Migrator,
+        migrate: Migrate,
+    ) -> Result<Option<Migrated>, LedgerError> {
+        let to = known.iter().map(|migration| migration.version).max().unwrap_or_default();
         match (self, migrate) {
-            (Schema::Current, _) => Ok(false),
-            (Schema::Empty, _) | (Schema::Older { .. }, Migrate::Auto) => Ok(true),
+            (Schema::Current, _) => Ok(None),
+            (Schema::Empty, _) => Ok(Some(Migrated { from: 0, to })),
+            (Schema::Older { has, .. }, Migrate::Auto) => Ok(Some(Migrated { from: has, to })),
             (Schema::Older { has, needs }, Migrate::Explicit) => {
                 Err(LedgerError::Migration(format!(
                     "the schema is older than this binary (migration {has} of {needs}); run \

@@ -14,6 +14,7 @@ local function admitted(baskets, marks, key)
       local many, step = tonumber(wish.count), tonumber(wish.step)
       if many < 1 or step < 1 then return nil, 'count and step start at 1' end
       wish.key, wish.seen = key(wish.key), wish.seen and tonumber(wish.seen)
+      wish.start = wish.start and tonumber(wish.start)
       -- Beyond 2^53 the sum is rounded, yet never down to a value that passes.
       wish.max, wish.span = math.min(tonumber(wish.max), 9007199254740991), many * step
       wish.is_single = many == 1

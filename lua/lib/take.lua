@@ -1,7 +1,8 @@
 -- take: takes all the ranges of one request from the working copies of the counters, or none.
 -- Takes the working copies by key, the request's takes, the epoch.
 -- Returns nil, values | {"cold", take} | {"regressed", take} | {"unseen", take, id, ceiling}
---   | {"exhausted", take} | {"ceiling", take, value, ceiling}; `take` counts from 0
+--   | {"below", take, id, value} | {"exhausted", take} | {"ceiling", take, value, ceiling}; `take`
+--   counts from 0
 local function take(counters, takes, epoch)
   local values
   for i = 1, #takes do
@@ -17,7 +18,9 @@ local function take(counters, takes, epoch)
       refusal = {'regressed', decimal(i - 1)}
     else
       last = copy.value + wish.span
-      if last > wish.max then
+      if wish.start and copy.value + tonumber(wish.step) < wish.start then
+        refusal = {'below', decimal(i - 1), copy.id, decimal(copy.value)}
+      elseif last > wish.max then
         refusal = {'exhausted', decimal(i - 1)}
       elseif last > copy.ceiling then
         refusal = {'ceiling', decimal(i - 1), decimal(copy.value), decimal(copy.ceiling)}

@@ -210,11 +210,11 @@ impl<'s> Values<'s> {
         let Values { series, project, phase, variables, .. } = self;
         if let Some(given) = &inputs.date {
             let today = series.zone.to_datetime(now).date();
-            let check = |taken: DocumentDate| taken.check(given, self.time.date(), today);
-            // What others issued is as old as it is; a year of another era is wrong there, too.
-            let is_known = what == Drafted::Issued && check(DocumentDate::widest()).is_ok();
-            if !is_known {
-                check(DocumentDate::of(&series.definition))?;
+            let (taken, date) = (DocumentDate::of(&series.definition), self.time.date());
+            // A year of another era is wrong in what others issued, too.
+            match what {
+                Drafted::Issued => taken.check_issued(given, date, today)?,
+                Drafted::Asked | Drafted::Answered => taken.check(given, date, today)?,
             }
         }
         let SeriesDefinition { references, serves, look_alikes, .. } = &series.definition;

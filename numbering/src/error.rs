@@ -84,8 +84,10 @@ pub enum InputError {
         reason: &'static str,
     },
     /// A date that is far from the present (slug `invalid-date`).
-    #[error("date {given:?}: this series takes dates from {first} to {last}; {remedy}")]
+    #[error("date {given:?}: {who} takes dates from {first} to {last}; {remedy}")]
     ImplausibleDate {
+        /// Who takes them.
+        who: &'static str,
         /// What the caller wrote, shortened.
         given: String,
         /// The first day that it takes.

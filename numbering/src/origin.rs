@@ -39,6 +39,53 @@ pub(super) fn origins(series: &Series, parsed: &Parsed) -> Vec<CounterKey> {
     keys
 }
 
+/// Whether one of [`origins`] is the counter for certain. What a number leaves out is said by the
+/// series only where that names all its types or projects: a variable may have had another value
+/// than its default.
+pub(super) fn is_told(series: &Series, parsed: &Parsed) -> bool {
+    let Some(rule) = series.counters.first() else { return true };
+    let is_named = |dimension: &Dimension| {
+        let serves = &series.definition.serves;
+        let is_listed = match dimension {
+            Dimension::Project => !series.served.projects.is_empty(),
+            Dimension::Type => !series.served.types_shown.is_empty() && !serves.default,
+            Dimension::Variable(_) => false,
+        };
+        is_listed || shown_code(series, parsed, *dimension).is_some()
+    };
+    period(rule.reset, series.fiscal, parsed).is_some()
+        && rule.dimensions.iter().all(is_named)
+        && !origins(series, parsed).is_empty()
+}
+
+/// The parts of the key of the first serial's counter that a number shows, as keys hold them.
+pub(super) fn shown(series: &Series, parsed: &Parsed) -> Vec<(String, String)> {
+    let Some(rule) = series.counters.first() else { return Vec::new() };
+    let of_dimension = |dimension: &Dimension| {
+        let code = shown_code(series, parsed, *dimension)?;
+        let value = match series.table_of(*dimension) {
+            None => code,
+            Some(table) => series.reference.by_code(table, &code)?.id.clone(),
+        };
+        Some((series.key_name(*dimension), value))
+    };
+    let dimensions = rule.dimensions.iter().filter_map(of_dimension);
+    dimensions.chain(period(rule.reset, series.fiscal, parsed).flatten()).collect()
+}
+
+/// The code that a number shows of a dimension.
+fn shown_code(series: &Series, parsed: &Parsed, dimension: Dimension) -> Option<String> {
+    let shown = |name: &str| parsed.variables.get(name).cloned();
+    match dimension {
+        Dimension::Project => shown("PROJECT"),
+        Dimension::Type => series.parts.iter().find_map(|part| match part {
+            Part::Type(name) => shown(name),
+            _ => None,
+        }),
+        Dimension::Variable(index) => shown(&series.variables[index].name),
+    }
+}
+
 /// Document types that a number may be of.
 pub(super) fn types(series: &Series, parsed: &Parsed) -> Vec<String> {
     codes(series, parsed, Dimension::Type).unwrap_or_default()
@@ -46,22 +93,16 @@ pub(super) fn types(series: &Series, parsed: &Parsed) -> Vec<String> {
 
 /// Possible values of a dimension, as numbers show them; `None` where nothing names any.
 fn codes(series: &Series, parsed: &Parsed, dimension: Dimension) -> Option<Vec<String>> {
-    let shown = |name: &str| parsed.variables.get(name).map(|value| vec![value.clone()]);
+    let shown = shown_code(series, parsed, dimension).map(|value| vec![value]);
     let listed = |values: &[String]| (!values.is_empty()).then(|| values.to_vec());
-    match dimension {
-        Dimension::Project => shown("PROJECT").or_else(|| listed(&series.served.projects)),
-        Dimension::Type => {
-            let token = series.parts.iter().find_map(|part| match part {
-                Part::Type(name) => shown(name),
-                _ => None,
-            });
-            token.or_else(|| listed(&series.served.types_shown))
-        }
+    shown.or_else(|| match dimension {
+        Dimension::Project => listed(&series.served.projects),
+        Dimension::Type => listed(&series.served.types_shown),
         Dimension::Variable(index) => {
-            let Variable { name, default, .. } = &series.variables[index];
-            shown(name).or_else(|| default.clone().map(|default| vec![default]))
+            let Variable { default, .. } = &series.variables[index];
+            default.clone().map(|default| vec![default])
         }
-    }
+    })
 }
 
 /// Name and possible values of a dimension, as counter keys hold them.

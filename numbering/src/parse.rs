@@ -30,8 +30,17 @@ type Places = u128;
 
 const _: () = assert!(TEXT_CHARS_MAX == Places::BITS as usize);
 
+/// Which values of serials count as read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Values {
+    /// All that the template shows: another version may have had other bounds.
+    Any,
+    /// From the start of each serial to its largest value.
+    Own,
+}
+
 /// Cheap bounds first, then the places, then the readings.
-pub(super) fn parse(series: &Series, number: &str) -> Result<Parsed, ParseError> {
+pub(super) fn parse(series: &Series, number: &str, values: Values) -> Result<Parsed, ParseError> {
     if number.len() > BYTES_MAX {
         return Err(ParseError::TooLong);
     }
@@ -39,7 +48,8 @@ pub(super) fn parse(series: &Series, number: &str) -> Result<Parsed, ParseError>
     if text.len() > TEXT_CHARS_MAX {
         return Err(ParseError::TooLong);
     }
-    let matcher = Matcher { series, text: &text, printable: ValueRule::printable() };
+    let printable = ValueRule::printable();
+    let matcher = Matcher { series, text: &text, values, printable };
     let mut walk = Walk {
         matcher: &matcher,
         edges: matcher.edges()?,
@@ -59,6 +69,7 @@ pub(super) fn parse(series: &Series, number: &str) -> Result<Parsed, ParseError>
 struct Matcher<'a> {
     series: &'a Series,
     text: &'a [char],
+    values: Values,
     /// The rule of projects and phases.
     printable: ValueRule,
 }
@@ -309,7 +320,8 @@ impl<'a> Walk<'a> {
     /// Notes the reading that is complete now.
     fn reading(&mut self) -> Result<(), ParseError> {
         let Some(parsed) = self.interpret() else {
-            self.contradiction = self.contradiction.take().or_else(|| self.no_such_date());
+            let told = self.contradiction.take().or_else(|| self.no_such_value());
+            self.contradiction = told.or_else(|| self.no_such_date());
             return Ok(());
         };
         match &self.found {
@@ -331,6 +343,26 @@ impl<'a> Walk<'a> {
         let part = self.matcher.series.parts.get(part);
         let part = part.map_or_else(|| "a part".into(), |part| self.matcher.describe(part));
         ParseError::Ambiguous { position, part }
+    }
+
+    /// Where a serial stands that the reading gives a value which it cannot have, and why.
+    fn no_such_value(&self) -> Option<(usize, String)> {
+        let serials = std::iter::zip(&self.matcher.series.parts, &self.spans);
+        let mut wrong = serials.filter_map(|(part, span)| {
+            let Part::Serial { serial, format } = part else { return None };
+            let value = format.read(self.chars(*span))?;
+            let super::Serial { name, start, max, .. } = &self.matcher.series.serials[*serial];
+            let reason =
+                format!("serial {name} shows {value}, and its values are {start} to {max}");
+            (!self.may_have(*serial, value)).then_some((span.0 + 1, reason))
+        });
+        wrong.next()
+    }
+
+    /// Whether a value counts as one of a serial.
+    fn may_have(&self, serial: usize, value: u64) -> bool {
+        let super::Serial { start, max, .. } = &self.matcher.series.serials[serial];
+        self.matcher.values == Values::Any || (*start..=*max).contains(&value)
     }
 
     /// Where the date parts of the reading begin, and what they show.
@@ -362,7 +394,11 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 Part::Serial { serial, format } => {
-                    serials[*serial].value = format.read(shown)?;
+                    let value = format.read(shown)?;
+                    if !self.may_have(*serial, value) {
+                        return None;
+                    }
+                    serials[*serial].value = value;
                     continue;
                 }
                 Part::Date(field) => {

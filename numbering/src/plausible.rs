@@ -167,24 +167,54 @@ impl DocumentDate {
 
     /// Refuses a date that is further from the present.
     pub(super) fn check(self, given: &str, date: Date, today: Date) -> Result<(), InputError> {
-        let first = today.saturating_sub(self.past.span());
-        let last = today.saturating_add(self.future.span());
-        if (first..=last).contains(&date) {
-            return Ok(());
-        }
-        let year = date.year();
-        let is_buddhist = date > last && {
-            let meant = today.year() + BUDDHIST_YEARS;
-            (meant - 100..=meant + 10).contains(&year)
-        };
-        let remedy = if is_buddhist {
-            format!("years are those A.D., so write {} for B.E. {year}", year - BUDDHIST_YEARS)
-        } else {
-            "correct the year, or have the series take more with `document_date`".into()
-        };
-        let (first, last) = (day_text(first), day_text(last));
-        Err(InputError::ImplausibleDate { given: excerpt(given), first, last, remedy })
+        let bounds = self.around(today);
+        let remedy = "correct the year, or have the series take more with `document_date`";
+        check(given, date, (today, bounds), ("this series", remedy))
     }
+
+    /// The same of a number that was issued elsewhere, which is as old as it is: the bounds of an
+    /// import, or those of the series where it takes more.
+    pub(super) fn check_issued(
+        self,
+        given: &str,
+        date: Date,
+        today: Date,
+    ) -> Result<(), InputError> {
+        let ((first, last), (from, upto)) = (Self::widest().around(today), self.around(today));
+        let bounds = (first.min(from), last.max(upto));
+        let remedy = "100 years back and 10 ahead, unless the series takes more: correct the year";
+        check(given, date, (today, bounds), ("an import", remedy))
+    }
+
+    /// The first day and the last.
+    fn around(self, today: Date) -> (Date, Date) {
+        let first = today.saturating_sub(self.past.span());
+        (first, today.saturating_add(self.future.span()))
+    }
+}
+
+/// Refuses a date beyond the bounds of who takes it. A year of another era is told as one.
+fn check(
+    given: &str,
+    date: Date,
+    (today, (first, last)): (Date, (Date, Date)),
+    (who, remedy): (&'static str, &str),
+) -> Result<(), InputError> {
+    if (first..=last).contains(&date) {
+        return Ok(());
+    }
+    let year = date.year();
+    let is_buddhist = date > last && {
+        let meant = today.year() + BUDDHIST_YEARS;
+        (meant - 100..=meant + 10).contains(&year)
+    };
+    let remedy = if is_buddhist {
+        format!("years are those A.D., so write {} for B.E. {year}", year - BUDDHIST_YEARS)
+    } else {
+        remedy.to_owned()
+    };
+    let (given, first, last) = (excerpt(given), day_text(first), day_text(last));
+    Err(InputError::ImplausibleDate { who, given, first, last, remedy })
 }
 
 /// Why a series may not be closed, in the microsecond `now_us` since 1970, before the day that it

@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::definition::ID_SUFFIX;
 use super::draft::{Drafted, Told};
+use super::parse::Values;
 use super::period::FiscalYear;
 use super::served::Served;
 use super::template::Part;
@@ -220,6 +221,19 @@ impl Series {
         Some(SerialWidth { used: format.chars_used(value), max: format.width_max() })
     }
 
+    /// Whether the counter of a key takes no document of a time or later: its period is over.
+    #[must_use]
+    pub fn is_over(&self, serial: &str, key: &str, now: Timestamp) -> bool {
+        let place = self.serials.iter().position(|one| one.name == serial);
+        let reset = place.and_then(|place| self.counters.get(place)).map(|rule| rule.reset);
+        let at = self.zone.to_datetime(now);
+        let Some((name, current)) = reset.and_then(|reset| reset.period(at, self.fiscal)) else {
+            return false;
+        };
+        let parts = CounterKey::parts(key).unwrap_or_default();
+        parts.iter().any(|(part, value)| part == name && **value < *current)
+    }
+
     /// Whether its template shows the value of a serial.
     #[must_use]
     pub fn shows_serial(&self, wanted: usize) -> bool {
@@ -304,12 +318,22 @@ impl Series {
         super::draft::draft(self, inputs, now, (Drafted::Issued, Told::InFull))
     }
 
-    /// Reads a number back into its parts (R2.8).
+    /// Reads a number back into its parts (R2.8), whatever value its serials show.
     ///
     /// # Errors
     /// [`ParseError`] says where the text departs from the template.
     pub fn parse(&self, number: &str) -> Result<Parsed, ParseError> {
-        super::parse::parse(self, number)
+        super::parse::parse(self, number, Values::Any)
+    }
+
+    /// The same for a number that this version can have issued: none of its serials shows a value
+    /// below its start or above its largest.
+    ///
+    /// # Errors
+    /// [`ParseError`] says where the text departs from the template, or which serial never has the
+    /// value.
+    pub fn read(&self, number: &str) -> Result<Parsed, ParseError> {
+        super::parse::parse(self, number, Values::Own)
     }
 
     /// Renders an issued number with another label (R2.10). Takes nothing.
@@ -336,6 +360,20 @@ impl Series {
     #[must_use]
     pub fn origins(&self, parsed: &Parsed) -> Vec<CounterKey> {
         super::origin::origins(self, parsed)
+    }
+
+    /// Whether its first serial's counter is among the [origins](Series::origins) of a number for
+    /// certain: the number, or what the series names, says all that it counts by.
+    #[must_use]
+    pub fn tells_origin(&self, parsed: &Parsed) -> bool {
+        super::origin::is_told(self, parsed)
+    }
+
+    /// What a number shows of the key of its first serial's counter: names and values. The rest of
+    /// the key may be anything.
+    #[must_use]
+    pub fn shown_of_origin(&self, parsed: &Parsed) -> Vec<(String, String)> {
+        super::origin::shown(self, parsed)
     }
 }
 

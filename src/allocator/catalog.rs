@@ -3,17 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use numbering::{ParsedSerial, PartialNumber, Policy, ReferenceData, Series, TypesServed};
+use numbering::{Policy, ReferenceData, Series, SeriesDefinition, TypesServed};
 use uuid::Uuid;
 
-use crate::ledger::{
-    Entry, JournalRow, LedgerError, RestingSeries, SeriesVersion, SharedLedger, Stamps,
-};
+use super::earlier::Earlier;
+use crate::ledger::{LedgerError, RestingSeries, SeriesVersion, SharedLedger, Stamps};
 use crate::metrics::{Metrics, SeriesMeter};
 use crate::process::Context;
-
-/// Most counters asked for in the search for one number.
-const PROBES_MAX: usize = 64;
 
 /// What the log says of a series that gives no numbers.
 const SET_ASIDE: &str =
@@ -34,6 +30,8 @@ pub struct Catalog {
     in_turns: Vec<Arc<ServedSeries>>,
     /// What refusals list.
     pub(super) types: TypesServed,
+    /// Versions that others have followed, once somebody has asked for them.
+    pub(super) earlier: Earlier,
     reference: Arc<ReferenceData>,
     stamp: CatalogStamp,
 }
@@ -80,7 +78,7 @@ pub struct ServedSeries {
 }
 
 impl ServedSeries {
-    fn new(version: SeriesVersion, series: Series) -> Self {
+    pub(super) fn new(version: SeriesVersion, series: Series) -> Self {
         ServedSeries { version, series, meter: OnceLock::new() }
     }
 
@@ -132,6 +130,25 @@ impl Catalog {
         }
         let why = "series are being changed all the time; try again";
         Err(LedgerError::Conflict(why.into()))
+    }
+
+    /// Series that are not saved, as a ledger without any would have them.
+    #[must_use]
+    pub fn foreseen(definitions: Vec<SeriesDefinition>) -> Self {
+        // No series of a ledger has such an id.
+        let versions = (1..).zip(definitions).map(|(place, definition)| SeriesVersion {
+            series_id: -place,
+            version: 1,
+            active: true,
+            partition: 0,
+            definition,
+            saved_by: String::new(),
+            saved_at_us: 0,
+            reason: String::new(),
+            is_new: false,
+            stamp: place,
+        });
+        Self::of(versions, [], &[], Arc::default(), CatalogStamp::default())
     }
 
     /// The same series, as they read what was issued at any time: rows of tables that are not
@@ -263,84 +280,6 @@ impl Catalog {
     pub(super) fn in_turns(&self) -> &[Arc<ServedSeries>] {
         &self.in_turns
     }
-
-    /// The journal rows of the ranges that hold a number, one for each scope of uniqueness at most,
-    /// as far as a wanted series can read it and it shows its counter. A range stands in the journal
-    /// under its first number only, so its other numbers are found by their value.
-    ///
-    /// # Errors
-    /// Whatever keeps the ledger from answering.
-    pub async fn find_ranges(
-        self: &Arc<Self>,
-        ledger: &SharedLedger,
-        number: &str,
-        wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
-    ) -> Result<Vec<JournalRow>, LedgerError> {
-        let (catalog, text) = (Arc::clone(self), number.to_owned());
-        let probing = tokio::task::spawn_blocking(move || catalog.probes(&text, wanted));
-        let mut found: Vec<JournalRow> = Vec::new();
-        for Probe { series_id, serial, key, value } in probing.await.expect("no panic") {
-            let Some(counter) = ledger.counter(series_id, &serial, &key).await? else { continue };
-            let row = ledger.row_of(counter.counter_id, value).await?;
-            found.extend(row.filter(|row| shows(&row.entry, value, number)));
-        }
-        Ok(found)
-    }
-
-    /// The archive files that hold a value which a series renders as this number.
-    ///
-    /// # Errors
-    /// Where the ledger cannot be read.
-    ///
-    /// # Panics
-    /// Never: reading a number does not panic.
-    pub async fn find_archived(
-        self: &Arc<Self>,
-        ledger: &SharedLedger,
-        number: &str,
-    ) -> Result<Vec<String>, LedgerError> {
-        let (catalog, text) = (Arc::clone(self), number.to_owned());
-        let probing = tokio::task::spawn_blocking(move || catalog.probes(&text, |_| true));
-        let mut files = Vec::new();
-        for Probe { series_id, serial, key, value } in probing.await.expect("no panic") {
-            let Some(counter) = ledger.counter(series_id, &serial, &key).await? else { continue };
-            let note = ledger.archived_value(counter.counter_id, value).await?;
-            files.extend(note.map(|note| note.file));
-        }
-        Ok(files)
-    }
-
-    /// The counters that a number may have come from.
-    fn probes(&self, number: &str, wanted: impl Fn(&SeriesVersion) -> bool) -> Vec<Probe> {
-        let of_series = |served: &Arc<ServedSeries>| {
-            let parsed = served.series.parse(number).ok().filter(|_| wanted(&served.version))?;
-            let ParsedSerial { name, value } = parsed.serials.first()?.clone();
-            let series_id = served.version.series_id;
-            let keys = served.series.origins(&parsed).into_iter().map(|key| key.to_string());
-            Some(keys.map(move |key| Probe { series_id, serial: name.clone(), key, value }))
-        };
-        self.all().filter_map(of_series).flatten().take(PROBES_MAX).collect()
-    }
-}
-
-/// A counter that a number may have come from, and the value that it shows.
-struct Probe {
-    series_id: i64,
-    serial: String,
-    key: String,
-    value: u64,
-}
-
-/// Whether an entry has rendered a number for a value of its first serial.
-fn shows(entry: &Entry, value: u64, number: &str) -> bool {
-    let Some(head) = entry.taken.first() else { return false };
-    let place = (value - head.range.first) / head.range.step;
-    let values: Vec<u64> =
-        entry.taken.iter().map(|taken| taken.range.first + place * taken.range.step).collect();
-    let text = PartialNumber::parse(&entry.record.mask)
-        .ok()
-        .and_then(|partial| partial.fill(&values).ok());
-    text.as_deref() == Some(number)
 }
 
 #[cfg(test)]

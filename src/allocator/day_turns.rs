@@ -239,7 +239,8 @@ impl Order {
             payload_digest: digest(request),
             issued_at_us,
         };
-        let none = Take { counter: NO_COUNTER.to_owned(), count: 1, step: 1, max: 1, seen: None };
+        let counter = NO_COUNTER.to_owned();
+        let none = Take { counter, count: 1, step: 1, start: 1, max: 1, seen: None };
         Order {
             served: Arc::clone(served),
             request: issue_request(served, &record, vec![none], request.again),

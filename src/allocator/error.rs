@@ -162,6 +162,28 @@ pub enum AllocError {
     /// The idempotency key was used for another payload (R1.8).
     #[error("idempotency key was used for another payload; use a new key for another request")]
     KeyReused,
+    /// The counter has not reached the `start` of the version in force, as after a change of it: what
+    /// lies below is given to nobody in silence (R3.5).
+    #[error(
+        "counter {counter_id} of serial {serial} goes on with {next}, which lies below the `start` \
+         of series {code}, {start}, and nothing is given out: move it with `numerator move-counter \
+         {counter_id} --next {move_to} --reason …`, or, where callers have tokens, by \
+         `reset-counter`, for which two people answer; or apply the series with a lower `start`"
+    )]
+    BelowStart {
+        /// Code of the series.
+        code: String,
+        /// Name of the serial.
+        serial: String,
+        /// The counter.
+        counter_id: i64,
+        /// The value that it would give next.
+        next: i64,
+        /// The least value that the series gives.
+        start: u64,
+        /// The least value on the counter's step that it may give next.
+        move_to: u64,
+    },
     /// The serial is past its last value (R2.5).
     #[error(
         "serial {serial} ends at {max} and has too few values left; give it more digits or a \

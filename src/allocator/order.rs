@@ -114,6 +114,8 @@ pub struct NextValue {
     /// Whether nobody has counted by these dimensions before: the first number may show a typing
     /// error.
     pub is_new_counter: bool,
+    /// The counter, where it is there.
+    pub counter_id: Option<i64>,
 }
 
 #[cfg(test)]

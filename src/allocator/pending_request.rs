@@ -137,8 +137,8 @@ impl Order {
         };
         let (count, seen) = (request.count, None);
         let takes = specs.iter().map(|spec| {
-            let CounterSpec { step, max, .. } = *spec;
-            Take { counter: spec.name(), count, step, max, seen }
+            let CounterSpec { start, step, max, .. } = *spec;
+            Take { counter: spec.name(), count, step, start, max, seen }
         });
         let again = request.again;
         Ok(Order {

@@ -1,15 +1,13 @@
 //! What numbers would look like. Takes nothing: somebody else may get the same.
 
-use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
+use numbering::{Inputs, Serial, Series};
 use tokio::time::Instant;
 
 use super::drafting::{Drafting, Purpose};
+use super::next_values::{CounterSight, must_have_begun, texts};
 use super::pending_request::Order;
-use super::{
-    AllocError, Allocator, Hints, NextValue, Preview, Request, redis_path, replay, unread,
-};
-use crate::counter::{CounterState, Inspection};
-use crate::ledger::{At, Counter, Owner, Partition, PartitionState};
+use super::{AllocError, Allocator, Hints, NextValue, Preview, Request, replay, unread};
+use crate::ledger::{Counter, Partition, PartitionState};
 
 impl Allocator {
     /// Checks a request and shows what its number would look like. Takes nothing.
@@ -33,6 +31,7 @@ impl Allocator {
         let mut nexts = Vec::with_capacity(serials.len());
         for (index, (serial, key)) in serials.iter().zip(&order.record.counter_keys).enumerate() {
             let next = self.next_value(Some(order.record.series_id), serial, key).await?;
+            must_have_begun(&order.served.version.definition.code, serial, &next)?;
             if next.value > serial.max {
                 return Err(replay::exhausted(&order, index));
             }
@@ -47,8 +46,8 @@ impl Allocator {
     /// where a serial ends. `series_id` names the counters that it would go on with.
     ///
     /// # Errors
-    /// `Input` where the series refuses the request; `Unavailable` where the ledger does not
-    /// answer.
+    /// `Input` where the series refuses the request; `BelowStart` where its counter has not come to
+    /// the first value; `Unavailable` where the ledger does not answer.
     pub async fn preview_series(
         &self,
         series: &Series,
@@ -57,28 +56,12 @@ impl Allocator {
         count: u64,
     ) -> Result<Vec<String>, AllocError> {
         let now = self.shared.context.clock.now();
-        let mut draft = series.draft(inputs, now)?;
+        let draft = series.draft(inputs, now)?;
         let mut nexts = Vec::with_capacity(draft.keys.len());
         for (serial, key) in series.serials().iter().zip(&draft.keys) {
-            nexts.push(self.next_value(series_id, serial, &key.to_string()).await?.value);
+            nexts.push(self.next_value(series_id, serial, &key.to_string()).await?);
         }
-        let mut numbers = Vec::new();
-        for place in 0..count {
-            let steps = series.serials().iter().zip(&nexts);
-            let values: Vec<u64> =
-                steps.clone().map(|(serial, next)| next + place * serial.step).collect();
-            if steps.zip(&values).any(|((serial, _), value)| *value > serial.max) {
-                break;
-            }
-            if let Some(id) = draft.snowflake {
-                // Each shows an id of its own.
-                let serial = place % u64::from(SNOWFLAKES_PER_MS);
-                let serial = u16::try_from(serial).expect("fewer than that");
-                id.put(&mut draft.partial, Snowflake::sample(now, serial));
-            }
-            numbers.push(draft.partial.fill(&values)?);
-        }
-        Ok(numbers)
+        texts(series, draft, &nexts, (count, now))
     }
 
     /// Refuses a preview that is dated before the last number of its counters.
@@ -102,18 +85,16 @@ impl Allocator {
         serial: &Serial,
         key: &str,
     ) -> Result<NextValue, AllocError> {
-        let first = NextValue { value: serial.start, is_new_counter: true };
-        let Some(series_id) = series_id else { return Ok(first) };
-        let row = self.shared.context.ledger.counter(series_id, &serial.name, key).await;
+        let Some(series_id) = series_id else { return Ok(NextValue::first(serial)) };
+        let context = &self.shared.context;
+        let row = context.ledger.counter(series_id, &serial.name, key).await;
         let row = row.map_err(|error| unread(&error))?;
-        let Some(counter) = row else { return Ok(first) };
+        let Some(counter) = row else { return Ok(NextValue::first(serial)) };
         let home = self.home_of(&counter).await?;
-        let home = home.as_ref();
-        let spoken_for = self.spoken_for(&counter, home).await?;
-        let taken = spoken_for.max(self.taken_in_redis(&counter, home).await);
-        let next = taken + redis_path::signed(serial.step);
-        let value = u64::try_from(next).unwrap_or(serial.start);
-        Ok(NextValue { value, is_new_counter: false })
+        let partition = counter.partition;
+        let redis = context.redis_of(partition).filter(|_| !context.redis_is_gone(partition));
+        let sight = CounterSight { ledger: &context.ledger, redis, keys: &context.keys };
+        sight.next(serial, &counter, home.as_ref()).await
     }
 
     /// Where a counter lives, by the news of this process, or by the ledger where the counter is in
@@ -133,46 +114,5 @@ impl Allocator {
         }
         let rows = self.shared.context.ledger.partitions().await;
         Ok(of(&rows.map_err(|error| unread(&error))?))
-    }
-
-    /// The highest value that Redis has given of a counter in its present epoch: the journal may be
-    /// behind it. Zero where Redis does not own it, or does not answer.
-    async fn taken_in_redis(&self, counter: &Counter, home: Option<&Partition>) -> i64 {
-        let (context, partition) = (&self.shared.context, counter.partition);
-        let Some(redis) = context.redis_of(partition).filter(|_| !context.redis_is_gone(partition))
-        else {
-            return 0;
-        };
-        let home = home.filter(|home| home.epoch == counter.epoch);
-        let Some(Owner::Redis { incarnation }) = home.map(|home| &home.owner) else { return 0 };
-        let at = (partition, counter.epoch, incarnation.as_str());
-        match redis.inspect(&context.keys, at, &[counter.name()]).await {
-            Ok(Inspection::Counters(states)) => match states[..] {
-                [CounterState::Warm { value, .. }] => value,
-                _ => 0,
-            },
-            // What the ledger knows is shown; nothing is taken by a preview.
-            Ok(Inspection::Fenced { .. }) | Err(_) => 0,
-        }
-    }
-
-    /// The highest value of a counter that is spoken for, as far as the ledger knows.
-    async fn spoken_for(
-        &self,
-        counter: &Counter,
-        home: Option<&Partition>,
-    ) -> Result<i64, AllocError> {
-        let Counter { partition, epoch, .. } = *counter;
-        let context = &self.shared.context;
-        let is_above = match home.map_or(Some(false), |home| home.is_above_ceiling(epoch)) {
-            Some(known) => known,
-            None => {
-                let at = At { partition, epoch };
-                let closed = context.ledger.closed_epoch(at, None).await;
-                let closed = closed.map_err(|error| unread(&error))?;
-                !closed.is_some_and(|closed| closed.closes_exact(at))
-            }
-        };
-        Ok(if is_above { counter.ceiling } else { counter.taken })
     }
 }

@@ -17,7 +17,7 @@ const DEPTH_PARTS: usize = 1_000;
 /// A series that a text may be a number of. Says nothing of whether it was issued.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The series, in its active version.
+    /// The series, in the version that reads it so.
     pub served: Arc<ServedSeries>,
     /// Document types that the number may be of.
     pub types: Vec<String>,
@@ -54,10 +54,11 @@ pub enum ReadingError {
     Departs(String),
 }
 
-/// A text as one series reads it, if only in more than one way; else where it departs.
-fn read(served: &Arc<ServedSeries>, number: &str) -> Result<Reading, ParseError> {
+/// A text as one version of a series reads it, if only in more than one way; else where it departs.
+/// A value that the version never has is none of its own.
+fn read_by(served: &Arc<ServedSeries>, number: &str) -> Result<Reading, ParseError> {
     let series = &served.series;
-    let (types, parsed) = match series.parse(number) {
+    let (types, parsed) = match series.read(number) {
         Ok(parsed) => (series.types_of(&parsed), Some(parsed)),
         Err(ParseError::Ambiguous { .. }) => (series.types_shown().to_vec(), None),
         Err(error) => return Err(error),
@@ -66,6 +67,21 @@ fn read(served: &Arc<ServedSeries>, number: &str) -> Result<Reading, ParseError>
 }
 
 impl Catalog {
+    /// A text as a series reads it: by the version in force, else by the newest of the earlier ones
+    /// that does, as far as [they are known](Catalog::know_earlier).
+    fn read(
+        &self,
+        served: &Arc<ServedSeries>,
+        number: &str,
+        sees: impl Fn(&SeriesVersion) -> bool,
+    ) -> Result<Reading, ParseError> {
+        read_by(served, number).or_else(|departs| {
+            let earlier = self.earlier_of(served.version.series_id).iter();
+            let mut earlier = earlier.filter(|version| sees(&version.version));
+            earlier.find_map(|version| read_by(version, number).ok()).ok_or(departs)
+        })
+    }
+
     /// All readings of a text, by the code of the series.
     ///
     /// # Errors
@@ -85,7 +101,7 @@ impl Catalog {
     ) -> Result<Vec<Reading>, Unread> {
         let (mut found, mut departures) = (Vec::new(), Vec::new());
         for served in self.active().iter().filter(|served| sees(&served.version)) {
-            match read(served, number) {
+            match self.read(served, number, &sees) {
                 Ok(reading) => found.push(reading),
                 Err(error) => departures.push((&served.version.definition, error)),
             }
@@ -130,7 +146,7 @@ impl Catalog {
         let (mut found, mut departures) = (Vec::new(), Vec::new());
         for served in serving {
             let code = &served.version.definition.code;
-            match read(served, number) {
+            match self.read(served, number, |_| true) {
                 Ok(reading) if reading.types.iter().any(|name| name == type_code) => {
                     found.push(reading);
                 }

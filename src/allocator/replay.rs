@@ -1,6 +1,6 @@
 //! Whether an earlier number answers a request (R1.8).
 
-use numbering::InputError;
+use numbering::{InputError, Serial};
 
 use super::pending_request::Order;
 use super::{AllocError, Issued};
@@ -23,6 +23,33 @@ pub(super) fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocE
 pub(super) fn before_last(order: &Order, last_date: String) -> AllocError {
     let date = order.record.document_date.clone();
     AllocError::Input(InputError::DateBeforeLast { date, last_date })
+}
+
+/// The refusal of an order whose counter has not come to the first value of its serial.
+pub(super) fn below_start(
+    order: &Order,
+    serial: usize,
+    (counter_id, value): (i64, i64),
+) -> AllocError {
+    let version = &order.served.version.definition;
+    below(&version.code, &order.served.series.serials()[serial], (counter_id, value))
+}
+
+/// The same of any series.
+pub(super) fn below(code: &str, serial: &Serial, (counter_id, value): (i64, i64)) -> AllocError {
+    let Serial { ref name, start, step, .. } = *serial;
+    let next = value.saturating_add(i64::try_from(step).unwrap_or(i64::MAX));
+    let distance = i128::from(start) - i128::from(next);
+    let steps = u64::try_from(distance.max(0)).unwrap_or(0).div_ceil(step);
+    let move_to = i128::from(next) + i128::from(steps) * i128::from(step);
+    AllocError::BelowStart {
+        code: code.to_owned(),
+        serial: name.clone(),
+        counter_id,
+        next,
+        start,
+        move_to: u64::try_from(move_to).unwrap_or(u64::MAX),
+    }
 }
 
 /// The refusal of an order one of whose serials has no value left (R2.5).

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::output::{print, print_json, say};
+use super::output::{is_closed, print, print_json, say};
 use super::session::open_ledger;
 use crate::archive::{self, Folder, SealedPages};
 use crate::audit::{AuditKey, Kept, Line, PublicKey, Trust, verify};
@@ -124,6 +124,9 @@ async fn checkpoints(settings: &Settings, args: &CheckpointsArgs) -> anyhow::Res
         let lines: Result<Vec<String>, _> =
             page.iter().map(|signed| serde_json::to_string(&Line::of(signed))).collect();
         print(lines?)?;
+        if is_closed() {
+            return Ok(());
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::output::{print, print_json};
-use super::session::{open_stores, with_service};
+use super::session::{note_act, open_stores, with_service};
 use super::words;
 use crate::backoff::Backoff;
 use crate::config::{DurationText, Settings};
@@ -106,6 +106,9 @@ pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
     let stores = open_stores(settings).await?;
     let looked = wait(&stores, &mut answer, if args.apply { patience } else { Duration::ZERO });
     let looked = looked.await;
+    if args.apply {
+        note_act(&stores.ledger, "drained", answer.detail(looked.as_ref().err())).await;
+    }
     stores.close().await;
     looked.context("the outboxes cannot be read")?;
     if args.json {
@@ -168,6 +171,15 @@ async fn look(stores: &Stores, answer: &mut DrainAnswer) -> anyhow::Result<()> {
 }
 
 impl DrainAnswer {
+    /// The same as an event.
+    fn detail(&self, failed: Option<&anyhow::Error>) -> serde_json::Value {
+        let unjournaled: u64 = self.outboxes.iter().map(|outbox| outbox.unjournaled).sum();
+        serde_json::json!({
+            "drained": self.drained, "adoption": self.adoption, "unjournaled": unjournaled,
+            "failed": failed.map(|error| format!("{error:#}")),
+        })
+    }
+
     /// The same for people.
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();

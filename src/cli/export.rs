@@ -13,7 +13,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::output::say;
+use super::output::{is_closed, say};
 use super::register::{Register, RegisterArgs};
 use crate::config::Settings;
 use crate::ledger::SEARCH_ROWS_MAX;
@@ -76,6 +76,9 @@ pub async fn run(settings: &Settings, args: ExportArgs) -> anyhow::Result<()> {
         writer.write(&rows)?;
         count += rows.len();
         bar.set_position(count as u64);
+        if is_closed() {
+            return Ok(());
+        }
         if register.next.is_none() || rows.is_empty() {
             break;
         }
@@ -83,6 +86,9 @@ pub async fn run(settings: &Settings, args: ExportArgs) -> anyhow::Result<()> {
     let archive_files = register.archive_files().await?;
     writer.finish()?.keep()?;
     bar.finish_and_clear();
+    if is_closed() {
+        return Ok(());
+    }
     say(format_args!("{count} rows"));
     if archive_files > 0 {
         say(format_args!(

@@ -28,7 +28,7 @@ pub struct FallbackArgs {
     /// Only this partition
     #[arg(long)]
     pub partition: Option<u32>,
-    /// Who wants it, for the record; without it the user of the operating system
+    /// Who wants it, for the record, beside the user of the operating system
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
     /// Longest wait until the database owns the partitions
@@ -92,10 +92,9 @@ pub async fn run(settings: &Settings, args: &FallbackArgs) -> anyhow::Result<()>
     let changed: Vec<Partition> =
         asked.rows().await?.into_iter().filter(|row| is_change(row, wanted)).collect();
     if !args.dry_run {
-        let user = args.user.clone().unwrap_or_else(operator);
         for row in &changed {
             ledger.want(Some(row.partition), wanted).await?;
-            ledger.record_event(&event(row, wanted, &user)).await?;
+            ledger.record_event(&event(row, wanted, args.user.as_deref())).await?;
         }
     }
     let seen = observe(&ledger, settings.allocator.node_ttl).await?;
@@ -161,15 +160,18 @@ fn is_change(row: &Partition, wanted: Wanted) -> bool {
     row.wanted != wanted || wanted == Wanted::Auto && row.is_lent
 }
 
-/// The wish for the record (R5.2).
-fn event(row: &Partition, wanted: Wanted, user: &str) -> Event {
+/// The wish for the record (R5.2): whose it is said to be, and who ran the command.
+fn event(row: &Partition, wanted: Wanted, user: Option<&str>) -> Event {
+    let by = operator();
     Event {
         at_us: clock().now_us(),
         kind: "fallback-wanted".into(),
         partition: Some(row.partition),
         epoch: Some(row.epoch),
         node_id: None,
-        detail: serde_json::json!({ "wanted": words::wanted(wanted), "user": user }),
+        detail: serde_json::json!({
+            "wanted": words::wanted(wanted), "user": user.unwrap_or(&by), "by": by,
+        }),
     }
 }
 
@@ -177,6 +179,9 @@ fn sentence(settings: &Settings, args: &FallbackArgs, service_runs: Option<bool>
     let after = DurationText(settings.allocator.return_after);
     match (args.switch, service_runs) {
         (_, _) if args.dry_run => "nothing was changed".into(),
+        (Switch::Off, _) if settings.redis.is_none() => {
+            "the database goes on: no redis is configured here (redis.url)".into()
+        }
         (_, None) => "cannot tell whether a service runs: the ledger takes no heartbeats".into(),
         (_, Some(false)) => "no service runs: it takes effect with the next one".into(),
         (Switch::On, Some(true)) => "the database takes the numbers until `fallback off`".into(),

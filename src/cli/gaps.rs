@@ -12,7 +12,9 @@ use super::output::{print, print_json, say};
 use super::session::open_ledger;
 use super::words;
 use crate::config::Settings;
-use crate::ledger::{Gap, GapFilter, GapReason, LedgerError, SharedLedger, Unsettled};
+use crate::ledger::{
+    ANSWERED_ALONE, Gap, GapFilter, GapReason, LedgerError, SharedLedger, Unsettled,
+};
 use crate::reconciler::{settle_counters, settle_slices};
 use crate::statement::{Ending, Story};
 
@@ -280,13 +282,18 @@ fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) 
         ),
         GapReason::Skipped => {
             let by = ending.change.as_ref().map_or(String::new(), |change| {
-                let approved_by = change.decided_by.as_deref().unwrap_or("nobody");
+                let approved_by = match change.decided_by.as_deref() {
+                    Some(ANSWERED_ALONE) => "made by a command where nobody has a token".into(),
+                    by => format!("approved by {}", by.unwrap_or("nobody")),
+                };
                 format!(
-                    " by change request {} of {}, approved by {approved_by} ({})",
+                    " by change request {} of {}, {approved_by} ({})",
                     change.change_id, change.requested_by, change.reason
                 )
             });
-            format!("{what} {was} passed over{by}: nobody was given {it}, nor ever is.")
+            format!(
+                "{what} {was} passed over{by}: this service has not issued {it}, and never does."
+            )
         }
     }
 }

@@ -8,11 +8,14 @@ use std::io::{IsTerminal, stderr};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 use super::log_writer::{Gathering, LogWriter};
 use crate::config::{LogFormat, LogSettings};
 use crate::log_lines::{JsonLines, PrettyLines};
+
+/// What a service logs where the settings say nothing.
+const OF_SERVICE: &str = "info";
 
 /// What else gets the spans and lines that pass the filter.
 pub(super) type Spans = Box<dyn Layer<Registry> + Send + Sync>;
@@ -23,11 +26,29 @@ pub(super) fn start(settings: &LogSettings, default_filter: &str) {
     install(settings, default_filter, None, stderr);
 }
 
-/// Starts the log of a service, whose lines are gathered as long as the value is kept.
-pub(super) fn start_gathering(settings: &LogSettings, spans: Option<Spans>) -> Gathering {
+/// What the log of a service goes by, while it runs.
+pub(super) struct LogFilter(Box<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>);
+
+impl LogFilter {
+    /// Has the log go by the settings from now on; its form stays.
+    pub(super) fn replace(&self, settings: &LogSettings) {
+        let filter = settings.filter.as_deref().unwrap_or(OF_SERVICE);
+        // Before: the new one may leave this out.
+        tracing::info!(filter, "the log goes by this from now on");
+        if let Err(error) = (self.0)(EnvFilter::new(filter)) {
+            tracing::error!(%error, "the log goes on as before");
+        }
+    }
+}
+
+/// Starts the log of a service, whose lines are gathered as long as the value is kept; what changes
+/// its filter, unless a log runs already.
+pub(super) fn start_gathering(
+    settings: &LogSettings,
+    spans: Option<Spans>,
+) -> (Gathering, Option<LogFilter>) {
     let (writer, gathering) = LogWriter::gathering(stderr());
-    install(settings, "info", spans, writer);
-    gathering
+    (gathering, install(settings, OF_SERVICE, spans, writer))
 }
 
 fn install(
@@ -35,19 +56,21 @@ fn install(
     default_filter: &str,
     spans: Option<Spans>,
     writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
-) {
+) -> Option<LogFilter> {
     let filter = settings.filter.as_deref().unwrap_or(default_filter);
     let lines = fmt::layer().with_writer(writer).with_ansi(stderr().is_terminal());
     let lines = match settings.format {
         LogFormat::Pretty => lines.event_format(PrettyLines).boxed(),
         LogFormat::Json => lines.event_format(JsonLines).boxed(),
     };
-    let log = tracing_subscriber::registry().with(spans).with(lines).with(EnvFilter::new(filter));
+    let (filter, handle) = reload::Layer::new(EnvFilter::new(filter));
+    let log = tracing_subscriber::registry().with(spans).with(lines).with(filter);
     // The only failure is a log that was started before, and that one serves as well.
     let is_ours = log.try_init().is_ok();
     if is_ours && settings.format == LogFormat::Json {
         std::panic::set_hook(Box::new(log_panic));
     }
+    is_ours.then(|| LogFilter(Box::new(move |filter| handle.reload(filter))))
 }
 
 /// A panic as a line like any other: whoever reads JSON should not meet anything else.

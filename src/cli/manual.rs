@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::Cli;
-use super::output::say;
+use super::output::{say, unless_closed};
 
 /// Which shell.
 #[derive(Clone, Debug, Args)]
@@ -35,7 +35,8 @@ pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
     // What prints to a closed stdout panics; what is written here does not.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "numerator", &mut script);
-    io::Write::write_all(&mut io::stdout().lock(), &script).context("stdout cannot be written")
+    let written = io::Write::write_all(&mut io::stdout().lock(), &script);
+    unless_closed(written).context("stdout cannot be written")
 }
 
 /// Writes manual pages: `numerator.1`, `numerator-next.1` and so on.

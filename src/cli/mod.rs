@@ -24,6 +24,7 @@ mod log_writer;
 mod logs;
 pub mod manual;
 pub mod migrate;
+pub mod move_counter;
 pub mod next;
 mod output;
 mod ownership;
@@ -84,7 +85,7 @@ pub enum Command {
     #[command(after_help = SERVE_EXAMPLES)]
     Serve,
     /// Bring the ledger's schema up to date, beside services that run on it
-    Migrate,
+    Migrate(migrate::MigrateArgs),
     /// Ask the service at `http.health_listen` or `http.listen` whether numbers can be issued
     Ready,
     /// Take a number and print it
@@ -121,6 +122,8 @@ pub enum Command {
     Gaps(gaps::GapsArgs),
     /// List counters by series, type, project, originator and year, and how full they are
     Counters(counters::CountersArgs),
+    /// Have a counter go on with a value further up, with a reason, where callers have no tokens
+    MoveCounter(move_counter::MoveCounterArgs),
     /// Draw up what became of every number of a series in a period, for auditors
     Statement(statement::StatementArgs),
     /// Look issued numbers up: by number, document, user, series, type, project, period, status
@@ -199,8 +202,8 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<ExitCode> {
     let done = match command {
         Command::Status(args) => return status::run(&settings.prepare("warn")?, &args).await,
-        Command::Serve => serve::run(&settings.load()?).await,
-        Command::Migrate => migrate::run(&settings.prepare_to_migrate("info")?).await,
+        Command::Serve => serve::run(&settings.load()?, &settings).await,
+        Command::Migrate(args) => migrate::run(&settings.prepare_to_migrate("info")?, &args).await,
         Command::Ready => ready::run(&settings.prepare("warn")?).await,
         Command::Next(args) => next::run(&settings.prepare_to_migrate("warn")?, args).await,
         Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
@@ -216,6 +219,7 @@ async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<ExitCode>
         Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
         Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
         Command::Counters(args) => counters::run(&settings.prepare("warn")?, args).await,
+        Command::MoveCounter(args) => move_counter::run(&settings.prepare("warn")?, args).await,
         Command::Statement(args) => statement::run(&settings.prepare("warn")?, args).await,
         Command::Find(args) => find::run(&settings.prepare("warn")?, args).await,
         Command::Export(args) => export::run(&settings.prepare("warn")?, args).await,

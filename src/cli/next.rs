@@ -5,7 +5,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::inputs::InputArgs;
-use super::output::{print, print_json};
+use super::output::{must_print, must_print_json};
 use super::session::{refusal, with_service};
 use crate::allocator::{COUNT_MAX, Issued};
 use crate::config::Settings;
@@ -74,9 +74,9 @@ pub async fn run(settings: &Settings, args: NextArgs) -> anyhow::Result<()> {
 
 fn print_number(issued: &Issued, as_json: bool) -> anyhow::Result<()> {
     if as_json {
-        print_json(&NumberAnswer::of(issued))?;
+        must_print_json(&NumberAnswer::of(issued))?;
     } else {
-        print([&issued.entry.number])?;
+        must_print([&issued.entry.number])?;
     }
     Ok(())
 }
@@ -84,9 +84,9 @@ fn print_number(issued: &Issued, as_json: bool) -> anyhow::Result<()> {
 fn print_range(issued: &Issued, as_json: bool) -> anyhow::Result<()> {
     let numbers = Texts::of(issued)?.collect::<Result<Vec<_>, _>>()?;
     if as_json {
-        print_json(&ExpandedRange { range: RangeAnswer::of(issued), numbers })?;
+        must_print_json(&ExpandedRange { range: RangeAnswer::of(issued), numbers })?;
     } else {
-        print(numbers)?;
+        must_print(numbers)?;
     }
     Ok(())
 }

@@ -1,8 +1,13 @@
 //! stdout for results, stderr for everything else. Neither ever panics on a closed pipe.
+//!
+//! A reader that has read enough (`numerator statement … | head`) ends nothing: what is left to be
+//! printed is left out, and the command ends as it would have, with the same exit code and no word
+//! of that. Only what nobody can be told again is told elsewhere: [`must_print`].
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, ErrorKind, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use numbering::{Lines, check_printable, escaped};
 use serde::Serialize;
@@ -22,6 +27,28 @@ pub(super) fn complain(error: &anyhow::Error, as_json: bool) {
     }
 }
 
+/// Whether nobody reads standard output any more.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether nobody reads standard output any more: whoever would print on and on ends.
+pub(super) fn is_closed() -> bool {
+    IS_CLOSED.load(Ordering::Relaxed)
+}
+
+/// What a failed write means: that nobody reads any more is no failure.
+///
+/// # Errors
+/// Any other.
+pub(super) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            IS_CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        written => written,
+    }
+}
+
 /// Prints lines of the result. What files and ledgers hold is shown, never obeyed: a character that
 /// a terminal would act upon stands there as `\u{1b}`.
 ///
@@ -36,11 +63,7 @@ pub(super) fn print(lines: impl IntoIterator<Item = impl Display>) -> io::Result
 /// # Errors
 /// When stdout cannot be written.
 pub(super) fn print_drawn(lines: impl IntoIterator<Item = impl Display>) -> io::Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    for line in lines {
-        writeln!(out, "{line}")?;
-    }
-    out.flush()
+    unless_closed(write_lines(lines))
 }
 
 /// Prints the result as one JSON document.
@@ -48,9 +71,31 @@ pub(super) fn print_drawn(lines: impl IntoIterator<Item = impl Display>) -> io::
 /// # Errors
 /// When stdout cannot be written.
 pub(super) fn print_json(result: &impl Serialize) -> io::Result<()> {
+    unless_closed(must_print_json(result))
+}
+
+/// Prints lines that nobody can ask for again, such as a secret.
+///
+/// # Errors
+/// When stdout cannot be written, or nobody reads it.
+pub(super) fn must_print(lines: impl IntoIterator<Item = impl Display>) -> io::Result<()> {
+    write_lines(lines.into_iter().map(|line| escaped(&line.to_string()).into_owned()))
+}
+
+/// The same as one JSON document.
+///
+/// # Errors
+/// The same.
+pub(super) fn must_print_json(result: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_string_pretty(result)?;
+    write_lines([escaped_json(&text)])
+}
+
+fn write_lines(lines: impl IntoIterator<Item = impl Display>) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    writeln!(out, "{}", escaped_json(&text))?;
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
     out.flush()
 }
 

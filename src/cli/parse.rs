@@ -1,10 +1,12 @@
 //! `numerator parse`: reads a number back into its parts (R2.8). Does not look whether it was
 //! issued.
 
+use std::sync::Arc;
+
 use clap::Args;
 
 use super::output::{print, print_json};
-use super::session::{clock, open_catalog, refusal};
+use super::session::{clock, open_ledger_and_catalog, refusal};
 use crate::allocator::{AllocError, ReadingError};
 use crate::config::Settings;
 use crate::http::ReadingAnswer;
@@ -34,6 +36,7 @@ pub struct ParseArgs {
 /// A reading for people: a name and its value on each line.
 fn lines(reading: &ReadingAnswer) -> Vec<String> {
     let mut lines = vec![format!("series {}", reading.code)];
+    lines.push(format!("version {}", reading.version));
     lines.push(format!("type {}", reading.types.join(" or ")));
     if reading.ambiguous {
         lines.push("can be read in more than one way; the template is ambiguous".into());
@@ -57,7 +60,9 @@ fn lines(reading: &ReadingAnswer) -> Vec<String> {
 /// # Errors
 /// A type without a series, a text that is not a number of it, or of any: with where it departs.
 pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
-    let catalog = open_catalog(settings).await?;
+    let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
+    let catalog = Arc::new(catalog);
+    catalog.know_earlier(&ledger).await?;
     let readings = match &args.type_code {
         Some(type_code) => {
             let (project, now) = (args.project.as_deref(), clock().now());

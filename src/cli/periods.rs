@@ -5,8 +5,7 @@ use clap::Args;
 use numbering::Series;
 
 use super::series::print_saved;
-use super::session::{clock, open_ledger, refusal, until_known};
-use crate::access::LOCAL_USER;
+use super::session::{clock, open_ledger, open_stores, operator, refusal, until_known};
 use crate::config::Settings;
 use crate::http::check_reason;
 use crate::ledger::{Expected, SeriesChange};
@@ -54,11 +53,11 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
     let change = SeriesChange {
         definition,
         expected: Expected::Version { series_id, version },
-        saved_by: LOCAL_USER.into(),
+        saved_by: operator(),
         reason: check_reason(&args.reason).map_err(refusal)?,
         saved_at_us: clock().now_us(),
     };
     let saved = ledger.apply_series(&[change]).await?;
     until_known(&ledger).await;
-    print_saved(&ledger, saved, false, args.json).await
+    print_saved(&open_stores(settings).await?, saved, false, args.json).await
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::drain::AdoptionAnswer;
 use super::output::{print, print_json};
 use super::restored::RestoredArgs;
-use super::session::{check_partition, open_ledger, operator, with_service};
+use super::session::{check_partition, note_act, open_ledger, operator, with_service};
 use super::{rejected, restored, words};
 use crate::config::{DurationText, Settings};
 use crate::ledger::{Node, Owner, Partition, PartitionState, SharedLedger};
@@ -119,7 +119,11 @@ pub async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()
         return rejected::run(settings, args).await;
     }
     let answer = if args.apply {
-        let work = async |service: &Service| apply(settings, args, service).await;
+        let work = async |service: &Service| {
+            let done = apply(settings, args, service).await;
+            note_act(&service.ledger, "reconciled", detail(args, &done)).await;
+            done
+        };
         with_service(settings, work).await?
     } else {
         look(settings, args).await?
@@ -194,6 +198,19 @@ async fn apply(
     let (applied, silent, adoption) = (true, Vec::new(), Some(adoption));
     let untold = None;
     Ok(ReconcileAnswer { applied, recoveries, held, silent, untold, adoption, unsettled, problems })
+}
+
+/// What was asked for and done, as an event.
+fn detail(args: &ReconcileArgs, done: &anyhow::Result<ReconcileAnswer>) -> serde_json::Value {
+    let answer = done.as_ref().ok();
+    serde_json::json!({
+        "partition": args.partition, "new_epoch": args.new_epoch,
+        "recoveries": answer.map(|answer| answer.recoveries.len()),
+        "adoption": answer.map(|answer| &answer.adoption),
+        "settled": answer.map(|answer| answer.unsettled),
+        "problems": answer.map(|answer| &answer.problems),
+        "failed": done.as_ref().err().map(|error| format!("{error:#}")),
+    })
 }
 
 /// Partitions asked for that are open in Redis; back to Redis leads `fallback off` alone.

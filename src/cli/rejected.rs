@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::output::{print, print_json};
 use super::reconcile::ReconcileArgs;
-use super::session::{open_ledger, operator, with_service};
+use super::session::{note_act, open_ledger, operator, with_service};
 use super::words::moment;
 use crate::config::Settings;
 use crate::ledger::{JournaledAgain, LedgerError, PutAside, SharedLedger};
@@ -78,7 +78,19 @@ impl RejectedRecord {
 /// A ledger that cannot be reached; records that it still refuses, or that collide.
 pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
     let (records, failed) = match args.apply {
-        true => with_service(settings, async |service: &Service| apply(service).await).await?,
+        true => {
+            let work = async |service: &Service| {
+                let (records, failed) = apply(service).await?;
+                let detail = serde_json::json!({
+                    "rejected": true, "records": records.len(),
+                    "open": records.iter().filter(|record| record.is_open()).count(),
+                    "failed": failed.as_ref().map(LedgerError::to_string),
+                });
+                note_act(&service.ledger, "reconciled", detail).await;
+                Ok((records, failed))
+            };
+            with_service(settings, work).await?
+        }
         false => (all(&open_ledger(settings).await?).await?, None),
     };
     let answer = RejectedAnswer { applied: args.apply, records };

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::output::{print, print_json, say};
 use super::reconcile::ReconcileArgs;
-use super::session::{check_partition, clock, open_catalog, open_deployment};
+use super::session::{check_partition, clock, note_act, open_catalog, open_deployment, operator};
 use super::words::moment;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
@@ -95,6 +95,15 @@ pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
     let held: Vec<Partition> =
         rows.into_iter().filter(|row| is_held(row) && is_asked(row)).collect();
     let (partitions, failed) = each(&restore, &held).await;
+    if args.apply {
+        let released = partitions.iter().filter(|restored| restored.released.is_some()).count();
+        let detail = serde_json::json!({
+            "ledger_restored": true, "partition": args.partition, "hold": hold, "margin": margin,
+            "without_redis": without_redis, "released": released,
+            "failed": failed.as_ref().map(|error| format!("{error:#}")),
+        });
+        note_act(&ledger, "reconciled", detail).await;
+    }
     let (mut used_up, mut used_up_total) = (Vec::new(), 0);
     if let Some(margin) = margin.filter(|_| !args.apply) {
         (used_up, used_up_total) = find_used_up(settings, &ledger, &held, margin).await?;
@@ -132,7 +141,7 @@ async fn each(restore: &Restore<'_>, held: &[Partition]) -> (Vec<Restored>, Opti
         match restored {
             Ok(restored) => {
                 if restored.released.is_some() {
-                    record(restore.ledger, &restored, restore.node).await;
+                    record(restore, &restored).await;
                 }
                 partitions.push(restored);
             }
@@ -195,17 +204,22 @@ async fn find_used_up(
     }
 }
 
-/// An event in the ledger (R5.2); without it the release stands all the same.
-async fn record(ledger: &SharedLedger, restored: &Restored, node: NodeId) {
+/// An event in the ledger (R5.2), with who released it and what was stated; without it the release
+/// stands all the same.
+async fn record(restore: &Restore<'_>, restored: &Restored) {
+    let mut detail = serde_json::to_value(restored).unwrap_or_default();
+    detail["user"] = operator().into();
+    detail["margin"] = restore.margin.into();
+    detail["without_redis"] = restore.without_redis.into();
     let event = Event {
         at_us: clock().now_us(),
         kind: "ledger-restored".into(),
         partition: Some(restored.partition),
         epoch: restored.released,
-        node_id: Some(node),
-        detail: serde_json::to_value(restored).unwrap_or_default(),
+        node_id: Some(restore.node),
+        detail,
     };
-    if let Err(error) = ledger.record_event(&event).await {
+    if let Err(error) = restore.ledger.record_event(&event).await {
         say(format_args!("numerator: the event is not on record: {error}"));
     }
 }

@@ -15,14 +15,16 @@ use super::output::{print, print_json};
 use super::periods::{self, ClosePeriodArgs};
 use super::series_check::{self, CheckArgs, has_no_ledger};
 use super::series_history::{self, ActivityArgs, Foreseen, RollbackArgs, VersionsArgs};
-use super::session::{clock, open_catalog, open_ledger, refusal, until_known};
+use super::session::{
+    clock, open_catalog, open_ledger, open_stores, operator, refusal, until_known,
+};
 use super::words::table;
-use crate::access::LOCAL_USER;
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, check_reason};
 use crate::ledger::{
     Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, warnings,
 };
+use crate::reconciler::Stores;
 use crate::service::read_series_file;
 
 /// What to do with series.
@@ -139,7 +141,7 @@ pub(super) struct SavedSeries {
     active: bool,
     is_new: bool,
     saved: bool,
-    /// What a dry run foresees.
+    /// What a dry run foresees, or a save did.
     #[serde(flatten)]
     foreseen: Option<Foreseen>,
     warnings: Vec<String>,
@@ -147,7 +149,15 @@ pub(super) struct SavedSeries {
 
 /// Saves the series of all files in one transaction.
 async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
-    let mut definitions = read_files(&args.files)?;
+    let mut definitions = match read_files(&args.files) {
+        Ok(definitions) => definitions,
+        Err(mistake) => {
+            if !args.dry_run {
+                note_own(settings).await;
+            }
+            return Err(mistake);
+        }
+    };
     let reason = check_reason(&args.reason).map_err(refusal)?;
     if args.dry_run && has_no_ledger(settings) {
         bail!(
@@ -156,14 +166,18 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
             settings.database_url
         );
     }
-    let ledger = open_ledger(settings).await?;
+    let stores = open_stores(settings).await?;
+    let ledger = &stores.ledger;
+    if !args.dry_run {
+        ledger.note_own_series().await?;
+    }
     let expected = if args.only_new { Expected::Nothing } else { Expected::Anything };
-    let kept = if args.only_new { keep_known(&ledger, &mut definitions).await? } else { vec![] };
+    let kept = if args.only_new { keep_known(ledger, &mut definitions).await? } else { vec![] };
     let saved_at_us = clock().now_us();
     let change = |definition| SeriesChange {
         definition,
         expected,
-        saved_by: LOCAL_USER.into(),
+        saved_by: operator(),
         reason: reason.clone(),
         saved_at_us,
     };
@@ -175,10 +189,20 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     };
     let mut saved = saved.map_err(refused)?;
     if !args.dry_run {
-        until_known(&ledger).await;
+        until_known(ledger).await;
     }
     saved.extend(kept);
-    print_saved(&ledger, saved, args.dry_run, args.json).await
+    print_saved(&stores, saved, args.dry_run, args.json).await
+}
+
+/// Notes that somebody has brought series of their own, in files with a mistake: the mistake is what
+/// is told, whatever becomes of the note.
+async fn note_own(settings: &Settings) {
+    let noting =
+        async { Ok::<_, anyhow::Error>(open_ledger(settings).await?.note_own_series().await?) };
+    if let Err(error) = noting.await {
+        tracing::debug!(%error, "it is not noted that there are series of one's own");
+    }
 }
 
 /// An ambiguity names the field at fault.
@@ -204,18 +228,19 @@ async fn keep_known(
 
 /// Says which versions are in force now, and what the new ones would read back of others.
 pub(super) async fn print_saved(
-    ledger: &SharedLedger,
+    stores: &Stores,
     saved: Vec<SeriesVersion>,
     dry_run: bool,
     json: bool,
 ) -> anyhow::Result<()> {
     let new: Vec<&SeriesVersion> = saved.iter().filter(|version| version.is_new).collect();
-    let mut warned = warnings_of(ledger, &new).await?.into_iter();
+    let mut warned = warnings_of(&stores.ledger, &new).await?.into_iter();
     let mut lines = Vec::with_capacity(saved.len());
     for version in saved {
         let warnings = version.is_new.then(|| warned.next()).flatten().unwrap_or_default();
-        let foreseen = match dry_run {
-            true => Some(Foreseen::of(ledger, &version).await?),
+        let is_told = dry_run || version.is_new;
+        let foreseen = match is_told {
+            true => Some(Foreseen::of(stores, &version, dry_run).await?),
             false => None,
         };
         lines.push(SavedSeries { warnings, foreseen, ..SavedSeries::of(version, dry_run) });
@@ -273,6 +298,7 @@ impl SavedSeries {
     pub(super) fn line(&self) -> String {
         let what = match (self.is_new, &self.foreseen) {
             (false, _) => "unchanged".to_owned(),
+            (true, Some(foreseen)) if foreseen.is_saved() => "saved".to_owned(),
             (true, None) => "saved".to_owned(),
             (true, Some(foreseen)) => format!("would be saved: {}", foreseen.words()),
         };

@@ -1,6 +1,8 @@
 //! `numerator series versions | activate | deactivate | rollback | remove`: what a series was, what
 //! a change of it would do, and whether it serves.
 
+use std::sync::Arc;
+
 use anyhow::bail;
 use clap::Args;
 use numbering::{Series, Succession, succession};
@@ -9,15 +11,21 @@ use serde_json::Value;
 
 use super::output::{print, print_json};
 use super::series::{print_saved, refused};
-use super::session::{clock, open_ledger_and_catalog, refusal, until_known, with_onlooker};
+use super::session::{
+    clock, open_ledger_and_catalog, open_stores, operator, refusal, until_known, with_onlooker,
+};
 use super::words::{moment, table};
-use crate::access::LOCAL_USER;
+use crate::allocator::{AllocError, next_numbers};
 use crate::config::Settings;
-use crate::http::{ConfigAnswer, FieldChange, changed_fields, check_reason, counters_in_words};
+use crate::http::{
+    ConfigAnswer, FieldChange, NextNumbers, changed_fields, check_reason, counters_in_words,
+    next_in_words,
+};
 use crate::ledger::{
     ActivityChange, Expected, SeriesChange, SeriesRemoval, SeriesVersion, SharedLedger,
 };
 use crate::process::hear_redis;
+use crate::reconciler::Stores;
 use crate::service::Service;
 
 /// Most versions that are listed.
@@ -67,8 +75,8 @@ pub struct RollbackArgs {
     pub json: bool,
 }
 
-/// What a dry run foresees of a version.
-#[derive(Serialize)]
+/// What a dry run foresees of a version, or what a save did.
+#[derive(Default, Serialize)]
 pub(super) struct Foreseen {
     /// Counters that the series has, as far as 10,000.
     counters: u64,
@@ -76,32 +84,90 @@ pub(super) struct Foreseen {
     begin_anew: Vec<String>,
     /// The fields that would change.
     changes: Vec<FieldChange>,
+    /// The next number of the version in force, and of the new one, for a sample request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    next_before: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    next_after: Vec<String>,
+    /// What becomes of the next number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
     #[serde(skip)]
     words: String,
+    /// Whether it is saved, and not only foreseen.
+    #[serde(skip)]
+    is_saved: bool,
 }
 
 impl Foreseen {
-    /// What a version would do that is not saved yet.
-    pub(super) async fn of(ledger: &SharedLedger, version: &SeriesVersion) -> anyhow::Result<Self> {
+    /// What a version does that is saved, or would be.
+    pub(super) async fn of(
+        stores: &Stores,
+        version: &SeriesVersion,
+        dry_run: bool,
+    ) -> anyhow::Result<Self> {
+        let (ledger, is_saved) = (&stores.ledger, !dry_run);
         let after = (&version.definition, version.active);
+        let compile = |version: &SeriesVersion| Series::restore(version.definition.clone()).ok();
         // The id of a series that a dry run would create is nobody's.
         if version.is_new && version.version == 1 {
-            let (words, changes) = ("a new series".into(), changed_fields(None, after));
-            return Ok(Foreseen { counters: 0, begin_anew: Vec::new(), changes, words });
+            let words = "a new series".to_owned();
+            let mut told = Foreseen { words, is_saved, ..Foreseen::default() };
+            told.changes = changed_fields(None, after);
+            return Ok(told.with_next(stores, (None, compile(version)), version).await);
         }
         let counters = ledger.counters_of(version.series_id).await?;
-        let (mut told, mut changes) = (Succession::default(), Vec::new());
         let number = version.version - 1;
         let before = ledger.series_version(version.series_id, number).await?;
-        if let Some(before) = before.filter(|_| version.is_new) {
-            changes = changed_fields(Some((&before.definition, before.active)), after);
-            let compile = |version: &SeriesVersion| Series::restore(version.definition.clone());
-            if let (Ok(before), Ok(after)) = (compile(&before), compile(version)) {
-                told = succession(&before, &after);
+        let before = before.filter(|_| version.is_new);
+        let mut told = Foreseen { counters, is_saved, ..Foreseen::default() };
+        let mut compiled = (None, compile(version));
+        if let Some(before) = &before {
+            told.changes = changed_fields(Some((&before.definition, before.active)), after);
+            compiled.0 = compile(before).filter(|_| before.active);
+            if let (Some(before), Some(after)) = &compiled {
+                let succession = succession(before, after);
+                told.words = counters_in_words(counters, &succession);
+                told.begin_anew = succession.begin_anew;
             }
         }
-        let words = counters_in_words(counters, &told);
-        Ok(Foreseen { counters, begin_anew: told.begin_anew, changes, words })
+        if told.words.is_empty() {
+            told.words = counters_in_words(counters, &Succession::default());
+        }
+        if !version.is_new {
+            return Ok(told);
+        }
+        Ok(told.with_next(stores, compiled, version).await)
+    }
+
+    /// With what becomes of the next number for a request that is made up. A look that fails is no
+    /// reason to fail.
+    async fn with_next(
+        mut self,
+        stores: &Stores,
+        (before, after): (Option<Series>, Option<Series>),
+        version: &SeriesVersion,
+    ) -> Self {
+        let is_there = self.is_saved || version.version > 1;
+        let series_id = is_there.then_some(version.series_id);
+        let tables = match stores.ledger.reference_data().await {
+            Ok(tables) => Arc::new(tables),
+            Err(_) => return self,
+        };
+        let next = async |series: Option<Series>| -> NextNumbers {
+            let Some(series) = series else { return Ok(Vec::new()) };
+            let series = series.with_reference(Arc::clone(&tables));
+            let sample = series.sample(stores.clock.now());
+            match next_numbers(stores, &series, series_id, (&sample, 1)).await {
+                Err(below @ AllocError::BelowStart { .. }) => Err(below.to_string()),
+                numbers => Ok(numbers.unwrap_or_default()),
+            }
+        };
+        let (before, after) = (next(before).await, next(after.filter(|_| version.active)).await);
+        self.next = next_in_words(&before, &after, version.active);
+        self.next_before = before.unwrap_or_default();
+        self.next_after = after.unwrap_or_default();
+        self
     }
 
     /// What becomes of the counters.
@@ -109,14 +175,23 @@ impl Foreseen {
         &self.words
     }
 
-    /// A line for each field that a version of before would have otherwise.
+    /// A line for each field that a version of before would have otherwise, and one for the next
+    /// number. Of what is saved the fields are known.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         let shown = |value: &Option<Value>| value.as_ref().map_or("–".into(), Value::to_string);
         let changes = self.changes.iter().filter(|change| change.path != "/definition");
         let is_new = self.changes.iter().any(|change| change.path == "/definition");
-        changes.filter(move |_| !is_new).map(move |FieldChange { path, before, after }| {
+        let is_told = !is_new && !self.is_saved;
+        let changes = changes.filter(move |_| is_told).map(move |change| {
+            let FieldChange { path, before, after } = change;
             format!("  {path}: {} → {}", shown(before), shown(after))
-        })
+        });
+        changes.chain(self.next.iter().map(|next| format!("  {next}")))
+    }
+
+    /// Whether it is saved.
+    pub(super) fn is_saved(&self) -> bool {
+        self.is_saved
     }
 }
 
@@ -161,7 +236,7 @@ pub async fn set_activity(
         series_id: newest.series_id,
         active,
         expected: None,
-        saved_by: LOCAL_USER.into(),
+        saved_by: operator(),
         reason,
         saved_at_us: clock().now_us(),
     };
@@ -186,7 +261,7 @@ pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Resul
     let change = [SeriesChange {
         definition: earlier.definition,
         expected: Expected::Version { series_id: newest.series_id, version: newest.version },
-        saved_by: LOCAL_USER.into(),
+        saved_by: operator(),
         reason,
         saved_at_us: clock().now_us(),
     }];
@@ -198,7 +273,7 @@ pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Resul
     if !args.dry_run {
         until_known(&ledger).await;
     }
-    print_saved(&ledger, saved, args.dry_run, args.json).await
+    print_saved(&open_stores(settings).await?, saved, args.dry_run, args.json).await
 }
 
 /// Removes a series that has issued nothing. Joins as a node first: what joins compares the ledger
@@ -213,7 +288,7 @@ pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<(
     let removal = SeriesRemoval {
         series_id: newest.series_id,
         expected: None,
-        removed_by: LOCAL_USER.into(),
+        removed_by: operator(),
         reason,
         removed_at_us: clock().now_us(),
     };

@@ -1,19 +1,23 @@
 //! `numerator serve`: answers requests over HTTP until SIGTERM or SIGINT, then drains and leaves.
-//! At `http.health_listen` it answers until it has left.
+//! At `http.health_listen` it answers until it has left. SIGHUP has it read `log.filter` again.
 
 use std::convert::Infallible;
 use std::future::pending;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::Context;
+use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::descriptors;
 use super::log_writer::Gathering;
-use super::logs;
+use super::logs::{self, LogFilter};
 use super::session::clock;
+use super::settings::SettingsArgs;
 use crate::config::Settings;
 use crate::http;
 use crate::metrics;
@@ -23,8 +27,9 @@ use crate::service::{Mode, Service};
 ///
 /// # Errors
 /// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
-pub async fn run(settings: &Settings) -> anyhow::Result<()> {
-    let _gathering = start_log(settings)?;
+pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<()> {
+    let (_gathering, filter) = start_log(settings)?;
+    follow_filter(filter, sources.clone())?;
     descriptors::provide(settings);
     let prometheus = metrics::install_recorder().context("the metrics recorder")?;
     // Before anything joins: a port that is taken should leave no trace in the ledger.
@@ -36,34 +41,22 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let tls = settings.http.tls.as_ref().map(http::Tls::open).transpose()?;
     let acceptor = tls.as_ref().map(http::Tls::acceptor);
     let address = listener.local_addr().context("the address of the listener")?;
-    let (mut terminate, mut interrupt) =
-        (listen_for(SignalKind::terminate())?, listen_for(SignalKind::interrupt())?);
+    let mut signals = Signals::listen()?;
     let service = tokio::select! {
         service = Service::start(settings, clock(), Mode::Serve) => service?,
         // It has handed out nothing, and waits for a store.
-        () = told_to_stop(&mut terminate, &mut interrupt) => return Ok(()),
+        () = signals.told_to_stop() => return Ok(()),
     };
-    // Samples of histograms are kept until they are drained, asked for or not.
-    let upkeep = tokio::spawn({
-        let prometheus = prometheus.clone();
-        async move {
-            let mut ticks = tokio::time::interval(metrics::UPKEEP_INTERVAL);
-            loop {
-                ticks.tick().await;
-                // It sorts every sample since the last time: too long for a worker of the runtime.
-                let prometheus = prometheus.clone();
-                let _ = tokio::task::spawn_blocking(move || prometheus.run_upkeep()).await;
-            }
-        }
-    });
+    let upkeep = keep_up(&prometheus);
     let _followed = tls.map(http::Tls::follow);
     tracing::info!(%address, tls = acceptor.is_some(), "listening");
     let (stop, stopping) = watch::channel(false);
     let told = tokio::spawn({
-        let service = service.clone();
+        let (service, delay) = (service.clone(), settings.http.drain_delay);
         async move {
-            told_to_stop(&mut terminate, &mut interrupt).await;
+            signals.told_to_stop().await;
             service.announce_stop();
+            signals.wait(delay).await;
             stop.send_replace(true);
         }
     });
@@ -94,7 +87,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Starts the log, and the export of spans where it is wanted.
-fn start_log(settings: &Settings) -> anyhow::Result<Gathering> {
+fn start_log(settings: &Settings) -> anyhow::Result<(Gathering, Option<LogFilter>)> {
     #[cfg(feature = "otlp")]
     let spans = super::traces::layer(&settings.trace).context("trace.otlp_url")?;
     #[cfg(not(feature = "otlp"))]
@@ -105,6 +98,39 @@ fn start_log(settings: &Settings) -> anyhow::Result<Gathering> {
         "trace.otlp_url: this program cannot send traces; build it with --features otlp"
     );
     Ok(logs::start_gathering(&settings.log, spans))
+}
+
+/// At each SIGHUP reads the settings anew and has the log go by their `log.filter`; all others stay
+/// as they were at the start. Settings that cannot be read change nothing.
+fn follow_filter(filter: Option<LogFilter>, sources: SettingsArgs) -> anyhow::Result<()> {
+    let mut hangups = listen_for(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            match (sources.load(), &filter) {
+                (Ok(settings), Some(filter)) => filter.replace(&settings.log),
+                (Ok(_), None) => tracing::error!("SIGHUP: the log is another program's"),
+                (Err(error), _) => {
+                    tracing::error!(%error, "SIGHUP: the settings cannot be read; the log goes on \
+                                             as before");
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Samples of histograms are kept until they are drained, asked for or not.
+fn keep_up(prometheus: &PrometheusHandle) -> JoinHandle<()> {
+    let prometheus = prometheus.clone();
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(metrics::UPKEEP_INTERVAL);
+        loop {
+            ticks.tick().await;
+            // It sorts every sample since the last time: too long for a worker of the runtime.
+            let prometheus = prometheus.clone();
+            let _ = tokio::task::spawn_blocking(move || prometheus.run_upkeep()).await;
+        }
+    })
 }
 
 /// Binds an address.
@@ -125,11 +151,32 @@ fn listen_for(kind: SignalKind) -> anyhow::Result<Signal> {
     signal(kind).context("signals cannot be listened for")
 }
 
-/// Waits for the first of both signals.
-async fn told_to_stop(terminate: &mut Signal, interrupt: &mut Signal) {
-    let told = tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    };
-    tracing::info!(told, "stopping");
+/// The signals that ask a process to stop.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let terminate = listen_for(SignalKind::terminate())?;
+        Ok(Signals { terminate, interrupt: listen_for(SignalKind::interrupt())? })
+    }
+
+    /// Waits for the first of them.
+    async fn told_to_stop(&mut self) {
+        let told = tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(told, "stopping");
+    }
+
+    /// Waits so long, or until another one comes.
+    async fn wait(&mut self, delay: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = self.told_to_stop() => {}
+        }
+    }
 }

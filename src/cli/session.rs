@@ -11,8 +11,8 @@ use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Keyless, Settings};
 use crate::counter::{Keys, Redis};
 use crate::http::{Problem, Slug};
-use crate::ledger::{Deployment, SharedLedger};
-use crate::node::host;
+use crate::ledger::{Deployment, Event, SharedLedger};
+pub(super) use crate::process::operator;
 use crate::reconciler::Stores;
 use crate::service::{self, Mode, Service};
 
@@ -110,15 +110,28 @@ pub(super) async fn check_partition(
     Ok(())
 }
 
-/// Who runs the command, for the record: the operating system's user at this machine.
-pub(super) fn operator() -> String {
-    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
-    format!("{}@{}", user.as_deref().unwrap_or("unknown"), host())
+/// Notes among the events what a command did, and who ran it. What is done stands without it.
+pub(super) async fn note_act(ledger: &SharedLedger, kind: &str, mut detail: serde_json::Value) {
+    detail["user"] = operator().into();
+    let (at_us, kind) = (clock().now_us(), kind.to_owned());
+    let (partition, epoch, node_id) = (None, None, None);
+    let event = Event { at_us, kind, partition, epoch, node_id, detail };
+    if let Err(error) = ledger.record_event(&event).await {
+        say(format_args!("numerator: the event is not on record: {error}"));
+    }
 }
 
 /// Reads the series that a service would serve, without joining as a node and without Redis.
 pub(super) async fn open_catalog(settings: &Settings) -> anyhow::Result<Catalog> {
     Ok(open_ledger_and_catalog(settings).await?.1)
+}
+
+/// The same for a look that writes nothing, not even the first series of a ledger.
+pub(super) async fn foresee_catalog(
+    settings: &Settings,
+) -> anyhow::Result<(SharedLedger, Catalog)> {
+    must_own_ledger(settings)?;
+    service::foresee_catalog(settings, &clock()).await
 }
 
 /// The same, and the ledger that they are in.

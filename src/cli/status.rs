@@ -127,6 +127,7 @@ async fn gather(
     };
     let ceilings = ledger.tightest(args.ceilings).await;
     let ceilings = ceilings.map_err(|error| unless_read("the ceilings", error)).unwrap_or_default();
+    let told = ledger.untold_tokens().await.map_err(|error| unless_read("the tokens", error));
     let totals = ledger.sizes().await.map_err(|error| unless_read("the totals", error)).ok();
     let checkups = match &stores.redis {
         Some(redis) => redis.check_up().await,
@@ -141,6 +142,7 @@ async fn gather(
         nodes: seen.nodes.into_iter().map(|seen| NodeAnswer::of(seen, &held)).collect(),
         untold: seen.untold,
         unread,
+        untold_tokens: told.map(|told| told.untold).unwrap_or_default(),
         ceilings: ceilings.into_iter().map(CeilingAnswer::of).collect(),
         totals,
     };

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use numbering::hexadecimal;
 use serde::Serialize;
 
-use super::output::{print, print_json, say};
+use super::output::{must_print, must_print_json, print, print_json, say};
 use super::session::{clock, open_ledger, operator, refusal, until_known};
 use super::words::{moment, table};
 use crate::access::{Role, Secret, WrittenGrant, end_of};
@@ -140,12 +140,12 @@ impl CreateArgs {
         let sha256 = hexadecimal(&secret.sha256());
         if self.json {
             let (name, token) = (self.name.clone(), secret.show().to_owned());
-            print_json(&UnkeptToken { name, token, sha256 })?;
+            must_print_json(&UnkeptToken { name, token, sha256 })?;
             return Ok(());
         }
         let lines = self.lines(&sha256);
         say(format_args!("add to the settings file:\n{lines}{SENT}"));
-        Ok(print([secret.show()])?)
+        Ok(must_print([secret.show()])?)
     }
 
     /// Its section of a settings file.
@@ -220,14 +220,14 @@ fn show(
     }
     if as_json {
         let about = TokenAnswer::of(token, clock().now_us());
-        print_json(&NewTokenAnswer { token: secret.show().to_owned(), about })?;
+        must_print_json(&NewTokenAnswer { token: secret.show().to_owned(), about })?;
         return Ok(());
     }
     if let Some(until) = token.former_until_us {
         say(format_args!("the secret of before is let in until {}", moment(until)));
     }
     say(format_args!("every node knows it within a second; {SENT}"));
-    Ok(print([secret.show()])?)
+    Ok(must_print([secret.show()])?)
 }
 
 async fn revoke(settings: &Settings, args: RevokeArgs) -> anyhow::Result<()> {

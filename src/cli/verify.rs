@@ -12,10 +12,12 @@ use super::session::open_stores;
 use crate::archive::{Checked, Folder, check};
 use crate::audit::{AuditKey, PublicKey};
 use crate::config::{DurationText, Settings};
+use crate::http::read_time;
 use crate::reconciler::{self, VerifyReport};
 
 const EXAMPLES: &str = "Examples:
   numerator verify
+  numerator verify --from 2026-11-01
   numerator verify --archive /srv/numerator/archive
   numerator verify --json";
 
@@ -26,12 +28,20 @@ pub struct VerifyArgs {
     /// Look again for so long at values that a running service has not journaled yet
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     pub patience: DurationText,
+    /// Only what was issued from this date (UTC) or date-time with offset on
+    #[arg(long, value_name = "TIME", value_parser = from)]
+    pub from: Option<i64>,
     /// The folder of an archive, whose files are checked too
     #[arg(long, value_name = "DIR")]
     pub archive: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A time in microseconds of UTC.
+fn from(text: &str) -> Result<i64, String> {
+    read_time("from", text).map_err(|problem| problem.to_string())
 }
 
 /// What was found, and of the archive where it was looked at.
@@ -51,7 +61,7 @@ pub async fn run(settings: &Settings, args: &VerifyArgs) -> anyhow::Result<()> {
     let folder = args.archive.as_deref().map(Folder::open).transpose().context("--archive")?;
     let trusted: Vec<PublicKey> = settings.audit.read_key()?.iter().map(AuditKey::public).collect();
     let stores = open_stores(settings).await?;
-    let report = reconciler::verify(&stores, args.patience.0).await;
+    let report = reconciler::verify_from(&stores, args.patience.0, args.from).await;
     let archive = match &folder {
         Some(folder) => Some(check(&stores.ledger, folder, &trusted).await),
         None => None,

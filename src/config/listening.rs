@@ -49,6 +49,7 @@ pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
             http.connection_age_max,
             secs(1)..=secs(86_400),
         )?,
+        drain_delay: wait("http.drain_delay", http.drain_delay, millis(0)..=secs(300))?,
         write_timeout: wait("http.write_timeout", http.write_timeout, millis(100)..=secs(300))?,
         slow_after: wait("http.slow_after", http.slow_after, millis(1)..=secs(3_600))?,
     })

@@ -152,6 +152,8 @@ pub struct HttpSettings {
     pub connections_per_peer_max: usize,
     /// `http.connection_age_max`: after this long an answer is its connection's last.
     pub connection_age_max: Duration,
+    /// `http.drain_delay`: how long a process that is asked to stop still takes requests.
+    pub drain_delay: Duration,
     /// `http.write_timeout`: how long a client may read nothing of its answer.
     pub write_timeout: Duration,
     /// `http.slow_after`: a request that takes longer gets a warning of its own.

@@ -14,7 +14,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use numbering::{Serial, SeriesDefinition};
+use numbering::{Serial, Series, SeriesDefinition};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -26,6 +26,7 @@ use super::counters::known;
 use super::gate::Caller;
 use super::numbers::{limit, rows_of_page};
 use super::problem::{Problem, ProblemBody};
+use crate::allocator::Catalog;
 use crate::ledger::{ChangeDecision, Counter, NewChange, WantedChange};
 use answer::{ChangeAnswer, ChangeList};
 
@@ -100,9 +101,9 @@ pub(super) async fn reset_counter(
     let (series_id, reason) = (read_id(config_id)?, check_full_reason(&order.reason)?);
     let ResetOrder { counter_id, next_value, .. } = order;
     let counter = counter_of(&app, series_id, counter_id).await?;
-    let (_, serial) = serial_of(&app, series_id, &counter.serial)?;
+    let (definition, serial) = serial_of(&app, series_id, &counter.serial)?;
     let wanted = WantedChange::NextValue(next_value);
-    must_be_within(&wanted, &serial)?;
+    must_be_within(&wanted, &definition, &serial)?;
     let asked = ChangeAsked { series_id, counter_id, wanted, step: serial.step, reason };
     ask(&app, &caller, asked).await
 }
@@ -199,8 +200,8 @@ pub(super) async fn approve_change(
     let own = app.clone();
     let approving = async move {
         let request = own.service.ledger.change_request(change_id).await?;
-        let (_, serial) = serial_of(&own, request.series_id, &request.serial)?;
-        must_be_within(&request.wanted, &serial)?;
+        let (definition, serial) = serial_of(&own, request.series_id, &request.serial)?;
+        must_be_within(&request.wanted, &definition, &serial)?;
         let step = serial.step;
         let decision = ChangeDecision { change_id, decided_by, reason, step, shown };
         let approved = own.service.approve_change(&decision).await;
@@ -298,10 +299,18 @@ async fn counter_of(app: &App, series_id: i64, counter_id: i64) -> Result<Counte
 
 /// A serial of a series in force, and the definition that it is of.
 fn serial_of(app: &App, series_id: i64, name: &str) -> Result<(SeriesDefinition, Serial), Problem> {
-    let catalog = app.service.allocator.catalog();
-    let mut of_id = known(&catalog).filter(|(version, _)| version.series_id == series_id);
+    serial_in(&app.service.allocator.catalog(), series_id, name)
+}
+
+/// The same in a catalog.
+pub(crate) fn serial_in(
+    catalog: &Catalog,
+    series_id: i64,
+    name: &str,
+) -> Result<(SeriesDefinition, Serial), Problem> {
+    let mut of_id = known(catalog).filter(|(version, _)| version.series_id == series_id);
     let (version, compiled) = of_id.next().ok_or_else(|| not_found(series_id))?;
-    let serials = compiled.map(numbering::Series::serials).unwrap_or_default();
+    let serials = compiled.map(Series::serials).unwrap_or_default();
     let serial = serials.iter().find(|serial| serial.name == name);
     let none = || {
         let why = "is of a serial that the configuration has no more, or cannot be used with";
@@ -310,13 +319,28 @@ fn serial_of(app: &App, series_id: i64, name: &str) -> Result<(SeriesDefinition,
     Ok((version.definition.clone(), serial.cloned().ok_or_else(none)?))
 }
 
-/// Refuses a value that the serial never has.
-fn must_be_within(wanted: &WantedChange, serial: &Serial) -> Result<(), Problem> {
-    match wanted {
-        WantedChange::NextValue(next) if *next > serial.max => {
-            let why = format!("must be at most {}, the last value of the serial", serial.max);
-            Err(Problem::field("next_value", why))
-        }
-        _ => Ok(()),
+/// Refuses a value below the first one of the serial, and one that its numbers never show. One above
+/// `max` is the beginning of a block that a later version has: until then the counter gives nothing.
+pub(crate) fn must_be_within(
+    wanted: &WantedChange,
+    definition: &SeriesDefinition,
+    serial: &Serial,
+) -> Result<(), Problem> {
+    let WantedChange::NextValue(next) = *wanted else { return Ok(()) };
+    if next < serial.start {
+        let why = format!("must be at least {}, the `start` of the serial", serial.start);
+        return Err(Problem::field("next_value", why));
     }
+    let mut widest = definition.clone();
+    for declared in widest.serials.iter_mut().filter(|one| one.name == serial.name) {
+        declared.max = None;
+    }
+    let compiled = Series::restore(widest).ok();
+    let mut serials = compiled.iter().flat_map(Series::serials);
+    let max = serials.find(|one| one.name == serial.name).map_or(serial.max, |one| one.max);
+    if next > max {
+        let why = format!("must be at most {max}, the last value that the serial can show");
+        return Err(Problem::field("next_value", why));
+    }
+    Ok(())
 }

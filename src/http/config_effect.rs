@@ -145,27 +145,19 @@ impl Compared {
             None => 0,
         };
         let told = before.as_ref().map(|before| succession(before, &after)).unwrap_or_default();
-        let mut next_before = Vec::new();
+        let mut next_before = Ok(Vec::new());
         if let Some(before) = &before {
             next_before = next_numbers(app, before, series_id, asked.as_ref()).await?;
         }
-        let mut next_after = Vec::new();
+        let mut next_after = Ok(Vec::new());
         if is_active {
             next_after = next_numbers(app, &after, series_id, asked.as_ref()).await?;
         }
-        let readers = readers(app, caller, &after, next_after.clone()).await?;
         let mut summary = vec![counters_in_words(counters, &told)];
-        match (next_before.first(), next_after.first()) {
-            (Some(before), Some(after)) if before == after => {
-                summary.push(format!("its next number stays {after}"));
-            }
-            (Some(before), Some(after)) => {
-                summary.push(format!("its next number is {after} in the place of {before}"));
-            }
-            (None, Some(after)) => summary.push(format!("its next number is {after}")),
-            (_, None) if !is_active => summary.push("it serves no requests".into()),
-            (_, None) => {}
-        }
+        summary.extend(next_in_words(&next_before, &next_after, is_active));
+        let (next_before, next_after) =
+            (next_before.unwrap_or_default(), next_after.unwrap_or_default());
+        let readers = readers(app, caller, &after, next_after.clone()).await?;
         if !readers.is_empty() {
             let codes = readers.join(", ");
             summary.push(format!("its next numbers are read as their own by {codes}, too"));
@@ -209,6 +201,30 @@ pub(super) async fn effect_between(
     compared.effect(app, caller).await.map(Some)
 }
 
+/// The next numbers of a version, or why its counter gives none.
+pub(crate) type NextNumbers = Result<Vec<String>, String>;
+
+/// What a change makes of the next number, in words.
+pub(crate) fn next_in_words(
+    before: &NextNumbers,
+    after: &NextNumbers,
+    is_active: bool,
+) -> Option<String> {
+    let first =
+        |numbers: &NextNumbers| numbers.as_ref().ok().and_then(|list| list.first().cloned());
+    Some(match (first(before), first(after)) {
+        (Some(before), Some(after)) if before == after => {
+            format!("its next number stays {after}")
+        }
+        (Some(before), Some(after)) => {
+            format!("its next number is {after} in the place of {before}")
+        }
+        (None, Some(after)) => format!("its next number is {after}"),
+        (_, None) if !is_active => "it serves no requests".into(),
+        (_, None) => format!("no number comes next: {}", after.as_ref().err()?),
+    })
+}
+
 /// The next numbers for a request; of one that was made up it does not matter if the series refuses
 /// it, and of one that was asked for only if another version does.
 async fn next_numbers(
@@ -216,12 +232,13 @@ async fn next_numbers(
     series: &Series,
     series_id: Option<i64>,
     asked: Option<&Inputs>,
-) -> Result<Vec<String>, Problem> {
+) -> Result<NextNumbers, Problem> {
     let sample = asked.cloned().unwrap_or_else(|| series.sample(app.service.clock.now()));
     let allocator = &app.service.allocator;
     match allocator.preview_series(series, series_id, &sample, PREVIEWED).await {
-        Err(AllocError::Input(_)) => Ok(Vec::new()),
-        numbers => Ok(numbers?),
+        Err(AllocError::Input(_)) => Ok(Ok(Vec::new())),
+        Err(below @ AllocError::BelowStart { .. }) => Ok(Err(below.to_string())),
+        numbers => Ok(Ok(numbers?)),
     }
 }
 
@@ -233,6 +250,7 @@ async fn readers(
     numbers: Vec<String>,
 ) -> Result<Vec<String>, Problem> {
     let (catalog, sees) = (app.service.allocator.catalog(), caller.series_sight());
+    catalog.know_earlier(&app.service.ledger).await?;
     let own = series.definition().code.clone();
     compute(move || {
         let mut codes = BTreeSet::new();

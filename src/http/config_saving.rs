@@ -259,6 +259,8 @@ async fn preview(
     let allocator = &app.service.allocator;
     let numbers = match allocator.preview_series(series, series_id, &inputs, PREVIEWED).await {
         Err(AllocError::Input(_)) if made_up => Vec::new(),
+        // A save that would bring this about is refused for itself.
+        Err(AllocError::BelowStart { .. }) => Vec::new(),
         numbers => numbers?,
     };
     let Inputs { type_code, project, date, context, .. } = inputs;

@@ -23,9 +23,7 @@ pub(super) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
                         `auth.jwt.issuer`, where the settings have one.",
     });
     document["components"]["securitySchemes"] = json!({ "token": token });
-    let (parameters, headers) = headers::components();
-    document["components"]["parameters"] = parameters;
-    document["components"]["headers"] = headers;
+    document["components"]["headers"] = headers::components();
     // Where there are no tokens, none is asked for, and one that is sent does no harm.
     let needed = if has_tokens { json!([{ "token": [] }]) } else { json!([{}, { "token": [] }]) };
     document["security"] = needed;
@@ -39,7 +37,8 @@ pub(super) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
             }
             let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
             show(&examples[&id], operation);
-            for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+            let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+            for parameter in parameters.into_iter().flatten() {
                 let name = parameter["name"].as_str().unwrap_or_default();
                 if let Some(words) = words::of_parameter(&id, name) {
                     parameter["schema"] = json!({ "type": "string", "enum": words });
@@ -62,10 +61,11 @@ pub(super) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
 
 /// Says of a schema, and of what it is made of, which fields are one of a few words.
 fn name_words(name: &str, schema: &mut Value) {
-    for part in schema["allOf"].as_array_mut().into_iter().flatten() {
+    for part in schema.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten() {
         name_words(name, part);
     }
-    for (field, described) in schema["properties"].as_object_mut().into_iter().flatten() {
+    let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (field, described) in fields.into_iter().flatten() {
         let Some(words) = words::of_field(name, field) else { continue };
         match described.get_mut("items") {
             Some(items) => items["enum"] = words,

@@ -48,6 +48,8 @@ pub struct ReadingAnswer {
     pub config_id: i64,
     /// Its code.
     pub code: String,
+    /// The version of it that reads the number so.
+    pub version: u32,
     /// Document types that the number may be of.
     pub types: Vec<String>,
     /// Variables shown, by name; the project and the type under the names of their tokens.
@@ -109,6 +111,7 @@ impl ReadingAnswer {
         ReadingAnswer {
             config_id: served.version.series_id,
             code: served.version.definition.code.clone(),
+            version: served.version.version,
             types,
             variables,
             date,
@@ -151,6 +154,7 @@ pub(super) async fn look_up_and_read(
     let filter = JournalFilter { shown: caller.identity.row_sight(), ..filter };
     let looking = async move {
         let rows = look_up(&ledger, &catalog, &number, &filter, sees.clone()).await?;
+        catalog.know_earlier(&ledger).await?;
         Ok::<_, Problem>((rows, ReadingAnswer::all_of(&catalog, &number, sees).await?))
     };
     let (mut rows, read) = app.effort.read(looking).await?;
@@ -176,8 +180,13 @@ pub(crate) async fn look_up(
         let row = ledger.row_of(revision.of.counter_id, value).await?;
         rows.extend(row.map(|row| (FoundAs::Revision, row)));
     }
+    let ranges = match catalog.find_ranges(ledger, number, sees).await {
+        // It stands elsewhere.
+        Err(LedgerError::Unsearched(_)) if !rows.is_empty() => Vec::new(),
+        ranges => ranges?,
+    };
     // One text may stand in each scope of uniqueness once; a row that is found is not listed twice.
-    for range in catalog.find_ranges(ledger, number, sees).await? {
+    for range in ranges {
         let scope = |row: &JournalRow| row.entry.record.scope.clone();
         if rows.iter().all(|(_, row)| scope(row) != scope(&range)) {
             rows.push((FoundAs::Range, range));

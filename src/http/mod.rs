@@ -63,7 +63,10 @@ pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NextSerial, NumberAnswer, PreviewAnswer,
     RangeAnswer, RecordAnswer, SerialAnswer, SourceAnswer, ValuesAnswer,
 };
-pub(crate) use config_effect::{FieldChange, changed_fields, counters_in_words};
+pub(crate) use changes::{must_be_within, serial_in};
+pub(crate) use config_effect::{
+    FieldChange, NextNumbers, changed_fields, counters_in_words, next_in_words,
+};
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;
 pub(crate) use counters::{CounterAnswer, CounterQuery, find_counters};

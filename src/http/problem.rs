@@ -304,6 +304,9 @@ impl From<&AllocError> for Problem {
                 field: Some("Idempotency-Key".into()),
                 ..told(Slug::IdempotencyKeyReused)
             },
+            AllocError::BelowStart { serial, .. } => {
+                Problem { field: Some(serial.clone()), ..told(Slug::CounterBelowStart) }
+            }
             AllocError::Exhausted { serial, .. } => {
                 Problem { field: Some(serial.clone()), ..told(Slug::SequenceExhausted) }
             }

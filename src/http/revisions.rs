@@ -203,9 +203,9 @@ impl From<ReviseError> for Problem {
             // Its record may be on its way.
             ReviseError::NotNumbered { .. } => told(Slug::DocumentNotNumbered).retry_soon(),
             ReviseError::NoSeries { .. } => Problem::field("series", error.to_string()),
-            ReviseError::Several { .. } | ReviseError::Range { .. } => {
-                Problem::field("number", error.to_string())
-            }
+            ReviseError::Several { .. }
+            | ReviseError::Range { .. }
+            | ReviseError::Member { .. } => Problem::field("number", error.to_string()),
             ReviseError::Number(RevisionError::NotShown { .. }) => {
                 Problem::field("rev", error.to_string())
             }

@@ -99,7 +99,7 @@ impl Iterator for Chunks<'_> {
 
 /// The journal's entry of a number. Its counters and its place are the ledger's to name.
 fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
-    let Reading { served, inputs, draft, values, number, issued_at_us } = reading;
+    let Reading { served, inputs, draft, values, number, issued_at_us, .. } = reading;
     let serials = served.series.serials();
     // As for a request: the journal is in codes, with the project that follows from the originator.
     let inputs = draft.resolved.unwrap_or(inputs);

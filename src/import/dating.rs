@@ -42,6 +42,8 @@ pub(super) struct Dated<'a> {
     pub(super) text: &'a str,
     /// One value per serial, where the text shows them.
     pub(super) values: Option<&'a [u64]>,
+    /// Whether a column says the date.
+    pub(super) date_is_said: bool,
 }
 
 impl Dated<'_> {
@@ -119,7 +121,12 @@ impl Dated<'_> {
                 "missing-variable" | "time-required" => ProblemKind::Missing,
                 _ => ProblemKind::Value,
             };
-            Misfit::new(kind, format!("{error}; a column may say it"))
+            let remedy = match error.slug() {
+                "invalid-date" if self.date_is_said => "; the column date has said it",
+                "invalid-date" if self.parsed.date.is_some() => "",
+                _ => "; a column may say it",
+            };
+            Misfit::new(kind, format!("{error}{remedy}"))
         })?;
         if let (Some(place), Some(id)) = (draft.snowflake, self.parsed.snowflake) {
             place.put(&mut draft.partial, id);

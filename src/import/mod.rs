@@ -30,6 +30,7 @@ mod runs;
 mod separated;
 mod tables;
 mod tally;
+mod twice;
 
 pub use apply::{apply_counters, apply_numbers};
 pub use codes::Codes;
@@ -71,4 +72,6 @@ pub struct Choice {
     pub project: Option<String>,
     /// Who is on record for a number whose row names nobody.
     pub user_id: String,
+    /// Whether numbers are added to periods that are closed.
+    pub into_closed: bool,
 }

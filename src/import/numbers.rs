@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use numbering::InputError;
+
 use super::reading::{Form, Reader, Reading};
 use super::report::{Plan, Problem, ProblemKind, Report};
-use super::rows::Rows;
+use super::rows::{Row, Rows};
 use super::tally::Tally;
+use super::twice::Twice;
 use super::{Import, ImportError, ListFile};
 
 /// Numbers that the journal is asked for at once.
@@ -19,6 +22,7 @@ pub async fn plan_numbers(import: &Import<'_>, list: &ListFile) -> Result<Plan, 
     let mut rows = open(import, list)?;
     let reader = reader(import, Form::Number);
     let mut planning = Planning { import, report: Report::default(), asked: Vec::new() };
+    let mut twice = Twice::default();
     let mut with_documents = BTreeSet::new();
     planning.report.source = list.name().to_owned();
     let mut tally = Tally::default();
@@ -39,15 +43,25 @@ pub async fn plan_numbers(import: &Import<'_>, list: &ListFile) -> Result<Plan, 
                 planning.report.add(problem);
             }
             Ok(reading) => {
-                if let Some(problem) = note(&mut tally, &reading, row.line)? {
-                    planning.report.add(problem);
-                    continue;
+                if let Some(closed) = reading.draft.closed.as_ref() {
+                    if !import.choice.into_closed {
+                        planning.report.add(closed_for(&row, closed));
+                        continue;
+                    }
+                    planning.report.into_closed += 1;
                 }
-                planning.report.numbers += 1;
-                if row.document_id.is_some() {
-                    with_documents.insert(reading.served.version.partition);
+                // What only an earlier version can have issued here is asked of the journal alone.
+                if reading.outside.is_none() {
+                    if let Some(value) = note(&mut tally, &reading)? {
+                        twice.note(&mut planning.report, &reading, value, row.line);
+                        continue;
+                    }
+                    planning.report.numbers += 1;
+                    if row.document_id.is_some() {
+                        with_documents.insert(reading.served.version.partition);
+                    }
                 }
-                planning.asked.push((row.line, reading.number, reading.draft.scope));
+                planning.asked.push(Asked::of(reading, row.line));
                 if planning.asked.len() == ASKED_AT_ONCE {
                     planning.ask().await?;
                 }
@@ -56,6 +70,7 @@ pub async fn plan_numbers(import: &Import<'_>, list: &ListFile) -> Result<Plan, 
     }
     planning.ask().await?;
     planning.report.sha256 = Some(rows.metered().sha256());
+    twice.tell(open(import, list)?, &reader, &mut planning.report)?;
     let mut plan = tally.plan(import, planning.report).await?;
     // Redis would go on to take a document that it does not know for a new one (F29).
     plan.handed_over.extend(with_documents);
@@ -83,46 +98,70 @@ pub(super) fn reader<'a>(import: &Import<'a>, form: Form) -> Reader<'a> {
     Reader { catalog: import.catalog, choice: import.choice, now: import.now, form }
 }
 
-/// Adds the values of a number to their counters; the problem where one is there before.
-fn note(tally: &mut Tally, reading: &Reading, line: u64) -> Result<Option<Problem>, ImportError> {
+/// A number that is dated in a period which is closed.
+fn closed_for(row: &Row, closed: &InputError) -> Problem {
+    let detail = format!("{closed}; --into-closed adds it to that period all the same");
+    Problem::of_line(row.line, Some(&row.number), ProblemKind::Closed, detail)
+}
+
+/// Adds the values of a number to their counters; the place of one that is there before.
+fn note(tally: &mut Tally, reading: &Reading) -> Result<Option<usize>, ImportError> {
     let serials = reading.served.series.serials();
     // Chronology goes by the first serial.
     let mut family = reading.draft.family.as_deref();
-    for ((serial, key), value) in serials.iter().zip(&reading.draft.keys).zip(&reading.values) {
+    let taken = serials.iter().zip(&reading.draft.keys).zip(&reading.values);
+    for (place, ((serial, key), value)) in taken.enumerate() {
         let key = key.to_string();
         if !tally.number(&reading.served, serial, &key, *value, family.take())? {
-            let code = reading.code();
-            let detail = format!("value {value} of series {code}, counter {key}, is there before");
-            let number = Some(&*reading.number);
-            return Ok(Some(Problem::of_line(line, number, ProblemKind::Twice, detail)));
+            return Ok(Some(place));
         }
     }
     Ok(None)
+}
+
+/// A number that the journal is still to be asked for.
+struct Asked {
+    line: u64,
+    number: String,
+    scope: String,
+    /// Why it is not imported where it was not issued here either.
+    outside: Option<String>,
+}
+
+impl Asked {
+    fn of(reading: Reading, line: u64) -> Self {
+        let Reading { number, draft, outside, .. } = reading;
+        Asked { line, number, scope: draft.scope, outside }
+    }
 }
 
 /// A plan in the making.
 struct Planning<'a> {
     import: &'a Import<'a>,
     report: Report,
-    /// Lines, numbers and scopes that the journal is still to be asked for.
-    asked: Vec<(u64, String, String)>,
+    asked: Vec<Asked>,
 }
 
 impl Planning<'_> {
     /// Asks the journal for numbers that it has already.
     async fn ask(&mut self) -> Result<(), ImportError> {
-        let (mut lines, mut numbers) = (Vec::new(), Vec::new());
-        for (line, number, scope) in self.asked.drain(..) {
-            lines.push(line);
+        let (mut places, mut numbers) = (Vec::new(), Vec::new());
+        for Asked { line, number, scope, outside } in self.asked.drain(..) {
+            places.push((line, outside));
             numbers.push((number, scope));
         }
         let issued = self.import.ledger.issued(&numbers).await?;
-        for ((line, (number, _)), issued) in lines.into_iter().zip(numbers).zip(issued) {
-            if issued {
-                let detail = "the journal has it already";
-                let kind = ProblemKind::Issued;
-                self.report.add(Problem::of_line(line, Some(&number), kind, detail));
-            }
+        for (((line, outside), (number, _)), issued) in places.into_iter().zip(numbers).zip(issued)
+        {
+            let (kind, detail) = match outside {
+                _ if issued => (ProblemKind::Issued, "the journal has it already".to_owned()),
+                None => continue,
+                Some(outside) => {
+                    let why = "an earlier version of the series could issue it, and has not";
+                    (ProblemKind::Value, format!("{outside}; {why}"))
+                }
+            };
+            self.report.add(Problem::of_line(line, Some(&number), kind, detail));
         }
         Ok(())
     }

@@ -38,6 +38,9 @@ pub(super) struct Reading {
     pub(super) draft: Draft,
     /// One value per serial; none of what stands around them.
     pub(super) values: Vec<u64>,
+    /// Why the version in force can have no such value, where an earlier one can: it may have been
+    /// issued here.
+    pub(super) outside: Option<String>,
     /// The text in normal form C.
     pub(super) number: String,
     /// When it was issued; the present where the row does not say.
@@ -201,18 +204,32 @@ impl Reader<'_> {
         }
         let zone = zone(definition);
         let issued_at = row.issued_at.as_deref().map(|text| moment(text, &zone)).transpose()?;
-        let values = match self.form {
-            Form::Number => values(series, &parsed)?,
-            Form::RuleFormat => Vec::new(),
+        let (values, outside) = match self.form {
+            Form::Number => match values(series, &parsed) {
+                Ok(values) => (values, None),
+                Err(misfit) if self.is_of_earlier(served, &row.number) => {
+                    let shown = parsed.serials.iter().map(|serial| serial.value).collect();
+                    (shown, Some(misfit.detail))
+                }
+                Err(misfit) => return Err(misfit),
+            },
+            Form::RuleFormat => (Vec::new(), None),
         };
         let inputs = inputs(series, &parsed, row)?;
         let shown = (self.form == Form::Number).then_some(&*values);
         let text = &row.number;
-        let dated = Dated { series, parsed: &parsed, now: self.now, text, values: shown };
+        let (now, date_is_said) = (self.now, row.date.is_some());
+        let dated = Dated { series, parsed: &parsed, now, text, values: shown, date_is_said };
         let (inputs, draft) = dated.fit(row, inputs, issued_at, &zone)?;
         let issued_at_us = issued_at.unwrap_or(self.now).as_microsecond();
         let (served, number) = (Arc::clone(served), row.number.clone());
-        Ok(Reading { served, inputs, draft, values, number, issued_at_us })
+        Ok(Reading { served, inputs, draft, values, outside, number, issued_at_us })
+    }
+
+    /// Whether an earlier version of a series can have issued a number.
+    fn is_of_earlier(&self, served: &ServedSeries, number: &str) -> bool {
+        let earlier = self.catalog.earlier_of(served.version.series_id);
+        earlier.iter().any(|version| version.series.read(number).is_ok())
     }
 
     /// What a series sees in a text.

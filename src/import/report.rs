@@ -42,6 +42,8 @@ pub struct Report {
     pub skipped: u64,
     /// Numbers to be journaled.
     pub numbers: u64,
+    /// How many of them are dated in a period that is closed.
+    pub into_closed: u64,
     /// Whether the import was applied.
     pub applied: bool,
     /// Counters that are concerned, by series and key; at most 1,000 are listed.
@@ -143,6 +145,8 @@ pub enum ProblemKind {
     Missing,
     /// A value that its serial cannot have.
     Value,
+    /// It is dated in a period that is closed, and nobody has said that it is to be added to it.
+    Closed,
     /// The same value, or another configuration for the same, stands in the source before.
     Twice,
     /// Another series has the code.
@@ -166,6 +170,7 @@ impl ProblemKind {
             ProblemKind::Contradiction => "contradiction",
             ProblemKind::Missing => "missing",
             ProblemKind::Value => "value",
+            ProblemKind::Closed => "closed",
             ProblemKind::Twice => "twice",
             ProblemKind::SeriesTaken => "series-taken",
             ProblemKind::Issued => "issued",

@@ -126,7 +126,7 @@ impl Default for ProcessSettings {
             node_ttl: Duration::from_secs(3),
             clock_offset_max: Duration::from_secs(30 * 60),
             idempotency_window: Duration::from_secs(24 * 60 * 60),
-            idempotency_records_max: 10_000_000,
+            idempotency_records_max: 43_200_000,
             idempotency_keep_whole: false,
             journal: JournalSettings::default(),
             retry_delay_min: Duration::from_millis(10),

@@ -118,11 +118,12 @@ impl<'a> Claims<'a> {
         *self.segments.entry((note.file.clone(), note.sha256.clone())).or_default() += note.rows;
     }
 
-    /// Compares the segments with the files, and looks for the keys.
-    pub(super) async fn finish(&mut self) -> Result<(), LedgerError> {
+    /// Compares the segments with the files, where all of them were read, and looks for the keys.
+    pub(super) async fn finish(&mut self, with_files: bool) -> Result<(), LedgerError> {
         let files = self.files().await?;
         let has_revisions = self.ledger.sizes().await?.revisions > 0;
-        let segments: BTreeMap<_, _> = std::mem::take(&mut self.segments).into_iter().collect();
+        let mut segments: BTreeMap<_, _> = std::mem::take(&mut self.segments).into_iter().collect();
+        segments.retain(|_, _| with_files);
         for ((name, sha256), rows) in segments {
             match files.get(&name) {
                 Some(file) if hexadecimal(&file.file.sha256) != sha256 => {

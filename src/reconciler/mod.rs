@@ -51,5 +51,5 @@ pub(crate) use sweeping::sweep;
 pub(crate) use tall_ceilings::{few_have_ended, watch_ceilings};
 pub use texts::Misread;
 pub(crate) use turning_over::turn_over;
-pub use verify::{VerifyReport, verify};
+pub use verify::{VerifyReport, verify, verify_from};
 pub use watch::{Adoptions, Reconciler};

@@ -95,6 +95,22 @@ impl<'a> Texts<'a> {
         Ok(())
     }
 
+    /// Reads the rows of a counter behind a value.
+    pub(super) async fn read_behind(&mut self, of: ValueOf) -> Result<(), LedgerError> {
+        let mut after = of;
+        loop {
+            let rows = self.ledger.written(after, of.counter_id, false, PAGE_ROWS).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.of;
+            for row in &rows {
+                self.claims.read(row).await?;
+                if let Some(text) = &row.text {
+                    self.read(row, text, true).await?;
+                }
+            }
+        }
+    }
+
     /// Compares the numbers inside ranges that did not fit into memory together.
     pub(super) async fn finish(&mut self) -> Result<(), LedgerError> {
         for part in 1..self.ranges.parts {

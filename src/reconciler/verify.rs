@@ -17,7 +17,7 @@ use super::{RedisReport, Stores, is_held};
 use crate::backoff::Backoff;
 use crate::ledger::{
     Audited, Collision, Counter, LedgerError, Nobodys, Revision, SharedLedger, Span, Totals,
-    Unsettled, ValueOf,
+    Unsettled, UntoldToken, ValueOf,
 };
 
 /// Counters read at once.
@@ -41,6 +41,8 @@ pub struct VerifyReport {
     pub counters: u64,
     /// Values of all counters, from their start to their highest.
     pub values: u64,
+    /// Values of before the time from which on it was looked, which were left alone.
+    pub left_alone: u64,
     /// Sizes of journal, gap register, collisions and rejected rows.
     pub totals: Totals,
     /// Values that are neither in the journal nor in the gap register, nor on their way there.
@@ -62,6 +64,10 @@ pub struct VerifyReport {
     pub stray_revisions: Vec<Revision>,
     /// What rows claim beside their values and does not hold, and keys that are not there.
     pub broken: Vec<String>,
+    /// Tokens in force that are not what their last event left.
+    pub untold_tokens: Vec<UntoldToken>,
+    /// Whether their secrets were compared: not everybody may read the hashes.
+    pub token_secrets_compared: bool,
     /// Numbers whose texts were read: those of archived rows are not among them.
     pub texts: u64,
     /// Rows that moved to an archive, as segments say.
@@ -122,6 +128,7 @@ impl VerifyReport {
             && self.unsettled.is_empty()
             && self.stray_revisions.is_empty()
             && self.broken.is_empty()
+            && self.untold_tokens.is_empty()
             && self.redis.as_ref().is_none_or(RedisReport::is_clean)
     }
 }
@@ -172,6 +179,11 @@ impl fmt::Display for VerifyReport {
         self.fmt_checked(f)?;
         match (self.is_clean(), self.archived) {
             (false, _) => f.write_str("NOT CLEAN"),
+            (true, _) if self.left_alone > 0 => write!(
+                f,
+                "ok: every value once, of those since then; {} of before were left alone",
+                self.left_alone
+            ),
             (true, 0) => f.write_str("ok: every value once"),
             (true, archived) => write!(
                 f,
@@ -190,7 +202,12 @@ impl VerifyReport {
             "checked     the record with itself: each value, {} texts, the unique keys; `numerator \
              audit verify` compares it with what was sealed",
             self.texts
-        )
+        )?;
+        if !self.token_secrets_compared {
+            let why = "the user of database.url may not read the hashes";
+            writeln!(f, "            not the secrets of tokens with their events: {why}")?;
+        }
+        Ok(())
     }
 
     /// What is wrong with rows.
@@ -204,6 +221,9 @@ impl VerifyReport {
         }
         for broken in &self.broken {
             writeln!(f, "does not hold: {broken}")?;
+        }
+        for UntoldToken { name, why } in &self.untold_tokens {
+            writeln!(f, "token that no event tells of: {name}: {why}")?;
         }
         for Nobodys { allocation_id, span: Span { first, last }, reason } in &self.nobodys {
             let which = format!("{first} to {last} of allocation {allocation_id}");
@@ -228,6 +248,20 @@ impl VerifyReport {
 /// # Errors
 /// When the ledger cannot be read. A Redis that does not answer is a part of the report.
 pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport, LedgerError> {
+    verify_from(stores, patience, None).await
+}
+
+/// The same for what was issued at or after a time: each counter from the first such value on, and
+/// from its last row where there is none. What lies before is left alone, rows of counters that are
+/// not there and what files of an archive say among it; sizes are about right then.
+///
+/// # Errors
+/// The same.
+pub async fn verify_from(
+    stores: &Stores,
+    patience: Duration,
+    from_us: Option<i64>,
+) -> Result<VerifyReport, LedgerError> {
     let ledger = &stores.ledger;
     let mut comparison =
         stores.redis.as_ref().map(|redis| Comparison::new(stores, redis, patience));
@@ -238,6 +272,10 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
     report.unsettled = ledger.unsettled(FINDINGS_MAX).await?;
     let mut texts = Texts::new(ledger);
     texts.claims.begin().await?;
+    let since = match from_us {
+        Some(from_us) => Some(ledger.first_values_since(from_us).await?),
+        None => None,
+    };
     let mut after = 0;
     loop {
         let page = ledger.counters(after, PAGE_COUNTERS).await?;
@@ -246,14 +284,26 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
         if let Some(comparison) = &mut comparison {
             comparison.page(&page).await?;
         }
-        texts.read_upto(after, &page).await?;
+        if since.is_none() {
+            texts.read_upto(after, &page).await?;
+        }
         for counter in page {
-            inspect(ledger, comparison.as_mut(), &counter, deadline, &mut report).await?;
+            let mut begins = counter.origin;
+            if let Some(since) = &since {
+                let (id, first) = (counter.counter_id, since.get(&counter.counter_id).copied());
+                let before = ledger.value_before(id, first).await?.unwrap_or(begins);
+                begins = before.min(counter.taken).max(begins);
+                texts.read_behind(ValueOf { counter_id: id, value: begins }).await?;
+            }
+            let look = (&counter, begins, deadline);
+            inspect(ledger, comparison.as_mut(), look, &mut report).await?;
         }
     }
-    texts.read_upto(i64::MAX, &[]).await?;
+    if since.is_none() {
+        texts.read_upto(i64::MAX, &[]).await?;
+    }
     texts.finish().await?;
-    texts.claims.finish().await?;
+    texts.claims.finish(since.is_none()).await?;
     (report.misread, report.counterless) = (texts.misread, texts.counterless);
     (report.texts, report.archived) = (texts.claims.texts, texts.claims.archived);
     report.broken = texts.claims.broken;
@@ -265,7 +315,10 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
         ledger.collisions(FINDINGS_MAX).await?.into_iter().map(Duplicate::of).collect();
     report.nobodys = ledger.nobodys(FINDINGS_MAX).await?;
     report.stray_revisions = ledger.stray_revisions(FINDINGS_MAX).await?;
-    report.totals = ledger.totals().await?;
+    let told = ledger.untold_tokens().await?;
+    (report.untold_tokens, report.token_secrets_compared) = (told.untold, told.with_secrets);
+    // Counting every row takes as long as reading it.
+    report.totals = if since.is_some() { ledger.sizes().await? } else { ledger.totals().await? };
     let rows = ledger.partitions().await?;
     report.held = rows.iter().filter(|row| is_held(row)).map(|row| row.partition).collect();
     Ok(report)
@@ -274,8 +327,7 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
 async fn inspect(
     ledger: &SharedLedger,
     mut comparison: Option<&mut Comparison<'_>>,
-    counter: &Counter,
-    deadline: Instant,
+    (counter, begins, deadline): (&Counter, i64, Instant),
     report: &mut VerifyReport,
 ) -> Result<(), LedgerError> {
     let id = counter.counter_id;
@@ -285,7 +337,7 @@ async fn inspect(
     let deadline = deadline.max(Instant::now() + CATCH_UP);
     let mut underway: Option<Underway> = None;
     let audited = loop {
-        let found = audit(ledger, counter, highest, underway.as_ref()).await?;
+        let found = audit(ledger, counter, (begins, highest), underway.as_ref()).await?;
         if found.holes.is_empty() || underway.is_some() && Instant::now() >= deadline {
             break found;
         }
@@ -312,16 +364,17 @@ async fn inspect(
     report.missing.extend(holes.iter().take(room(&report.missing)).map(finding));
     report.twice.extend(overlaps.iter().take(room(&report.twice)).map(finding));
     report.counters += 1;
-    report.values += highest.abs_diff(counter.origin) / counter.step;
+    report.values += highest.abs_diff(begins) / counter.step;
+    report.left_alone += begins.abs_diff(counter.origin) / counter.step;
     Ok(())
 }
 
-/// Looks at all values of a counter up to one, page by page. What is on its way to the journal is
-/// no hole.
+/// Looks at all values of a counter behind one and up to another, page by page. What is on its way
+/// to the journal is no hole.
 async fn audit(
     ledger: &SharedLedger,
     counter: &Counter,
-    highest: i64,
+    (begins, highest): (i64, i64),
     underway: Option<&Underway>,
 ) -> Result<Audited, LedgerError> {
     let Counter { counter_id, step, .. } = *counter;
@@ -329,7 +382,7 @@ async fn audit(
         Some(underway) => underway.left_of(counter_id, hole, step),
         None => vec![hole],
     };
-    let mut all = Audited { upto: counter.origin, ..Audited::default() };
+    let mut all = Audited { upto: begins, ..Audited::default() };
     while all.upto < highest {
         let page = ledger.audit(counter_id, all.upto, highest, PAGE_ROWS).await?;
         all.upto = page.upto;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Tokens;
+use super::untold::UntoldTokens;
 use crate::allocator::Allocator;
 use crate::ledger::{LedgerError, Stamps};
 use crate::node::NodeId;
@@ -20,6 +21,7 @@ struct Kept {
     tokens: Option<Arc<Tokens>>,
     /// What the ledger was told that this process knows, and under which identity.
     told: Option<(NodeId, Stamps)>,
+    untold: UntoldTokens,
 }
 
 /// Sees changes of series, reference data and tokens, within a second: one question each time.
@@ -30,7 +32,9 @@ pub(super) fn watch_changes(
 ) -> Task {
     let period = context.settings.node_heartbeat.min(PERIOD_MAX);
     let (context, allocator, tokens) = (Arc::clone(context), allocator.clone(), tokens.cloned());
-    let mut kept = Kept { context, allocator, tokens, told: None };
+    context.metrics.tokens_untold.set(f64::NAN);
+    let untold = UntoldTokens::default();
+    let mut kept = Kept { context, allocator, tokens, told: None, untold };
     Task::start("changes", async move |stop: Stop| {
         let mut ticks = Ticks::every(period, stop);
         while ticks.next().await {
@@ -52,6 +56,7 @@ impl Kept {
         };
         self.allocator.refresh_catalog_to(stamps).await?;
         tokens?;
+        self.untold.look(&self.context, stamps.tokens).await?;
         let known = (self.context.membership.node(), stamps);
         if self.told != Some(known) {
             ledger.note_known(known.0, &known.1).await?;

@@ -31,25 +31,7 @@ pub(super) async fn load(
     ledger: &SharedLedger,
     clock: &SharedClock,
 ) -> anyhow::Result<()> {
-    if ledger.series_stamp().await? != 0 {
-        return Ok(());
-    }
-    let mut definitions = Vec::new();
-    for source in sources {
-        match source {
-            // On a server, others may be setting the ledger up.
-            SeriesSource::BuiltIn if ledger.engine() == "sqlite" => {
-                let builtin = numbering::builtin_series().into_iter();
-                definitions.extend(builtin.map(SeriesDefinition::says_its_dates));
-            }
-            SeriesSource::BuiltIn => {}
-            SeriesSource::Path(path) => {
-                for file in files(path)? {
-                    definitions.extend(read_series_file(&file).context(REMEDY)?);
-                }
-            }
-        }
-    }
+    let definitions = definitions(sources, ledger).await?;
     if definitions.is_empty() {
         return Ok(());
     }
@@ -71,6 +53,39 @@ pub(super) async fn load(
         tracing::warn!(series = loaded, "the ledger has no series: loaded {named}");
     }
     Ok(())
+}
+
+/// The series that a ledger without any gets; none where it has some.
+///
+/// # Errors
+/// A file that cannot be read or used, with its name.
+pub(super) async fn definitions(
+    sources: &[SeriesSource],
+    ledger: &SharedLedger,
+) -> anyhow::Result<Vec<SeriesDefinition>> {
+    let mut definitions = Vec::new();
+    if ledger.series_stamp().await? != 0 {
+        return Ok(definitions);
+    }
+    for source in sources {
+        match source {
+            // On a server, others may be setting the ledger up; and whoever has brought series of
+            // their own wants no others.
+            SeriesSource::BuiltIn
+                if ledger.engine() == "sqlite" && !ledger.has_own_series().await? =>
+            {
+                let builtin = numbering::builtin_series().into_iter();
+                definitions.extend(builtin.map(SeriesDefinition::says_its_dates));
+            }
+            SeriesSource::BuiltIn => {}
+            SeriesSource::Path(path) => {
+                for file in files(path)? {
+                    definitions.extend(read_series_file(&file).context(REMEDY)?);
+                }
+            }
+        }
+    }
+    Ok(definitions)
 }
 
 /// The file itself, or those of a folder whose names end in `.toml`, in the order of their names.

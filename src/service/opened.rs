@@ -8,7 +8,8 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::clock::SharedClock;
-use crate::ledger::{self, LedgerError, LedgerSettings, SharedLedger};
+use crate::ledger::{self, Event, LedgerError, LedgerSettings, Migrated, SharedLedger};
+use crate::process::operator;
 
 /// Longest time that a process which ends gives what still works on its ledgers.
 pub(crate) const CLOSE_MAX: Duration = Duration::from_secs(5);
@@ -28,9 +29,28 @@ pub(crate) async fn open(
     settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<SharedLedger, LedgerError> {
+    let at_us = clock.now_us();
     let ledger = ledger::open(url, settings, clock).await?;
+    if let Some(migrated) = ledger.migrated().filter(|migrated| migrated.from > 0) {
+        note_migration(&ledger, migrated, at_us).await;
+    }
     OPENED.lock().expect("no holder of this lock panics").push(ledger.clone());
     Ok(ledger)
+}
+
+/// An event in the ledger (R5.2); without it the migration stands all the same.
+async fn note_migration(ledger: &SharedLedger, Migrated { from, to }: Migrated, at_us: i64) {
+    let event = Event {
+        at_us,
+        kind: "migrated".into(),
+        partition: None,
+        epoch: None,
+        node_id: None,
+        detail: serde_json::json!({ "from": from, "to": to, "user": operator() }),
+    };
+    if let Err(error) = ledger.record_event(&event).await {
+        tracing::warn!(%error, from, to, "that the ledger was migrated is not on record");
+    }
 }
 
 /// Closes every ledger that was opened; safe to repeat.

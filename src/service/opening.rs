@@ -57,6 +57,22 @@ pub async fn open_catalog(
     read_catalog(settings, clock, ledger, deployment).await
 }
 
+/// The same for a look that writes nothing: a ledger without series stays so, and is read by those
+/// that it would get.
+///
+/// # Errors
+/// As [`open_catalog`].
+pub async fn foresee_catalog(
+    settings: &Settings,
+    clock: &SharedClock,
+) -> anyhow::Result<(SharedLedger, Catalog)> {
+    let (ledger, _) = open_ledger(settings, clock).await?;
+    let foreseen = first_series::definitions(&settings.series_load, &ledger).await?;
+    let catalog = Catalog::load(&ledger).await.context("loading the series")?;
+    let catalog = if foreseen.is_empty() { catalog } else { Catalog::foreseen(foreseen) };
+    Ok((ledger, catalog))
+}
+
 /// The same for a process that writes numbers: the database must have what they need.
 pub(super) async fn open_to_write(
     settings: &Settings,

@@ -6,9 +6,9 @@ use numbering::PartialNumber;
 use thiserror::Error;
 
 use super::explanations::{
-    AND_MORE, BY_ARITHMETIC, CHANGED, COMPLETE, EMPTY, EXCEEDED, EXPLAINED, FURTHER_ENTRIES, GONE,
-    IN_FILES, INCOMPLETE, INTERRUPTED, KEPT_ASIDE, REGISTERED, RESTORED, SO_FAR, UNEXPLAINED,
-    UNHEARD, UNSETTLED, explanation,
+    AND_MORE, BY_ARITHMETIC, CHANGED, CHANGED_ALONE, COMPLETE, EMPTY, EXCEEDED, EXPLAINED,
+    FURTHER_ENTRIES, GONE, IN_FILES, INCOMPLETE, INTERRUPTED, KEPT_ASIDE, PASSED_OVER, REGISTERED,
+    RESTORED, SO_FAR, UNEXPLAINED, UNHEARD, UNSETTLED, explanation,
 };
 use super::paper::{
     CountLine, EndAnswer, EntryAnswer, PartAnswer, RunAnswer, RunStatement, Statement, Verdict,
@@ -22,8 +22,8 @@ use crate::audit::Sealing;
 use crate::clock::SharedClock;
 use crate::language::Language;
 use crate::ledger::{
-    AccountEnd, AccountEntry, AccountOrder, AccountPart, AccountTally, Accounted, At,
-    CounterAccount, CounterFilter, DatedPart, EntryKind, EntryRow, GapReason, LedgerError, Run,
+    ANSWERED_ALONE, AccountEnd, AccountEntry, AccountOrder, AccountPart, AccountTally, Accounted,
+    At, CounterAccount, CounterFilter, DatedPart, EntryKind, EntryRow, GapReason, LedgerError, Run,
     SharedLedger,
 };
 
@@ -237,14 +237,21 @@ impl Writer<'_> {
             let first = u64::try_from(run.first).unwrap_or(0);
             ending.change = self.story.change(account.counter.counter_id, first).await?;
         }
-        let phrase = if ending.is_restored { RESTORED } else { explanation(*kind) };
+        let explained = match &ending.change {
+            Some(change) => {
+                let id = change.change_id.to_string();
+                self.say(PASSED_OVER, &[("id", &id), ("reason", &change.reason)])
+            }
+            None if ending.is_restored => self.say(RESTORED, &[]),
+            None => self.say(explanation(*kind), &[]),
+        };
         Ok(EntryAnswer {
             what: word(*kind),
             label: self.language.choose(label(*kind)),
             run: run_answer(*run),
             first_number: number(run.first),
             last_number: number(run.last),
-            explanation: self.say(phrase, &[]),
+            explanation: explained,
             evidence: self.evidence(*kind, row.as_ref(), &ending),
             entry_id: row.as_ref().map(|row| row.id),
             noted_at: row.as_ref().map(|row| moment(row.noted_at_us)),
@@ -315,7 +322,8 @@ impl Writer<'_> {
                 ("approved", change.decided_by.as_deref().unwrap_or_default()),
                 ("reason", &change.reason),
             ];
-            parts.push(self.say(CHANGED, &places));
+            let alone = change.decided_by.as_deref() == Some(ANSWERED_ALONE);
+            parts.push(self.say(if alone { CHANGED_ALONE } else { CHANGED }, &places));
         }
         if kind == EntryKind::Gap(GapReason::Unaccounted) {
             let names = ending.unheard().join(", ");

@@ -88,12 +88,10 @@ fn of_gap(reason: GapReason) -> Phrase {
              ever issued is for the former system to say; this one does not issue them.",
         ],
         GapReason::Skipped => [
-            "ผู้ดูแลขอให้ข้ามเลขที่เหล่านี้ และผู้ดูแลอีกคนหนึ่งอนุมัติ \
-             เลขที่เหล่านี้ไม่เคยออกให้ผู้ใดและจะไม่ออกอีก",
-            "一名管理员申请跳过这些编号，并由另一名管理员批准。这些编号从未发出，今后也不会发出。",
-            "一名管理員申請略過這些編號，並由另一名管理員核准。這些編號從未發出，今後也不會發出。",
-            "An administrator asked for these to be passed over, and another one approved it. They \
-             were given to nobody and are never issued.",
+            "ข้ามไปตามคำขอ ระบบนี้ไม่ได้ออกเลขที่เหล่านี้และจะไม่ออก",
+            "按申请跳过。本系统没有发出这些编号，今后也不会发出。",
+            "按申請略過。本系統沒有發出這些編號，今後也不會發出。",
+            "Passed over on request. This service has not issued these, and never does.",
         ],
     }
 }
@@ -107,6 +105,14 @@ pub(super) const RESTORED: Phrase = [
     "The database was put back to an earlier copy, which does not know what had been issued \
      since. Some of these may stand on documents, so all of them were skipped and none is issued \
      again.",
+];
+
+/// The same with the request: whoever asked may have used the numbers elsewhere.
+pub(super) const PASSED_OVER: Phrase = [
+    "ข้ามไปตามคำขอที่ {id}: {reason} ระบบนี้ไม่ได้ออกเลขที่เหล่านี้และจะไม่ออก",
+    "按第 {id} 号申请跳过：{reason}。本系统没有发出这些编号，今后也不会发出。",
+    "按第 {id} 號申請略過：{reason}。本系統沒有發出這些編號，今後也不會發出。",
+    "Passed over by request {id}: {reason}. This service has not issued these, and never does.",
 ];
 
 /// Where the register of gaps has it.
@@ -133,6 +139,13 @@ pub(super) const CHANGED: Phrase = [
     "第 {id} 号申请，申请人 {asked}，批准人 {approved}：{reason}",
     "第 {id} 號申請，申請人 {asked}，核准人 {approved}：{reason}",
     "request {id} of {asked}, approved by {approved}: {reason}",
+];
+/// The same of a change that one person made, where nobody has a token.
+pub(super) const CHANGED_ALONE: Phrase = [
+    "คำขอที่ {id} โดย {asked} ผ่านคำสั่งบนเครื่อง (ไม่มีผู้ใดมีโทเค็น): {reason}",
+    "第 {id} 号申请，由 {asked} 以命令执行（无人持有令牌）：{reason}",
+    "第 {id} 號申請，由 {asked} 以命令執行（無人持有權杖）：{reason}",
+    "request {id} of {asked}, made by a command where nobody has a token: {reason}",
 ];
 pub(super) const KEPT_ASIDE: Phrase = [
     "บันทึก {allocation} เก็บไว้เมื่อ {at}",

@@ -98,12 +98,9 @@ pub(super) fn label(kind: EntryKind) -> Phrase {
             "不在原系統的清單中",
             "Not in the list of the former system",
         ],
-        EntryKind::Gap(GapReason::Skipped) => [
-            "ข้ามไปตามคำสั่งที่มีผู้อนุมัติ",
-            "经批准跳过",
-            "經核准略過",
-            "Passed over, as two people decided",
-        ],
+        EntryKind::Gap(GapReason::Skipped) => {
+            ["ข้ามไปตามคำขอ", "按申请跳过", "按申請略過", "Passed over on request"]
+        }
         EntryKind::Rejected => [
             "บันทึกที่เก็บแยกไว้ตรวจสอบ",
             "另行保存待查的记录",

@@ -8,7 +8,7 @@ pub(super) fn dashboard() -> Dashboard {
         uid: "numerator-ledger",
         title: "numerator: ledger and journal",
         description: "Whether numbers get into the ledger, and how long issuing lasts without it.",
-        rows: vec![journal(), ledger(), ceilings(), clocks()],
+        rows: vec![journal(), ledger(), ceilings(), clocks(), tokens()],
     }
 }
 
@@ -214,4 +214,16 @@ fn clocks() -> Row {
     );
     let panels = vec![panel.above(&[(5.0, "orange"), (60.0, "red")]).see("a-clock-is-off")];
     Row { title: "Clocks", panels }
+}
+
+fn tokens() -> Row {
+    let panel = Panel::lines(
+        "Tokens without their event",
+        "short",
+        vec![(gauge("max", "", "numerator_tokens_untold"), "tokens")],
+        "Tokens in force that are not as their last event left them, or that no event tells of: \
+         somebody wrote them into the database.",
+    );
+    let panels = vec![panel.above(&[(1.0, "red")]).see("a-token-that-no-event-tells-of")];
+    Row { title: "Tokens", panels }
 }

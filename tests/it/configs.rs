@@ -223,7 +223,10 @@ async fn configs_a_series_that_reads_like_numbers_of_another_scope_is_saved_with
                serves = { types = ['NEW'] }\nserials = [{ counter = ['type'] }]\n";
     std::fs::write(&file, new).unwrap();
     let told = deployment.ok(&["series", "apply", file.to_str().unwrap()]);
-    assert_eq!(told, format!("NEW version 1 saved\nwarning: {warning}\n"));
+    assert_eq!(
+        told,
+        format!("NEW version 1 saved\n  its next number is A-0001\nwarning: {warning}\n")
+    );
 }
 
 #[tokio::test]

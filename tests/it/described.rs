@@ -9,8 +9,9 @@ mod schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use reqwest::header::HeaderName;
 use reqwest::{Client, Method, Response};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::deployment::Deployment;
 use harness::service::Service;
@@ -135,7 +136,7 @@ impl Scene {
             .flatten()
             .map(|(name, _)| name.to_lowercase())
             .collect();
-        for name in headers.keys().map(|name| name.as_str()) {
+        for name in headers.keys().map(HeaderName::as_str) {
             self.sent.insert((operation.to_owned(), name.to_owned()));
             if !OF_TRANSPORT.contains(&name) && !named.contains(name) {
                 self.faults.push(format!("{at}: header {name} is not described"));

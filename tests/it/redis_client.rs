@@ -107,7 +107,7 @@ async fn a_peer_that_reads_nothing_any_more_is_given_up() {
     let node = NodeId::random();
     let guard = Guard { partition: 7, epoch: 1, incarnation, node, flight: 1, confirmed: 0 };
     let request = IssueRequest {
-        takes: vec![Take { counter: "c".into(), count: 1, step: 1, max: 9, seen: None }],
+        takes: vec![Take { counter: "c".into(), count: 1, step: 1, start: 1, max: 9, seen: None }],
         caller_key: None,
         document_key: None,
         payload: PayloadMark::of("0123456789abcdef"),

@@ -5,6 +5,7 @@
 //! that page and test cannot part. What a line's comment quotes must stand in what the line prints.
 //! What must hold afterwards holds after every procedure.
 
+mod acts;
 mod promise;
 mod set;
 
@@ -27,6 +28,9 @@ const RUNBOOK: &str = include_str!("../../docs/runbook.md");
 const SCHEMA: &str = "runbook";
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// The first line of the settings, which goes on in those of Redis.
+const RETURN_AFTER: &str = "return_after = \"1s\"\n";
+
 /// The commands of a procedure: the lines of its blocks.
 fn commands(title: &str) -> Vec<&'static str> {
     let sections = RUNBOOK.split("\n### ").skip(1);
@@ -45,6 +49,8 @@ struct Scene {
     replica: Option<Redis>,
     to_redis: Proxy,
     deployment: Deployment,
+    /// That of before, where its settings were changed.
+    before: Option<Deployment>,
     /// Where numbers move to.
     next: Deployment,
     nodes: Vec<Service>,
@@ -67,7 +73,7 @@ impl Scene {
         let of = |schema: &str| {
             let url = to_redis.redis_url();
             let mut deployment = Deployment::new(&postgres.url(schema), Some(&url));
-            deployment.extra = "return_after = \"1s\"\n".into();
+            deployment.extra = RETURN_AFTER.into();
             deployment
         };
         let (mut deployment, next) = (of(SCHEMA), of("next"));
@@ -93,6 +99,7 @@ impl Scene {
             replica: None,
             to_redis,
             deployment,
+            before: None,
             next,
             first_url: nodes[0].url.clone(),
             nodes,
@@ -204,8 +211,22 @@ impl Scene {
                 self.held().await;
             }
             "somebody holds the rows of counters" => self.hold_counters().await,
-            "the session that holds them is ended" => {
-                self.holder.take().expect("a holder").rollback().await.expect("rolled back");
+            // The server has ended its session: there is nobody to roll it back.
+            "the session that held them is gone" => drop(self.holder.take().expect("a holder")),
+            "redis.url leads to another Redis, which is empty" => {
+                let other = Redis::start_durable();
+                self.to_redis.retarget(other.port());
+                self.replica = Some(other);
+            }
+            "redis.url is taken out of the settings" => self.take_redis_out(),
+            "somebody writes a token into the database" => {
+                let hash = "ab".repeat(32);
+                self.postgres.sql(&format!(
+                    "insert into runbook.token (name, sha256, roles, series, projects, \
+                     created_by, created_at_us) values ('intruder', '\\x{hash}', \
+                     '[\"super-admin\"]', '[]', '[]', 'operator', 0); \
+                     update runbook.token_stamp set stamp = stamp + 1"
+                ));
             }
             other => self.act_on_nodes(other).await,
         }
@@ -213,63 +234,6 @@ impl Scene {
         if self.load.is_some() && is_calm {
             self.come_to_rest().await;
         }
-    }
-
-    /// What is done to processes.
-    async fn act_on_nodes(&mut self, what: &str) {
-        match what {
-            "a node is stopped with SIGTERM and its next version started" => {
-                let next = self.deployment.serve();
-                let node = self.nodes.remove(0);
-                let load = self.load.take().expect("a load");
-                load.finish().await.assert_no_duplicate();
-                assert!(node.terminate(), "a node that is told to end exits 0");
-                // Documents of its own.
-                let name = if self.is_upgraded { "second" } else { "first" };
-                self.is_upgraded = true;
-                self.load = Some(Running::start_with(&next.url, 4, name, Some(&self.token)));
-                self.nodes.push(next);
-            }
-            "all nodes are stopped with SIGTERM" => {
-                self.load.take().expect("a load").finish().await.assert_no_duplicate();
-                for node in self.nodes.drain(..) {
-                    assert!(node.terminate(), "a node that is told to end exits 0");
-                }
-            }
-            "a process is started whose redis.url leads nowhere" => {
-                self.blind = Some(Blind::start(&self.deployment));
-            }
-            "that process is stopped" => self.blind.take().expect("one").stop(),
-            "a process is started" => self.nodes.push(self.deployment.serve()),
-            "a process dies" => {
-                self.nodes.pop().expect("a node").kill();
-                self.registered(self.nodes.len()).await;
-            }
-            "all processes die" => {
-                self.nodes.drain(..).for_each(|mut node| node.kill());
-                self.load.take().expect("a load").finish().await.assert_no_duplicate();
-            }
-            "a process dies, and Redis loses its data" => {
-                self.nodes.pop().expect("a node").kill();
-                self.redis.flushall();
-                let closed = "select count(*) > 0 from runbook.closed_epoch \
-                              where closing = 'ceiling'";
-                self.until(closed, "t").await;
-            }
-            other => panic!("the runbook says {other:?}, and this test does not know it"),
-        }
-    }
-
-    /// Locks the rows of all counters until `holder` goes, and waits until somebody waits for it.
-    async fn hold_counters(&mut self) {
-        let pool = sqlx::PgPool::connect(&self.postgres.url(SCHEMA)).await.expect("the ledger");
-        let mut holder = pool.begin().await.expect("a transaction");
-        let lock = sqlx::query("select 1 from counter for update").execute(&mut *holder);
-        lock.await.expect("locked");
-        self.holder = Some(holder);
-        let waiting = "select count(*) > 0 from pg_stat_activity \
-                       where cardinality(pg_blocking_pids(pid)) > 0";
-        self.until(waiting, "t").await;
     }
 
     /// Waits until the ledger shows so many nodes that have neither left nor been adopted.
@@ -359,6 +323,8 @@ macro_rules! walks {
 walks! { PROCEDURES {
     redis_is_restarted_as_planned: "Planned restart of Redis";
     redis_is_lost: "Redis lost";
+    another_redis_takes_its_place: "Another Redis";
+    redis_is_turned_off_for_good: "Redis off for good";
     redis_is_flushed: "Redis flushed";
     redis_fails_over_by_hand: "Fail-over to a replica";
     the_ledger_is_down: "Ledger down";
@@ -378,7 +344,8 @@ walks! { ALERTS {
         "A process does not issue";
     alerts_say_that_the_ledger_is_away: "Ledger unavailable", "Ceiling room is low";
     alerts_say_that_something_is_slow_or_odd: "Lock failures", "Long waits", "Many retries",
-        "Requests fail", "A suspected duplicate", "A rejected record", "The journal lags",
+        "Requests fail", "A suspected duplicate", "A rejected record",
+        "A token that no event tells of", "The journal lags",
         "A counter is nearly full", "A clock is off", "Idempotency records are shed",
         "Availability is low";
     an_alert_says_that_nothing_is_issued: "Nothing is issued";

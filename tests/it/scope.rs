@@ -2,7 +2,6 @@
 //! one's own request under another writing of one's name, run or shut out steps of serials out of
 //! reach, use what was given to other projects, or take up what all share.
 
-mod roles;
 mod serials;
 mod shared;
 

@@ -127,23 +127,24 @@ fn a_dry_run_of_apply_tells_what_apply_would_do_and_writes_nothing() {
 
     deployment.ok(&["series", "list"]);
     let (code, told, error) = dry_run(&first);
-    assert_eq!(
-        (code, &*told),
-        (Some(0), "RUN version 1 would be saved: a new series\n"),
-        "{error}"
-    );
+    let new = "RUN version 1 would be saved: a new series\n  its next number is RUN-0001\n";
+    assert_eq!((code, &*told), (Some(0), new), "{error}");
     assert!(deployment.run(&["series", "show", "RUN"]).status.code() == Some(1), "not saved");
     deployment.apply(std::slice::from_ref(&first));
     let unused = deployment.series_file("RUN", "RUN-{SEQ:5}", "");
     let told = dry_run(&unused).1;
     let template = "  /definition/template: \"RUN-{SEQ:4}\" → \"RUN-{SEQ:5}\"\n";
-    assert_eq!(told, format!("RUN version 2 would be saved: it has no counters yet\n{template}"));
+    let next = "  its next number is RUN-00001 in the place of RUN-0001\n";
+    let none = "RUN version 2 would be saved: it has no counters yet\n";
+    assert_eq!(told, format!("{none}{template}{next}"));
 
     for document in ["a", "b"] {
         deployment.ok(&["next", "RUN", "--document", document]);
     }
     let told = dry_run(&unused).1;
-    assert_eq!(told, format!("RUN version 2 would be saved: its 1 counter goes on\n{template}"));
+    let next = "  its next number is RUN-00003 in the place of RUN-0003\n";
+    let goes_on = "RUN version 2 would be saved: its 1 counter goes on\n";
+    assert_eq!(told, format!("{goes_on}{template}{next}"));
     assert_eq!(
         dry_run(&deployment.series_file("RUN", "RUN-{SEQ:4}", "")).1,
         "RUN version 1 unchanged\n"

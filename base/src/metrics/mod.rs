@@ -114,6 +114,8 @@ pub struct Handles {
     pub rejected: Counter,
     /// Rows of records that are put aside.
     pub rejected_records: Gauge,
+    /// Tokens that are not as their events say. Must stay 0.
+    pub tokens_untold: Gauge,
     /// How often the ledger was held because it had gone back.
     pub ledger_went_back: Counter,
     /// What was swept, by what it was.
@@ -212,6 +214,7 @@ impl Metrics {
             collisions: defined::COLLISIONS.gauge(&[]),
             rejected: defined::REJECTED.counter(&[]),
             rejected_records: defined::REJECTED_RECORDS.gauge(&[]),
+            tokens_untold: defined::TOKENS_UNTOLD.gauge(&[]),
             ledger_went_back: defined::LEDGER_WENT_BACK.counter(&[]),
             swept: counters(defined::SWEPT, &SWEPT),
             sweeps_failed: defined::SWEEPS_FAILED.counter(&[]),

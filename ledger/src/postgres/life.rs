@@ -151,6 +151,10 @@ impl Pool for PgConnections {
     async fn lacks(&self) -> Result<Vec<Lack>, LedgerError> {
         super::fitness::missing(&self.pool).await
     }
+
+    async fn grant_roles(&self) -> Result<(), LedgerError> {
+        super::migrate::grant_roles(&mut *self.pool.acquire().await?).await
+    }
 }
 
 #[async_trait]

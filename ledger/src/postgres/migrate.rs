@@ -7,12 +7,16 @@
 
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::postgres::PgConnection;
 
 use crate::patience::SEARCH_TIME;
-use crate::schema::{BEATS, HEARTBEATS, Schema, nobody_is_at_work};
+use crate::schema::{BEATS, HEARTBEATS, Migrated, Schema, nobody_is_at_work};
 use crate::{LedgerError, LedgerSettings};
+
+/// The roles and their rights, one statement.
+const ROLES: &str = include_str!("../../../deploy/postgres/roles.sql");
 
 /// Where the library notes what was migrated.
 const TABLE: &str = "_sqlx_migrations";
@@ -43,7 +47,7 @@ macro_rules! lock {
 pub(super) async fn run(
     connection: &mut PgConnection,
     settings: LedgerSettings,
-) -> Result<(), LedgerError> {
+) -> Result<Option<Migrated>, LedgerError> {
     let migrations = sqlx::migrate!("../migrations/postgres");
     run_all(connection, migrations, settings).await
 }
@@ -52,10 +56,10 @@ async fn run_all(
     connection: &mut PgConnection,
     mut migrations: Migrator,
     settings: LedgerSettings,
-) -> Result<(), LedgerError> {
+) -> Result<Option<Migrated>, LedgerError> {
     migrations.set_locking(false);
     if schema(connection, &migrations).await? == Schema::Current {
-        return Ok(());
+        return Ok(None);
     }
     sqlx::query("set statement_timeout = 0").execute(&mut *connection).await?;
     let mut tries = 1;
@@ -79,7 +83,7 @@ async fn attempt(
     connection: &mut PgConnection,
     migrations: &Migrator,
     settings: LedgerSettings,
-) -> Result<(), LedgerError> {
+) -> Result<Option<Migrated>, LedgerError> {
     let is_alone: bool =
         sqlx::query_scalar(lock!("pg_try_advisory_lock")).fetch_one(&mut *connection).await?;
     if !is_alone {
@@ -89,7 +93,9 @@ async fn attempt(
     let done = migrate(connection, migrations, settings).await;
     // A connection that is lost has let go.
     let unlock = sqlx::query(lock!("pg_advisory_unlock")).execute(connection).await;
-    done.and(unlock.map(drop).map_err(LedgerError::from))
+    let done = done?;
+    unlock?;
+    Ok(done)
 }
 
 /// Runs what is missing; nobody else does.
@@ -97,11 +103,10 @@ async fn migrate(
     connection: &mut PgConnection,
     migrations: &Migrator,
     settings: LedgerSettings,
-) -> Result<(), LedgerError> {
+) -> Result<Option<Migrated>, LedgerError> {
     // What looked older may have been one that was just being set up.
-    if !schema(connection, migrations).await?.is_behind(settings.migrate)? {
-        return Ok(());
-    }
+    let schema = schema(connection, migrations).await?;
+    let Some(migrated) = schema.is_behind(migrations, settings.migrate)? else { return Ok(None) };
     must_be_alone(connection).await?;
     drop_broken_indexes(connection, migrations).await?;
     let indexes = migrations.iter().filter(|migration| migration.no_tx);
@@ -113,7 +118,20 @@ async fn migrate(
         migrations.run_direct(Some(index), connection, false).await?;
     }
     wait_for_locks(connection, settings.migrate_lock_timeout).await?;
-    Ok(migrations.run_direct(None, connection, false).await?)
+    migrations.run_direct(None, connection, false).await?;
+    Ok(Some(migrated))
+}
+
+/// Gives the roles of a ledger their rights to what the migrations made, and takes all others.
+/// Nobody migrates meanwhile.
+///
+/// # Errors
+/// `Fault` where the session does not own the tables, or there are no such roles.
+pub(super) async fn grant_roles(connection: &mut PgConnection) -> Result<(), LedgerError> {
+    let mut tx = connection.begin().await?;
+    sqlx::query(lock!("pg_advisory_xact_lock")).execute(&mut *tx).await?;
+    sqlx::raw_sql(ROLES).execute(&mut *tx).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Refuses to go on beside a process of an earlier version that could not read what this one
@@ -192,7 +210,7 @@ mod tests {
 
     use harness::postgres::Postgres;
     use sqlx::migrate::{Migration, MigrationType};
-    use sqlx::{AssertSqlSafe, Connection as _, SqlStr};
+    use sqlx::{AssertSqlSafe, SqlStr};
 
     use super::*;
 

@@ -9,6 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use super::{PgEngine, fitness, migrate, postgres_options};
 use crate::connections::Share;
 use crate::dialect::Engine;
+use crate::schema::Migrated;
 use crate::statements::agree;
 use crate::{Lack, LedgerError, LedgerSettings, all_lacks};
 
@@ -27,8 +28,9 @@ const UNVERIFIED: &str = "; a server beyond this machine must show a certificate
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
 
 /// What to do about one.
-const ROLES: &str = "run `numerator migrate` as the owner of the tables, and then \
-                     deploy/postgres/roles.sql, which grants what the service needs";
+const ROLES: &str = "run `numerator migrate --roles` as the owner of the tables: it migrates, and \
+                     grants what the service needs as deploy/postgres/roles.sql does \
+                     (docs/deploy.md, Roles of PostgreSQL)";
 
 /// What every session sets: no wait without a bound (F14, R6.2). A process stopped between two
 /// statements loses its locks after two seconds; a dead one's connection is noticed by keepalives.
@@ -57,7 +59,7 @@ pub(crate) async fn open(
     url: &str,
     settings: LedgerSettings,
     clock: SharedClock,
-) -> Result<Box<dyn Engine>, LedgerError> {
+) -> Result<(Box<dyn Engine>, Option<Migrated>), LedgerError> {
     let options = postgres_options(url)
         .map_err(|why| LedgerError::Refused(format!("database.url: {why}")))?
         .options(SESSION)
@@ -68,14 +70,16 @@ pub(crate) async fn open(
     let opened = async {
         require_durable_commits(&mut first).await?;
         wait_for_commits(&mut first).await?;
-        migrate::run(&mut first, settings).await?;
-        agree(&engine.store(Share::Common)).await
+        let migrated = migrate::run(&mut first, settings).await?;
+        agree(&engine.store(Share::Common)).await?;
+        Ok::<_, LedgerError>(migrated)
     };
-    if let Err(error) = opened.await {
-        return Err(explained(error, &mut first).await);
-    }
+    let migrated = match opened.await {
+        Ok(migrated) => migrated,
+        Err(error) => return Err(explained(error, &mut first).await),
+    };
     first.close().await?;
-    Ok(Box::new(engine))
+    Ok((Box::new(engine), migrated))
 }
 
 /// A failure with what is missing, where a right is: the server names the first table alone.

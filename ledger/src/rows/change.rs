@@ -7,6 +7,10 @@ use super::{GapReason, ShownToken};
 /// Requests that wait for an answer at once.
 pub const CHANGES_PENDING_MAX: u64 = 100;
 
+/// Who answers for a change where callers have no tokens: the command that makes it, for one person
+/// alone. Nobody else has the name.
+pub const ANSWERED_ALONE: &str = "(no tokens)";
+
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantedChange {

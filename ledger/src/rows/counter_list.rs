@@ -47,3 +47,16 @@ pub struct ListedCounter {
     /// When the highest of its values that the journal has was issued; none where it has none.
     pub last_used_at_us: Option<i64>,
 }
+
+/// Counters of a serial that are looked at for one value: each costs a look into an index.
+pub const COUNTERS_LOOKED_MAX: u32 = 100_000;
+
+/// Counters that hold a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// Their ids, some of them where they are very many.
+    pub counters: Vec<i64>,
+    /// Whether all were looked at that may; false where there are more than
+    /// [`COUNTERS_LOOKED_MAX`].
+    pub is_whole: bool,
+}

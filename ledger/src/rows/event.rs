@@ -23,7 +23,7 @@ pub struct Event {
 }
 
 /// Every kind of event that is written.
-pub const EVENT_KINDS: [&str; 32] = [
+pub const EVENT_KINDS: [&str; 36] = [
     "acknowledged",
     "adoption",
     "ambiguity-accepted",
@@ -34,6 +34,7 @@ pub const EVENT_KINDS: [&str; 32] = [
     "change-requested",
     "collision",
     "conflict",
+    "drained",
     "fallback",
     "fallback-wanted",
     "fenced",
@@ -43,12 +44,15 @@ pub const EVENT_KINDS: [&str; 32] = [
     "ledger-restored",
     "ledger-went-back",
     "lock-timeout",
+    "migrated",
     "opening",
     "partition-lent",
     "partition-taken-back",
+    "reconciled",
     "recovery",
     "redis-hazard",
     "return",
+    "roles-granted",
     "series-changed",
     "series-removed",
     "token-created",

@@ -134,6 +134,19 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether a number is the one that it has for a value of its first serial.
+    #[must_use]
+    pub fn shows(&self, value: u64, number: &str) -> bool {
+        let Some(head) = self.taken.first() else { return false };
+        let Some(distance) = value.checked_sub(head.range.first) else { return false };
+        let place = distance / head.range.step;
+        let values: Vec<u64> =
+            self.taken.iter().map(|taken| taken.range.first + place * taken.range.step).collect();
+        let partial = PartialNumber::parse(&self.record.mask).ok();
+        let text = partial.and_then(|partial| partial.fill(&values).ok());
+        text.as_deref() == Some(number)
+    }
+
     /// The entry of an allocation as a flight wrote it into Redis: its values and its record.
     ///
     /// # Errors
@@ -192,6 +205,16 @@ pub enum TakeOutcome {
     Taken(Entry),
     /// An earlier number was found under the order's keys.
     Found(Found),
+    /// The counter of a serial has not reached the smallest value that the order may take. Nothing
+    /// was taken.
+    Below {
+        /// Index of the serial.
+        serial: u16,
+        /// The counter.
+        counter_id: i64,
+        /// Its value.
+        value: i64,
+    },
     /// A serial is past its last value.
     Exhausted {
         /// Index of the serial.

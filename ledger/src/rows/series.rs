@@ -1,5 +1,7 @@
 //! What is written once per ledger, and series with their versions.
 
+use std::fmt;
+
 use numbering::{Ambiguity, ChangeError, Hasty, RuleError, SeriesDefinition};
 use thiserror::Error;
 use uuid::Uuid;
@@ -221,6 +223,10 @@ pub enum SeriesRefusal {
         /// The code.
         code: String,
     },
+    /// Counters of the series have not come to the `start` that the change gives them: they would
+    /// give nothing any more (R3.5).
+    #[error("{0}")]
+    BelowStart(Box<BelowStart>),
     /// The series has counters, and the change could render a number of theirs again.
     #[error("series {code} has issued numbers as of version {version}: {why}")]
     Repeats {
@@ -231,6 +237,55 @@ pub enum SeriesRefusal {
         /// What is wrong with the change, and the remedy.
         why: ChangeError,
     },
+}
+
+/// Counters that have not come to a new `start`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BelowStart {
+    /// Code of the series.
+    pub code: String,
+    /// The field, such as `serials[0].start`.
+    pub field: String,
+    /// The serial, its new start, and the distance of its values.
+    pub serial: (String, u64, u64),
+    /// Its start before; none where it was no serial.
+    pub start_before: Option<u64>,
+    /// Some of the counters, with their keys and the values that they go on with.
+    pub counters: Vec<(i64, String, i64)>,
+    /// How many there are.
+    pub total: usize,
+}
+
+impl fmt::Display for BelowStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BelowStart { code, field, serial: (serial, start, step), counters, total, .. } = self;
+        write!(f, "{field}: series {code} has counters of serial {serial} below {start}, which ")?;
+        f.write_str("would give nothing any more: ")?;
+        let mut move_to = (0, 0);
+        for (index, (counter_id, key, next)) in counters.iter().enumerate() {
+            let between = if index == 0 { "" } else { ", " };
+            let key = if key.is_empty() { String::new() } else { format!(" ({key})") };
+            write!(f, "{between}counter {counter_id}{key} goes on with {next}")?;
+            if index == 0 {
+                let distance = u64::try_from(i128::from(*start) - i128::from(*next)).unwrap_or(0);
+                let next = i128::from(*next) + i128::from(distance.div_ceil(*step) * step);
+                move_to = (*counter_id, next);
+            }
+        }
+        if *total > counters.len() {
+            write!(f, ", and {} more", total - counters.len())?;
+        }
+        let (counter_id, next) = move_to;
+        write!(
+            f,
+            "; move each first, by `numerator move-counter {counter_id} --next {next} --reason …` \
+             or, where callers have tokens, by `reset-counter`, for which two people answer"
+        )?;
+        match self.start_before {
+            Some(before) => write!(f, "; or keep the start as it was, {before}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// One version of a series.

@@ -1,7 +1,9 @@
 //! Tokens as the ledger keeps them: who may call. A secret is in none of it, only its hash.
 
+use std::fmt;
 use std::time::Duration;
 
+use serde::Serialize;
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -130,6 +132,48 @@ pub struct TokensInForce {
     pub stamp: i64,
     /// The tokens.
     pub tokens: Vec<TokenInForce>,
+}
+
+/// What is wrong with a token that events do not tell of as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Untold {
+    /// No event says that it was created.
+    NoEvent,
+    /// Its last event revoked it.
+    Revoked,
+    /// Its secret, its rights or its end are not as its last event left them.
+    Changed,
+}
+
+impl fmt::Display for Untold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Untold::NoEvent => "no event says that it was created",
+            Untold::Revoked => "its last event revoked it",
+            Untold::Changed => {
+                "its secret, its rights or its end are not as its last event left them"
+            }
+        })
+    }
+}
+
+/// A token in force that is not what this program wrote: somebody else did, in the database.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct UntoldToken {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: Untold,
+}
+
+/// Tokens beside their events.
+#[derive(Clone, Debug, Default)]
+pub struct ToldTokens {
+    /// Those that are not as they are told.
+    pub untold: Vec<UntoldToken>,
+    /// Whether secrets were compared; the rights of the ledger's user may not allow that.
+    pub with_secrets: bool,
 }
 
 /// Where the ledger stands with what running nodes keep in memory. Each is higher once anything of

@@ -20,7 +20,7 @@ use super::mark::MarkFile;
 use super::place::Place;
 use super::private;
 use crate::dialect::Engine;
-use crate::schema::{BEATS, HEARTBEATS, Schema, nobody_is_at_work};
+use crate::schema::{BEATS, HEARTBEATS, Migrated, Schema, nobody_is_at_work};
 use crate::statements::agree;
 use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings, Migrate};
@@ -41,7 +41,7 @@ pub(crate) async fn open(
     path: &Path,
     settings: LedgerSettings,
     clock: SharedClock,
-) -> Result<Box<dyn Engine>, LedgerError> {
+) -> Result<(Box<dyn Engine>, Option<Migrated>), LedgerError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -94,7 +94,8 @@ pub(crate) async fn open(
         pools.end().await;
     }
     drop(lock);
-    Ok(Box::new(SqliteEngine { store: Arc::new(opened?), pools }))
+    let (store, migrated) = opened?;
+    Ok((Box::new(SqliteEngine { store: Arc::new(store), pools }), migrated))
 }
 
 /// Takes the file for a ledger, or makes one of it. The lock file is held.
@@ -102,20 +103,20 @@ async fn set_up(
     pools: &Arc<SqlitePools>,
     settings: LedgerSettings,
     clock: SharedClock,
-) -> Result<Store, LedgerError> {
+) -> Result<(Store, Option<Migrated>), LedgerError> {
     let SqlitePools { ledger, writer, mark, .. } = &**pools;
     must_show_what_was_agreed(writer, ledger, mark).await?;
-    let is_changed = bring_up_to_date(writer, settings.migrate).await?;
+    let migrated = bring_up_to_date(writer, settings.migrate).await?;
     // From now on a file that is not there is a ledger that is gone.
     writer.set_connect_options((*writer.connect_options()).clone().create_if_missing(false));
     let lasting = Lasting { proof_key: settings.proof_key, ..Lasting::default() };
     let store = Store::new(Arc::clone(pools) as _, clock, lasting);
     agree(&store).await?;
-    if is_changed {
+    if migrated.is_some() {
         // A file that is moved without its log shows what it is, and is held (F38).
         pools.fold().await;
     }
-    Ok(store)
+    Ok((store, migrated))
 }
 
 /// Makes the file where it is missing, so that nobody else may read it; what lies beside it gets
@@ -164,9 +165,12 @@ fn gone(path: &Path, mark: &MarkFile) -> LedgerError {
     ))
 }
 
-/// Runs the migrations that are missing, where that is allowed; whether there were any. The lock
-/// file is held: nobody else does.
-async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<bool, LedgerError> {
+/// Runs the migrations that are missing, where that is allowed; what that made of it, where there
+/// were any. The lock file is held: nobody else does.
+async fn bring_up_to_date(
+    writer: &SqlitePool,
+    migrate: Migrate,
+) -> Result<Option<Migrated>, LedgerError> {
     let mut connection = writer.acquire().await?;
     let count = "select count(*) from sqlite_master where name = '_sqlx_migrations'";
     let tables: i64 = sqlx::query_scalar(count).fetch_one(&mut *connection).await?;
@@ -174,12 +178,12 @@ async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<bool,
         0 => Vec::new(),
         _ => connection.list_applied_migrations("_sqlx_migrations").await?,
     };
-    let is_behind = Schema::of(&MIGRATIONS, &applied)?.is_behind(migrate)?;
-    if is_behind {
+    let migrated = Schema::of(&MIGRATIONS, &applied)?.is_behind(&MIGRATIONS, migrate)?;
+    if migrated.is_some() {
         must_be_alone(&mut connection).await?;
         MIGRATIONS.run_direct(None, &mut *connection, false).await?;
     }
-    Ok(is_behind)
+    Ok(migrated)
 }
 
 /// Refuses to go on beside a process of an earlier version that could not read what this one

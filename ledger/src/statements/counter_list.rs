@@ -7,7 +7,9 @@ use super::counters::{self, resolved_of};
 use super::gaps::bounded;
 use super::{Conn, QueryBuilder, Row, SEARCH};
 use crate::Ledger;
-use crate::{CounterFilter, KeyCondition, KeyPart, LedgerError, ListedCounter};
+use crate::{
+    COUNTERS_LOOKED_MAX, CounterFilter, Holding, KeyCondition, KeyPart, LedgerError, ListedCounter,
+};
 
 /// A key whose parts each stand between two separators.
 const KEY: &str = "(';' || key || ';')";
@@ -28,6 +30,64 @@ impl Ledger {
             let page = page(&mut *tx, filter).await?;
             tx.commit().await?;
             Ok(page)
+        })
+        .await
+    }
+}
+
+/// Counters that are told of one value.
+const HOLDING_MAX: u32 = 64;
+
+impl Ledger {
+    /// The counters of a serial, with such parts in their keys, in one of whose rows of the journal
+    /// a value is: a number, or one within a range. For a person who has a text that does not show
+    /// its counter.
+    pub async fn counters_holding(
+        &self,
+        (series_id, serial): (i64, &str),
+        parts: &[(String, String)],
+        value: u64,
+    ) -> Result<Holding, LedgerError> {
+        let Ok(value) = i64::try_from(value) else {
+            return Ok(Holding { counters: Vec::new(), is_whole: true });
+        };
+        let looked_at = |query: &mut QueryBuilder<'_>| {
+            query.push("select counter_id from counter where series_id = ").push_bind(series_id);
+            query.push(" and serial = ").push_bind(serial.to_owned());
+            // No value of a counter lies outside these.
+            query.push(" and origin < ").push_bind(value).push(" and ceiling >= ").push_bind(value);
+            for (name, value) in parts {
+                let (name, value) = (name.clone(), value.clone());
+                let part = KeyPart { name, value, is_beginning: false, series: None };
+                query.push(" and ");
+                push_holds(query, text(&part), " <> ");
+            }
+            query.push(" order by counter_id desc limit ");
+            query.push_bind(i64::from(COUNTERS_LOOKED_MAX) + 1);
+        };
+        let mut count = QueryBuilder::new("select count(*) from (");
+        looked_at(&mut count);
+        count.push(") counted");
+        let mut query = QueryBuilder::new(
+            "select c.counter_id from (select k.counter_id, (select max(i.first_value) \
+             from journal i where i.counter_id = k.counter_id and i.first_value <= ",
+        );
+        query.push_bind(value).push(") as first_value from (");
+        looked_at(&mut query);
+        query.push(
+            ") k) c join journal_row j on j.counter_id = c.counter_id \
+             and j.first_value = c.first_value where j.last_value >= ",
+        );
+        query.push_bind(value).push(" order by c.counter_id limit ");
+        query.push_bind(i64::from(HOLDING_MAX));
+        self.call(SEARCH, async move |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let count = count.build().once().scalar::<i64>().fetch_all(&mut *tx).await?;
+            let counters = query.build().once().scalar().fetch_all(&mut *tx).await?;
+            tx.commit().await?;
+            let is_whole = count.iter().all(|count| *count <= i64::from(COUNTERS_LOOKED_MAX));
+            Ok(Holding { counters, is_whole })
         })
         .await
     }

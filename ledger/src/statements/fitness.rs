@@ -1,4 +1,4 @@
-//! Whether the database has what records need. Looks only.
+//! Whether the database has what records need, and the rights of who writes them.
 
 use super::{CALL, Store};
 use crate::fitness::all_lacks;
@@ -9,6 +9,16 @@ impl Ledger {
     /// written, or not once only (F45). Nothing is, mostly.
     pub async fn lacks(&self) -> Result<Vec<Lack>, LedgerError> {
         self.call(CALL.uncounted(), async |store| store.pool().lacks().await).await
+    }
+
+    /// Gives the roles of the ledger their rights to its tables, and takes all others of theirs:
+    /// deploy/postgres/roles.sql. Safe to repeat.
+    ///
+    /// # Errors
+    /// `Fault` where the user of `database.url` does not own the tables, or there are no such
+    /// roles; `Refused` on an engine without roles.
+    pub async fn grant_roles(&self) -> Result<(), LedgerError> {
+        self.call(CALL, async |store| store.pool().grant_roles().await).await
     }
 
     /// Ends once a call has failed for a fault of the database since this was last asked.

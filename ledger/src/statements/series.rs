@@ -8,7 +8,9 @@ use serde_json::json;
 use super::project_room::{SavedFor, must_have_room};
 use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
-use super::{Conn, SEARCH, Store, Transaction, chronology, commit_alone, query, query_scalar};
+use super::{
+    Conn, SEARCH, Store, Transaction, chronology, commit_alone, query, query_scalar, starts,
+};
 use crate::Ledger;
 use crate::columns::{small, to_json, unsigned_small};
 use crate::{
@@ -335,7 +337,7 @@ async fn must_repeat_nothing(
             SeriesRefusal::Repeats { code: code(), version: earlier.version, why }
         })?;
     }
-    Ok(())
+    starts::must_be_reached(conn, (before, after), &next).await
 }
 
 /// A series without a counter begins with this version: nobody creates one for an earlier version

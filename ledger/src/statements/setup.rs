@@ -52,6 +52,37 @@ impl Ledger {
         .await
     }
 
+    /// Notes that somebody has brought series of their own, whatever becomes of them: from then on
+    /// the ledger is given no others.
+    pub async fn note_own_series(&self) -> Result<(), LedgerError> {
+        self.call(CALL, async |store| {
+            let now_us = store.clock.now_us();
+            let mut tx = store.begin().await?;
+            let noted =
+                query("update deployment set own_series_at_us = $1 where own_series_at_us is null")
+                    .bind(now_us)
+                    .execute(&mut *tx)
+                    .await?;
+            if noted.rows_affected() == 0 {
+                return Ok(());
+            }
+            commit_alone(store, tx).await
+        })
+        .await
+    }
+
+    /// Whether somebody has brought series of their own.
+    pub async fn has_own_series(&self) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let noted: Option<Option<i64>> =
+                query_scalar("select own_series_at_us from deployment")
+                    .fetch_optional(&store.reader)
+                    .await?;
+            Ok(noted.flatten().is_some())
+        })
+        .await
+    }
+
     /// Reads the deployment, writing `wanted` first where the ledger has none (with a row for each
     /// partition, that of gapless series included: epoch 0, state `open`, owner `none`).
     ///

@@ -230,7 +230,7 @@ impl Plan {
         }
         let taken = match self.ranges(order)? {
             Ok(taken) => taken,
-            Err(serial) => return Ok(Planned::Answered(TakeOutcome::Exhausted { serial })),
+            Err(refused) => return Ok(Planned::Answered(refused)),
         };
         let partial = PartialNumber::parse(&order.record.mask)
             .map_err(|e| LedgerError::Refused(format!("mask: {e}")))?;
@@ -260,8 +260,11 @@ impl Plan {
         Ok(Planned::Entry(place))
     }
 
-    /// The values that an order's serials would take; else the serial that is past its last one.
-    fn ranges(&mut self, order: &TakeOrder) -> Result<Result<Vec<TakenRange>, u16>, LedgerError> {
+    /// The values that an order's serials would take; else what keeps one of them from it.
+    fn ranges(
+        &mut self,
+        order: &TakeOrder,
+    ) -> Result<Result<Vec<TakenRange>, TakeOutcome>, LedgerError> {
         let record = &order.record;
         if order.count == 0 || order.specs.len() != record.counter_keys.len() {
             let why = "an order takes at least one number, and names each serial's counter";
@@ -270,14 +273,18 @@ impl Plan {
         let mut taken = Vec::with_capacity(order.specs.len());
         let mut ahead: BTreeMap<(i64, &str, &str), i64> = BTreeMap::new();
         for (index, spec) in order.specs.iter().enumerate() {
-            let working = self.working(spec)?;
+            let (working, serial) = (self.working(spec)?, u16::try_from(index).unwrap_or(u16::MAX));
+            let counter_id = working.counter.counter_id;
             let value = match ahead.entry(name(spec)) {
                 btree_map::Entry::Vacant(empty) => empty.insert(working.value),
                 btree_map::Entry::Occupied(known) => known.into_mut(),
             };
             let step = columns::step(spec.step)?;
+            if value.saturating_add(step) < signed(spec.start, "start")? {
+                return Ok(Err(TakeOutcome::Below { serial, counter_id, value: *value }));
+            }
             let Some((first, last)) = progression::next(*value, step, order.count, spec.max) else {
-                return Ok(Err(u16::try_from(index).unwrap_or(u16::MAX)));
+                return Ok(Err(TakeOutcome::Exhausted { serial }));
             };
             *value = last;
             let range = Range {
@@ -285,7 +292,7 @@ impl Plan {
                 last: unsigned(last, "last")?,
                 step: spec.step,
             };
-            taken.push(TakenRange { counter_id: working.counter.counter_id, range });
+            taken.push(TakenRange { counter_id, range });
         }
         Ok(Ok(taken))
     }

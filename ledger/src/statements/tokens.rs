@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::in_force::must_be_in_force;
 use super::records::insert_event;
+use super::told_tokens::fingerprint;
 use super::{CALL, Conn, QueryBuilder, Row, commit, commit_alone, query, query_scalar};
 use crate::columns::{from_json, signed, to_json, unreadable, unsigned};
 use crate::{
@@ -55,14 +56,14 @@ impl Ledger {
             .bind(speaks_for_people)
             .execute(&mut *tx)
             .await?;
+            let (created, fingerprint) = written(&mut *tx, &new.name).await?;
             let detail = json!({
                 "name": new.name, "roles": roles, "series": series, "projects": projects,
                 "count_max": count_max, "requests_per_minute": requests_per_minute,
                 "speaks_for_people": speaks_for_people, "expires_at_us": expires_at_us,
-                "user": new.created_by,
+                "user": new.created_by, "fingerprint": fingerprint,
             });
             note(&mut *tx, at_us, "token-created", detail).await?;
-            let created = existing(&mut *tx, &new.name).await?;
             commit_alone(store, tx).await?;
             Ok(created)
         })
@@ -130,13 +131,13 @@ impl Ledger {
             .bind(asked.expires_at_us)
             .execute(&mut *tx)
             .await?;
+            let (rotated, fingerprint) = written(&mut *tx, &asked.name).await?;
             let detail = json!({
                 "name": asked.name, "former_until_us": former_until_us,
-                "expires_at_us": asked.expires_at_us.or(token.rights.expires_at_us),
-                "user": asked.rotated_by,
+                "expires_at_us": rotated.rights.expires_at_us,
+                "user": asked.rotated_by, "fingerprint": fingerprint,
             });
             note(&mut *tx, at_us, "token-rotated", detail).await?;
-            let rotated = existing(&mut *tx, &asked.name).await?;
             commit_alone(store, tx).await?;
             Ok(rotated)
         })
@@ -147,7 +148,7 @@ impl Ledger {
     /// among them.
     pub async fn tokens(&self, after: &str, limit: u32) -> Result<Vec<StoredToken>, LedgerError> {
         self.call(CALL, async |store| {
-            let mut query = select("");
+            let mut query = select();
             query.push("where name > ").push_bind(after);
             query.push(" order by name limit ").push_bind(i64::from(limit));
             let rows = query.build().fetch_all(&store.reader).await?;
@@ -162,7 +163,7 @@ impl Ledger {
             // Before the tokens: what changes in between is read again.
             let stamp = query_scalar("select stamp from token_stamp").fetch_one(&store.reader);
             let stamp = stamp.await?;
-            let mut query = select(", sha256, former_sha256");
+            let mut query = select_with_secrets();
             query.push("where revoked_at_us is null");
             let rows = query.build().fetch_all(&store.reader).await?;
             let tokens = rows.iter().map(in_force).collect::<Result<_, _>>()?;
@@ -210,20 +211,37 @@ async fn note(conn: &mut Conn, at_us: i64, kind: &str, detail: Value) -> Result<
     insert_event(conn, &Event { at_us, kind, partition, epoch, node_id, detail }).await
 }
 
-/// The beginning of a query for tokens. `hashes`: further columns. Who lists tokens needs none of
-/// these, and may have no right to them.
-fn select<'q>(hashes: &'static str) -> QueryBuilder<'q> {
-    let mut query = QueryBuilder::new(
+/// What a token is listed by: nothing of its secret, which not everybody may read.
+pub(super) fn select<'q>() -> QueryBuilder<'q> {
+    QueryBuilder::new(
         "select token_id, name, former_until_us, roles, series, projects, count_max, \
          expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, last_used_at_us, \
-         requests_per_minute, speaks_for_people",
-    );
-    query.push(hashes).push(" from token ");
-    query
+         requests_per_minute, speaks_for_people from token ",
+    )
+}
+
+/// The same with the hashes by which it is known.
+pub(super) fn select_with_secrets<'q>() -> QueryBuilder<'q> {
+    QueryBuilder::new(
+        "select token_id, name, sha256, former_sha256, former_until_us, roles, series, projects, \
+         count_max, expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, \
+         last_used_at_us, requests_per_minute, speaks_for_people from token ",
+    )
+}
+
+/// A token as it was just written, and what tells its row from any other.
+async fn written(conn: &mut Conn, name: &str) -> Result<(StoredToken, String), LedgerError> {
+    let mut query = select_with_secrets();
+    query.push("where name = ").push_bind(name);
+    let row = query.build().fetch_optional(conn).await?;
+    let unknown = || TokenRefusal::Unknown { name: name.to_owned() };
+    let token = in_force(&row.ok_or_else(unknown)?)?;
+    let fingerprint = fingerprint(&token);
+    Ok((token.token, fingerprint))
 }
 
 async fn find(conn: &mut Conn, name: &str) -> Result<Option<StoredToken>, LedgerError> {
-    let mut query = select("");
+    let mut query = select();
     query.push("where name = ").push_bind(name);
     query.build().fetch_optional(conn).await?.as_ref().map(token_of).transpose()
 }
@@ -233,7 +251,7 @@ async fn existing(conn: &mut Conn, name: &str) -> Result<StoredToken, LedgerErro
     Ok(find(conn, name).await?.ok_or_else(unknown)?)
 }
 
-fn token_of(row: &Row) -> Result<StoredToken, LedgerError> {
+pub(super) fn token_of(row: &Row) -> Result<StoredToken, LedgerError> {
     let most = |column: &'static str| -> Result<Option<u64>, LedgerError> {
         let most: Option<i64> = row.try_get(column)?;
         most.map(|most| unsigned(most, column)).transpose()
@@ -260,7 +278,7 @@ fn token_of(row: &Row) -> Result<StoredToken, LedgerError> {
     })
 }
 
-fn in_force(row: &Row) -> Result<TokenInForce, LedgerError> {
+pub(super) fn in_force(row: &Row) -> Result<TokenInForce, LedgerError> {
     let hash = |bytes: Vec<u8>| {
         <[u8; 32]>::try_from(bytes).map_err(|_| unreadable("token.sha256", "no SHA-256"))
     };

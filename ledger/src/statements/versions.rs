@@ -79,6 +79,24 @@ impl Ledger {
         self.call(CALL, async |store| one(store, series_id, version).await).await
     }
 
+    /// Versions of series under which numbers may have been issued, and which others have followed,
+    /// newest first, at most `limit`.
+    pub async fn earlier_versions(&self, limit: u32) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut conn = store.reader.acquire().await?;
+            let mut query = QueryBuilder::new(COLUMNS);
+            query.push(
+                "where v.version >= s.used_since and v.version < s.active_version \
+                 and s.removed_at_us is null \
+                 and exists (select 1 from counter c where c.series_id = s.series_id) \
+                 order by v.series_version_id desc limit ",
+            );
+            query.push_bind(i64::from(limit));
+            fetch(&mut *conn, query).await
+        })
+        .await
+    }
+
     /// The series that are deactivated or removed and served requests before, by code.
     pub async fn resting_series(&self) -> Result<Vec<RestingSeries>, LedgerError> {
         self.call(CALL, async |store| {

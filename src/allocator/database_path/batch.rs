@@ -311,6 +311,10 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
             }
             answer
         }
+        TakeOutcome::Below { serial, counter_id, value } => {
+            let at = (counter_id, value);
+            Err(replay::below_start(&pending.order, usize::from(serial), at))
+        }
         TakeOutcome::Exhausted { serial } => {
             Err(replay::exhausted(&pending.order, usize::from(serial)))
         }

@@ -298,6 +298,10 @@ impl EpochLease {
                 self.headroom.note(Headroom { left: 0, granted: 1 });
                 sorted.full.push((pending, take));
             }
+            IssueOutcome::Below { take, counter_id, value } => {
+                let error = replay::below_start(&pending.order, take, (counter_id, value));
+                sorted.refused.push((pending, error));
+            }
             IssueOutcome::Exhausted { take } => {
                 let error = replay::exhausted(&pending.order, take);
                 sorted.refused.push((pending, error));

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use tempfile::NamedTempFile;
 
+use crate::cli::output::unless_closed;
+
 /// What is written to. A file that is not kept goes away with its value.
 pub(super) enum Target {
     /// Standard output.
@@ -76,7 +78,10 @@ impl Target {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Target::Stdout(stdout) => stdout.write(bytes),
+            Target::Stdout(stdout) => {
+                unless_closed(stdout.write_all(bytes))?;
+                Ok(bytes.len())
+            }
             Target::File { beside, .. } => beside.write(bytes),
             Target::Through { open, .. } => open.write(bytes),
         }
@@ -84,7 +89,7 @@ impl Write for Target {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Target::Stdout(stdout) => stdout.flush(),
+            Target::Stdout(stdout) => unless_closed(stdout.flush()),
             Target::File { beside, .. } => beside.flush(),
             Target::Through { open, .. } => open.flush(),
         }

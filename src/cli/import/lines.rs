@@ -36,6 +36,10 @@ pub(super) fn report(report: &Report) -> Vec<String> {
     lines.extend(more(*counters_total, report.counters.len(), "counters"));
     lines.extend(report.problems.iter().map(problem));
     lines.extend(more(*problems_total, report.problems.len(), "problems"));
+    if report.into_closed > 0 {
+        let closed = report.into_closed;
+        lines.push(format!("{closed} of the numbers are dated in periods that are closed"));
+    }
     if report.applied {
         lines.push("imported".into());
     } else if *problems_total == 0 {

@@ -6,6 +6,7 @@ mod lines;
 mod progress;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -13,7 +14,7 @@ use serde::Serialize;
 
 use super::output::{print, print_json, say};
 use super::series::write_series;
-use super::session::{clock, open_ledger, open_ledger_and_catalog};
+use super::session::{clock, foresee_catalog, open_ledger, open_ledger_and_catalog};
 use crate::access::LOCAL_USER;
 use crate::config::Settings;
 use crate::import::{self, Choice, Codes, Formats, Import, ListFile, Problem, Report};
@@ -63,6 +64,9 @@ pub struct ImportArgs {
     /// Project of numbers whose line names none
     #[arg(long, conflicts_with_all = ["from_table", "from_ledger"])]
     pub project: Option<String>,
+    /// Add numbers that are dated in closed periods, too
+    #[arg(long, conflicts_with_all = ["from_table", "from_ledger"])]
+    pub into_closed: bool,
     /// Write; without it only report
     #[arg(long)]
     pub apply: bool,
@@ -95,11 +99,15 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     if args.configs {
         return configs(settings, &args, codes).await;
     }
-    let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
-    // What is not active any more has issued numbers all the same.
-    let catalog = catalog.of_any_time();
-    let ImportArgs { series, type_code, project, .. } = args.clone();
-    let choice = Choice { series, type_code, project, user_id: LOCAL_USER.into() };
+    let (ledger, catalog) = match args.apply {
+        true => open_ledger_and_catalog(settings).await?,
+        false => foresee_catalog(settings).await?,
+    };
+    // What is not active any more has issued numbers all the same, and so have earlier versions.
+    let catalog = Arc::new(catalog.of_any_time());
+    catalog.know_earlier(&ledger).await?;
+    let ImportArgs { series, type_code, project, into_closed, .. } = args.clone();
+    let choice = Choice { series, type_code, project, user_id: LOCAL_USER.into(), into_closed };
     let list = (!args.is_of_counters()).then(|| ListFile::open(args.source.as_ref()));
     let list = list.transpose()?;
     let progress = Progress::start(list.as_ref());
@@ -166,6 +174,7 @@ async fn configs(settings: &Settings, args: &ImportArgs, codes: Codes) -> anyhow
     let series = formats.definitions.iter().cloned().map(write_series).collect::<Result<_, _>>()?;
     if args.apply {
         let ledger = open_ledger(settings).await?;
+        ledger.note_own_series().await?;
         formats.beside(&ledger.series().await?);
         if formats.problems.is_empty() {
             save_new(&ledger, &formats.definitions).await?;
@@ -193,7 +202,7 @@ async fn save_new(ledger: &SharedLedger, new: &[SeriesDefinition]) -> anyhow::Re
     let change = |definition: &SeriesDefinition| SeriesChange {
         definition: definition.clone(),
         expected: Expected::Nothing,
-        saved_by: LOCAL_USER.into(),
+        saved_by: super::session::operator(),
         reason: "import".into(),
         saved_at_us: clock().now_us(),
     };

@@ -7,7 +7,7 @@ use super::verdict::Judged;
 use crate::counter::{Checkup, Hazard};
 use crate::ledger::{
     Counter, HealthReport, HeldNumber, LedgerCheckup, LedgerError, LedgerHazard, NodeWords, Owner,
-    Partition, Totals,
+    Partition, Totals, UntoldToken,
 };
 use crate::reconciler::{Life, Observed};
 
@@ -28,10 +28,21 @@ pub(super) struct StatusAnswer {
     pub(super) untold: Option<String>,
     /// What could not be read, and why.
     pub(super) unread: Vec<String>,
+    /// Tokens in force that are not what their last event left.
+    pub(super) untold_tokens: Vec<UntoldToken>,
     /// Counters of Redis with the least headroom: how far issuing gets while the ledger is away.
     pub(super) ceilings: Vec<CeilingAnswer>,
     /// None where they could not be read.
     pub(super) totals: Option<Totals>,
+}
+
+impl StatusAnswer {
+    /// Tokens that are not what their last event left, a sentence each.
+    pub(super) fn untold(&self) -> impl Iterator<Item = String> {
+        self.untold_tokens.iter().map(|UntoldToken { name, why }| {
+            format!("token {name}: {why}; somebody wrote it into the ledger past the program")
+        })
+    }
 }
 
 /// One partition.

@@ -242,7 +242,7 @@ impl StatusAnswer {
             });
             format!("node {}: {why}", node.node_id)
         });
-        sentences.chain(hindered).chain(clocks).map(line).collect()
+        sentences.chain(hindered).chain(clocks).chain(self.untold()).map(line).collect()
     }
 
     /// Whether the database has a partition that Redis may have, and Redis waits for nobody.
@@ -454,6 +454,7 @@ mod tests {
             nodes: vec![node(true)],
             untold: None,
             unread: Vec::new(),
+            untold_tokens: Vec::new(),
             ceilings: Vec::new(),
             totals: Some(Totals::default()),
         })

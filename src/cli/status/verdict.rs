@@ -14,6 +14,9 @@ const NO_PROCESS: (Mood, &str) = (Mood::Bad, "no process runs");
 const NEEDS_NONE: &str = "no process runs, and `numerator next` needs none; over HTTP numbers need \
                           `numerator serve`";
 
+/// Tokens that somebody wrote past the program: one, and many.
+const UNTOLD: (&str, &str) = ("token that no event tells of", "tokens that no event tells of");
+
 /// Records that wait for the journal longer than this are told, in milliseconds.
 pub(super) const LATE_MS: u64 = 10_000;
 
@@ -152,6 +155,7 @@ impl StatusAnswer {
                 "processes that the ledger keeps from their work",
             ),
             counted(warning, many(rejected), "rejected record", "rejected records"),
+            counted(bad, self.untold_tokens.len(), UNTOLD.0, UNTOLD.1),
             counted(
                 bad,
                 many(self.series_set_aside()),

@@ -54,20 +54,13 @@ const REPLAYED: [&str; 6] = [
 /// Operations whose answer has sentences.
 const SPOKEN: [&str; 2] = ["create_batch", "draw_up_statement"];
 
-/// The descriptions that routes refer to.
-pub(super) fn components() -> (Value, Value) {
-    let taken = TAKEN.iter().map(|(name, description)| {
-        let parameter = json!({
-            "name": name, "in": "header", "required": false, "description": description,
-            "schema": { "type": "string" },
-        });
-        ((*name).to_owned(), parameter)
-    });
+/// The descriptions of headers to which answers refer.
+pub(super) fn components() -> Value {
     let sent = SENT.iter().map(|(name, description)| {
         let header = json!({ "description": description, "schema": { "type": "string" } });
         ((*name).to_owned(), header)
     });
-    (Value::Object(taken.collect()), Value::Object(sent.collect()))
+    Value::Object(sent.collect())
 }
 
 /// Describes the headers of an operation.
@@ -105,7 +98,8 @@ pub(super) fn describe(path: &str, method: &Method, operation: &mut Value) {
             response["headers"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
         let sent = sent.into_iter().filter(|(is_sent, _)| *is_sent).flat_map(|(_, names)| names);
         let names = own.iter().map(String::as_str).chain(sent.copied());
-        let described = names.map(|name| (name.to_owned(), refer("headers", name)));
+        let refer = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
+        let described = names.map(|name| (name.to_owned(), refer(name)));
         response["headers"] = Value::Object(described.collect());
     }
     let taken = [
@@ -115,13 +109,15 @@ pub(super) fn describe(path: &str, method: &Method, operation: &mut Value) {
         (is_tagged, &["If-None-Match"]),
     ];
     let taken = taken.into_iter().filter(|(is_taken, _)| *is_taken).flat_map(|(_, names)| names);
-    let taken = taken.map(|name| refer("parameters", name));
-    match operation["parameters"].as_array_mut() {
+    let described = |name: &&str| TAKEN.iter().find(|(taken, _)| taken == name);
+    let taken = taken.filter_map(described).map(|(name, description)| {
+        json!({
+            "name": name, "in": "header", "required": false, "description": description,
+            "schema": { "type": "string" },
+        })
+    });
+    match operation.get_mut("parameters").and_then(Value::as_array_mut) {
         Some(parameters) => parameters.extend(taken),
         None => operation["parameters"] = taken.collect(),
     }
-}
-
-fn refer(kind: &str, name: &str) -> Value {
-    json!({ "$ref": format!("#/components/{kind}/{name}") })
 }

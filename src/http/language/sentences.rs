@@ -223,6 +223,11 @@ sentences! {
         "该单据的修订次数已达上限，请联系系统管理员"
         "此單據的修訂次數已達上限，請聯絡系統管理員"
         "The document has as many revisions as it may have. Please contact the administrator.",
+    CounterBelowStart
+        "เลขที่เอกสารของชุดนี้ยังไม่ถึงเลขเริ่มต้นที่ตั้งไว้ กรุณาติดต่อผู้ดูแลระบบ"
+        "该系列的计数尚未达到设定的起始编号，请联系系统管理员"
+        "此系列的計數尚未達到設定的起始編號，請聯絡系統管理員"
+        "This series has not reached its first document number. Please contact the administrator.",
     SequenceExhausted
         "เลขที่เอกสารของชุดนี้เหลือไม่พอ กรุณาติดต่อผู้ดูแลระบบ"
         "该系列的单据编号已不够用，请联系系统管理员" "此系列的單據編號已不敷使用，請聯絡系統管理員"

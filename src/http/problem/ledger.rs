@@ -20,6 +20,7 @@ impl From<LedgerError> for Problem {
             LedgerError::SeriesChanged => {
                 return Problem::new(Slug::SeriesChanged, error.to_string()).retry_soon();
             }
+            LedgerError::Unsearched(why) => return Problem::field("number", why.clone()),
             LedgerError::Series(refusal) => return Problem::from(refusal),
             LedgerError::Token(refusal) => return Problem::from(refusal),
             LedgerError::Change(refusal) => return Problem::from(refusal),
@@ -58,6 +59,7 @@ impl From<&SeriesRefusal> for Problem {
             SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),
             SeriesRefusal::Used { .. } => (Slug::SeriesInUse, None),
             SeriesRefusal::Held { .. } => (Slug::PartitionHeld, None),
+            SeriesRefusal::BelowStart(below) => (Slug::CounterBelowStart, Some(&*below.field)),
             SeriesRefusal::Repeats { why, .. } => (Slug::SeriesInUse, Some(why.field())),
         };
         Problem { field: field.map(Into::into), ..Problem::new(slug, refusal.to_string()) }

@@ -45,6 +45,18 @@ fn each_refusal_has_its_slug_and_status() {
             409,
         ),
         (AllocError::DocumentArchived { file: "f".into() }, "document-archived", 409),
+        (
+            AllocError::BelowStart {
+                code: "A".into(),
+                serial: "SEQ".into(),
+                counter_id: 7,
+                next: 4,
+                start: 543,
+                move_to: 543,
+            },
+            "counter-below-start",
+            409,
+        ),
         (AllocError::Exhausted { serial: "SEQ".into(), max: 999 }, "sequence-exhausted", 409),
         (unavailable_error(Unavailable::CeilingReached, no), "ceiling-reached", 503),
         (unavailable_error(Unavailable::OutboxFull, no), "outbox-full", 503),

@@ -266,7 +266,8 @@ pub(super) fn keyed(document: &str, caller: Option<&str>, digest: &str) -> Issue
 }
 
 pub(super) fn take(counter: &str, count: u64, step: u64) -> Take {
-    Take { counter: counter.into(), count, step, max: NUMBER_MAX, seen: Some(i64::MIN) }
+    let counter = counter.into();
+    Take { counter, count, step, start: 1, max: NUMBER_MAX, seen: Some(i64::MIN) }
 }
 
 /// A range of the counter with id 70.

@@ -66,6 +66,30 @@ async fn a_counter_past_its_last_value_is_exhausted_before_its_ceiling_matters()
 }
 
 #[tokio::test]
+async fn a_counter_below_the_smallest_value_of_a_request_gives_nothing_until_it_is_there() {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 3, 100).await;
+    let from = |start: u64, count: u64| {
+        let mut request = plain("c");
+        (request.takes[0].start, request.takes[0].count) = (start, count);
+        request
+    };
+    let below = |value: i64| IssueOutcome::Below { take: 0, counter_id: 70, value };
+    // Not even where the last of its values would be high enough.
+    assert_eq!(bench.issue(&[from(5, 1), from(5, 9)]).await, [below(3), below(3)]);
+    // Whoever may take the value below takes it, and the next one is high enough.
+    assert_eq!(
+        bench.issue(&[plain("c"), from(5, 1), from(5, 1)]).await,
+        [taken(4), taken(5), taken(6)]
+    );
+    let both =
+        IssueRequest { takes: vec![take("c", 1, 1), from(50, 1).takes.remove(0)], ..plain("c") };
+    let refused = IssueOutcome::Below { take: 1, counter_id: 70, value: 7 };
+    // What the first take had is given back.
+    assert_eq!(bench.issue(&[both, plain("c")]).await, [refused, taken(7)]);
+}
+
+#[tokio::test]
 async fn several_takes_of_one_request_succeed_or_fail_together() {
     let mut bench = Bench::new().await;
     bench.seed("a", 0, 100).await;

@@ -1,0 +1,43 @@
+-- Makes the roles of a ledger and a database of its own. Once per server, as a superuser, by psql:
+--
+--   OWNER_PASSWORD=… WRITER_PASSWORD=… psql --set ON_ERROR_STOP=1 --file deploy/postgres/create.sql \
+--     postgres://postgres@db/postgres
+--
+-- ARCHIVER_PASSWORD, AUDITOR_PASSWORD and BACKUP_PASSWORD likewise. A role without a password cannot
+-- log in where the server asks for one. It may be run again: passwords become what the environment
+-- says, and those that it does not say stay. `numerator migrate --roles` comes next, as the owner.
+
+\set QUIET on
+\set ON_ERROR_STOP on
+\set owner `printf %s "$OWNER_PASSWORD"`
+\set writer `printf %s "$WRITER_PASSWORD"`
+\set archiver `printf %s "$ARCHIVER_PASSWORD"`
+\set auditor `printf %s "$AUDITOR_PASSWORD"`
+\set backup `printf %s "$BACKUP_PASSWORD"`
+
+-- The owner of the database migrates and restores; the others are explained in roles.sql.
+select format('create role %I login', name)
+from unnest(array['numerator_owner', 'numerator_writer', 'numerator_archiver',
+    'numerator_auditor', 'numerator_backup']) as name
+where not exists (select 1 from pg_roles where rolname = name) \gexec
+
+select format('alter role %I password %L', name, password)
+from (values ('numerator_owner', :'owner'), ('numerator_writer', :'writer'),
+    ('numerator_archiver', :'archiver'), ('numerator_auditor', :'auditor'),
+    ('numerator_backup', :'backup')) as given (name, password)
+where password <> '' \gexec
+
+-- To see whether commits wait for standbys, and what sessions that hold locks are doing.
+grant pg_monitor to numerator_owner, numerator_writer;
+-- To end such a session, unless it is a superuser's.
+grant pg_signal_backend to numerator_owner;
+
+select 'create database numerator owner numerator_owner'
+where not exists (select 1 from pg_database where datname = 'numerator') \gexec
+
+-- Whoever holds an advisory lock keeps imports, change requests and migrations waiting.
+\connect numerator
+select format('revoke execute on function %s from public; grant execute on function %1$s to '
+    'numerator_owner, numerator_writer, numerator_archiver', oid::regprocedure)
+from pg_proc
+where pronamespace = 'pg_catalog'::regnamespace and proname ~ '^pg_(try_)?advisory_' \gexec

@@ -1,0 +1,178 @@
+//! Tokens beside what events say of them. Each change of a token by this program is an event, which
+//! names the row that it left by a fingerprint; a row that is another one was written by somebody
+//! else. Looks only.
+
+use std::collections::HashMap;
+
+use numbering::hexadecimal;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::tokens::{in_force, select, select_with_secrets, token_of};
+use super::{Conn, QueryBuilder, SEARCH, Store};
+use crate::columns::from_json;
+use crate::{Ledger, LedgerError, StoredToken, TokenInForce, ToldTokens, Untold, UntoldToken};
+
+/// Events read at once.
+const PAGE_EVENTS: i64 = 1_000;
+
+/// PostgreSQL's code of a right that is missing.
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
+
+/// The first event of a token, and its last.
+const CREATED: &str = "token-created";
+const REVOKED: &str = "token-revoked";
+
+/// Bytes of a digest that are a fingerprint.
+const FINGERPRINT_BYTES: usize = 16;
+
+impl Ledger {
+    /// Tokens in force that are not as their last event says, and those that no event tells of.
+    pub async fn untold_tokens(&self) -> Result<ToldTokens, LedgerError> {
+        self.call(SEARCH.uncounted(), async |store| match compare(store, true).await {
+            // An auditor may not read hashes.
+            Err(LedgerError::Fault(why)) if why.starts_with(INSUFFICIENT_PRIVILEGE) => {
+                compare(store, false).await
+            }
+            compared => compared,
+        })
+        .await
+    }
+}
+
+/// What the events say of a token.
+#[derive(Default)]
+struct Said {
+    /// Kind and detail of its last event.
+    last: Option<(String, Value)>,
+    /// The detail of its first one, where that had to be looked for.
+    created: Option<Value>,
+}
+
+async fn compare(store: &Store, with_secrets: bool) -> Result<ToldTokens, LedgerError> {
+    let mut tx = store.reader.begin_snapshot().await?;
+    let mut query = if with_secrets { select_with_secrets() } else { select() };
+    query.push("where revoked_at_us is null order by name");
+    let rows = query.build().fetch_all(&mut *tx).await?;
+    let mut tokens = Vec::with_capacity(rows.len());
+    for row in &rows {
+        tokens.push(match with_secrets {
+            true => {
+                let token = in_force(row)?;
+                let print = fingerprint(&token);
+                (token.token, Some(print))
+            }
+            false => (token_of(row)?, None),
+        });
+    }
+    let names = tokens.iter().map(|(token, _)| (token.name.clone(), Said::default()));
+    let said = read_events(&mut *tx, names.collect(), with_secrets).await?;
+    tx.rollback().await?;
+    let untold = tokens.iter().filter_map(|(token, fingerprint)| {
+        let why = judge(token, fingerprint.as_deref(), &said[&token.name])?;
+        Some(UntoldToken { name: token.name.clone(), why })
+    });
+    Ok(ToldTokens { untold: untold.collect(), with_secrets })
+}
+
+/// Reads events back from the newest, as far as is needed: a fingerprint says all, and without one
+/// the first event of a token says what it was given.
+async fn read_events(
+    conn: &mut Conn,
+    mut said: HashMap<String, Said>,
+    with_secrets: bool,
+) -> Result<HashMap<String, Said>, LedgerError> {
+    let (mut before, mut open) = (i64::MAX, said.len());
+    while open > 0 {
+        let mut query = QueryBuilder::new(
+            "select event_id, kind, detail from event \
+             where kind in ('token-created', 'token-revoked', 'token-rotated') and event_id < ",
+        );
+        query.push_bind(before).push(" order by event_id desc limit ").push_bind(PAGE_EVENTS);
+        let rows = query.build().fetch_all(&mut *conn).await?;
+        let Some(last) = rows.last() else { break };
+        before = last.try_get("event_id")?;
+        for row in &rows {
+            let detail: Value = from_json(row.try_get("detail")?, "event.detail")?;
+            let kind: String = row.try_get("kind")?;
+            let name = detail["name"].as_str().unwrap_or_default();
+            let Some(of_token) = said.get_mut(name).filter(|it| it.goes_on(with_secrets)) else {
+                continue;
+            };
+            if kind == CREATED {
+                of_token.created = Some(detail.clone());
+            }
+            if of_token.last.is_none() {
+                of_token.last = Some((kind, detail));
+            }
+            open -= usize::from(!of_token.goes_on(with_secrets));
+        }
+    }
+    Ok(said)
+}
+
+impl Said {
+    /// Whether earlier events have something to say.
+    fn goes_on(&self, with_secrets: bool) -> bool {
+        match &self.last {
+            None => true,
+            Some((_, last)) if with_secrets && last["fingerprint"].is_string() => false,
+            Some(_) => self.created.is_none(),
+        }
+    }
+}
+
+/// What is wrong with a token.
+fn judge(token: &StoredToken, fingerprint: Option<&str>, said: &Said) -> Option<Untold> {
+    let Some((kind, last)) = &said.last else { return Some(Untold::NoEvent) };
+    if kind == REVOKED {
+        return Some(Untold::Revoked);
+    }
+    let is_as_told = match (last["fingerprint"].as_str(), fingerprint, &said.created) {
+        (Some(told), Some(found), _) => told == found,
+        (_, _, Some(created)) => {
+            rights_of(token) == rights_told(created)
+                && last["expires_at_us"].as_i64() == token.rights.expires_at_us
+        }
+        (_, _, None) => return Some(Untold::NoEvent),
+    };
+    (!is_as_told).then_some(Untold::Changed)
+}
+
+/// Rights that no event after the first changes.
+fn rights_of(token: &StoredToken) -> Value {
+    let rights = &token.rights;
+    json!([
+        rights.roles,
+        rights.series,
+        rights.projects,
+        rights.count_max,
+        rights.requests_per_minute,
+        rights.speaks_for_people
+    ])
+}
+
+/// The same by the event; earlier versions knew less, and gave it to nobody.
+fn rights_told(created: &Value) -> Value {
+    let speaks = created["speaks_for_people"].as_bool().unwrap_or_default();
+    let [roles, series, projects] =
+        ["roles", "series", "projects"].map(|field| created[field].clone());
+    let (most, pace) = (&created["count_max"], &created["requests_per_minute"]);
+    json!([roles, series, projects, most, pace, speaks])
+}
+
+/// Tells one row of a token from any other, but for its last use, and nothing of its secret.
+pub(super) fn fingerprint(row: &TokenInForce) -> String {
+    let TokenInForce { token, sha256, former_sha256 } = row;
+    let former = former_sha256.map(|former| hexadecimal(&former));
+    let said = json!([
+        token.name,
+        hexadecimal(sha256),
+        former,
+        token.former_until_us,
+        token.rights.expires_at_us,
+        rights_of(token)
+    ]);
+    let digest = Sha256::digest(format!("numerator token\n{said}"));
+    hexadecimal(&digest[..FINGERPRINT_BYTES])
+}

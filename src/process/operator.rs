@@ -1,0 +1,73 @@
+//! Who runs this process, for the record of what commands do.
+//!
+//! By the system: its user and its machine. What the environment says may be said by anybody, so it
+//! stands beside that, under its name.
+
+use numbering::escaped;
+use rustix::process::getuid;
+
+use crate::node::host;
+
+/// Where the system keeps the names of its users.
+const USERS: &str = "/etc/passwd";
+
+/// Where somebody may say who else they are: by `sudo` whom it was asked by, else a shell.
+const CLAIMS: [&str; 3] = ["SUDO_USER", "USER", "LOGNAME"];
+
+/// Characters of a claim that are kept.
+const CLAIM_CHARS_MAX: usize = 64;
+
+/// Who runs this process: `maria@vm`; where the environment names another, `root@vm
+/// (SUDO_USER=maria)`.
+#[must_use]
+pub fn operator() -> String {
+    let users = std::fs::read_to_string(USERS).unwrap_or_default();
+    let user = name_of(&users, getuid().as_raw());
+    let said = CLAIMS.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
+    written(&user, &host(), said)
+}
+
+/// The name of a user; of one that the file does not have, its number.
+fn name_of(users: &str, uid: u32) -> String {
+    let number = uid.to_string();
+    let mut named = users.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1) == Some(&number)).then(|| name.to_owned())
+    });
+    named.next().unwrap_or_else(|| format!("uid {number}"))
+}
+
+fn written(
+    user: &str,
+    host: &str,
+    said: impl IntoIterator<Item = (&'static str, String)>,
+) -> String {
+    let claim = said.into_iter().find(|(_, claimed)| !claimed.is_empty() && claimed != user);
+    let shown = claim.map(|(name, claimed)| {
+        let kept: String = claimed.chars().take(CLAIM_CHARS_MAX).collect();
+        format!(" ({name}={})", escaped(&kept.replace(['\n', '\t'], " ")))
+    });
+    format!("{user}@{host}{}", shown.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann:/home/ann:/bin/sh\n";
+
+    #[test]
+    fn the_system_says_who_it_is_and_a_claim_stands_beside() {
+        assert_eq!(name_of(PASSWD, 1000), "ann");
+        assert_eq!(name_of(PASSWD, 100), "uid 100");
+        let of = |said: &[(&'static str, &str)]| {
+            written("root", "vm", said.iter().map(|(name, said)| (*name, (*said).to_owned())))
+        };
+        assert_eq!(of(&[("USER", "root"), ("LOGNAME", "")]), "root@vm");
+        assert_eq!(of(&[("SUDO_USER", "ann"), ("USER", "bob")]), "root@vm (SUDO_USER=ann)");
+        assert_eq!(of(&[("USER", "root"), ("LOGNAME", "ann")]), "root@vm (LOGNAME=ann)");
+        let long = of(&[("USER", &format!("a\u{1b}{}", "b".repeat(100)))]);
+        assert!(!long.contains('\u{1b}') && long.len() < 100, "{long}");
+    }
+}

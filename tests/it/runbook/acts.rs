@@ -1,0 +1,76 @@
+//! What a walk through the runbook does by other means to processes and to whoever holds locks.
+
+use harness::load::Running;
+
+use super::set::Blind;
+use super::{RETURN_AFTER, SCHEMA, Scene};
+use crate::deployment::Deployment;
+
+impl Scene {
+    /// From here on processes that start, and commands, know of no Redis.
+    pub(super) fn take_redis_out(&mut self) {
+        let url = self.deployment.database_url().to_owned();
+        let mut without = Deployment::new(&url, None);
+        without.extra = self.deployment.extra.replace(RETURN_AFTER, "");
+        let before = std::mem::replace(&mut self.deployment, without);
+        // Processes of before have their files there.
+        self.before = Some(before);
+    }
+
+    /// What is done to processes.
+    pub(super) async fn act_on_nodes(&mut self, what: &str) {
+        match what {
+            "a node is stopped with SIGTERM and its next version started" => {
+                let next = self.deployment.serve();
+                let node = self.nodes.remove(0);
+                let load = self.load.take().expect("a load");
+                load.finish().await.assert_no_duplicate();
+                assert!(node.terminate(), "a node that is told to end exits 0");
+                // Documents of its own.
+                let name = if self.is_upgraded { "second" } else { "first" };
+                self.is_upgraded = true;
+                self.load = Some(Running::start_with(&next.url, 4, name, Some(&self.token)));
+                self.nodes.push(next);
+            }
+            "all nodes are stopped with SIGTERM" => {
+                self.load.take().expect("a load").finish().await.assert_no_duplicate();
+                for node in self.nodes.drain(..) {
+                    assert!(node.terminate(), "a node that is told to end exits 0");
+                }
+            }
+            "a process is started whose redis.url leads nowhere" => {
+                self.blind = Some(Blind::start(&self.deployment));
+            }
+            "that process is stopped" => self.blind.take().expect("one").stop(),
+            "a process is started" => self.nodes.push(self.deployment.serve()),
+            "a process dies" => {
+                self.nodes.pop().expect("a node").kill();
+                self.registered(self.nodes.len()).await;
+            }
+            "all processes die" => {
+                self.nodes.drain(..).for_each(|mut node| node.kill());
+                self.load.take().expect("a load").finish().await.assert_no_duplicate();
+            }
+            "a process dies, and Redis loses its data" => {
+                self.nodes.pop().expect("a node").kill();
+                self.redis.flushall();
+                let closed = "select count(*) > 0 from runbook.closed_epoch \
+                              where closing = 'ceiling'";
+                self.until(closed, "t").await;
+            }
+            other => panic!("the runbook says {other:?}, and this test does not know it"),
+        }
+    }
+
+    /// Locks the rows of all counters until `holder` goes, and waits until somebody waits for it.
+    pub(super) async fn hold_counters(&mut self) {
+        let pool = sqlx::PgPool::connect(&self.postgres.url(SCHEMA)).await.expect("the ledger");
+        let mut holder = pool.begin().await.expect("a transaction");
+        let lock = sqlx::query("select 1 from counter for update").execute(&mut *holder);
+        lock.await.expect("locked");
+        self.holder = Some(holder);
+        let waiting = "select count(*) > 0 from pg_stat_activity \
+                       where cardinality(pg_blocking_pids(pid)) > 0";
+        self.until(waiting, "t").await;
+    }
+}

@@ -1,0 +1,138 @@
+//! A token that somebody writes into the ledger past the program is seen: it has no event, or is
+//! not what its last event left.
+
+use std::time::Duration;
+
+use harness::eventually::eventually;
+use harness::postgres::Postgres;
+use serde_json::Value;
+use sqlx::AssertSqlSafe;
+
+use crate::deployment::Deployment;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What somebody writes past the program, whose token it is then, and what is wrong with it.
+/// `HASH` is one of the engine's.
+const ACTS: [(&str, &str, &str); 7] = [
+    (
+        "insert into token (name, sha256, roles, series, projects, created_by, created_at_us) \
+         values ('intruder', HASH, '[\"super-admin\"]', '[]', '[]', 'boss', 1)",
+        "intruder",
+        "no-event",
+    ),
+    ("update token set sha256 = HASH where name = 'desk'", "desk", "changed"),
+    ("update token set roles = '[\"super-admin\"]' where name = 'desk'", "desk", "changed"),
+    (
+        "update token set revoked_by = null, revoked_at_us = null where name = 'gone'",
+        "gone",
+        "revoked",
+    ),
+    (
+        "update token set former_sha256 = HASH, former_until_us = 9000000000000000 \
+         where name = 'desk'",
+        "desk",
+        "changed",
+    ),
+    ("update token set expires_at_us = null where name = 'brief'", "brief", "changed"),
+    ("update token set projects = '[]' where name = 'narrow'", "narrow", "changed"),
+];
+
+/// A ledger with tokens, on one engine.
+struct Ledger<'a> {
+    deployment: Deployment,
+    postgres: Option<&'a Postgres>,
+}
+
+impl Ledger<'_> {
+    /// Writes past the program, so that running processes notice it.
+    async fn write(&self, sql: &str) {
+        let hash = "ab".repeat(32);
+        let sql = |hash: &str| {
+            // Ids are the engine's own.
+            let own = if self.postgres.is_some() { "overriding system value" } else { "" };
+            let sql = sql.replace("HASH", hash).replace("OWN", own);
+            format!("{sql}; update token_stamp set stamp = stamp + 1")
+        };
+        match self.postgres {
+            Some(postgres) => {
+                let sql = sql(&format!("'\\x{hash}'"));
+                postgres.sql(&format!("set search_path = told; {sql}"));
+            }
+            None => {
+                let pool = sqlx::SqlitePool::connect(self.deployment.database_url()).await.unwrap();
+                let sql = sql(&format!("x'{hash}'"));
+                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&pool).await.unwrap();
+                pool.close().await;
+            }
+        }
+    }
+
+    /// The tokens that `verify` names, each with why.
+    fn untold(&self) -> Vec<(String, String)> {
+        let (is_clean, report) = self.deployment.verify();
+        let found = report["untold_tokens"].as_array().cloned().unwrap_or_default();
+        assert_eq!(is_clean, found.is_empty(), "{report}");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        found.iter().map(|token| (text(&token["name"]), text(&token["why"]))).collect()
+    }
+
+    /// Each act is told by the commands, by the log and by a metric, and nothing else is.
+    async fn play(mut self) {
+        self.deployment.extra = "[auth]\nmode = \"on\"\n".into();
+        self.deployment.apply_load_series();
+        for arguments in [
+            &["create", "desk"][..],
+            &["create", "gone"],
+            &["create", "brief", "--expires", "2099-12-31"],
+            &["create", "narrow", "--role", "project-admin", "--project", "P1"],
+            &["rotate", "brief", "--grace", "1h"],
+            &["revoke", "gone", "--reason", "test"],
+        ] {
+            self.deployment.ok(&[&["token"], arguments].concat());
+        }
+        let service = self.deployment.serve();
+        assert_eq!(self.untold(), [], "what the program did is told");
+        self.write("create table kept as select * from token").await;
+        for (act, name, why) in ACTS {
+            self.write(act).await;
+            assert_eq!(self.untold(), [(name.to_owned(), why.to_owned())], "{act}");
+            let (code, page) = self.deployment.status(&[]);
+            assert!(code == 1 && page.contains("1 token that no event tells of"), "{act}: {page}");
+            assert!(page.contains(&format!("token {name}: ")), "{act}: {page}");
+            eventually(LIMIT, async || {
+                let page = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+                let page = page.text().await.unwrap();
+                let (log, told) = (service.log(), page.contains("\nnumerator_tokens_untold 1\n"));
+                let is_said = log.matches("A TOKEN THAT NO EVENT TELLS OF").count() > 0;
+                if told && is_said && log.contains(name) { Ok(()) } else { Err(log) }
+            })
+            .await;
+            self.write("delete from token; insert into token OWN select * from kept").await;
+            assert_eq!(self.untold(), [], "as it was before {act}");
+        }
+        // An event of an earlier version names no fingerprint: rights are compared all the same.
+        self.write("delete from token where name <> 'narrow'").await;
+        self.write("update event set detail = replace(detail, '\"fingerprint\"', '\"former\"')")
+            .await;
+        assert_eq!(self.untold(), [], "an event without a fingerprint");
+        self.write(ACTS[6].0).await;
+        assert_eq!(self.untold().len(), 1);
+        // Revoking it is an event, and what was told is over.
+        self.deployment.ok(&["token", "revoke", "narrow", "--reason", "written past us"]);
+        assert_eq!(self.untold(), []);
+        assert!(service.terminate());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_written_past_the_program_is_seen_on_postgresql() {
+    let postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("told"), None);
+    Ledger { deployment, postgres: Some(&postgres) }.play().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_written_past_the_program_is_seen_in_a_file() {
+    Ledger { deployment: Deployment::embedded(), postgres: None }.play().await;
+}

@@ -1,0 +1,100 @@
+//! What commands do is an event that names who ran them: by the system, whatever the environment
+//! says.
+
+use std::process::Command;
+
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use serde_json::Value;
+
+use crate::deployment::{Deployment, program_with};
+
+/// The user of this process at this machine, as the system knows them.
+fn system_user() -> String {
+    let said = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    format!("{}@{}", said("id", &["-un"]), said("uname", &["-n"]))
+}
+
+/// Events of a kind, newest first: the detail of each.
+fn events(deployment: &Deployment, kind: &str) -> Vec<Value> {
+    let listed = deployment.ok(&["events", "--kind", kind, "--limit", "100", "--json"]);
+    let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
+    listed.into_iter().map(|event| event["detail"].clone()).collect()
+}
+
+/// Goal: no command does anything grave without its event, and no variable gives it another's name.
+/// Method: all of them run by who calls herself maria.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let claims = ["USER=maria", "LOGNAME=maria", "SUDO_USER="].map(str::to_owned);
+    let deployment =
+        Deployment::of(program_with(&claims), &postgres.empty_url("who"), Some(&redis.url()));
+    let (system, name) = (system_user(), "(USER=maria)");
+    let is_hers = |user: &Value| {
+        let user = user.as_str().unwrap_or_default();
+        assert!(user.starts_with(&format!("{system} ")) && user.ends_with(name), "{user:?}");
+    };
+    deployment.ok(&["migrate"]);
+    let migrated = events(&deployment, "migrated");
+    assert_eq!((migrated.len(), &migrated[0]["from"]), (1, &Value::from(0)), "{migrated:?}");
+    is_hers(&migrated[0]["user"]);
+    deployment.ok(&["migrate"]);
+    assert_eq!(events(&deployment, "migrated").len(), 1, "nothing was done");
+    // As an older one.
+    postgres.sql(
+        "set search_path = who; \
+         delete from _sqlx_migrations where version = 56; \
+         drop trigger change_request_begins on change_request; \
+         drop trigger change_request_stays on change_request; \
+         drop trigger change_request_is_not_removed on change_request; \
+         drop trigger change_request_is_not_emptied on change_request",
+    );
+    deployment.ok(&["migrate"]);
+    deployment.apply_load_series();
+    let migrated = events(&deployment, "migrated");
+    assert_eq!(migrated.len(), 2, "{migrated:?}");
+    is_hers(&migrated[0]["user"]);
+    is_hers(&events(&deployment, "series-changed")[0]["user"]);
+    for command in ["deactivate", "activate"] {
+        deployment.ok(&["series", command, "LOAD", "--reason", "test"]);
+        is_hers(&events(&deployment, "series-changed")[0]["user"]);
+    }
+    deployment.ok(&["next", "LOAD"]);
+    deployment.ok(&["token", "create", "desk"]);
+    is_hers(&events(&deployment, "token-created")[0]["user"]);
+    // A name that is given stands beside the system's.
+    deployment.ok(&["fallback", "on", "--user", "boss"]);
+    let wanted = &events(&deployment, "fallback-wanted")[0];
+    assert_eq!(wanted["user"], "boss");
+    is_hers(&wanted["by"]);
+    deployment.ok(&["fallback", "off"]);
+    is_hers(&events(&deployment, "fallback-wanted")[0]["user"]);
+    deployment.ok(&["drain"]);
+    assert_eq!(events(&deployment, "drained"), [Value::Null; 0], "it only looked");
+    deployment.ok(&["drain", "--apply"]);
+    let drained = &events(&deployment, "drained")[0];
+    assert_eq!(drained["drained"], true);
+    is_hers(&drained["user"]);
+    deployment.ok(&["reconcile"]);
+    assert_eq!(events(&deployment, "reconciled"), [Value::Null; 0], "it only looked");
+    deployment.ok(&["reconcile", "--apply", "--new-epoch", "--partition", "0"]);
+    let reconciled = &events(&deployment, "reconciled")[0];
+    assert_eq!((&reconciled["new_epoch"], &reconciled["partition"]), (&true.into(), &0.into()));
+    is_hers(&reconciled["user"]);
+    deployment.ok(&["reconcile", "--rejected", "--apply"]);
+    assert_eq!(events(&deployment, "reconciled")[0]["rejected"], true);
+    let restore = ["reconcile", "--ledger-restored", "--hold", "--apply", "--margin", "7"];
+    deployment.ok(&restore);
+    let reconciled = &events(&deployment, "reconciled")[0];
+    assert_eq!((&reconciled["margin"], &reconciled["hold"]), (&7.into(), &true.into()));
+    let restored = events(&deployment, "ledger-restored");
+    assert_eq!(restored.len(), 9, "one for each partition");
+    for restored in &restored {
+        assert_eq!((&restored["margin"], &restored["without_redis"]), (&7.into(), &false.into()));
+        is_hers(&restored["user"]);
+    }
+}
