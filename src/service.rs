@@ -2,6 +2,7 @@
 //! and takes it down again in the opposite order. Decides nothing about numbers.
 
 mod approvals;
+mod certificates;
 mod changes;
 mod first_series;
 mod fitness;
@@ -16,6 +17,7 @@ mod tokens;
 mod untold;
 
 pub use approvals::NotApproved;
+pub use certificates::{Certificates, Shown};
 pub(crate) use first_series::read_series_file;
 pub use fitness::Fitness;
 pub use jwt::{JwtRefusal, Jwts};
@@ -89,6 +91,8 @@ pub struct Service {
     pub metrics: Metrics,
     /// What its parts share.
     pub context: Arc<Context>,
+    /// How long certificates last.
+    pub certificates: Certificates,
     gauges: Arc<Gauges>,
     /// What the database lacks.
     fitness: Arc<Fitness>,
@@ -126,10 +130,15 @@ impl Loops {
     }
 }
 
-/// Tells other nodes how often callers asked here.
-fn share_limits(limits: &Arc<Limits>, redis: Redis, context: &Context) -> Task {
+/// What a process that serves does about Redis beside its numbers: watches how far counters may go
+/// and how the servers are set up, and tells other nodes how often callers asked here.
+fn tend_redis(redis: Redis, limits: &Arc<Limits>, context: &Arc<Context>) -> Vec<Task> {
     let (keys, partitions) = (context.keys.clone(), context.deployment.partitions);
-    limits::share(Arc::clone(limits), redis, keys, partitions)
+    vec![
+        watch_ceilings(Arc::clone(context)),
+        watch_hazards(Arc::clone(context), redis.clone()),
+        limits::share(Arc::clone(limits), redis, keys, partitions),
+    ]
 }
 
 /// Starts the journal, whose records the counters in use are learned from.
@@ -210,9 +219,8 @@ impl Service {
             loops.onlookers.extend(jwts.clone().map(Jwts::follow_keys));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
-            loops.onlookers.extend(redis.as_ref().map(|_| watch_ceilings(own())));
-            loops.onlookers.extend(redis.clone().map(|redis| watch_hazards(own(), redis)));
-            loops.onlookers.extend(redis.map(|redis| share_limits(&limits, redis, &context)));
+            let of_redis = redis.map(|redis| tend_redis(redis, &limits, &context));
+            loops.onlookers.extend(of_redis.into_iter().flatten());
         }
         Ok(Arc::new(Service {
             allocator,
@@ -223,6 +231,7 @@ impl Service {
             clock,
             metrics,
             context,
+            certificates: Certificates::of(settings),
             gauges,
             fitness,
             journal: Mutex::new(Some(journal)),
@@ -236,6 +245,11 @@ impl Service {
     pub fn observe(&self) {
         self.gauges.observe();
         self.metrics.ready.set(f64::from(u8::from(self.readiness().is_ready())));
+        let now_us = self.clock.now_us();
+        self.certificates.observe(now_us, &self.metrics);
+        let first_end = self.tokens.as_ref().and_then(|tokens| tokens.first_end_us(now_us));
+        let seconds_to = |end_us: i64| end_us.saturating_sub(now_us) as f64 / 1e6;
+        self.metrics.token_left.set(first_end.map_or(f64::INFINITY, seconds_to));
     }
 
     /// From here on the service is not ready, so that nobody sends it more; what comes is answered

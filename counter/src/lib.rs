@@ -23,6 +23,7 @@ mod settle;
 mod shape;
 mod survey;
 mod sweeping;
+mod times;
 
 pub use error::CounterError;
 pub use flight::{
@@ -40,3 +41,4 @@ pub use settle::Settled;
 pub use shape::unencrypted;
 pub use survey::{Completeness, CounterState, Inspection, OwnerRecord, Survey};
 pub use sweeping::SweptCounters;
+pub use times::ServerTime;

@@ -66,8 +66,12 @@ impl Ledger {
         }
         if let Some(kind) = kind {
             let failure = outcome.as_ref().err().map(LedgerError::reason);
-            store.meter.count(kind, started.elapsed(), failure);
+            let took = started.elapsed();
+            store.meter.count(kind, took, failure);
             store.troubles.note(kind, outcome.as_ref().err());
+            if matches!(patience, Patience::Call) {
+                store.slow.note(kind, took, outcome.as_ref().err());
+            }
         }
         outcome
     }

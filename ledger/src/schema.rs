@@ -40,7 +40,7 @@ pub struct Migrated {
 
 /// How a ledger's schema stands to this program's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Schema {
+pub enum Schema {
     /// It has none yet.
     Empty,
     /// Migrations of this program are missing.

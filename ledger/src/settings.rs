@@ -20,8 +20,8 @@ pub enum Migrate {
 /// Bounds of a ledger's connections and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerSettings {
-    /// `database.connections_max`: connections that calls share. PostgreSQL gets two more: one for
-    /// heartbeat and watch, one for the journal (F31).
+    /// `database.connections_max`: connections that calls share. PostgreSQL gets three
+    /// more: heartbeat, watch and journal have one each (F31, F47).
     pub connections_max: u32,
     /// `database.lock_timeout`: longest wait for one lock (R6.2).
     pub lock_timeout: Duration,

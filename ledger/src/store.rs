@@ -14,7 +14,7 @@ use crate::dialect::{Begin, Pool, Reader, Transaction};
 use crate::incarnation::OneIncarnation;
 use crate::seal::{ProofKey, Writing};
 use crate::statements::KeptSeries;
-use crate::troubles::CallTroubles;
+use crate::troubles::{CallTroubles, SlowCalls};
 use crate::witness::Witness;
 
 /// What outlives connections.
@@ -26,6 +26,8 @@ pub(crate) struct Lasting {
     pub(crate) meter: Arc<LedgerMeter>,
     /// What is not carried out.
     pub(crate) troubles: Arc<CallTroubles>,
+    /// What takes long.
+    pub(crate) slow: Arc<SlowCalls>,
     /// `audit.key`: what proves that a batch is this process's own.
     pub(crate) proof_key: Option<ProofKey>,
     /// Series whose rows stay out of archives, as they were found last.
@@ -41,6 +43,7 @@ pub(crate) struct Store {
     pub(crate) witness: Arc<Witness>,
     pub(crate) meter: Arc<LedgerMeter>,
     pub(crate) troubles: Arc<CallTroubles>,
+    pub(crate) slow: Arc<SlowCalls>,
     pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
     proof_key: Option<ProofKey>,
     faults: Arc<Notify>,
@@ -49,8 +52,9 @@ pub(crate) struct Store {
 impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
-        let Lasting { witness, meter, troubles, proof_key, kept, faults } = lasting;
-        Store { reader: Reader(pool), clock, witness, meter, troubles, kept, faults, proof_key }
+        let Lasting { witness, meter, troubles, slow, proof_key, kept, faults } = lasting;
+        let reader = Reader(pool);
+        Store { reader, clock, witness, meter, troubles, slow, kept, faults, proof_key }
     }
 
     /// The connections.
@@ -64,6 +68,7 @@ impl Store {
             witness: Arc::clone(&self.witness),
             meter: Arc::clone(&self.meter),
             troubles: Arc::clone(&self.troubles),
+            slow: Arc::clone(&self.slow),
             proof_key: self.proof_key,
             kept: Arc::clone(&self.kept),
             faults: self.faults(),

@@ -1,5 +1,5 @@
-//! What the ledger does not carry out, by kind of call: what failed since it last succeeded. For
-//! reports only; decides nothing.
+//! What the ledger does not carry out, by kind of call: what failed since it last succeeded; and
+//! what it takes long for. For reports only; decides nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,6 +17,43 @@ const FRESH: Duration = Duration::from_secs(10);
 
 /// Most characters of a reason that are kept.
 const WHY_MAX: usize = 300;
+
+/// From this time on a call is slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Time between two lines of the log about slow calls.
+const SLOW_PERIOD: Duration = Duration::from_secs(60);
+
+/// Slow calls, of which the log is told now and then.
+#[derive(Debug, Default)]
+pub(crate) struct SlowCalls(Mutex<Option<(Instant, u64)>>);
+
+impl SlowCalls {
+    /// Notes how long a call took; one that got no lock is told of by whoever wanted it.
+    pub(crate) fn note(&self, kind: &'static str, took: Duration, failure: Option<&LedgerError>) {
+        if took < SLOW || matches!(failure, Some(LedgerError::LockTimeout { .. })) {
+            return;
+        }
+        if let Some(untold) = self.admit() {
+            tracing::info!(kind, ?took, untold, "a call to the ledger took long");
+        }
+    }
+
+    /// Whether the log is told of one now: then of how many it was not.
+    fn admit(&self) -> Option<u64> {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *told {
+            Some((at, untold)) if at.elapsed() < SLOW_PERIOD => {
+                *untold += 1;
+                None
+            }
+            told => {
+                let before = told.replace((Instant::now(), 0));
+                Some(before.map_or(0, |(_, untold)| untold))
+            }
+        }
+    }
+}
 
 /// The failures.
 #[derive(Debug, Default)]
@@ -72,6 +109,14 @@ impl CallTrouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn of_slow_calls_one_a_minute_is_told() {
+        let slow = SlowCalls::default();
+        assert_eq!([slow.admit(), slow.admit(), slow.admit()], [Some(0), None, None]);
+        tokio::time::advance(SLOW_PERIOD).await;
+        assert_eq!([slow.admit(), slow.admit()], [Some(2), None]);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_kind_of_call_is_in_trouble_from_its_first_failure_until_one_succeeds_or_none_comes()

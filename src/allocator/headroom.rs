@@ -18,6 +18,8 @@ pub struct Headroom {
     pub left: u64,
     /// Numbers of the last grant.
     pub granted: u64,
+    /// For how long they last at the present rate; `MAX`: it does not move.
+    pub lasts: Duration,
 }
 
 impl Headroom {
@@ -41,11 +43,13 @@ impl HeadroomWatch {
         HeadroomWatch { since: Instant::now(), least: None }
     }
 
-    /// Notes the headroom of a counter that was just taken from, or had none.
+    /// Notes the headroom of a counter that was just taken from, or had none. The one that lasts
+    /// shortest need not be the one of which most is used.
     pub(super) fn note(&mut self, headroom: Headroom) {
-        if self.least.is_none_or(|least| headroom.used_ratio() > least.used_ratio()) {
-            self.least = Some(headroom);
-        }
+        let least = self.least.unwrap_or(headroom);
+        let lasts = headroom.lasts.min(least.lasts);
+        let most = if headroom.used_ratio() > least.used_ratio() { headroom } else { least };
+        self.least = Some(Headroom { lasts, ..most });
     }
 
     /// The least headroom of the period that is over; none until it is.
@@ -79,14 +83,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_least_headroom_of_a_period_is_shown_and_forgotten() {
         let mut watch = HeadroomWatch::new();
-        watch.note(Headroom { left: 9, granted: 10 });
-        watch.note(Headroom { left: 20, granted: 100 });
-        watch.note(Headroom { left: 8, granted: 10 });
+        let of =
+            |left, granted, lasts| Headroom { left, granted, lasts: Duration::from_secs(lasts) };
+        watch.note(of(9, 10, 60));
+        watch.note(of(20, 100, 40));
+        watch.note(of(8, 10, 7));
         assert!(watch.least().is_none(), "the period goes on");
         tokio::time::advance(PERIOD).await;
         let least = watch.least().expect("a period is over");
-        assert_eq!(least.current(), Some(Headroom { left: 20, granted: 100 }));
-        assert!((Headroom { left: 20, granted: 100 }.used_ratio() - 0.8).abs() < 1e-9);
+        assert_eq!(least.current(), Some(of(20, 100, 7)), "the most used, and the shortest");
+        assert!((of(20, 100, 7).used_ratio() - 0.8).abs() < 1e-9);
         tokio::time::advance(PERIOD).await;
         assert!(watch.least().is_none(), "nothing was taken");
         tokio::time::advance(PERIOD * 2).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use numbering::hexadecimal;
+use tokio::time::Instant;
 
 use super::checkpoint::{Body, FORM, Part, TABLES, UnsealedRows, name_of};
 use super::key::AuditKey;
@@ -21,10 +22,16 @@ pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Dur
     Task::start("checkpoints", move |stop| async move {
         let node = context.membership.node().0.to_string();
         let mut ticks = Ticks::every(period, stop.clone());
+        let (metrics, mut bound_at) = (&context.metrics, Instant::now());
+        metrics.checkpoint_period.set(period.as_secs_f64());
+        metrics.checkpoint_age.set(0.0);
         while ticks.next().await {
             while !stop.is_requested() {
                 match make(&context.ledger, &context.clock, &node, &key).await {
-                    Ok(Made::Whole) => break,
+                    Ok(Made::Whole) => {
+                        bound_at = Instant::now();
+                        break;
+                    }
                     Ok(Made::MoreIsLeft) => {}
                     Err(error) => {
                         tracing::warn!(%error, "no checkpoint could be made; it is tried again");
@@ -32,6 +39,7 @@ pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Dur
                     }
                 }
             }
+            metrics.checkpoint_age.set(bound_at.elapsed().as_secs_f64());
         }
     })
 }

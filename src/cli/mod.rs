@@ -2,13 +2,14 @@
 //!
 //! stdout carries only the result of a command; everything else goes to stderr. Exit codes: 0 done,
 //! 1 refused or failed (one line on stderr says why, as JSON where `--json` asks for it), 2 wrong
-//! usage. `status` is a check: 1 something is to be done, 2 cannot tell.
+//! usage. `status` and `doctor` are checks: 1 something is to be done, 2 cannot tell.
 
 pub mod acknowledge;
 pub mod archive;
 pub mod audit;
 pub mod counters;
 mod descriptors;
+pub mod doctor;
 pub mod drain;
 mod ending;
 pub mod events;
@@ -104,6 +105,8 @@ pub enum Command {
     Series(series::SeriesCommand),
     /// Print partitions, owners, epochs, nodes, lags, ceilings and totals
     Status(status::StatusArgs),
+    /// Look for what would keep a service from its work, before it starts and beside one that runs
+    Doctor(doctor::DoctorArgs),
     /// Check that no number was issued twice, none is unaccounted for, and Redis agrees
     Verify(verify::VerifyArgs),
     /// Make the key of checkpoints, print them, compare the record with them
@@ -202,6 +205,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<ExitCode> {
     let done = match command {
         Command::Status(args) => return status::run(&settings.prepare("warn")?, &args).await,
+        Command::Doctor(args) => return doctor::run(&settings, &args).await,
         Command::Serve => serve::run(&settings.load()?, &settings).await,
         Command::Migrate(args) => migrate::run(&settings.prepare_to_migrate("info")?, &args).await,
         Command::Ready => ready::run(&settings.prepare("warn")?).await,

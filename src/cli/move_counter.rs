@@ -87,6 +87,7 @@ async fn make(
         reason,
         requested_by: operator(),
         expires_at_us: service.clock.now_us().saturating_add(MADE_WITHIN_US),
+        shown: None,
     };
     let asked = service.ledger.request_change(&new).await?;
     let decision = ChangeDecision {
@@ -94,6 +95,7 @@ async fn make(
         decided_by: ANSWERED_ALONE.into(),
         reason: None,
         step: serial.step,
+        shown: None,
     };
     match service.approve_change(&decision).await {
         Ok(made) => Ok(made),

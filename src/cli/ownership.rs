@@ -34,7 +34,7 @@ pub(super) fn must_own_data(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// The file of a SQLite ledger.
-fn ledger_file(settings: &Settings) -> Option<PathBuf> {
+pub(super) fn ledger_file(settings: &Settings) -> Option<PathBuf> {
     let path = settings.database_url.strip_prefix("sqlite:")?;
     Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
 }

@@ -48,7 +48,7 @@ pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<
         () = signals.told_to_stop() => return Ok(()),
     };
     let upkeep = keep_up(&prometheus);
-    let _followed = tls.map(http::Tls::follow);
+    let _followed = tls.map(|tls| tls.follow(&service.certificates));
     tracing::info!(%address, tls = acceptor.is_some(), "listening");
     let (stop, stopping) = watch::channel(false);
     let told = tokio::spawn({

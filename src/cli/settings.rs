@@ -66,6 +66,11 @@ impl SettingsArgs {
         Settings::load(&Sources::of_process(self.config.clone(), self.flags())?)
     }
 
+    /// The settings file, where there is one.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        Sources::of_process(self.config.clone(), Vec::new()).ok()?.file
+    }
+
     /// The flags as names of settings and their values.
     pub(super) fn flags(&self) -> Vec<(String, String)> {
         let named = [

@@ -62,6 +62,7 @@ fn the_examples_of_each_help_are_lines_that_the_command_takes() {
         "check",
         "checkpoints",
         "counters",
+        "doctor",
         "events",
         "export",
         "find",

@@ -1,6 +1,7 @@
 //! `audit.*`: the key that signs, read where it is needed.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -48,6 +49,13 @@ impl AuditSettings {
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.key.is_some()
+    }
+
+    /// The file of the key, where it is in one.
+    #[must_use]
+    pub fn key_file(&self) -> Option<&Path> {
+        let key = self.key.as_deref()?;
+        (!key.trim_start().starts_with(PEM)).then_some(Path::new(key))
     }
 
     /// Reads the key, if there is one.

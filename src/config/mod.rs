@@ -12,6 +12,7 @@ mod bounds;
 mod checks;
 mod duration;
 mod external;
+mod files;
 mod forms;
 mod jwt;
 mod layer;
@@ -22,6 +23,7 @@ mod tokens;
 
 pub use audit::{AuditSettings, Keyless};
 pub use duration::DurationText;
+pub use files::{CertificateFile, NamedFile};
 pub use jwt::{JwtAlgorithm, JwtKeys, JwtSettings};
 pub use sources::{SettingsError, Sources};
 

@@ -5,9 +5,12 @@
 //! older than the question; what takes a question to Redis or the ledger, by a slow loop. Looks
 //! only.
 
+mod certificates;
 mod fullest;
 mod in_use;
+mod own_use;
 
+pub use certificates::{ends_in, ends_of};
 pub use in_use::CountersInUse;
 
 use std::collections::HashSet;
@@ -68,6 +71,8 @@ impl Gauges {
         metrics.collisions.set(f64::NAN);
         metrics.clock_offset.set(f64::NAN);
         metrics.rejected_records.set(f64::NAN);
+        metrics.checkpoint_age.set(f64::NAN);
+        metrics.checkpoint_period.set(f64::NAN);
         for name in LedgerHazard::NAMES {
             metrics.ledger_hazards.of(name).set(f64::NAN);
         }
@@ -100,6 +105,7 @@ impl Gauges {
         metrics.ledger_connections_used.set(f64::from(connections.used));
         metrics.ledger_connections_idle.set(f64::from(connections.idle));
         metrics.ledger_connections_max.set(f64::from(connections.max));
+        metrics.show_process(&own_use::own_use());
         for (partition, worker) in (0..).zip(self.allocator.workers()) {
             let gauges = self.partitions.of(partition);
             gauges.queue_length.set(worker.queue_length as f64);
@@ -107,6 +113,9 @@ impl Gauges {
             let headroom = worker.least_headroom;
             gauges.ceiling_used.set(headroom.map_or(0.0, Headroom::used_ratio));
             gauges.ceiling_room.set(headroom.map_or(0.0, |headroom| headroom.left as f64));
+            let lasts = headroom.map(|it| it.lasts).filter(|lasts| *lasts < Duration::MAX);
+            let lasts = lasts.map_or(f64::INFINITY, |lasts| lasts.as_secs_f64());
+            gauges.ceiling_room_seconds.set(lasts);
         }
         for partition in 0..context.deployment.partitions {
             let is_up = context.redis_health.healthy_for(partition).is_some();

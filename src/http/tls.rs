@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::TlsSettings;
+use crate::gauges::ends_of;
+use crate::service::{Certificates, Shown};
 use crate::task::{Task, Ticks};
 
 /// Others may read a file with this in its mode.
@@ -60,6 +63,8 @@ pub struct Tls {
     acceptor: TlsAcceptor,
     /// What was read last, whether it fitted or not.
     seen: Files,
+    /// When what is in force ends.
+    shown: Shown,
 }
 
 impl Tls {
@@ -69,7 +74,9 @@ impl Tls {
     /// A file that cannot be read or holds no such thing, and a key of another certificate.
     pub fn open(settings: &TlsSettings) -> Result<Self, TlsError> {
         let seen = read(settings)?;
-        let in_force = Arc::new(InForce(RwLock::new(Arc::new(pair(settings, &seen)?))));
+        let pair = pair(settings, &seen)?;
+        let shown = Shown::new(first_end(&pair).into());
+        let in_force = Arc::new(InForce(RwLock::new(Arc::new(pair))));
         warn_of_readers(&settings.key);
         let provider = Arc::new(ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -79,7 +86,15 @@ impl Tls {
             .with_cert_resolver(Arc::<InForce>::clone(&in_force));
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        Ok(Tls { settings: settings.clone(), in_force, acceptor, seen })
+        Ok(Tls { settings: settings.clone(), in_force, acceptor, seen, shown })
+    }
+
+    /// Whether both files can be read and belong together.
+    ///
+    /// # Errors
+    /// As [`Tls::open`].
+    pub fn check(settings: &TlsSettings) -> Result<(), TlsError> {
+        pair(settings, &read(settings)?).map(drop)
     }
 
     /// What the server accepts its connections with; it follows the files.
@@ -88,9 +103,11 @@ impl Tls {
         self.acceptor.clone()
     }
 
-    /// Looks at the files once per `http.tls_reload_period`.
+    /// Looks at the files once per `http.tls_reload_period`, and has the metrics show when what is
+    /// in force ends.
     #[must_use]
-    pub fn follow(mut self) -> Task {
+    pub fn follow(mut self, certificates: &Certificates) -> Task {
+        certificates.follow(Arc::clone(&self.shown));
         let period: Duration = self.settings.reload_period;
         Task::start("certificate", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
@@ -117,6 +134,7 @@ impl Tls {
         };
         match pair {
             Ok(pair) => {
+                self.shown.store(first_end(&pair), Ordering::Relaxed);
                 *self.in_force.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(pair);
                 tracing::info!("the certificate of http.listen was read again, and is in force");
                 warn_of_readers(&self.settings.key);
@@ -176,6 +194,11 @@ fn pair(settings: &TlsSettings, files: &Files) -> Result<CertifiedKey, TlsError>
         )),
         Err(_) => Err(of_certificate("begins with no certificate that can be read; make it anew")),
     }
+}
+
+/// When the first certificate of a chain ends, in microseconds of UTC; 0: nobody can tell.
+fn first_end(pair: &CertifiedKey) -> i64 {
+    ends_of(&pair.cert).into_iter().min().unwrap_or_default()
 }
 
 fn warn_of_readers(key: &Path) {

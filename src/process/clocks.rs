@@ -27,7 +27,7 @@ const TOLD_AFTER_BEATS: u32 = 8;
 const TOLD_AFTER_MAX: Duration = Duration::from_secs(10);
 
 /// From this difference on the log tells of it; the alert goes by the same.
-const NOTICED_US: i64 = 5_000_000;
+pub const CLOCK_NOTICED_US: i64 = 5_000_000;
 
 /// Why a process does not start, or a command does nothing.
 #[derive(Debug, thiserror::Error)]
@@ -280,7 +280,7 @@ impl Clocks {
         }
         // What is told once is over only where it is clearly so.
         let was_close = known.standing == Standing::Close;
-        let noticed_us = if was_close { NOTICED_US } else { NOTICED_US / 2 };
+        let noticed_us = if was_close { CLOCK_NOTICED_US } else { CLOCK_NOTICED_US / 2 };
         if offset_us.abs() > noticed_us { Standing::Noticed } else { Standing::Close }
     }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::incidents::{Course, News};
 use super::membership::Membership;
 use super::{
     Clocks, ClusterHealth, CutOff, Incidents, OwnSight, Places, PlannedEnds, ProcessSettings,
@@ -21,6 +22,9 @@ use crate::node::NodeId;
 /// Most that the clocks of two processes may differ for a retry to find its number all the same,
 /// and how much later than its window it may find it; with a shorter window, as much as that.
 const CLOCK_MARGIN_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// A trouble with locks is over once nobody has failed for so long beyond `database.lock_timeout`.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// The stores and bounds of one process.
 pub struct Context {
@@ -186,8 +190,9 @@ impl Context {
         }
     }
 
-    /// Tells of a call that the ledger failed for locks or a conflict; other failures are no
-    /// incidents, and the ledger could not take them.
+    /// Tells of calls that the ledger fails for locks or a conflict, as such a trouble begins, as
+    /// it spreads and as it is over; other failures are no incidents, and the ledger could not take
+    /// them.
     pub(crate) fn note_failure(self: &Arc<Self>, at: At, error: &LedgerError, waiting: usize) {
         let (kind, counter) = match error {
             LedgerError::LockTimeout { counter, .. } => ("lock-timeout", counter.as_deref()),
@@ -195,8 +200,47 @@ impl Context {
             _ => return,
         };
         let cause = error.to_string();
-        let detail = json!({ "cause": cause, "counter": counter, "waiting": waiting });
-        self.incident(kind, at, detail);
+        match self.incidents.meet(kind, at, &cause, counter) {
+            News::None => {}
+            News::Changed(mut detail) => {
+                detail["state"] = "changed".into();
+                self.event_behind(kind, at, detail);
+            }
+            News::Begun(mut detail) => {
+                let partition = at.partition;
+                tracing::warn!(
+                    kind,
+                    partition,
+                    counter,
+                    cause,
+                    waiting,
+                    "the ledger is in trouble"
+                );
+                detail["state"] = "begun".into();
+                detail["counter"] = counter.into();
+                detail["waiting"] = waiting.into();
+                self.event_behind(kind, at, detail);
+                self.watch_trouble(kind);
+            }
+        }
+    }
+
+    /// Says when a trouble is over. Who waits for a lock fails once in `database.lock_timeout`, at
+    /// the longest.
+    fn watch_trouble(self: &Arc<Self>, kind: &'static str) {
+        let (context, quiet) = (Arc::clone(self), self.lock_timeout + QUIET);
+        tokio::spawn(async move {
+            loop {
+                match context.incidents.look(kind, quiet) {
+                    Course::GoesOn(left) => tokio::time::sleep(left).await,
+                    Course::Unknown => return,
+                    Course::Over(at, mut detail) => {
+                        detail["state"] = "over".into();
+                        return context.event(kind, at, context.membership.node(), detail).await;
+                    }
+                }
+            }
+        });
     }
 
     /// Writes an event that may come in storms: one a second per kind and partition, with the
@@ -204,6 +248,11 @@ impl Context {
     pub(crate) fn incident(self: &Arc<Self>, kind: &'static str, at: At, mut detail: Value) {
         let Some(untold) = self.incidents.admit(kind, at.partition) else { return };
         detail["untold"] = untold.into();
+        self.event_behind(kind, at, detail);
+    }
+
+    /// Writes an event. Does not wait for it.
+    fn event_behind(self: &Arc<Self>, kind: &'static str, at: At, detail: Value) {
         let (context, node) = (Arc::clone(self), self.membership.node());
         tokio::spawn(async move { context.event(kind, at, node, detail).await });
     }

@@ -1,18 +1,33 @@
-//! How often the same incident is reported: once a second, with the number of those that were not.
+//! What is told of incidents that come in storms: of a lock that somebody holds, when it begins,
+//! when it meets something new, and when it is over; of the others one a second, with the number of
+//! those that were not told.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio::time::Instant;
+
+use crate::ledger::At;
 
 /// Time between two events of one kind in one partition.
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// Shortest time between two events of a trouble that goes on and meets something new.
+const CHANGE_PERIOD: Duration = Duration::from_secs(60);
+
+/// Most counters that are named of one trouble.
+const NAMED_MAX: usize = 10;
+
 /// When each kind of incident was last reported, by partition: as many as there are kinds and
-/// partitions.
+/// partitions. And the troubles that go on, by kind: whoever holds a table, or the rows of many
+/// counters, is one trouble of this process, however many of its requests it keeps waiting.
 #[derive(Debug, Default)]
-pub struct Incidents(Mutex<HashMap<(&'static str, u32), Told>>);
+pub struct Incidents {
+    told: Mutex<HashMap<(&'static str, u32), Told>>,
+    troubles: Mutex<HashMap<&'static str, Trouble>>,
+}
 
 #[derive(Debug)]
 struct Told {
@@ -20,11 +35,51 @@ struct Told {
     untold: u64,
 }
 
+/// A trouble that goes on.
+#[derive(Debug)]
+struct Trouble {
+    /// Where it was met first.
+    at: At,
+    began: Instant,
+    last: Instant,
+    /// What the ledger said last.
+    cause: String,
+    counters: BTreeSet<String>,
+    partitions: BTreeSet<u32>,
+    told: Instant,
+    /// How many counters and partitions were told of.
+    told_of: usize,
+    /// Failures since then.
+    untold: u64,
+}
+
+/// What is to be told of a failure.
+#[derive(Debug, PartialEq)]
+pub(super) enum News {
+    /// A trouble begins.
+    Begun(Value),
+    /// It goes on, and is met elsewhere as well.
+    Changed(Value),
+    /// Nothing: it goes on.
+    None,
+}
+
+/// How a trouble stands.
+#[derive(Debug, PartialEq)]
+pub(super) enum Course {
+    /// There is none of the kind.
+    Unknown,
+    /// It may be over after so long.
+    GoesOn(Duration),
+    /// It is over: where it began, and what it was.
+    Over(At, Value),
+}
+
 impl Incidents {
     /// Whether an incident is to be reported now: then how many were not since the last one that
     /// was.
     pub(super) fn admit(&self, kind: &'static str, partition: u32) -> Option<u64> {
-        let mut all = self.0.lock().expect("no holder of this lock panics");
+        let mut all = self.told.lock().expect("no holder of this lock panics");
         let now = Instant::now();
         let Some(told) = all.get_mut(&(kind, partition)) else {
             all.insert((kind, partition), Told { at: now, untold: 0 });
@@ -37,6 +92,83 @@ impl Incidents {
         told.at = now;
         Some(std::mem::take(&mut told.untold))
     }
+
+    /// Notes a failure of a trouble's kind, for what the ledger said, and says what is new of it.
+    pub(super) fn meet(
+        &self,
+        kind: &'static str,
+        at: At,
+        cause: &str,
+        counter: Option<&str>,
+    ) -> News {
+        let (now, mut troubles) = (Instant::now(), self.troubles());
+        let is_known = troubles.contains_key(kind);
+        let trouble = troubles.entry(kind).or_insert_with(|| Trouble::new(at, now));
+        trouble.meet(now, at.partition, cause, counter);
+        if !is_known {
+            return News::Begun(trouble.tell(now));
+        }
+        trouble.untold += 1;
+        let is_new = trouble.met() > trouble.told_of && now - trouble.told >= CHANGE_PERIOD;
+        if is_new { News::Changed(trouble.tell(now)) } else { News::None }
+    }
+
+    /// Whether a trouble is over: nobody has failed for so long. Then it is forgotten.
+    pub(super) fn look(&self, kind: &'static str, quiet: Duration) -> Course {
+        let mut troubles = self.troubles();
+        let Some(trouble) = troubles.get_mut(kind) else { return Course::Unknown };
+        let left = quiet.saturating_sub(trouble.last.elapsed());
+        if !left.is_zero() {
+            return Course::GoesOn(left);
+        }
+        let over = Course::Over(trouble.at, trouble.tell(Instant::now()));
+        troubles.remove(kind);
+        over
+    }
+
+    fn troubles(&self) -> MutexGuard<'_, HashMap<&'static str, Trouble>> {
+        self.troubles.lock().expect("no holder of this lock panics")
+    }
+}
+
+impl Trouble {
+    fn new(at: At, now: Instant) -> Self {
+        Trouble {
+            at,
+            began: now,
+            last: now,
+            cause: String::new(),
+            counters: BTreeSet::new(),
+            partitions: BTreeSet::new(),
+            told: now,
+            told_of: 0,
+            untold: 0,
+        }
+    }
+
+    fn meet(&mut self, now: Instant, partition: u32, cause: &str, counter: Option<&str>) {
+        self.last = now;
+        cause.clone_into(&mut self.cause);
+        self.partitions.insert(partition);
+        if self.counters.len() < NAMED_MAX {
+            self.counters.extend(counter.map(str::to_owned));
+        }
+    }
+
+    /// How many counters and partitions it met.
+    fn met(&self) -> usize {
+        self.counters.len() + self.partitions.len()
+    }
+
+    /// What is told of it now.
+    fn tell(&mut self, now: Instant) -> Value {
+        (self.told, self.told_of) = (now, self.met());
+        let lasted = u64::try_from((self.last - self.began).as_millis()).unwrap_or(u64::MAX);
+        json!({
+            "cause": self.cause, "counters": self.counters, "partitions": self.partitions,
+            "lasted_ms": lasted, "untold": std::mem::take(&mut self.untold),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -46,14 +178,57 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_storm_of_incidents_is_told_once_a_second_with_the_number_of_the_rest() {
         let incidents = Incidents::default();
-        assert_eq!(incidents.admit("lock-timeout", 1), Some(0));
-        assert_eq!(incidents.admit("version-conflict", 1), Some(0), "another kind");
-        assert_eq!(incidents.admit("lock-timeout", 2), Some(0), "another partition");
+        assert_eq!(incidents.admit("collision", 1), Some(0));
+        assert_eq!(incidents.admit("fenced", 1), Some(0), "another kind");
+        assert_eq!(incidents.admit("collision", 2), Some(0), "another partition");
         for _ in 0..5 {
-            assert_eq!(incidents.admit("lock-timeout", 1), None);
+            assert_eq!(incidents.admit("collision", 1), None);
         }
         tokio::time::advance(PERIOD).await;
-        assert_eq!(incidents.admit("lock-timeout", 1), Some(5));
-        assert_eq!(incidents.admit("lock-timeout", 1), None);
+        assert_eq!(incidents.admit("collision", 1), Some(5));
+        assert_eq!(incidents.admit("collision", 1), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trouble_is_told_as_it_begins_where_it_spreads_and_as_it_ends() {
+        const QUIET: Duration = Duration::from_secs(15);
+        let (incidents, kind) = (Incidents::default(), "lock-timeout");
+        let at = |partition| At { partition, epoch: 7 };
+        let many: Vec<String> = (0..100).map(|counter: u32| counter.to_string()).collect();
+        let meet = |partition, counter| incidents.meet(kind, at(partition), "held", counter);
+        let look = || incidents.look(kind, QUIET);
+        let told = |counters: &[&str], partitions: &[u32], lasted_ms: u64, untold: u64| {
+            json!({
+                "cause": "held", "counters": counters, "partitions": partitions,
+                "lasted_ms": lasted_ms, "untold": untold,
+            })
+        };
+        assert_eq!(look(), Course::Unknown);
+        assert_eq!(meet(1, Some("a")), News::Begun(told(&["a"], &[1], 0, 0)));
+        for _ in 0..59 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert_eq!([meet(2, None), meet(1, Some("b"))], [News::None, News::None]);
+            assert_eq!(look(), Course::GoesOn(QUIET));
+        }
+        let other = incidents.meet("version-conflict", at(1), "lost", None);
+        assert!(matches!(other, News::Begun(_)), "another kind: {other:?}");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let spread = told(&["a", "b"], &[1, 2], 60_000, 119);
+        assert_eq!(meet(1, Some("a")), News::Changed(spread));
+        tokio::time::advance(CHANGE_PERIOD * 2).await;
+        assert_eq!(meet(1, Some("a")), News::None, "nothing is new of it");
+        tokio::time::advance(QUIET - PERIOD).await;
+        assert_eq!(look(), Course::GoesOn(PERIOD));
+        tokio::time::advance(PERIOD).await;
+        let all = told(&["a", "b"], &[1, 2], 180_000, 1);
+        assert_eq!(look(), Course::Over(at(1), all));
+        assert_eq!(look(), Course::Unknown, "told once");
+        assert!(matches!(meet(1, Some("a")), News::Begun(_)), "another one");
+        for counter in &many {
+            meet(1, Some(counter));
+        }
+        tokio::time::advance(QUIET).await;
+        let Course::Over(_, detail) = look() else { panic!("it is over") };
+        assert_eq!(detail["counters"].as_array().map(Vec::len), Some(NAMED_MAX));
     }
 }

@@ -25,7 +25,7 @@ mod testimony;
 mod unjournaled;
 mod vouching;
 
-pub use clocks::{ClockError, ClockOff, Clocks};
+pub use clocks::{CLOCK_NOTICED_US, ClockError, ClockOff, Clocks};
 pub use cluster_health::{ClusterHealth, LEFT_OUT_PERIODS, Other};
 pub use context::{Context, FlightNumbers};
 pub use incidents::Incidents;

@@ -120,6 +120,14 @@ impl Tokens {
         Ok(Arc::clone(&known.identity))
     }
 
+    /// When the first token ends of those that are in force.
+    #[must_use]
+    pub(super) fn first_end_us(&self, now_us: i64) -> Option<i64> {
+        let known = self.known();
+        let ends = known.values().filter_map(|token| token.expires_at_us);
+        ends.filter(|end_us| *end_us > now_us).min()
+    }
+
     /// Reads the ledger's tokens anew where they have changed since; `stamp` is where the ledger
     /// stands, where that is known. Must not be cancelled: it asks the ledger.
     ///

@@ -8,7 +8,7 @@ pub(super) fn dashboard() -> Dashboard {
         uid: "numerator-ledger",
         title: "numerator: ledger and journal",
         description: "Whether numbers get into the ledger, and how long issuing lasts without it.",
-        rows: vec![journal(), ledger(), ceilings(), clocks(), tokens()],
+        rows: vec![journal(), ledger(), ceilings(), clocks(), tokens(), checkpoints()],
     }
 }
 
@@ -201,6 +201,17 @@ fn ceilings() -> Row {
             ],
             "Ceilings raised per second, and requests that met one and had to wait.",
         ),
+        Panel::lines(
+            "Time left below the ceiling",
+            "s",
+            vec![(
+                gauge("min", "partition", "numerator_ceiling_room_seconds"),
+                "partition {{partition}}",
+            )],
+            "How long the counter that runs out first may go on without the ledger, at its present \
+             rate: from half of ceiling.horizon up, while the ledger raises ceilings.",
+        )
+        .see("ceiling-room-is-low"),
     ];
     Row { title: "Ceilings", panels }
 }
@@ -226,4 +237,18 @@ fn tokens() -> Row {
     );
     let panels = vec![panel.above(&[(1.0, "red")]).see("a-token-that-no-event-tells-of")];
     Row { title: "Tokens", panels }
+}
+
+fn checkpoints() -> Row {
+    let panel = Panel::lines(
+        "Age of the last checkpoint",
+        "s",
+        vec![
+            (of("numerator_checkpoint_age_seconds"), "{{instance}}"),
+            (gauge("max", "", "numerator_checkpoint_period_seconds"), "period"),
+        ],
+        "How long ago all of the record was under a checkpoint, as each process that has the key \
+         found. No line where none has it.",
+    );
+    Row { title: "Under seal", panels: vec![panel.see("no-checkpoint-is-made")] }
 }

@@ -1,14 +1,16 @@
 //! The first page that an operator looks at: what S2's dashboard asks for.
 
 use super::model::{Dashboard, Panel, Row};
-use super::promql::{by, gauge, increase, of_which, per_minute, quantile, quantiles, rate, share};
+use super::promql::{
+    by, gauge, increase, of, of_which, per_minute, quantile, quantiles, rate, rate_of, share,
+};
 
 pub(super) fn dashboard() -> Dashboard {
     Dashboard {
         uid: "numerator-overview",
         title: "numerator: overview",
         description: "Whether numbers are issued, how fast, and what stands in the way.",
-        rows: vec![health(), answers(), waits()],
+        rows: vec![health(), answers(), waits(), budget(), processes()],
     }
 }
 
@@ -30,6 +32,14 @@ fn health() -> Row {
         )
         .below(&[(1.0, "green")])
         .see("a-process-is-missing"),
+        Panel::stat(
+            "Processes not ready",
+            "none",
+            format!("count({} == 0) or vector(0)", of("numerator_ready")),
+            "Processes that answer Prometheus, and are not ready: a balancer leaves them out.",
+        )
+        .above(&[(1.0, "orange")])
+        .see("a-process-does-not-issue"),
         Panel::stat(
             "Redis takes scripts",
             "percentunit",
@@ -132,6 +142,19 @@ fn answers() -> Row {
     Row { title: "Answers", panels }
 }
 
+fn budget() -> Row {
+    let failing = |window| (format!("numerator:answers_failing:ratio_rate{window}"), window);
+    let panel = Panel::lines(
+        "Answers that fail, by window",
+        "percentunit",
+        ["5m", "30m", "1h", "2h", "6h", "1d", "3d"].map(failing).to_vec(),
+        "Share of the answers that are no number through no fault of the request, over each \
+         window. The aim is 0.5 % of 30 days; alerts compare a long window with a short one.",
+    );
+    let panel = panel.above(&[(0.005, "orange"), (0.072, "red")]).see("the-error-budget-burns");
+    Row { title: "Error budget", panels: vec![panel] }
+}
+
 fn waits() -> Row {
     let panels = vec![
         Panel::lines(
@@ -195,4 +218,53 @@ fn waits() -> Row {
         .see("many-retries"),
     ];
     Row { title: "Waits and retries", panels }
+}
+
+fn processes() -> Row {
+    let own = |metric| of_which(metric, r#"job="numerator""#);
+    let panels = vec![
+        Panel::lines(
+            "Ready by process",
+            "short",
+            vec![(of("numerator_ready"), "{{instance}}")],
+            "1 while a new document would get its number from this process, as its /readyz says.",
+        )
+        .see("a-process-does-not-issue"),
+        Panel::lines(
+            "Memory",
+            "bytes",
+            vec![(own("process_resident_memory_bytes"), "{{instance}}")],
+            "Memory of each process that is not swapped out.",
+        ),
+        Panel::lines(
+            "Processor",
+            "percentunit",
+            vec![(rate_of("instance", &own("process_cpu_seconds_total")), "{{instance}}")],
+            "Share of a core that each process uses; 200 % are two cores.",
+        ),
+        Panel::lines(
+            "File descriptors",
+            "short",
+            vec![
+                (own("process_open_fds"), "{{instance}}"),
+                (by("min", "", &own("process_max_fds")), "bound"),
+            ],
+            "Connections and files that each process has open, and how many it may have.",
+        ),
+        Panel::lines(
+            "Time until certificates and tokens end",
+            "s",
+            vec![
+                (
+                    gauge("min", "certificate", "numerator_certificate_left_seconds"),
+                    "{{certificate}}",
+                ),
+                (gauge("min", "", "numerator_token_left_seconds"), "first token"),
+            ],
+            "How long the certificates last that processes show or go by, and the first token that \
+             ends. No line where there is none.",
+        )
+        .see("a-certificate-or-a-token-ends"),
+    ];
+    Row { title: "Processes", panels }
 }

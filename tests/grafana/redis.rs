@@ -195,7 +195,8 @@ fn sweep() -> Row {
             ],
             "What was removed because no question needs it any more: counters of old epochs in \
              Redis, participations and nodes in the ledger; and rounds that a store ended early.",
-        ),
+        )
+        .see("work-in-the-background-fails"),
     ];
     Row { title: "Sweep", panels }
 }

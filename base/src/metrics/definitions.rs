@@ -153,6 +153,9 @@ definitions! {
          counter is in use.";
     CEILING_ROOM GAUGE "numerator_ceiling_room_numbers" ["partition"]
         "Numbers left below the ceiling of that counter; 0: none left, or no counter is in use.";
+    CEILING_ROOM_SECONDS GAUGE "numerator_ceiling_room_seconds" ["partition"]
+        "How long the numbers left below a ceiling last at the present rate of their counter, for \
+         the counter in use that runs out first; +Inf: no counter is in use.";
     JOURNALED COUNTER "numerator_journaled_total" []
         "Records of the Redis path committed to the journal.";
     JOURNAL_LAG_RECORDS GAUGE "numerator_journal_lag_records" []
@@ -178,6 +181,18 @@ definitions! {
         "By how much this process's clock is ahead of PostgreSQL's; at a SQLite file, of the \
          nearest one of another process there. Negative: behind it; NaN: nobody else tells the \
          time.";
+    CHECKPOINT_AGE GAUGE "numerator_checkpoint_age_seconds" []
+        "How long ago all of the record was under a checkpoint, as this process found or made it, \
+         as of its last try; NaN: it has no `audit.key`.";
+    CHECKPOINT_PERIOD GAUGE "numerator_checkpoint_period_seconds" []
+        "Time between two checkpoints (`audit.checkpoint`).";
+    CERTIFICATE_LEFT GAUGE "numerator_certificate_left_seconds" ["certificate"]
+        "Seconds until a certificate ends: server (what `http.listen` shows: the first of its \
+         chain), database-authority and database-client (`sslrootcert` and `sslcert` of \
+         `database.url`), authority (`SSL_CERT_FILE`); of several authorities the last. Negative: \
+         it has ended; NaN: there is none, or it cannot be read.";
+    TOKEN_LEFT GAUGE "numerator_token_left_seconds" []
+        "Seconds until the first token of those in force ends; +Inf: none of them does.";
     LEDGER_HAZARD GAUGE "numerator_ledger_hazard" ["hazard"]
         "1 where the database is set up so that it may lose commits, by hazard; NaN: not known.";
     LEDGER_CALL_SECONDS SECONDS "numerator_ledger_call_seconds" ["call"]
@@ -242,6 +257,14 @@ definitions! {
          text.";
     PROCESS_START GAUGE "process_start_time_seconds" []
         "When this process began to count, in seconds since 1970.";
+    PROCESS_CPU COUNTER "process_cpu_seconds_total" []
+        "Seconds of the processor that this process has used, its own and the kernel's for it.";
+    PROCESS_MEMORY GAUGE "process_resident_memory_bytes" []
+        "Memory of this process that is not swapped out.";
+    PROCESS_FDS GAUGE "process_open_fds" []
+        "File descriptors that are open: connections, files.";
+    PROCESS_FDS_MAX GAUGE "process_max_fds" []
+        "File descriptors that may be open; +Inf: any number.";
     BUILD_INFO GAUGE "numerator_build_info" ["version", "engine"]
         "1; the version of the program and the engine of its ledger.";
 }

@@ -10,12 +10,14 @@ mod families;
 mod fullest;
 mod lines;
 mod partitions;
+mod process;
 mod series;
 mod stores;
 
 pub use families::{ByPartition, Family};
 pub use fullest::Fullness;
 pub use partitions::{PartitionGauges, counter_gauges, partition_gauges, redis_gauges};
+pub use process::ProcessUse;
 pub use series::SeriesMeter;
 pub use stores::{LedgerMeter, RedisMeter, count_gap};
 
@@ -30,6 +32,7 @@ use definitions as defined;
 use definitions::{ALL, Kind};
 use families::Found;
 use fullest::Fullest;
+use process::ProcessMeter;
 use series::SeriesMeters;
 
 /// How often [`PrometheusHandle::run_upkeep`] has to run: until then every sample is kept.
@@ -67,6 +70,10 @@ struct RouteMeter {
     statuses: Found<u16, Counter>,
     seconds: Histogram,
 }
+
+/// Whose certificates end.
+pub const CERTIFICATES: [&str; 4] =
+    ["server", "database-authority", "database-client", "authority"];
 
 /// Handles of all metrics, looked up once. Cheap to clone.
 #[derive(Clone)]
@@ -142,6 +149,14 @@ pub struct Handles {
     pub ledger_up: Gauge,
     /// How far this process's clock is ahead of the one beside it.
     pub clock_offset: Gauge,
+    /// How long ago all of the record was under a checkpoint.
+    pub checkpoint_age: Gauge,
+    /// `audit.checkpoint`.
+    pub checkpoint_period: Gauge,
+    /// How long certificates last, by whose they are.
+    pub certificate_left: Family<Gauge>,
+    /// How long the first token lasts that ends.
+    pub token_left: Gauge,
     /// Whether the database may lose commits, by hazard.
     pub ledger_hazards: Family<Gauge>,
     /// Connections in use.
@@ -168,6 +183,7 @@ pub struct Handles {
     pub external_calls: Family<Counter>,
     series: SeriesMeters,
     fullest: Fullest,
+    process: ProcessMeter,
     routes: Found<String, Arc<RouteMeter>>,
 }
 
@@ -228,6 +244,12 @@ impl Metrics {
             journal_batch_records: defined::JOURNAL_BATCH_RECORDS.histogram(&[]),
             ledger_up: defined::LEDGER_UP.gauge(&[]),
             clock_offset: defined::CLOCK_OFFSET.gauge(&[]),
+            checkpoint_age: defined::CHECKPOINT_AGE.gauge(&[]),
+            checkpoint_period: defined::CHECKPOINT_PERIOD.gauge(&[]),
+            certificate_left: Family::new(CERTIFICATES, |of| {
+                defined::CERTIFICATE_LEFT.gauge(&[of])
+            }),
+            token_left: defined::TOKEN_LEFT.gauge(&[]),
             ledger_hazards: Family::new(LEDGER_HAZARDS, hazard),
             ledger_connections_used: defined::LEDGER_CONNECTIONS.gauge(&["used"]),
             ledger_connections_idle: defined::LEDGER_CONNECTIONS.gauge(&["idle"]),
@@ -242,6 +264,7 @@ impl Metrics {
             external_calls: counters(defined::EXTERNAL_CALLS, &EXTERNAL_OUTCOMES),
             series: SeriesMeters::default(),
             fullest: Fullest::default(),
+            process: ProcessMeter::new(),
             routes: Found::default(),
         }))
     }
@@ -292,6 +315,11 @@ impl Metrics {
         self.fullest.replace(counters);
     }
 
+    /// Shows what this process uses.
+    pub fn show_process(&self, seen: &ProcessUse) {
+        self.process.show(seen);
+    }
+
     /// All metrics in Prometheus's text format. Walks every series and drains samples: too long for
     /// a worker of the runtime.
     #[must_use]
@@ -299,6 +327,7 @@ impl Metrics {
         let mut text = prometheus.render();
         self.series.render(&mut text);
         self.fullest.render(&mut text);
+        self.process.render(&mut text);
         text
     }
 }

@@ -3,8 +3,9 @@
 use metrics::Gauge;
 
 use super::definitions::{
-    ASKING_SECONDS, CEILING_ROOM, CEILING_USED, OUTBOX_ENTRIES, PARTITION_EPOCH, PARTITION_OWNER,
-    PARTITION_SERVING, PARTITION_STATE, QUEUE_LENGTH, REDIS_COUNTERS, REDIS_UP,
+    ASKING_SECONDS, CEILING_ROOM, CEILING_ROOM_SECONDS, CEILING_USED, OUTBOX_ENTRIES,
+    PARTITION_EPOCH, PARTITION_OWNER, PARTITION_SERVING, PARTITION_STATE, QUEUE_LENGTH,
+    REDIS_COUNTERS, REDIS_UP,
 };
 use super::families::{ByPartition, Family};
 
@@ -22,6 +23,8 @@ pub struct PartitionGauges {
     pub ceiling_used: Gauge,
     /// Numbers left below that counter's ceiling.
     pub ceiling_room: Gauge,
+    /// How long the room of the counter lasts that runs out first.
+    pub ceiling_room_seconds: Gauge,
     /// Entries in all outboxes.
     pub outbox_entries: Gauge,
     /// For how long keys that Redis does not know are looked up in the journal.
@@ -40,6 +43,7 @@ impl PartitionGauges {
             queue_length: QUEUE_LENGTH.gauge(&[partition]),
             ceiling_used: CEILING_USED.gauge(&[partition]),
             ceiling_room: CEILING_ROOM.gauge(&[partition]),
+            ceiling_room_seconds: CEILING_ROOM_SECONDS.gauge(&[partition]),
             outbox_entries: OUTBOX_ENTRIES.gauge(&[partition]),
             asking: ASKING_SECONDS.gauge(&[partition]),
             epoch: PARTITION_EPOCH.gauge(&[partition]),

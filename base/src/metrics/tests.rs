@@ -31,6 +31,7 @@ fn every_metric_has_help_and_counters_start_at_zero() {
         metrics.journal_batch_seconds.record(0.1);
         metrics.count_request("/healthz", 200, Duration::from_millis(2));
         metrics.count_recovery("return", "exact", Duration::from_millis(20));
+        metrics.show_process(&ProcessUse { cpu_seconds: Some(1.25), ..ProcessUse::default() });
     });
     for line in [
         "numerator_duplicates_total 0",
@@ -45,6 +46,8 @@ fn every_metric_has_help_and_counters_start_at_zero() {
         "numerator_redis_call_seconds_count{verb=\"issue\"} 0",
         "numerator_gaps_total{reason=\"unaccounted\"} 0",
         "process_start_time_seconds 1767225600.5",
+        "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 1.25",
+        "process_open_fds NaN",
     ] {
         assert!(text.contains(line), "{line} is missing from\n{text}");
     }
@@ -63,8 +66,8 @@ fn names_carry_their_unit_and_kind() {
     for definition in ALL {
         let (name, help) = (definition.name, definition.help);
         let is_counter = definition.kind == Kind::Counter;
-        // One has the name under which Prometheus knows it of every program.
-        let is_ours = name.starts_with("numerator_") || name == "process_start_time_seconds";
+        // Some have the names under which Prometheus knows them of every program.
+        let is_ours = name.starts_with("numerator_") || name.starts_with("process_");
         assert!(is_ours, "{name}");
         assert_eq!(name.ends_with("_total"), is_counter, "{name}");
         assert!(help.ends_with('.') && !help.contains('\n'), "{name}: {help}");

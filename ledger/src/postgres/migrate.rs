@@ -48,8 +48,20 @@ pub(super) async fn run(
     connection: &mut PgConnection,
     settings: LedgerSettings,
 ) -> Result<Option<Migrated>, LedgerError> {
-    let migrations = sqlx::migrate!("../migrations/postgres");
-    run_all(connection, migrations, settings).await
+    run_all(connection, known(), settings).await
+}
+
+/// The migrations of this program.
+fn known() -> Migrator {
+    sqlx::migrate!("../migrations/postgres")
+}
+
+/// How the schema of a ledger stands; changes nothing.
+///
+/// # Errors
+/// `Migration` for a schema that is newer than this program.
+pub(super) async fn standing(connection: &mut PgConnection) -> Result<Schema, LedgerError> {
+    schema(connection, &known()).await
 }
 
 async fn run_all(

@@ -8,6 +8,7 @@ mod engine;
 mod fitness;
 mod life;
 mod lines;
+mod look;
 mod migrate;
 mod names;
 mod open;
@@ -17,6 +18,7 @@ mod tls;
 mod turn_over;
 
 use engine::PgEngine;
+pub(super) use look::look;
 pub(super) use open::open;
 pub(crate) use slices::rows_of;
-pub use tls::postgres_options;
+pub use tls::{postgres_files, postgres_options};

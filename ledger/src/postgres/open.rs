@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use numerator_base::clock::SharedClock;
-use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::{PgEngine, fitness, migrate, postgres_options};
 use crate::connections::Share;
@@ -15,6 +15,9 @@ use crate::{Lack, LedgerError, LedgerSettings, all_lacks};
 
 /// How long the first connection may take; a server that is up answers in a fraction of it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A statement that takes longer is a line of the log, for who looks at single statements.
+const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 
 /// How long a statement may run beyond its wait for a lock.
 const STATEMENT_TIME: Duration = Duration::from_secs(2);
@@ -60,10 +63,7 @@ pub(crate) async fn open(
     settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<(Box<dyn Engine>, Option<Migrated>), LedgerError> {
-    let options = postgres_options(url)
-        .map_err(|why| LedgerError::Refused(format!("database.url: {why}")))?
-        .options(SESSION)
-        .options(timeouts(settings.lock_timeout));
+    let options = session(url, settings)?;
     // The pool would try a refused connection until its time is up, and say only that it is up.
     let mut first = connect(&options).await?;
     let engine = PgEngine::new(options, settings, clock);
@@ -80,6 +80,22 @@ pub(crate) async fn open(
     };
     first.close().await?;
     Ok((Box::new(engine), migrated))
+}
+
+/// How sessions of the program are opened.
+///
+/// # Errors
+/// `Refused` for a URL that is none.
+pub(super) fn session(
+    url: &str,
+    settings: LedgerSettings,
+) -> Result<PgConnectOptions, LedgerError> {
+    let options = postgres_options(url)
+        .map_err(|why| LedgerError::Refused(format!("database.url: {why}")))?
+        .options(SESSION)
+        .options(timeouts(settings.lock_timeout));
+    // A line with the whole statement for each wait says less than one of the calls.
+    Ok(options.log_slow_statements("debug".parse().expect("a level"), SLOW_STATEMENT))
 }
 
 /// A failure with what is missing, where a right is: the server names the first table alone.
@@ -109,7 +125,7 @@ fn timeouts(lock_timeout: Duration) -> [(&'static str, String); 3] {
 }
 
 /// Connects once, without the pool, so that a failure is the server's own and names its address.
-async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LedgerError> {
+pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LedgerError> {
     let address = match options.get_socket() {
         Some(socket) => socket.display().to_string(),
         None => format!("{}:{}", options.get_host(), options.get_port()),
@@ -135,7 +151,9 @@ async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LedgerError
 
 /// The ledger must not lose a commit (F9): what only the server can say must be so, and nobody may
 /// ask for the contrary of what sessions say by themselves.
-async fn require_durable_commits(connection: &mut PgConnection) -> Result<(), LedgerError> {
+pub(super) async fn require_durable_commits(
+    connection: &mut PgConnection,
+) -> Result<(), LedgerError> {
     let query = "select name from pg_settings where setting = 'off' \
                  and (name = 'fsync' or name = 'synchronous_commit' and source = 'client')";
     let off: Option<String> = sqlx::query_scalar(query).fetch_optional(&mut *connection).await?;

@@ -2,9 +2,11 @@
 //! verified, unless the URL says otherwise by name: whoever answers in its place is told the
 //! password.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use numerator_base::hosts::is_this_machine;
+use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 /// Parameters of a URL that say how a connection is encrypted,
@@ -31,6 +33,20 @@ pub fn postgres_options(url: &str) -> Result<PgConnectOptions, String> {
         (false, false) if is_here(&options) => Ok(options),
         (false, _) => Ok(options.ssl_mode(PgSslMode::VerifyFull)),
     }
+}
+
+/// Files that a connection to the database of a URL reads, by the parameter that names each; none
+/// of one that is no URL of PostgreSQL.
+#[must_use]
+pub fn postgres_files(url: &str) -> Vec<(&'static str, PathBuf)> {
+    let Ok(options) = postgres_options(url) else { return Vec::new() };
+    // What the environment names is in it too.
+    let named = options.to_url_lossy();
+    let file = |parameter: &'static str| {
+        let value = named.query_pairs().find(|(name, _)| name == parameter)?.1;
+        (!value.contains("-----BEGIN")).then(|| (parameter, PathBuf::from(&*value)))
+    };
+    [ROOTS[0], "sslcert", "sslkey"].into_iter().filter_map(file).collect()
 }
 
 /// Whether the server is on this machine: behind a socket of its files, or of loopback.
@@ -68,6 +84,16 @@ mod tests {
         }
         assert_eq!(mode("postgres://localhost/numbers?host=db"), "VerifyFull");
         assert_eq!(mode("postgres://localhost/numbers?hostaddr=10.0.0.1"), "VerifyFull");
+    }
+
+    #[test]
+    fn the_files_of_a_url_are_known_by_the_parameters_that_name_them() {
+        let url = "postgres://db/n?sslcert=%2Fa%20b%2Fc.pem&ssl-ca=/ca.pem&sslkey=/c.key";
+        let files = postgres_files(url);
+        let files: Vec<String> =
+            files.iter().map(|(name, path)| format!("{name}={}", path.display())).collect();
+        assert_eq!(files, ["sslrootcert=/ca.pem", "sslcert=/a b/c.pem", "sslkey=/c.key"]);
+        assert!(postgres_files("postgres://db/n").is_empty() && postgres_files("x").is_empty());
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod definitions;
 mod fitness;
 mod life;
 mod lines;
+mod look;
 mod mark;
 mod names;
 mod open;
@@ -30,6 +31,7 @@ use crate::patience::Patience;
 use crate::store::Store;
 use life::SqlitePools;
 
+pub(super) use look::look;
 pub(super) use open::open;
 pub(crate) use slices::row_of;
 

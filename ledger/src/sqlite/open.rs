@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use numerator_base::clock::SharedClock;
 use numerator_base::owned::remedy;
-use sqlx::Connection as _;
 use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteSynchronous,
 };
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::SqliteEngine;
 use super::life::SqlitePools;
@@ -26,6 +26,9 @@ use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings, Migrate};
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
+
+/// A statement that takes longer is a line of the log, for who looks at single statements.
+const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 
 /// How much longer a caller waits for the one writing connection than that one for other processes,
 /// so that the waits of callers behind it do not end first.
@@ -47,7 +50,8 @@ pub(crate) async fn open(
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(settings.lock_timeout);
+        .busy_timeout(settings.lock_timeout)
+        .log_slow_statements("debug".parse().expect("a level"), SLOW_STATEMENT);
     let acquire_timeout = settings.lock_timeout + ACQUIRE_TIME;
     // Switching a fresh file to WAL does not wait for other processes, and migrations know no lock
     // on this engine: both happen under a lock of their own. It ends with the file handle.
@@ -133,7 +137,7 @@ fn keep_private(path: &Path) -> Result<(), LedgerError> {
 
 /// Refuses to begin anew where a ledger was: every number of it would come again (F25). A file with
 /// nothing in it is what a client leaves that has opened one that was gone.
-fn must_not_be_gone(path: &Path, mark: &MarkFile) -> Result<(), LedgerError> {
+pub(super) fn must_not_be_gone(path: &Path, mark: &MarkFile) -> Result<(), LedgerError> {
     let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
     if is_there || !mark.path().exists() { Ok(()) } else { Err(gone(path, mark)) }
 }

@@ -2,7 +2,7 @@
 
 use numerator_base::node::NodeId;
 
-use super::{CALL, Conn, bytes, commit_alone, query, query_scalar};
+use super::{CALL, Conn, Row, bytes, commit_alone, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{HASH, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::{Deployment, LedgerError};
@@ -83,6 +83,17 @@ impl Ledger {
         .await
     }
 
+    /// What the ledger was set up with; none where it was not yet. Writes nothing.
+    pub async fn stored_deployment(&self) -> Result<Option<Deployment>, LedgerError> {
+        self.call(CALL, async |store| {
+            let row = query("select deployment_id, partitions, prefix from deployment")
+                .fetch_optional(&store.reader)
+                .await?;
+            row.map(|row| read_deployment(&row)).transpose()
+        })
+        .await
+    }
+
     /// Reads the deployment, writing `wanted` first where the ledger has none (with a row for each
     /// partition, that of gapless series included: epoch 0, state `open`, owner `none`).
     ///
@@ -100,11 +111,7 @@ impl Ledger {
             let row = query("select deployment_id, partitions, prefix, hash from deployment")
                 .fetch_one(&mut *tx)
                 .await?;
-            let there = Deployment {
-                deployment_id: read_uuid(row.try_get("deployment_id")?, "deployment_id")?,
-                partitions: unsigned_small(row.try_get("partitions")?, "partitions")?,
-                prefix: row.try_get("prefix")?,
-            };
+            let there = read_deployment(&row)?;
             let differ = |setting, here: String, there: String| {
                 if here == there {
                     Ok(())
@@ -120,6 +127,14 @@ impl Ledger {
         })
         .await
     }
+}
+
+fn read_deployment(row: &Row) -> Result<Deployment, LedgerError> {
+    Ok(Deployment {
+        deployment_id: read_uuid(row.try_get("deployment_id")?, "deployment_id")?,
+        partitions: unsigned_small(row.try_get("partitions")?, "partitions")?,
+        prefix: row.try_get("prefix")?,
+    })
 }
 
 /// A duration as settings spell it.

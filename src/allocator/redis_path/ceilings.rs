@@ -2,6 +2,8 @@
 //!
 //! Decides for one counter from what its node remembers; sends nothing and asks nobody.
 
+use std::time::Duration;
+
 use super::counter_cache::{CachedCounter, Moment, known, signed};
 use crate::allocator::headroom::Headroom;
 use crate::ledger::CounterSpec;
@@ -11,10 +13,18 @@ impl CachedCounter {
     /// The headroom below a ceiling that is not the end of the serial; `None` where this node does
     /// not know it.
     #[must_use]
-    pub(super) fn headroom_below(&self, spec: &CounterSpec) -> Option<Headroom> {
+    pub(super) fn headroom_below(&self, spec: &CounterSpec, now: Moment) -> Option<Headroom> {
         let is_end = known(self.ceiling)? >= signed(spec.max);
-        let headroom = Headroom { left: self.headroom(spec.step), granted: self.granted.into() };
+        let left = self.headroom(spec.step);
+        let seconds = left as f64 / self.rate(now).max(f64::MIN_POSITIVE);
+        let lasts = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        let headroom = Headroom { left, granted: self.granted.into(), lasts };
         (!is_end && self.granted > 0).then_some(headroom)
+    }
+
+    /// Numbers a second by which the counter has moved since its last grant, whoever took them.
+    fn rate(&self, now: Moment) -> f64 {
+        f64::from(self.moved) / now.seconds_since(self.granted_at).max(1.0)
     }
 
     /// Whether less than half of the last grant is left and nobody raises yet.
@@ -38,10 +48,9 @@ impl CachedCounter {
     ) -> i64 {
         let value = self.value().unwrap_or_else(|| origin(spec));
         let left = signed(spec.max).abs_diff(value.min(signed(spec.max))) / spec.step;
-        let elapsed = now.seconds_since(self.granted_at).max(1.0);
         let horizon = settings.ceiling_horizon.as_secs_f64();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-        let traffic = (f64::from(self.moved) * horizon / elapsed) as u64;
+        let traffic = (self.rate(now) * horizon) as u64;
         let floor = settings.ceiling_step_min.max(need);
         let wanted = traffic.min(u64::from(self.granted) * 4).min(left / 8).max(floor);
         value + signed(wanted.min(left)) * signed(spec.step)
@@ -156,6 +165,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_a_known_ceiling_no_headroom_is_known() {
         let mut cache = CounterCache::new(1);
-        assert_eq!(cache.took("k", 7, -4, [1, 1]).headroom_below(&spec(9)), None);
+        let now = cache.now();
+        assert_eq!(cache.took("k", 7, -4, [1, 1]).headroom_below(&spec(9), now), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn headroom_lasts_as_long_as_the_rate_since_the_last_grant_says() {
+        let mut cache = CounterCache::new(1);
+        granted(&mut cache, 0, 100);
+        let lasts = |cache: &mut CounterCache| {
+            let now = cache.now();
+            cache.of("k").headroom_below(&spec(1_000_000), now).expect("a ceiling").lasts
+        };
+        assert_eq!(lasts(&mut cache), Duration::MAX, "it does not move");
+        tokio::time::advance(Duration::from_secs(10)).await;
+        cache.took("k", 7, 20, [20, 1]);
+        assert_eq!(lasts(&mut cache), Duration::from_secs(40), "two a second, and 80 are left");
     }
 }

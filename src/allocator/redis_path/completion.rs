@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use numbering::{TakenRange, first_values};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::counter_cache::{CachedCounter, signed};
+use super::counter_cache::{CachedCounter, Moment, signed};
 use super::{Course, EpochLease};
 use crate::allocator::background_jobs::{RaiseWish, Unseen};
 use crate::allocator::error::unavailable;
@@ -41,6 +42,8 @@ struct Sorted {
     shown: HashMap<String, (i64, i64)>,
     /// Counters to raise ahead of need.
     low: Needs,
+    /// When the first number was met.
+    now: Option<Moment>,
     ask: Vec<PendingRequest>,
     back: Vec<PendingRequest>,
     /// Whether a number was taken, and not only told again.
@@ -295,7 +298,7 @@ impl EpochLease {
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
                 self.counters.of(pending.order.spec(take).0).met_ceiling(value, ceiling);
-                self.headroom.note(Headroom { left: 0, granted: 1 });
+                self.headroom.note(Headroom { left: 0, granted: 1, lasts: Duration::ZERO });
                 sorted.full.push((pending, take));
             }
             IssueOutcome::Below { take, counter_id, value } => {
@@ -319,12 +322,13 @@ impl EpochLease {
 
     /// Notes what was taken, and which ceilings should rise ahead of need.
     fn note_taken(&mut self, sorted: &mut Sorted, pending: &PendingRequest, taken: &[TakenRange]) {
+        let now = *sorted.now.get_or_insert_with(|| self.counters.now());
         for (take, taken) in taken.iter().enumerate() {
             let (counter, spec) = pending.order.spec(take);
             let (value, count) = (signed(taken.range.last), taken.range.count());
             let distance = [count, spec.step];
             let cached = self.counters.took(counter, taken.counter_id, value, distance);
-            if let Some(headroom) = cached.headroom_below(spec) {
+            if let Some(headroom) = cached.headroom_below(spec, now) {
                 self.headroom.note(headroom);
             }
             if cached.wants_raise(spec) {

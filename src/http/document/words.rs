@@ -53,7 +53,7 @@ pub(super) fn of_field(schema: &str, field: &str) -> Option<Value> {
         ("CheckAnswer", "outcome") => json!(["accepted"]),
         ("ChangedRow" | "ChangedMembership", "effect") => json!(EFFECTS),
         ("CountLine" | "EntryAnswer", "what") => json!(COUNTED),
-        ("EventAnswer", "event") => json!(EVENT_KINDS),
+        ("EventAnswer", "event") => json!(EVENT_KINDS.as_slice()),
         ("ReasonAnswer", "reason") => slugs.chain(STANDINGS).collect(),
         ("Health", "status") => json!(["ok"]),
         ("Statement", "language") => json!(Language::ALL.map(Language::tag)),
@@ -67,7 +67,7 @@ pub(super) fn of_parameter(operation: &str, parameter: &str) -> Option<Value> {
         ("list_numbers", "status") => json!(["issued", "revised"]),
         ("list_numbers", "path") => json!(PATHS.map(IssuePath::name)),
         ("list_numbers", "sort") => json!(["time", "number"]),
-        ("list_events", "kind") => json!(EVENT_KINDS),
+        ("list_events", "kind") => json!(EVENT_KINDS.as_slice()),
         ("draw_up_statement", "format") => json!(["json", "text", "csv", "html"]),
         _ => return None,
     })

@@ -18,6 +18,7 @@ use super::*;
 use crate::config::Sources;
 use crate::http::tls::Tls;
 use crate::http::tls::tests::Pair;
+use crate::service::Certificates;
 
 struct Running {
     address: SocketAddr,
@@ -256,7 +257,7 @@ async fn under_tls_requests_are_answered_and_a_renewed_certificate_is_shown() {
     settings.reload_period = Duration::from_millis(20);
     let tls = Tls::open(&settings).expect("a pair");
     let running = start_under(Some(tls.acceptor()), peer_router(), &[]).await;
-    let _followed = tls.follow();
+    let _followed = tls.follow(&Certificates::default());
     let text = ask_tls(running.address, &pair.certificate).await.expect("answered");
     assert!(text.starts_with("HTTP/1.1 200 OK") && text.ends_with("127.0.0.1"), "{text}");
     let stranger = Pair::new();
