@@ -249,7 +249,7 @@ impl Service {
         self.certificates.observe(now_us, &self.metrics);
         let first_end = self.tokens.as_ref().and_then(|tokens| tokens.first_end_us(now_us));
         let seconds_to = |end_us: i64| end_us.saturating_sub(now_us) as f64 / 1e6;
-        self.metrics.token_left.set(first_end.map_or(f64::INFINITY, seconds_to));
+        self.metrics.due.token_left.set(first_end.map_or(f64::INFINITY, seconds_to));
     }
 
     /// From here on the service is not ready, so that nobody sends it more; what comes is answered

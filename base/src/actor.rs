@@ -138,8 +138,8 @@ mod tests {
         ] {
             assert_eq!(folded(one), folded(other), "{one} {other}");
         }
-        for (one, other) in [("ann", "anna"), ("สมชาย", "สมหญิง"), ("ann lee", "annlee"), ("é", "e")]
-        {
+        let others = [("ann", "anna"), ("สมชาย", "สมหญิง"), ("ann lee", "annlee"), ("\u{e9}", "e")];
+        for (one, other) in others {
             assert_ne!(folded(one), folded(other), "{one} {other}");
         }
     }

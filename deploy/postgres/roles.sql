@@ -97,7 +97,8 @@ begin
         ('archive_file', '', 'files are the archiver''s'),
         ('archived_number', '', 'files are the archiver''s'),
         ('change_request', 'insert, update (state, decided_by, decided_at_us, decision_reason, '
-            'step, stood_at, stood_on, dated_later)', 'asked for and answered once: a trigger'),
+            'step, stood_at, stood_on, dated_later, requested_identity, requested_person, '
+            'decided_identity, decided_person)', 'asked for and answered once: a trigger'),
         ('checkpoint', 'insert', 'signed, each binds the one before'),
         ('chronology', 'insert, update (last_date), delete',
             'the last date of a series that keeps its order; goes where it does so no more'),
@@ -109,7 +110,8 @@ begin
         ('counter', 'insert, update (epoch, start_value, taken, ceiling, step, journaled, '
             'seeded_by, seeded_at_us)',
             'numbers are taken; what it counts, and from where, stays'),
-        ('deployment', 'insert, update (idempotency_window_ms)', 'set up once; its row is a lock'),
+        ('deployment', 'insert, update (idempotency_window_ms, own_series_at_us)',
+            'set up once; its row is a lock'),
         ('event', 'insert', 'what happened stays'),
         ('gap', 'insert, update (first_value, last_value), delete',
             'a number that turns up after all leaves the register; verify misses what is in '

@@ -56,7 +56,7 @@ impl ServerFacts {
 }
 
 /// What an engine finds.
-pub(crate) struct Found {
+pub(crate) struct Sighted {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) schema: Result<Schema, LedgerError>,
     pub(crate) refusal: Option<LedgerError>,
@@ -79,8 +79,8 @@ pub async fn look(
         }
         None => postgres::look(url, settings, clock).await?,
     };
-    let Found { engine, schema, refusal, server } = found;
-    Ok(Looked { ledger: Arc::new(Ledger(engine)), schema, refusal, server })
+    let Sighted { engine, schema, refusal, server } = found;
+    Ok(Looked { ledger: Arc::new(Ledger(engine, None)), schema, refusal, server })
 }
 
 #[cfg(test)]

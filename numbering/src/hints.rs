@@ -1,5 +1,5 @@
-//! What a refusal tells of what would have been right: which types are served, or for which projects
-//! and on which days the one that was named is.
+//! What a refusal tells of what would have been right: which types are served, or for which
+//! projects and on which days the one that was named is.
 
 use super::Series;
 use super::names::{LISTED_MAX, Names, listed};

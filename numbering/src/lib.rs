@@ -20,6 +20,7 @@ mod external;
 mod field;
 mod hints;
 mod key;
+mod lengths;
 mod lexer;
 mod look_alike;
 mod names;

@@ -9,13 +9,13 @@ use unicode_normalization::UnicodeNormalization;
 use super::calendar::{Moment, assemble};
 use super::check::Check;
 use super::error::excerpt;
-use super::pattern::DateField;
-use super::serial_format::{SERIAL_CHARS_MAX, SerialFormat, number};
+use super::lengths::{bit, date_field, one_of, prefix, serial, snowflake, value};
+use super::serial_format::number;
 use super::series::Variable;
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
 use super::value::ValueRule;
-use super::{ParseError, Parsed, ParsedSerial, Series, Snowflake, TEXT_CHARS_MAX};
+use super::{ParseError, Parsed, ParsedSerial, Series, TEXT_CHARS_MAX};
 
 /// Longest text worth normalising, in bytes: a character of normal form C is at most four of four
 /// bytes before.
@@ -26,7 +26,7 @@ const STEPS_MAX: usize = 20_000;
 
 /// Places in the text as bits: bit `n` is the place behind character `n`, counted from 0. No part
 /// is empty, so the place before the first character needs no bit.
-type Places = u128;
+pub(super) type Places = u128;
 
 const _: () = assert!(TEXT_CHARS_MAX == Places::BITS as usize);
 
@@ -188,67 +188,6 @@ impl Matcher<'_> {
             Part::Date(field) => format!("a date part of {} digits", field.width()),
         }
     }
-}
-
-/// The place behind `length` characters.
-fn bit(length: usize) -> Places {
-    1 << (length - 1)
-}
-
-/// The length of `text`, if the rest begins with it.
-fn prefix(rest: &[char], text: &str) -> Option<usize> {
-    let length = text.chars().count();
-    let same = rest.len() >= length && text.chars().zip(rest).all(|(a, b)| a == *b);
-    same.then_some(length)
-}
-
-/// The width, if the rest begins with so many ASCII digits: digits of other scripts look different
-/// and would be another text for the same value.
-fn digits(rest: &[char], width: usize) -> Option<usize> {
-    let digits = rest.get(..width)?;
-    digits.iter().all(char::is_ascii_digit).then_some(width)
-}
-
-/// The width of a date field, if its value can exist.
-fn date_field(rest: &[char], field: DateField) -> Option<usize> {
-    let width = digits(rest, field.width())?;
-    let (least, most) = field.bounds();
-    let shown = i64::try_from(number(&rest[..width])?).ok()?;
-    (least..=most).contains(&shown).then_some(width)
-}
-
-/// The id that the rest begins with.
-fn snowflake(rest: &[char]) -> Option<Snowflake> {
-    Snowflake::read(rest.get(..SNOWFLAKE_DIGITS)?)
-}
-
-/// Every length that a serial's value may have.
-fn serial(rest: &[char], format: SerialFormat) -> Places {
-    let most = rest.len().min(SERIAL_CHARS_MAX);
-    let lengths = (format.width..=most).filter(|length| format.read(&rest[..*length]).is_some());
-    lengths.fold(0, |places, length| places | bit(length))
-}
-
-/// Every length that the rule of a variable accepts.
-fn value(rest: &[char], rule: &ValueRule) -> Places {
-    let (least, most) = rule.widths();
-    let mut places = 0;
-    for (index, character) in rest.iter().take(most).enumerate() {
-        if !rule.takes(*character, index == 0) {
-            break;
-        }
-        if index + 1 >= least && *character != ' ' {
-            places |= bit(index + 1);
-        }
-    }
-    places
-}
-
-/// The lengths of the known values that the rest begins with: types and projects are lists, which
-/// keeps their tokens readable whatever characters they hold.
-fn one_of(rest: &[char], values: &[String]) -> Places {
-    let lengths = values.iter().filter_map(|value| prefix(rest, value));
-    lengths.fold(0, |places, length| places | bit(length))
 }
 
 /// Walks the readings that are left, depth first.

@@ -111,8 +111,8 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
     let written = json_of_toml(written.map_err(|error| syntax(&error))?);
     let tree = &found;
     let mut file: SeriesFile = read_written(&written).map_err(|misfit| {
-        let whose = whose(tree, &misfit);
-        let reason = format!("{whose}{}", misfit.say(SERIES_FORMS, Notation::Toml));
+        let said = misfit.say(SERIES_FORMS, Notation::Toml);
+        let reason = format!("{}{}", whose(tree, &misfit), within_its_series(&said));
         SeriesFileError::Syntax { place: place(text, span_of(tree, &misfit).start), reason }
     })?;
     if file.series.is_empty() {
@@ -144,8 +144,8 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
     Ok(file.series)
 }
 
-/// The series in which something is wrong, where it has a code: of the place alone nobody sees which
-/// it is.
+/// The series in which something is wrong, where it has a code: of the place alone nobody sees
+/// which it is.
 fn whose(tree: &DeTable<'_>, misfit: &Misfit) -> String {
     let mut steps = misfit.steps();
     let (Some(Step::Field(..)), Some(Step::Item(index))) = (steps.next(), steps.next()) else {
@@ -163,13 +163,19 @@ fn whose(tree: &DeTable<'_>, misfit: &Misfit) -> String {
     }
 }
 
+/// What is said of a place, without the series that it is in.
+fn within_its_series(said: &str) -> String {
+    match said.strip_prefix("`series[").and_then(|rest| rest.split_once("].")) {
+        Some((_, rest)) => format!("`{rest}"),
+        None => said.to_owned(),
+    }
+}
+
 /// What to write instead of what TOML does not take, for a mistake that people make; else empty.
 fn remedy(text: &str, span: &Range<usize>) -> &'static str {
     let rest = text.get(span.start..).unwrap_or_default();
-    match rest.starts_with(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{ab}']) {
-        true => "; write straight quotation marks: \"…\"",
-        false => "",
-    }
+    let curly = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{ab}'];
+    if rest.starts_with(curly) { "; write straight quotation marks: \"…\"" } else { "" }
 }
 
 /// Takes the rule expressions out of the tables of series, with where they begin; each leaves an

@@ -17,3 +17,4 @@ mod snowflakes;
 mod sourced;
 mod values;
 mod vectors;
+mod within_reach;

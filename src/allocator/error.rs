@@ -162,8 +162,8 @@ pub enum AllocError {
     /// The idempotency key was used for another payload (R1.8).
     #[error("idempotency key was used for another payload; use a new key for another request")]
     KeyReused,
-    /// The counter has not reached the `start` of the version in force, as after a change of it: what
-    /// lies below is given to nobody in silence (R3.5).
+    /// The counter has not reached the `start` of the version in force, as after a change of it:
+    /// what lies below is given to nobody in silence (R3.5).
     #[error(
         "counter {counter_id} of serial {serial} goes on with {next}, which lies below the `start` \
          of series {code}, {start}, and nothing is given out: move it with `numerator move-counter \

@@ -1,6 +1,6 @@
 //! Numbers within ranges. A range stands in the journal under its first number only, so its other
-//! numbers are found by the counter and the value that they show: read by every version of a series,
-//! and asked of each counter that the number may have come from.
+//! numbers are found by the counter and the value that they show: read by every version of a
+//! series, and asked of each counter that the number may have come from.
 
 use std::collections::HashSet;
 use std::sync::Arc;

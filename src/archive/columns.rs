@@ -67,8 +67,8 @@ pub(super) const GROUP_ROWS_MAX: usize = 20_000;
 /// Most bytes of a cell that is read: several times what any text of the journal has.
 const CELL_BYTES_MAX: usize = 1024 * 1024;
 
-/// Most bytes of the cells of a group that is read. A text that stands in a file once may be that of
-/// each of its rows, and each row has its own copy.
+/// Most bytes of the cells of a group that is read. A text that stands in a file once may be that
+/// of each of its rows, and each row has its own copy.
 const GROUP_BYTES_MAX: usize = 512 * 1024 * 1024;
 
 /// Most bytes of the cells of a group that is written, unless it is of one row.

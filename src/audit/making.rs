@@ -23,8 +23,8 @@ pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Dur
         let node = context.membership.node().0.to_string();
         let mut ticks = Ticks::every(period, stop.clone());
         let (metrics, mut bound_at) = (&context.metrics, Instant::now());
-        metrics.checkpoint_period.set(period.as_secs_f64());
-        metrics.checkpoint_age.set(0.0);
+        metrics.due.checkpoint_period.set(period.as_secs_f64());
+        metrics.due.checkpoint_age.set(0.0);
         while ticks.next().await {
             while !stop.is_requested() {
                 match make(&context.ledger, &context.clock, &node, &key).await {
@@ -39,7 +39,7 @@ pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Dur
                     }
                 }
             }
-            metrics.checkpoint_age.set(bound_at.elapsed().as_secs_f64());
+            metrics.due.checkpoint_age.set(bound_at.elapsed().as_secs_f64());
         }
     })
 }

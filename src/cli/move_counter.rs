@@ -1,6 +1,6 @@
-//! `numerator move-counter`: has a counter go on with a value further up, with a reason, where callers
-//! have no tokens. What is passed over goes to the gap register. Where they have, two people answer
-//! for it over HTTP.
+//! `numerator move-counter`: has a counter go on with a value further up, with a reason, where
+//! callers have no tokens. What is passed over goes to the gap register. Where they have, two
+//! people answer for it over HTTP.
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -71,8 +71,8 @@ async fn counter_of(ledger: &SharedLedger, counter_id: i64) -> anyhow::Result<Co
     counter.with_context(|| format!("there is no counter {counter_id}; `counters` lists them"))
 }
 
-/// Asks for the change and makes it, as one person alone. Where it cannot be made, nobody is left to
-/// answer for it.
+/// Asks for the change and makes it, as one person alone. Where it cannot be made, the request is
+/// withdrawn.
 async fn make(
     service: &Service,
     (counter, wanted): (&Counter, WantedChange),

@@ -195,8 +195,8 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     print_saved(&stores, saved, args.dry_run, args.json).await
 }
 
-/// Notes that somebody has brought series of their own, in files with a mistake: the mistake is what
-/// is told, whatever becomes of the note.
+/// Notes that somebody has brought series of their own, in files with a mistake: the mistake is
+/// what is told, whatever becomes of the note.
 async fn note_own(settings: &Settings) {
     let noting =
         async { Ok::<_, anyhow::Error>(open_ledger(settings).await?.note_own_series().await?) };

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::audit::audit;
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::external::external;
+use super::idempotency::idempotency;
 use super::jwt::jwt;
 use super::layer::{self, Layer};
 use super::listening::http;
@@ -28,14 +29,6 @@ const DAY: Duration = Duration::from_secs(86_400);
 const SERIES_SOURCES_MAX: usize = 100;
 /// A prefix stands in every key of Redis, so it is short.
 const PREFIX_CHARS_MAX: usize = 32;
-/// Between the look into the journal for a key and its flight, no record of that time may go (F21).
-const RECORDS_MAX_MIN: u64 = 100_000;
-/// Most that may be asked for.
-const RECORDS_MAX_MAX: u64 = 1_000_000_000;
-/// Numbers a second of one series whose records are all kept where the settings name no bound.
-const RECORDS_PER_SECOND: u64 = 500;
-/// Least such bound, however short the window is.
-const RECORDS_BUSY_MIN: u64 = 10_000_000;
 
 /// Checks the merged layer and makes the settings of it.
 pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Checked<Settings> {
@@ -236,26 +229,6 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
         filter: log.filter.clone(),
         refused_per_second_max: within("log.refused_per_second_max", refused, 0..=1_000_000)?,
     })
-}
-
-/// How long retries find their numbers, and how many records Redis keeps for that.
-fn idempotency(layer: &Layer) -> Checked<(Duration, u64)> {
-    let asked = &layer.idempotency;
-    let longest = DurationText(DAY * 400);
-    let window = wait("idempotency.window", asked.window, secs(1)..=longest)?;
-    let bounds = RECORDS_MAX_MIN..=RECORDS_MAX_MAX;
-    let records_max = match asked.records_max {
-        Some(records_max) => within("idempotency.records_max", records_max, bounds)?,
-        None => busy_records(window),
-    };
-    // What went is looked up in the journal: it must be there by then.
-    let unjournaled = u64::try_from(layer.journal.queue_max).unwrap_or(u64::MAX);
-    Ok((window, records_max.max(unjournaled.saturating_mul(10))))
-}
-
-/// Records that one series leaves within a window at 500 numbers a second.
-fn busy_records(window: Duration) -> u64 {
-    window.as_secs().saturating_mul(RECORDS_PER_SECOND).clamp(RECORDS_BUSY_MIN, RECORDS_MAX_MAX)
 }
 
 /// Where spans go. TLS and what collectors ask for beyond it are the business of one nearby.

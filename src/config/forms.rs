@@ -127,7 +127,8 @@ mod tests {
         for (text, says) in [
             (
                 "[http]\nlisten = 8080\n",
-                "must be an IP address and a port, such as \"127.0.0.1:8080\", not 8080; write listen = \"127.0.0.1:8080\"",
+                "must be an IP address and a port, such as \"127.0.0.1:8080\", not 8080; \
+                 write listen = \"127.0.0.1:8080\"",
             ),
             (
                 "[http]\nhosts = \"a.example\"\n",
@@ -135,7 +136,8 @@ mod tests {
             ),
             (
                 "[node]\nttl = 3\n",
-                "must be a duration with its unit, such as \"250ms\" or \"24h\", not 3; write ttl = \"3s\"",
+                "must be a duration with its unit, such as \"250ms\" or \"24h\", not 3; write \
+                 ttl = \"3s\"",
             ),
             (
                 "partitions = \"many\"\n",
@@ -145,7 +147,8 @@ mod tests {
             ("external = 1\n", "must be sources by name, not 1; write [external.NAME]"),
             (
                 "[external.erp]\nattempts_max = \"3\"\n",
-                "`external.erp.attempts_max` must be a whole number from 0 on, not \"3\"; write attempts_max = 3",
+                "`external.erp.attempts_max` must be a whole number from 0 on, not \"3\"; \
+                 write attempts_max = 3",
             ),
             (
                 "[[auth.tokens]]\nname = 7\n",

@@ -124,9 +124,7 @@ section! {
         connections_per_peer_max: usize = 2_000,
         /// After this long an answer is its connection's last.
         connection_age_max: DurationText = DurationText(Duration::from_secs(600)),
-        /// How long a process that is asked to stop still takes requests, and is not ready.
         drain_delay: DurationText = DurationText(Duration::ZERO),
-        /// How long a client may read nothing of its answer.
         write_timeout: DurationText = DurationText(Duration::from_secs(30)),
         /// A request that takes longer gets a warning of its own.
         slow_after: DurationText = DurationText(Duration::from_secs(1)),
@@ -265,7 +263,6 @@ section! {
     /// `idempotency.*`
     Idempotency {
         window: DurationText = DurationText(issuing().idempotency_window),
-        /// Without one, what a busy series leaves within the window.
         records_max: Option<u64> = None,
         keep_whole: bool = issuing().idempotency_keep_whole,
     }

@@ -14,6 +14,7 @@ mod duration;
 mod external;
 mod files;
 mod forms;
+mod idempotency;
 mod jwt;
 mod layer;
 mod listening;

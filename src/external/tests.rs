@@ -207,23 +207,26 @@ async fn a_source_that_gives_no_value_is_asked_as_often_as_is_of_use() {
 #[tokio::test]
 async fn more_calls_than_a_source_may_have_wait_for_a_place_and_are_refused_where_none_comes_free()
 {
-    let first_asked = async |server: &Server, sources: &Arc<Sources>| {
+    let ask_first = |sources: &Arc<Sources>| {
         let sources = Arc::clone(sources);
-        let first = tokio::spawn(async move { ask(&sources).await });
+        tokio::spawn(async move { ask(&sources).await })
+    };
+    let is_asked = async |server: &Server| {
         let mut asked = server.asked.clone();
         asked.wait_for(|requests| !requests.is_empty()).await.expect("the server lives");
-        first
     };
     let server = Server::start(vec![Act::Silence, value("1")]).await;
     let sources = server.sources(2);
-    let first = first_asked(&server, &sources).await;
+    let first = ask_first(&sources);
+    is_asked(&server).await;
     assert_eq!(ask(&sources).await, Ok("1".into()), "behind the first one");
     assert_eq!(first.await.expect("no panic"), Ok("1".into()));
 
     let server = Server::start(vec![Act::Silence]).await;
     let settings = SourceSettings { time_limit: Duration::from_secs(20), ..settings(&server.url) };
     let sources = Arc::new(Sources::open(&[settings], LINES_MAX).expect("open"));
-    let first = first_asked(&server, &sources).await;
+    let first = ask_first(&sources);
+    is_asked(&server).await;
     assert_eq!(ask(&sources).await, Err(SourceError::Busy { name: name() }));
     first.abort();
 }

@@ -71,8 +71,8 @@ impl Gauges {
         metrics.collisions.set(f64::NAN);
         metrics.clock_offset.set(f64::NAN);
         metrics.rejected_records.set(f64::NAN);
-        metrics.checkpoint_age.set(f64::NAN);
-        metrics.checkpoint_period.set(f64::NAN);
+        metrics.due.checkpoint_age.set(f64::NAN);
+        metrics.due.checkpoint_period.set(f64::NAN);
         for name in LedgerHazard::NAMES {
             metrics.ledger_hazards.of(name).set(f64::NAN);
         }

@@ -35,6 +35,9 @@ pub struct RangeAnswer<'a> {
     pub first_number: &'a str,
     /// Text of the last number.
     pub last_number: &'a str,
+    /// The text of every number, with `expand`: it is sent behind all else, as it is rendered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<Vec<String>>,
     /// Everything else about the allocation.
     #[serde(flatten)]
     pub allocation: AllocationAnswer<'a>,
@@ -192,6 +195,7 @@ impl<'a> RangeAnswer<'a> {
             count: range.count(),
             first_number,
             last_number: issued.last_number.as_ref().unwrap_or(first_number),
+            numbers: None,
             allocation: AllocationAnswer::of(issued),
         }
     }

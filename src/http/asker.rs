@@ -119,7 +119,8 @@ fn read_person(sent: &HeaderValue) -> Option<String> {
         return None;
     }
     let person: String = person.nfc().collect();
-    let person = person.trim();
+    // Blanks that are none of these are refused with all that nobody sees.
+    let person = person.trim_matches(' ');
     let is_name = (1..=PERSON_CHARS_MAX).contains(&person.chars().count())
         && check_printable(person, Lines::One).is_ok();
     is_name.then(|| person.to_owned())

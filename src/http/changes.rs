@@ -319,8 +319,9 @@ pub(crate) fn serial_in(
     Ok((version.definition.clone(), serial.cloned().ok_or_else(none)?))
 }
 
-/// Refuses a value below the first one of the serial, and one that its numbers never show. One above
-/// `max` is the beginning of a block that a later version has: until then the counter gives nothing.
+/// Refuses a value below the first one of the serial, and one that its numbers never show. One
+/// above `max` is the beginning of a block that a later version has: until then the counter gives
+/// nothing.
 pub(crate) fn must_be_within(
     wanted: &WantedChange,
     definition: &SeriesDefinition,

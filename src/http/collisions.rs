@@ -1,7 +1,7 @@
 //! What a refused change of series tells of the others that it meets: all of those that the caller
 //! sees; of one that it does not, that there is one.
 
-use numbering::RuleError;
+use numbering::{Ambiguity, RuleError};
 
 use super::App;
 use super::counters::known;
@@ -37,6 +37,13 @@ impl Caller {
             };
             code == own || known(&catalog).any(|(one, _)| one.definition.code == code && sees(one))
         };
+        let is_told = |ambiguity: &Ambiguity| match ambiguity {
+            Ambiguity::Collision { first, second, .. }
+            | Ambiguity::Readings { first, second, .. } => {
+                [first, second].into_iter().all(|one| is_seen((&one.series, one.version)))
+            }
+            Ambiguity::Unproven { subject } => *subject == format!("series {own}"),
+        };
         match refusal {
             SeriesRefusal::Rule(
                 RuleError::Ambiguous { first, second, .. }
@@ -44,8 +51,8 @@ impl Caller {
                 | RuleError::Unsettled { first, second, .. },
             ) => [first, second].into_iter().all(|code| is_seen((code, None))),
             SeriesRefusal::Rule(_) => false,
-            SeriesRefusal::Ambiguous(ambiguity) => ambiguity.series().into_iter().all(is_seen),
-            SeriesRefusal::Hasty(hasty) => hasty.ambiguity.series().into_iter().all(is_seen),
+            SeriesRefusal::Ambiguous(ambiguity) => is_told(ambiguity),
+            SeriesRefusal::Hasty(hasty) => is_told(&hasty.ambiguity),
             _ => true,
         }
     }

@@ -108,7 +108,7 @@ mod tests {
         };
         for line in lines {
             // As one byte each: a value need not be text.
-            let byte = |sign| u8::try_from(u32::from(sign)).expect("one byte");
+            let byte = |sign: char| u8::try_from(u32::from(sign)).expect("one byte");
             let bytes: Vec<u8> = line.chars().map(byte).collect();
             headers.append(name, HeaderValue::from_bytes(&bytes).expect("a value"));
         }

@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// R6.6: those of a wait that ends, of a conflict and of a bug, as they are known. Whatever else
+    /// R6.6: those of a wait that ends, of a conflict and of a bug, as they are known. What else
     /// is worth a wait begins with the first and says what is waited for.
     #[test]
     fn the_sentences_of_503_409_and_500_are_those_that_users_know() {

@@ -162,8 +162,8 @@ pub(super) async fn look_up_and_read(
     Ok((rows, read))
 }
 
-/// Everything in the journal that a number may be, and as what it stands there; within ranges of the
-/// series that are seen. All other fields of the filter must match too.
+/// Everything in the journal that a number may be, and as what it stands there; within ranges of
+/// the series that are seen. All other fields of the filter must match too.
 pub(crate) async fn look_up(
     ledger: &SharedLedger,
     catalog: &Arc<Catalog>,

@@ -327,7 +327,7 @@ mod tests {
             (json!({ "type": "A", "type_id": 1 }), "type_id"),
             (json!({ "type_id": -1 }), "type_id"),
             (json!({ "type": "A", "project_id": 1.5 }), "project_id"),
-            (json!({ "type": "A", "recipients": [{ "code": "A" }] }), "kind"),
+            (json!({ "type": "A", "recipients": [{ "code": "A" }] }), "recipients[0].kind"),
             (json!({ "type": "A", "context": { "REV": 1 } }), "context.REV"),
         ] {
             let problem = request_of(&wrong).expect_err(field);

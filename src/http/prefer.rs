@@ -120,7 +120,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         for value in sent {
             // As one byte each: a value need not be text.
-            let byte = |sign| u8::try_from(u32::from(sign)).expect("one byte");
+            let byte = |sign: char| u8::try_from(u32::from(sign)).expect("one byte");
             let bytes: Vec<u8> = value.chars().map(byte).collect();
             headers.append(PREFER, HeaderValue::from_bytes(&bytes).expect("a header"));
         }

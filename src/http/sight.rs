@@ -76,7 +76,7 @@ impl Caller {
         Ok(is_seen.then_some(query))
     }
 
-    /// Whether a question about that series, which it knows, and about that project is within reach.
+    /// Whether a question about that series, which it knows, and that project is within reach.
     ///
     /// # Errors
     /// Who is narrowed names what it asks about.

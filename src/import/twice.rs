@@ -1,5 +1,5 @@
-//! Values that a list has twice, with the line of the first one: found by reading the list again, for
-//! no plan keeps a line for each number.
+//! Values that a list has twice, with the line of the first one: found by reading the list again,
+//! for no plan keeps a line for each number.
 
 use std::collections::HashMap;
 

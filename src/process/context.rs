@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::incidents::{Course, News};
+use super::incidents::{Course, Tidings};
 use super::membership::Membership;
 use super::{
     Clocks, ClusterHealth, CutOff, Incidents, OwnSight, Places, PlannedEnds, ProcessSettings,
@@ -201,12 +201,12 @@ impl Context {
         };
         let cause = error.to_string();
         match self.incidents.meet(kind, at, &cause, counter) {
-            News::None => {}
-            News::Changed(mut detail) => {
+            Tidings::None => {}
+            Tidings::Changed(mut detail) => {
                 detail["state"] = "changed".into();
                 self.event_behind(kind, at, detail);
             }
-            News::Begun(mut detail) => {
+            Tidings::Begun(mut detail) => {
                 let partition = at.partition;
                 tracing::warn!(
                     kind,

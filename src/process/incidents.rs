@@ -55,7 +55,7 @@ struct Trouble {
 
 /// What is to be told of a failure.
 #[derive(Debug, PartialEq)]
-pub(super) enum News {
+pub(super) enum Tidings {
     /// A trouble begins.
     Begun(Value),
     /// It goes on, and is met elsewhere as well.
@@ -100,17 +100,17 @@ impl Incidents {
         at: At,
         cause: &str,
         counter: Option<&str>,
-    ) -> News {
+    ) -> Tidings {
         let (now, mut troubles) = (Instant::now(), self.troubles());
         let is_known = troubles.contains_key(kind);
         let trouble = troubles.entry(kind).or_insert_with(|| Trouble::new(at, now));
         trouble.meet(now, at.partition, cause, counter);
         if !is_known {
-            return News::Begun(trouble.tell(now));
+            return Tidings::Begun(trouble.tell(now));
         }
         trouble.untold += 1;
         let is_new = trouble.met() > trouble.told_of && now - trouble.told >= CHANGE_PERIOD;
-        if is_new { News::Changed(trouble.tell(now)) } else { News::None }
+        if is_new { Tidings::Changed(trouble.tell(now)) } else { Tidings::None }
     }
 
     /// Whether a trouble is over: nobody has failed for so long. Then it is forgotten.
@@ -204,26 +204,26 @@ mod tests {
             })
         };
         assert_eq!(look(), Course::Unknown);
-        assert_eq!(meet(1, Some("a")), News::Begun(told(&["a"], &[1], 0, 0)));
+        assert_eq!(meet(1, Some("a")), Tidings::Begun(told(&["a"], &[1], 0, 0)));
         for _ in 0..59 {
             tokio::time::advance(Duration::from_secs(1)).await;
-            assert_eq!([meet(2, None), meet(1, Some("b"))], [News::None, News::None]);
+            assert_eq!([meet(2, None), meet(1, Some("b"))], [Tidings::None, Tidings::None]);
             assert_eq!(look(), Course::GoesOn(QUIET));
         }
         let other = incidents.meet("version-conflict", at(1), "lost", None);
-        assert!(matches!(other, News::Begun(_)), "another kind: {other:?}");
+        assert!(matches!(other, Tidings::Begun(_)), "another kind: {other:?}");
         tokio::time::advance(Duration::from_secs(1)).await;
         let spread = told(&["a", "b"], &[1, 2], 60_000, 119);
-        assert_eq!(meet(1, Some("a")), News::Changed(spread));
+        assert_eq!(meet(1, Some("a")), Tidings::Changed(spread));
         tokio::time::advance(CHANGE_PERIOD * 2).await;
-        assert_eq!(meet(1, Some("a")), News::None, "nothing is new of it");
+        assert_eq!(meet(1, Some("a")), Tidings::None, "nothing is new of it");
         tokio::time::advance(QUIET - PERIOD).await;
         assert_eq!(look(), Course::GoesOn(PERIOD));
         tokio::time::advance(PERIOD).await;
         let all = told(&["a", "b"], &[1, 2], 180_000, 1);
         assert_eq!(look(), Course::Over(at(1), all));
         assert_eq!(look(), Course::Unknown, "told once");
-        assert!(matches!(meet(1, Some("a")), News::Begun(_)), "another one");
+        assert!(matches!(meet(1, Some("a")), Tidings::Begun(_)), "another one");
         for counter in &many {
             meet(1, Some(counter));
         }

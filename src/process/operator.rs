@@ -55,7 +55,7 @@ fn written(
 mod tests {
     use super::*;
 
-    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann:/home/ann:/bin/sh\n";
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann:/users/ann:/bin/sh\n";
 
     #[test]
     fn the_system_says_who_it_is_and_a_claim_stands_beside() {

@@ -56,7 +56,7 @@ impl Certificates {
                 None => shown.filter(|end_us| of == SERVER && *end_us != 0),
             };
             let seconds_to = |end_us: i64| end_us.saturating_sub(now_us) as f64 / 1e6;
-            metrics.certificate_left.of(of).set(end_us.map_or(f64::NAN, seconds_to));
+            metrics.due.certificate_left.of(of).set(end_us.map_or(f64::NAN, seconds_to));
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the paper says of a run of numbers that goes on beyond the period that is asked for, in every
-//! language.
+//! What the paper says of a run of numbers that goes on beyond the period that is asked for, in
+//! every language.
 
 use crate::language::Phrase;
 

@@ -1,4 +1,5 @@
-//! Roles of PostgreSQL: what each may do, that no less would do, and that the pages work under them.
+//! Roles of PostgreSQL: what each may do, that no less would do, and that the pages work under
+//! them.
 
 mod statements;
 
@@ -269,8 +270,8 @@ async fn a_backup_is_made_and_put_back_by_the_roles_for_it() {
     writer.ok(&["find", "--document", "doc-1"]);
 }
 
-/// Goal: a restore whose tables would be away for minutes costs a second, and no number comes twice.
-/// Method: the runbook's lines beside a service under load, which goes on by itself.
+/// Goal: a restore whose tables would be away for minutes costs a second, and no number comes
+/// twice. Method: the runbook's lines beside a service under load, which goes on by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_backup_is_put_back_beside_services_in_a_new_database() {
     let (scene, redis) = (Scene::made(), Redis::start());
@@ -298,7 +299,8 @@ async fn a_large_backup_is_put_back_beside_services_in_a_new_database() {
     writer.assert_clean();
 }
 
-/// Goal: the service's password changes, and no request waits for that. Method: the runbook's lines.
+/// Goal: the service's password changes, and no request waits for that. Method: the runbook's
+/// lines.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_logins_take_turns_where_a_password_changes() {
     let scene = Scene::made();

@@ -319,7 +319,9 @@ async fn every_field_that_names_its_words_lists_them() {
         {
             let text = described["description"].as_str().unwrap_or_default();
             let is_text = described["type"] == "string";
-            if is_text && text.starts_with('`') && text.matches('`').count() >= 4 {
+            let begins = text.strip_prefix('`').and_then(|rest| rest.chars().next());
+            let is_word = begins.is_some_and(|sign| sign.is_ascii_lowercase());
+            if is_text && is_word && text.matches('`').count() >= 4 {
                 assert!(described["enum"].is_array(), "{name}.{field}: {text}");
                 looked_at += 1;
             }

@@ -8,6 +8,9 @@ use harness::eventually::eventually;
 use harness::postgres::Postgres;
 use harness::process::free_port;
 use harness::service::Service;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 use crate::deployment::Deployment;
 
@@ -16,9 +19,16 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 const DAY_S: f64 = 86_400.0;
 
+/// The day (UTC) so many days from now.
+fn day_in(days: i64) -> Date {
+    let now_s = i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap();
+    let then = Timestamp::from_second(now_s + days * 86_400).unwrap();
+    then.to_zoned(TimeZone::UTC).date()
+}
+
 /// A certificate that ends in so many days, in a file beside its key.
 pub(crate) fn certificate(file: &Path, days: i64) {
-    let ends = jiff::Zoned::now().checked_add(jiff::Span::new().days(days)).unwrap().date();
+    let ends = day_in(days);
     let [month, day] = [ends.month(), ends.day()].map(|part| u8::try_from(part).unwrap());
     let mut wanted = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     wanted.not_after = rcgen::date_time_ymd(ends.year().into(), month, day);
@@ -61,7 +71,7 @@ async fn what_ends_what_is_due_and_what_a_process_uses_is_shown() {
     );
     let seal = deployment.path("audit.key").display().to_string();
     deployment.ok(&["audit", "keygen", &seal]);
-    let last = jiff::Zoned::now().checked_add(jiff::Span::new().days(3)).unwrap().date();
+    let last = day_in(3);
     deployment.extra =
         format!("[auth]\nmode = \"on\"\n[audit]\nkey = \"{seal}\"\ncheckpoint = \"1s\"\n");
     let service = deployment.serve();

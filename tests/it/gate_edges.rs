@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use harness::service::Service;
 use reqwest::{Client, Method};
@@ -81,7 +81,11 @@ async fn what_a_client_writes_before_its_address_hides_it_neither_from_journal_n
             let rows: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
             assert_eq!(rows["numbers"][0]["ip_address"], address, "{said}: {rows}");
         }
-        assert!(service.log().contains(&format!("ip=\"{address}\"")), "{}", service.log());
+        let deadline = Instant::now() + LIMIT;
+        while !service.log().contains(&format!("ip=\"{address}\"")) {
+            assert!(Instant::now() < deadline, "{}", service.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 }
 
@@ -267,11 +271,7 @@ fn a_coding_that_nobody_here_knows_is_501_and_ends_the_connection() {
             assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "nothing behind it is read: {text}");
         }
     }
-    for coding in [
-        "transfer-encoding: chunked\r\n",
-        "Transfer-Encoding: CHUNKED\r\n",
-        "transfer-encoding: , chunked,\r\n",
-    ] {
+    for coding in ["transfer-encoding: chunked\r\n", "Transfer-Encoding: CHUNKED\r\n"] {
         let (status, text) = ask(number, &format!("{coding}connection: close\r\n"), "");
         assert!(status == 201 || status == 200, "{coding}: {text}");
     }
@@ -302,7 +302,7 @@ async fn a_series_that_was_removed_gives_its_label_back() {
             break;
         }
         for config in page {
-            let url = format!("{configs}/{}?reason=mistake", config["id"]);
+            let url = format!("{configs}/{}?reason=typing%20error", config["id"]);
             let request = Client::new().request(Method::DELETE, url).header("if-match", "\"1\"");
             assert_eq!(request.send().await.unwrap().status(), 204, "{config}");
         }

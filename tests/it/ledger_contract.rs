@@ -257,12 +257,6 @@ ledger_contract! {
         counters_are_found_by_parts_of_their_keys_and_by_no_text_that_looks_like_one
         a_counter_was_used_last_when_its_highest_number_was_issued
     }
-    sights {
-        a_page_is_of_what_is_shown_alone
-        a_place_that_is_not_of_the_list_tells_nothing
-        a_revision_is_found_by_who_is_shown_its_number
-        a_chain_shows_links_of_who_is_shown_them
-    }
     narrow {
         rows_of_an_earlier_version_say_what_they_said
         a_process_that_cannot_read_narrow_rows_keeps_them_wide
@@ -341,6 +335,7 @@ ledger_contract! {
         sizes_of_long_tables_are_estimated
     }
     documents {
+        what_is_not_shown_takes_no_place
         the_numbers_of_a_document_are_paged_oldest_first
         a_revision_is_written_once
         a_revision_is_no_value_of_a_counter

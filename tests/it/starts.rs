@@ -85,7 +85,7 @@ fn told_on_the_paper(deployment: &Deployment) {
     ] {
         let asked = ["statement", "--series", "INV", "--period", "2026", "--language", language];
         let told = deployment.ok(&asked);
-        assert!(told.contains(&format!("{says}")) && told.contains(REASON), "{told}");
+        assert!(told.contains(says) && told.contains(REASON), "{told}");
         for denied in ["given to nobody", "从未发出", "從未發出", "ไม่เคยออกให้ผู้ใด"]
         {
             assert!(!told.contains(denied), "{told}");
@@ -174,10 +174,8 @@ async fn a_start_that_was_stored_above_a_counter_is_kept_by_whoever_counts() {
         let mut deployment = Deployment::new(&postgres.url(schema), Some(&redis.url()));
         deployment.extra = "return_after = \"1s\"\n".into();
         let file = deployment.path("LOAD.toml");
-        let text = series("LOAD", "start = 1") + &format!("policy = \"{policy}\"\n");
-        // A key of the series stands before its serials.
-        let text = text.replace(&format!("policy = \"{policy}\"\n"), "");
-        let text = text.replace("serves =", &format!("policy = \"{policy}\"\nserves ="));
+        let policy = format!("policy = \"{policy}\"\nserves =");
+        let text = series("LOAD", "start = 1").replace("serves =", &policy);
         std::fs::write(&file, text).unwrap();
         deployment.apply(&[file]);
         let service = deployment.serve();

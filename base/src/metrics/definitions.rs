@@ -127,8 +127,8 @@ definitions! {
         "Rows of records that the ledger keeps as rejected and nobody has journaled again or \
          acknowledged, whoever met them and when. Must stay 0; NaN: the ledger was not read.";
     TOKENS_UNTOLD GAUGE "numerator_tokens_untold" []
-        "Tokens of the ledger in force that are not as their last event left them, or that no event \
-         tells of: written past the program. Must stay 0; NaN: not looked at yet.";
+        "Tokens of the ledger in force that are not as their last event left them, or that no \
+         event tells of: written past the program. Must stay 0; NaN: not looked at yet.";
     LEDGER_WENT_BACK COUNTER "numerator_ledger_went_back_total" []
         "Times that the ledger was held because it had gone back.";
     SWEPT COUNTER "numerator_swept_total" ["what"]

@@ -1,5 +1,5 @@
-//! Lines of Prometheus's text format, for metrics whose labels come and go: a recorder never forgets
-//! one.
+//! Lines of Prometheus's text format, for metrics whose labels come and go: a recorder never
+//! forgets one.
 
 use std::fmt::Write as _;
 

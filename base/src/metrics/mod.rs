@@ -75,6 +75,30 @@ struct RouteMeter {
 pub const CERTIFICATES: [&str; 4] =
     ["server", "database-authority", "database-client", "authority"];
 
+/// What ends, and what is due.
+pub struct DueMeters {
+    /// How long ago all of the record was under a checkpoint.
+    pub checkpoint_age: Gauge,
+    /// `audit.checkpoint`.
+    pub checkpoint_period: Gauge,
+    /// How long certificates last, by whose they are.
+    pub certificate_left: Family<Gauge>,
+    /// How long the first token lasts that ends.
+    pub token_left: Gauge,
+}
+
+impl DueMeters {
+    fn new() -> Self {
+        let certificate = |of| defined::CERTIFICATE_LEFT.gauge(&[of]);
+        DueMeters {
+            checkpoint_age: defined::CHECKPOINT_AGE.gauge(&[]),
+            checkpoint_period: defined::CHECKPOINT_PERIOD.gauge(&[]),
+            certificate_left: Family::new(CERTIFICATES, certificate),
+            token_left: defined::TOKEN_LEFT.gauge(&[]),
+        }
+    }
+}
+
 /// Handles of all metrics, looked up once. Cheap to clone.
 #[derive(Clone)]
 pub struct Metrics(Arc<Handles>);
@@ -149,14 +173,6 @@ pub struct Handles {
     pub ledger_up: Gauge,
     /// How far this process's clock is ahead of the one beside it.
     pub clock_offset: Gauge,
-    /// How long ago all of the record was under a checkpoint.
-    pub checkpoint_age: Gauge,
-    /// `audit.checkpoint`.
-    pub checkpoint_period: Gauge,
-    /// How long certificates last, by whose they are.
-    pub certificate_left: Family<Gauge>,
-    /// How long the first token lasts that ends.
-    pub token_left: Gauge,
     /// Whether the database may lose commits, by hazard.
     pub ledger_hazards: Family<Gauge>,
     /// Connections in use.
@@ -183,6 +199,8 @@ pub struct Handles {
     pub external_calls: Family<Counter>,
     series: SeriesMeters,
     fullest: Fullest,
+    /// What ends, and what is due.
+    pub due: DueMeters,
     process: ProcessMeter,
     routes: Found<String, Arc<RouteMeter>>,
 }
@@ -192,13 +210,12 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         // For their zeros only: the stores look their own up, and may not be configured.
-        let _ = (LedgerMeter::new(), RedisMeter::new());
-        stores::start_counting_gaps();
+        let _ = (LedgerMeter::new(), RedisMeter::new(), stores::start_counting_gaps());
         let counters = |definition: defined::Definition, values: &[&'static str]| {
             Family::new(values.iter().copied(), |value| definition.counter(&[value]))
         };
-        let by_path = |definition: defined::Definition| {
-            Family::new(PATHS, |path| definition.histogram(&[path]))
+        let histograms = |definition: defined::Definition, values: &[&'static str]| {
+            Family::new(values.iter().copied(), |value| definition.histogram(&[value]))
         };
         let hazard = |name| defined::LEDGER_HAZARD.gauge(&[name]);
         let retries = |path, reasons: &[&'static str]| {
@@ -209,8 +226,8 @@ impl Metrics {
             issue_seconds: defined::ISSUE_SECONDS.histogram(&[]),
             queue_wait_seconds: defined::QUEUE_WAIT_SECONDS.histogram(&[]),
             queue_max: defined::QUEUE_MAX.gauge(&[]),
-            flight_seconds: by_path(defined::FLIGHT_SECONDS),
-            flight_requests: by_path(defined::FLIGHT_REQUESTS),
+            flight_seconds: histograms(defined::FLIGHT_SECONDS, &PATHS),
+            flight_requests: histograms(defined::FLIGHT_REQUESTS, &PATHS),
             request_retries: defined::REQUEST_RETRIES.histogram(&[]),
             retries_database: retries("database", &DATABASE_RETRIES),
             retries_redis: retries("redis", &REDIS_RETRIES),
@@ -221,9 +238,7 @@ impl Metrics {
             recoveries: Family::new(RECOVERY_KINDS, |kind| {
                 Family::new(CLOSINGS, |closing| defined::RECOVERIES.counter(&[kind, closing]))
             }),
-            recovery_seconds: Family::new(RECOVERY_KINDS, |kind| {
-                defined::RECOVERY_SECONDS.histogram(&[kind])
-            }),
+            recovery_seconds: histograms(defined::RECOVERY_SECONDS, &RECOVERY_KINDS),
             adopted: defined::ADOPTED.counter(&[]),
             nodes_died: defined::NODES_DIED.counter(&[]),
             duplicates: defined::DUPLICATES.counter(&[]),
@@ -244,12 +259,6 @@ impl Metrics {
             journal_batch_records: defined::JOURNAL_BATCH_RECORDS.histogram(&[]),
             ledger_up: defined::LEDGER_UP.gauge(&[]),
             clock_offset: defined::CLOCK_OFFSET.gauge(&[]),
-            checkpoint_age: defined::CHECKPOINT_AGE.gauge(&[]),
-            checkpoint_period: defined::CHECKPOINT_PERIOD.gauge(&[]),
-            certificate_left: Family::new(CERTIFICATES, |of| {
-                defined::CERTIFICATE_LEFT.gauge(&[of])
-            }),
-            token_left: defined::TOKEN_LEFT.gauge(&[]),
             ledger_hazards: Family::new(LEDGER_HAZARDS, hazard),
             ledger_connections_used: defined::LEDGER_CONNECTIONS.gauge(&["used"]),
             ledger_connections_idle: defined::LEDGER_CONNECTIONS.gauge(&["idle"]),
@@ -264,6 +273,7 @@ impl Metrics {
             external_calls: counters(defined::EXTERNAL_CALLS, &EXTERNAL_OUTCOMES),
             series: SeriesMeters::default(),
             fullest: Fullest::default(),
+            due: DueMeters::new(),
             process: ProcessMeter::new(),
             routes: Found::default(),
         }))

@@ -20,7 +20,7 @@ pub enum RowSight {
     },
 }
 
-/// Series and projects by their codes. Each list that is none narrows nothing; what is of no project
+/// Series and projects by their codes. A list that is none narrows nothing; what is of no project
 /// lies within no list of projects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodesWithin {

@@ -137,7 +137,7 @@ pub struct TokensInForce {
 /// What is wrong with a token that events do not tell of as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Untold {
+pub enum TokenFlaw {
     /// No event says that it was created.
     NoEvent,
     /// Its last event revoked it.
@@ -146,12 +146,12 @@ pub enum Untold {
     Changed,
 }
 
-impl fmt::Display for Untold {
+impl fmt::Display for TokenFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Untold::NoEvent => "no event says that it was created",
-            Untold::Revoked => "its last event revoked it",
-            Untold::Changed => {
+            TokenFlaw::NoEvent => "no event says that it was created",
+            TokenFlaw::Revoked => "its last event revoked it",
+            TokenFlaw::Changed => {
                 "its secret, its rights or its end are not as its last event left them"
             }
         })
@@ -164,7 +164,7 @@ pub struct UntoldToken {
     /// Its name.
     pub name: String,
     /// What is wrong with it.
-    pub why: Untold,
+    pub why: TokenFlaw,
 }
 
 /// Tokens beside their events.

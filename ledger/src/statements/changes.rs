@@ -24,8 +24,8 @@ impl Ledger {
     /// same when it is approved.
     ///
     /// # Errors
-    /// `Change` where it could not be made, and where too many wait for an answer; `Token` where the
-    /// token that it is asked with is not in force any more, as for an answer.
+    /// `Change` where it could not be made, and where too many wait for an answer; `Token` where
+    /// the token that it is asked with is not in force any more, as for an answer.
     pub async fn request_change(&self, new: &NewChange) -> Result<ChangeRequest, LedgerError> {
         self.call(SEARCH, async |store| request(store, new).await).await
     }

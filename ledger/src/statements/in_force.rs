@@ -1,6 +1,6 @@
-//! Whether the token by which somebody manages something is in force: asked in the transaction that
-//! does it. What a process keeps of tokens in its memory may be older than a revocation that another
-//! one has confirmed.
+//! Whether the token by which somebody manages something is in force: asked in the transaction
+//! that does it. What a process keeps of tokens in its memory may be older than a revocation that
+//! another one has confirmed.
 
 use super::{Conn, query};
 use crate::statement::Statement;

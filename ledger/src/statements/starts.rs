@@ -1,7 +1,7 @@
 //! A `start` that is raised in a series in use (R3.5): what lies below it is given to nobody, so a
-//! counter that has not come there would give nothing any more. Such a change is refused, with where
-//! the counters are. Counters of periods that are over keep no change out: they are moved where
-//! somebody needs them.
+//! counter that has not come there would give nothing any more. Such a change is refused, with
+//! where the counters are. Counters of periods that are over keep no change out: they are moved
+//! where somebody needs them.
 
 use jiff::Timestamp;
 use numbering::Series;

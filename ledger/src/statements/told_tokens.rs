@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::tokens::{in_force, select, select_with_secrets, token_of};
 use super::{Conn, QueryBuilder, SEARCH, Store};
 use crate::columns::from_json;
-use crate::{Ledger, LedgerError, StoredToken, TokenInForce, ToldTokens, Untold, UntoldToken};
+use crate::{Ledger, LedgerError, StoredToken, TokenFlaw, TokenInForce, ToldTokens, UntoldToken};
 
 /// Events read at once.
 const PAGE_EVENTS: i64 = 1_000;
@@ -123,10 +123,10 @@ impl Said {
 }
 
 /// What is wrong with a token.
-fn judge(token: &StoredToken, fingerprint: Option<&str>, said: &Said) -> Option<Untold> {
-    let Some((kind, last)) = &said.last else { return Some(Untold::NoEvent) };
+fn judge(token: &StoredToken, fingerprint: Option<&str>, said: &Said) -> Option<TokenFlaw> {
+    let Some((kind, last)) = &said.last else { return Some(TokenFlaw::NoEvent) };
     if kind == REVOKED {
-        return Some(Untold::Revoked);
+        return Some(TokenFlaw::Revoked);
     }
     let is_as_told = match (last["fingerprint"].as_str(), fingerprint, &said.created) {
         (Some(told), Some(found), _) => told == found,
@@ -134,9 +134,9 @@ fn judge(token: &StoredToken, fingerprint: Option<&str>, said: &Said) -> Option<
             rights_of(token) == rights_told(created)
                 && last["expires_at_us"].as_i64() == token.rights.expires_at_us
         }
-        (_, _, None) => return Some(Untold::NoEvent),
+        (_, _, None) => return Some(TokenFlaw::NoEvent),
     };
-    (!is_as_told).then_some(Untold::Changed)
+    (!is_as_told).then_some(TokenFlaw::Changed)
 }
 
 /// Rights that no event after the first changes.

@@ -60,25 +60,7 @@ pub enum Ambiguity {
     Unproven {
         /// The series, or the two, in words.
         subject: String,
-        /// Their codes, and which versions, where they are not those that are saved.
-        series: [(String, Option<u32>); 2],
     },
-}
-
-impl Ambiguity {
-    /// The series that it names, and which versions, where they are not those that are saved.
-    #[must_use]
-    pub fn series(&self) -> [(&str, Option<u32>); 2] {
-        match self {
-            Ambiguity::Collision { first, second, .. }
-            | Ambiguity::Readings { first, second, .. } => {
-                [first, second].map(|reading| (&*reading.series, reading.version))
-            }
-            Ambiguity::Unproven { series: [first, second], .. } => {
-                [first, second].map(|(code, version)| (&**code, *version))
-            }
-        }
-    }
 }
 
 /// A number, by what it is made of.
@@ -110,8 +92,7 @@ pub(super) fn unproven(parties: [&Party<'_>; 2]) -> Ambiguity {
         None => format!("series {}", series.definition.code),
     });
     let subject = if one == other { one } else { format!("{one} beside {other}") };
-    let series = parties.map(|party| (party.series.definition.code.clone(), party.version));
-    Ambiguity::Unproven { subject, series }
+    Ambiguity::Unproven { subject }
 }
 
 /// A text that both parties can show.

@@ -229,7 +229,7 @@ fn an_expression_counts_by_what_it_does_not_show_and_narrows_its_variables() {
 fn what_stands_beside_the_elements_is_refused_with_its_field() {
     for (from, to, expected) in [
         ("hidden_dimensions", "hidden", "beside `elements`: unknown field `hidden`"),
-        ("width_max", "widest", "beside `elements`: unknown field `widest`"),
+        ("width_max", "widest", "`variables.单位.widest`: unknown field `widest`"),
         (r#"["project", "BRANCH"]"#, r#""project""#, "write a list: [\"project\"]"),
         (r#""project", "BRANCH""#, r#""project", "UNIT""#, "serials[0].counter"),
         (r#""project", "BRANCH""#, r#""project", "单位""#, "serials[0].counter"),

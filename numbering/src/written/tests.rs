@@ -37,7 +37,8 @@ fn a_setting_of_another_kind_is_told_as_it_is_written() {
         (
             "fiscal_year_start = \"April\"",
             21,
-            "`fiscal_year_start` must be a month, 1 to 12, not \"April\"; write fiscal_year_start = 4",
+            "`fiscal_year_start` must be a month, 1 to 12, not \"April\"; write fiscal_year_start \
+             = 4",
         ),
         ("fiscal_year_start = -4", 21, "must be a month, 1 to 12, not -4"),
         ("fiscal_year_start = 400", 21, "must be a month, 1 to 12, not 400"),
@@ -72,7 +73,7 @@ fn a_setting_of_another_kind_is_told_as_it_is_written() {
             "`variables.V.width` must be a number of characters, not \"3\"",
         ),
         ("variables = { V = 3 }", 19, "`variables.V` must be a table, not 3"),
-        ("fiscal_year_begin = 4", 1, "unknown field `fiscal_year_begin`; known are code,"),
+        ("colour = 4", 1, "unknown field `colour`; known are code,"),
         ("timezon = \"UTC\"", 1, "unknown field `timezon`; did you mean `timezone`?"),
     ] {
         let told = told(line);

@@ -296,9 +296,7 @@ impl EpochLease {
                 sorted.unseen.push((pending, take));
             }
             IssueOutcome::Ceiling { take, value, ceiling } => {
-                self.context.metrics.ceiling_waits.increment(1);
-                self.counters.of(pending.order.spec(take).0).met_ceiling(value, ceiling);
-                self.headroom.note(Headroom { left: 0, granted: 1, lasts: Duration::ZERO });
+                self.meet_ceiling(&pending, take, (value, ceiling));
                 sorted.full.push((pending, take));
             }
             IssueOutcome::Below { take, counter_id, value } => {
@@ -318,6 +316,13 @@ impl EpochLease {
             }
             IssueOutcome::Nothing => sorted.back.push(pending),
         }
+    }
+
+    fn meet_ceiling(&mut self, pending: &PendingRequest, take: usize, at: (i64, i64)) {
+        let (value, ceiling) = at;
+        self.context.metrics.ceiling_waits.increment(1);
+        self.counters.of(pending.order.spec(take).0).met_ceiling(value, ceiling);
+        self.headroom.note(Headroom { left: 0, granted: 1, lasts: Duration::ZERO });
     }
 
     /// Notes what was taken, and which ceilings should rise ahead of need.

@@ -32,7 +32,7 @@ impl Grade {
 
 /// Something that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
+pub(super) struct Diagnosis {
     /// What was looked at, in a word.
     pub(super) check: &'static str,
     pub(super) verdict: Grade,
@@ -44,21 +44,21 @@ pub(super) struct Finding {
 
 /// All of it.
 #[derive(Debug, Default)]
-pub(super) struct Findings(Vec<Finding>);
+pub(super) struct Findings(Vec<Diagnosis>);
 
 /// The answer of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer<'a> {
     verdict: &'static str,
     summary: String,
-    findings: &'a [Finding],
+    findings: &'a [Diagnosis],
 }
 
 impl Findings {
     /// Something is as it should be.
     pub(super) fn well(&mut self, check: &'static str, says: impl Into<String>) {
         let (verdict, says) = (Grade::Well, says.into());
-        self.0.push(Finding { check, verdict, says, remedy: None });
+        self.0.push(Diagnosis { check, verdict, says, remedy: None });
     }
 
     /// Something is not.
@@ -69,7 +69,7 @@ impl Findings {
         remedy: impl Into<String>,
     ) {
         let (says, remedy) = (says.into(), Some(remedy.into()));
-        let finding = Finding { check, verdict, says, remedy };
+        let finding = Diagnosis { check, verdict, says, remedy };
         // Several ways may lead to the same one.
         if !self.0.contains(&finding) {
             self.0.push(finding);
@@ -138,8 +138,8 @@ impl Findings {
 
     /// The list for people: a line each.
     pub(super) fn lines(&self) -> Vec<String> {
-        let line = |finding: &Finding| {
-            let Finding { check, verdict, says, remedy } = finding;
+        let line = |finding: &Diagnosis| {
+            let Diagnosis { check, verdict, says, remedy } = finding;
             let remedy = remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"));
             format!("{:<12} {check:<12} {says}{remedy}", verdict.word()).replace('\n', " ")
         };

@@ -1,5 +1,5 @@
-//! Where an export goes: standard output, a file that takes its name once it is whole, or what is no
-//! file, as a device or a pipe, which keeps its place and is written through.
+//! Where an export goes: standard output, a file that takes its name once it is whole, or what is
+//! no file, as a device or a pipe, which keeps its place and is written through.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Stdout, Write};
@@ -96,8 +96,8 @@ impl Write for Target {
     }
 }
 
-/// Whether a name is of a device, a pipe and the like, whatever links lead there, or the system's: a
-/// file that took its place would be there in its stead for everybody.
+/// Whether a name is of a device, a pipe and the like, whatever links lead there, or the system's:
+/// a file that took its place would be there in its stead for everybody.
 fn is_no_file(path: &Path) -> bool {
     let is_else = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let folder = folder_of(path).canonicalize().unwrap_or_default();

@@ -57,7 +57,7 @@ fn a_number_is_told_with_its_counters_and_serials() {
             "document_number": "BOX-007/10",
             "document_id": "D1",
             "type": "BOX",
-            "project": "P1",
+            "project": "P1", "series": "BOX",
             "config_id": 3,
             "config_version": 2,
             "counter_key": {"project": "P1", "day": "2024-01-22"},

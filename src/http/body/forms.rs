@@ -27,6 +27,7 @@ pub(in crate::http) const BODY_FORMS: &[Form] = &[
     ("rev", "", "\"B\""),
     ("number", "", "\"INV-2026-00001\""),
     ("series", "the code of a series", "\"INV\""),
+    ("example", "a request to preview", "{ type = \"INV\" }"),
     // Who changes what, and why.
     ("reason", "", "\"invoices of the new branch\""),
     ("version", "the number of a version", "1"),

@@ -71,7 +71,11 @@ fn admission(hosts: Hosts) -> Admission {
 }
 
 fn told(slow_after: Duration) -> Told {
-    Told { slow_after, time_limit: Duration::MAX, refusals: Refusals::new(3) }
+    Told {
+        slow_after,
+        time_limit: Duration::MAX,
+        refusals: Refusals::new(3, "numerator_problems_total"),
+    }
 }
 
 fn get_request(path: &str) -> axum::http::request::Builder {

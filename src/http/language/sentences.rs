@@ -104,7 +104,7 @@ sentences! {
         "คำขอเปลี่ยนแปลงนี้ได้รับคำตอบแล้วหรือหมดเวลาแล้ว กรุณาขอใหม่หากยังต้องการ"
         "该更改申请已处理或已过期，如仍需要请重新申请"
         "此變更申請已處理或已逾期，如仍需要請重新申請"
-        "This request for a change is answered, or its time is over. Please ask anew if you need it.",
+        "This request for a change is answered, or its time is over. Please ask anew.",
     BelowLeastAllowed
         "เลขหรือวันที่ที่ขอต่ำกว่าที่ออกไปแล้ว กรุณาเลือกค่าที่สูงกว่า"
         "所要求的值或日期低于已签发的，请选择更大的值"
@@ -335,7 +335,7 @@ sentences! {
     NumberNotJournaled
         "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง เลขที่ของเอกสารนี้ยังไม่ได้บันทึก"
         "系统繁忙，请稍后重试：该单据的编号尚未记录" "系統忙碌中，請稍後再試：此單據的編號尚未記錄"
-        "The system is busy. Please try again later. The number of this document is not recorded yet.",
+        "The system is busy. Please try again later. This number is not recorded yet.",
     NodeNumbersHeld
         "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง มีส่วนของระบบทำงานพร้อมกันมากเกินไป"
         "系统繁忙，请稍后重试：同时运行的实例过多" "系統忙碌中，請稍後再試：同時執行的實例過多"
@@ -348,7 +348,7 @@ sentences! {
         "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง ระบบที่ออกเลขที่นี้ไม่ตอบ"
         "系统繁忙，请稍后重试：提供该编号的外部系统没有响应"
         "系統忙碌中，請稍後再試：提供此編號的外部系統沒有回應"
-        "The system is busy. Please try again later. The one that gives these numbers does not answer.",
+        "The system is busy. Please try again later. Who gives these numbers does not answer.",
     Stopping
         "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง ส่วนนี้ของระบบกำลังหยุดทำงาน"
         "系统繁忙，请稍后重试：该部分系统正在停止" "系統忙碌中，請稍後再試：此部分系統正在停止"

@@ -94,8 +94,6 @@ pub(in crate::http) struct InterfaceOrder {
 pub(in crate::http) struct ExchangeAnswer {
     /// The serial.
     serial: String,
-    /// Code of its series.
-    series: &'static str,
     /// `unified`, `system` or `interface`.
     kind: &'static str,
     system: String,
@@ -329,7 +327,6 @@ fn answer(kind: ExchangeKind, serial: String, replayed: bool) -> Result<Response
         .map_err(|error| Problem::internal(&format!("{serial}: {error}")))?;
     let answer = ExchangeAnswer {
         serial,
-        series: kind.type_code(),
         kind: kind.name(),
         system: read.system,
         module: read.module,

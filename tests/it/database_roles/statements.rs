@@ -181,12 +181,22 @@ fn columns(set: &str) -> BTreeSet<String> {
 
 #[test]
 fn statements_are_read_as_they_are_written() {
-    let file = "fn f() {\n    query(\n        \"update gap set a = case when x then y else z end, \\\n         \
-                b = (select c, d from e) where i = 1\",\n    );\n    // delete from nothing\n    \
-                q(\"insert into token (name) values ($1) on conflict (name) do update set n = \
-                excluded.n\");\n}\n#[cfg(test)]\nmod tests { delete from node }";
+    let file = [
+        "fn f() {",
+        "    query(",
+        "        \"update gap set a = case when x then y else z end, \\",
+        "         b = (select c, d from e) where i = 1\",",
+        "    );",
+        "    // delete from nothing",
+        "    q(\"insert into token (name) values ($1) on conflict (name) do update set n = \\",
+        "       excluded.n\");",
+        "}",
+        "#[cfg(test)]",
+        "mod tests { delete from node }",
+    ];
+    let file = file.join("\n");
     let mut needed = BTreeMap::new();
-    read_text(&statements(file), &mut needed);
+    read_text(&statements(&file), &mut needed);
     let of = |text| Rights::read(text);
     let wanted = [("gap", of("update (a, b)")), ("token", of("insert, update (n)"))];
     assert_eq!(needed, wanted.map(|(table, rights)| (table.to_owned(), rights)).into());

@@ -48,7 +48,8 @@ pub(super) async fn numbers(scene: &mut Scene) {
 /// Revisions, and what looks for numbers.
 pub(super) async fn looks(scene: &mut Scene) {
     let rfa = json!({
-        "type": "RFA", "project": "LCBP3-C2", "context": { "DISCIPLINE": "TER", "RFA_TYPE": "RPT", "REV": "A" },
+        "type": "RFA", "project": "LCBP3-C2",
+        "context": { "DISCIPLINE": "TER", "RFA_TYPE": "RPT", "REV": "A" },
     });
     let path = &[("documentId", "rfa")][..];
     let (_, rfa) = scene.ask("generate_number", Call { path, body: Some(rfa), ..by("anna") }).await;
@@ -110,6 +111,9 @@ pub(super) async fn serials(scene: &mut Scene) {
     let with = |scene: &Scene, operation: &str, serial: Value| {
         let mut body = scene.example(operation);
         body["serial"] = serial;
+        if ["check_interface_serial", "begin_step"].contains(&operation) {
+            body["unified_serial"] = json!(unified);
+        }
         Some(body)
     };
     for _ in 0..2 {

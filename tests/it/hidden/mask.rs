@@ -12,8 +12,8 @@ const TIME_DIGITS: usize = 16;
 /// Digits of the hash of a list.
 const HASH_DIGITS: usize = 32;
 
-/// Fields that tell by which way a number came, and how far ahead its counter was raised: they go by
-/// the moment, too.
+/// Fields that tell by which way a number came, and how far ahead its counter was raised: of its
+/// moment, too.
 const OF_MOMENT: [&str; 3] = ["\"ceiling\":", "\"path\":", "\"retry_count\":"];
 
 /// A text without what is of its moment.

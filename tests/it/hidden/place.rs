@@ -71,8 +71,10 @@ name = "Refd"
 template = "REFD-{PROJECT}-{SEQ:4}"
 serves = { types = ["REFD"] }
 references = { project = "projects", membership = true }
-variables = { ORIGINATOR = { required = true, reference = "orgs" }, SITE = { reference = "projects" } }
 serials = [{ counter = ["project"] }]
+[series.variables]
+ORIGINATOR = { required = true, reference = "orgs" }
+SITE = { reference = "projects" }
 "#;
 
 /// What a place has beside that.
@@ -84,18 +86,6 @@ pub(super) enum Hidden {
     Numbers,
     /// Another project and other series with it: hidden from who is narrowed.
     Everything,
-}
-
-impl Hidden {
-    pub(super) const ALL: [Hidden; 3] = [Hidden::Nothing, Hidden::Numbers, Hidden::Everything];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Hidden::Nothing => "nothing",
-            Hidden::Numbers => "numbers",
-            Hidden::Everything => "everything",
-        }
-    }
 }
 
 /// Ids by which asks name what is there, and what is hidden.
@@ -223,14 +213,8 @@ impl Place {
         }
         // Once the last of each is in the journal, all are.
         let numbers = "/api/v1/document-numbering/numbers?from=2020-01-01&limit=1000";
-        let last = self.done(
-            "other",
-            "/api/v1/document-numbering/batches",
-            &json!({
-                "type": "OPEN", "project": "P1", "count": 1, "document_id": "last",
-            }),
-        );
-        last.await;
+        let last = json!({ "type": "OPEN", "project": "P1", "count": 1, "document_id": "last" });
+        self.done("other", "/api/v1/document-numbering/batches", &last).await;
         eventually(LIMIT, async || {
             let list = self.ask(Some("all"), &Ask::get(numbers, numbers), &self.ids).await.body;
             let all = ["\"last\"", "\"referred\"", "\"counted\"", "\"mine\"", "\"labelled\""];
@@ -246,7 +230,7 @@ impl Place {
     async fn hide_numbers(&self) {
         for (kind, project) in [("BOTH", "P4"), ("SHARED", "P4")] {
             for document in ["shared", "labelled", "counted", "hidden"] {
-                let order = json!({ "type": kind, "project": project });
+                let order = json!({ "type": kind, "project": project, "again": true });
                 self.number("other", document, &order).await;
             }
         }
@@ -317,7 +301,8 @@ impl Place {
         let found: Value = serde_json::from_str(&found).unwrap();
         self.ids.counter = found["counters"][0]["counter_id"].as_i64().unwrap();
         let order = json!({
-            "counter_id": self.ids.counter, "next_value": 100, "reason": "hidden from who is narrowed",
+            "counter_id": self.ids.counter, "next_value": 100,
+            "reason": "hidden from narrowed ones",
         });
         self.done("all", &format!("{configs}/{}/reset-counter", self.ids.hidden), &order).await;
     }

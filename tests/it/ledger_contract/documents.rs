@@ -8,6 +8,7 @@ use numerator::ledger::{
 };
 
 use super::imports;
+pub(super) use super::sights::what_is_not_shown_takes_no_place;
 use super::world::{LOCK_WAIT, NOW_US, World, entry, order_of, question, record, spec, with};
 
 pub(super) async fn the_numbers_of_a_document_are_paged_oldest_first(world: World) {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use numbering::SeriesDefinition;
 use numerator::ledger::{
-    Asker, BeginStep, ChainQuery, Closing, CodesWithin, CounterFilter, CounterSpec, Entry,
-    Expected, JournalFilter, KeyCondition, KeyPart, LedgerError, NewRevision, Position, Revised,
-    RowSight, SeriesChange, Sort, ValueOf,
+    Asker, BeginStep, ChainQuery, Closing, CodesWithin, CounterFilter, Entry, Expected,
+    JournalFilter, KeyCondition, KeyPart, LedgerError, NewRevision, Position, Revised, RowSight,
+    SeriesChange, Sort, ValueOf,
 };
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn sights() -> Vec<RowSight> {
 async fn numbers(world: &World) -> Vec<Entry> {
     let definition: SeriesDefinition = serde_json::from_value(json!({
         "code": "S", "name": "S", "template": "S-{SEQ:3}", "serves": { "types": ["S"] },
-        "serials": [{ "counter": ["project"] }],
+        "serials": [{ "counter": ["type"] }],
     }))
     .unwrap();
     let change = SeriesChange {
@@ -66,8 +66,7 @@ async fn numbers(world: &World) -> Vec<Entry> {
     let series_id = world.ledger.apply_series(&[change]).await.unwrap()[0].series_id;
     let open = world.redis_epoch(Closing::Exact).await;
     let (of_none, ..) = world.seed(open, &spec("k")).await;
-    let own = CounterSpec { series_id, ..spec("k") };
-    let (of_series, ..) = world.seed(open, &own).await;
+    let (of_series, ..) = world.seed(open, &spec("other")).await;
     let mut entries = Vec::new();
     for (value, (is_of_series, user, project)) in (1..).zip([
         (true, "u", Some("P1")),
@@ -102,8 +101,8 @@ fn is_shown(sight: &RowSight, entry: &Entry) -> bool {
     sight.has(&record.user_id, series, record.project.as_deref())
 }
 
-pub(super) async fn a_page_is_of_what_is_shown_alone(world: World) {
-    let mut entries = numbers(&world).await;
+async fn a_page_is_of_what_is_shown_alone(world: &World, entries: &[Entry]) {
+    let mut entries = entries.to_vec();
     entries.sort_by_key(|entry| (entry.record.issued_at_us, entry.taken[0].counter_id));
     let texts = |entries: Vec<&Entry>| -> Vec<String> {
         entries.into_iter().map(|entry| entry.number.clone()).collect()
@@ -137,8 +136,7 @@ pub(super) async fn a_page_is_of_what_is_shown_alone(world: World) {
 
 /// What a place names has to be of the list: else it would say of any value whether it was issued,
 /// and how its text compares with others.
-pub(super) async fn a_place_that_is_not_of_the_list_tells_nothing(world: World) {
-    let entries = numbers(&world).await;
+async fn a_place_that_is_not_of_the_list_tells_nothing(world: &World, entries: &[Entry]) {
     for sight in sights() {
         for filter in [
             JournalFilter { shown: sight.clone(), ..JournalFilter::default() },
@@ -149,7 +147,7 @@ pub(super) async fn a_place_that_is_not_of_the_list_tells_nothing(world: World) 
             let filter =
                 JournalFilter { document_id: Some("d".into()), sort: Sort::Number, ..filter };
             let rows = world.ledger.find(&filter).await.unwrap();
-            for entry in &entries {
+            for entry in entries {
                 let first = entry.taken[0];
                 let value = i64::try_from(first.range.first).unwrap();
                 let of = ValueOf { counter_id: first.counter_id, value };
@@ -181,8 +179,7 @@ pub(super) async fn a_place_that_is_not_of_the_list_tells_nothing(world: World) 
     }
 }
 
-pub(super) async fn a_revision_is_found_by_who_is_shown_its_number(world: World) {
-    let entries = numbers(&world).await;
+async fn a_revision_is_found_by_who_is_shown_its_number(world: &World, entries: &[Entry]) {
     // One text in as many scopes as there are numbers.
     for (scope, entry) in entries[..7].iter().enumerate() {
         let first = entry.taken[0];
@@ -206,9 +203,17 @@ pub(super) async fn a_revision_is_found_by_who_is_shown_its_number(world: World)
     }
 }
 
-pub(super) async fn a_chain_shows_links_of_who_is_shown_them(world: World) {
+pub(super) async fn what_is_not_shown_takes_no_place(world: World) {
+    let entries = numbers(&world).await;
+    a_page_is_of_what_is_shown_alone(&world, &entries).await;
+    a_place_that_is_not_of_the_list_tells_nothing(&world, &entries).await;
+    a_revision_is_found_by_who_is_shown_its_number(&world, &entries).await;
+    a_chain_shows_links_of_who_is_shown_them(&world).await;
+}
+
+async fn a_chain_shows_links_of_who_is_shown_them(world: &World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &spec("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("serials")).await;
     let issued = |value, kind: &str, serial: &str, document: &str, user: &str| {
         let mut one = with(entry(open, counter_id, value), |record| {
             record.type_code = kind.into();
@@ -254,7 +259,7 @@ pub(super) async fn a_chain_shows_links_of_who_is_shown_them(world: World) {
             let expected: Vec<_> = all.iter().filter(is_own).cloned().collect();
             assert!(found.len() == count && found == expected, "{name}: {found:?}");
         }
-        // Of a series that the rows are not of, of none, and of projects, of which serials have none.
+        // Of a series that no row is of, of none, and of projects, of which serials have none.
         let steps = within(Some(&["SYSTEM-SERIAL"]), None);
         assert_eq!(users(&steps, limit).await, [("v".to_owned(), "begun".to_owned())]);
         assert_eq!(users(&within(Some(&["UNIFIED-SERIAL"]), None), limit).await, []);

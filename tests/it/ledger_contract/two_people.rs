@@ -172,8 +172,8 @@ pub(super) async fn a_token_that_is_not_in_force_manages_nothing(world: World) {
     assert_eq!(made.state, ChangeState::Approved);
 }
 
-/// Goal: nothing is approved by a token whose revocation was confirmed. Method: on PostgreSQL one of
-/// both holds the row, and the other waits for it; a file has one writer.
+/// Goal: nothing is approved by a token whose revocation was confirmed. Method: on PostgreSQL one
+/// of both holds the row, and the other waits for it; a file has one writer.
 pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world: World) {
     if world.ledger.engine() == "sqlite" {
         return;
@@ -183,17 +183,14 @@ pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world:
     let token_id = world.ledger.create_token(&new("bert", 1)).await.unwrap().token_id;
     let shown = Some(ShownToken { token_id, sha256: [1; 32] });
     let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
-    let approving = async |change: NewChange| {
-        let asked = ask(&world, &change).await;
-        let (ledger, answer) =
-            (world.another().await, ChangeDecision { shown, ..decision(&asked, "bert") });
-        tokio::spawn(async move { ledger.approve_change(&answer).await })
-    };
     // The approval holds the token and waits for its counter: the revocation waits for it.
     let mut counter = pool.begin().await.unwrap();
     let lock = "select counter_id from counter where counter_id = $1 for update";
     sqlx::query(lock).bind(counter_id).execute(&mut *counter).await.unwrap();
-    let approval = approving(next(counter_id, 5)).await;
+    let asked = ask(&world, &next(counter_id, 5)).await;
+    let answer = ChangeDecision { shown, ..decision(&asked, "bert") };
+    let ledger = world.another().await;
+    let approval = tokio::spawn(async move { ledger.approve_change(&answer).await });
     assert!(world.meets_lock(&pool, &approval).await, "it does not wait for its counter");
     let other = world.another().await;
     let revoking = tokio::spawn(async move { other.revoke_token(&revocation("bert")).await });

@@ -160,7 +160,7 @@ code = "ONE"
 name = "One of two"
 template = "X{V}{SEQ:1}"
 policy = "gapless"
-ambiguity_accepted = "Both are asked for."
+ambiguity_accepted = "Both offices have asked for it."
 serves = { types = ["ONE"] }
 serials = [{ counter = ["V"] }]
 variables.V = { width_max = 20 }
@@ -170,7 +170,7 @@ code = "OTHER"
 name = "The other one"
 template = "X{V}{SEQ:1}"
 policy = "gapless"
-ambiguity_accepted = "Both are asked for."
+ambiguity_accepted = "Both offices have asked for it."
 serves = { types = ["OTHER"] }
 serials = [{ counter = ["V"] }]
 variables.V = { width_max = 20 }

@@ -45,7 +45,10 @@ async fn a_source_or_a_table_is_named_by_who_is_narrowed_to_those_to_whom_it_is_
         json!({ "template": template, "serials": [], "policy": "gapless",
             "variables": { "V": { "source": name, "alphabet": "0-9", "width_max": 12 } } })
     };
-    let table = |name: &str| json!({ "variables": { "ORIGINATOR": { "required": true, "reference": name } } });
+    let table = |name: &str| {
+        let originator = json!({ "required": true, "reference": name });
+        json!({ "variables": { "ORIGINATOR": originator } })
+    };
     let save = async |who: &str, definition: Value| {
         let path = format!("{API}/configs?dry_run=true");
         let (status, told) = scene.post(who, &path, definition).await;
