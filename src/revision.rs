@@ -132,11 +132,43 @@ pub enum ReviseError {
     Ledger(#[from] LedgerError),
 }
 
-/// Gives a number of a document another label; the same again where it has that label already.
+/// Gives a number of a document another label, once the journal has the number; the same again
+/// where it has that label already.
 ///
 /// # Errors
 /// See [`ReviseError`].
 pub async fn revise(
+    ledger: &SharedLedger,
+    clock: &SharedClock,
+    request: RevisionRequest,
+) -> Result<RevisedDocument, ReviseError> {
+    let is_missing = |error: &ReviseError| matches!(error, ReviseError::NotNumbered { .. });
+    once_journaled(is_missing, || revise_now(ledger, clock, request.clone())).await
+}
+
+/// Tries for a moment, for as long as a number is missing: its record may be on its way.
+///
+/// # Errors
+/// Those of the last try.
+pub async fn once_journaled<T, E, F: Future<Output = Result<T, E>>>(
+    is_missing: impl Fn(&E) -> bool,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, E> {
+    let deadline = Instant::now() + JOURNAL_WAIT;
+    let mut wait = Backoff::new(LOOK_DELAYS.0, LOOK_DELAYS.1);
+    loop {
+        match attempt().await {
+            Err(error) if is_missing(&error) && Instant::now() < deadline => wait.wait().await,
+            tried => return tried,
+        }
+    }
+}
+
+/// The same, tried once.
+///
+/// # Errors
+/// See [`ReviseError`].
+pub async fn revise_now(
     ledger: &SharedLedger,
     clock: &SharedClock,
     request: RevisionRequest,
@@ -214,7 +246,7 @@ async fn must_be_no_member(
     Ok(())
 }
 
-/// The number that the request means, once the journal has it.
+/// The number that the request means.
 async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<JournalRow, ReviseError> {
     let series_id = match &request.series {
         None => None,
@@ -231,29 +263,21 @@ async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<Journa
             Some(found.ok_or_else(no_series)?.series_id)
         }
     };
-    let deadline = Instant::now() + JOURNAL_WAIT;
-    let mut wait = Backoff::new(LOOK_DELAYS.0, LOOK_DELAYS.1);
-    loop {
-        let mut rows = look(ledger, request).await?;
-        rows.retain(|row| {
-            let Record { series_id: of, user_id, project, .. } = &*row.entry.record;
-            series_id.is_none_or(|id| *of == id)
-                && request.identity.sees_number(user_id, &row.series, project.as_deref())
-        });
-        if rows.len() > 1 {
-            let named = rows.iter().take(NAMED_MAX).map(|row| row.entry.number.as_str());
-            return Err(ReviseError::Several { numbers: named.collect::<Vec<_>>().join(", ") });
-        }
-        if let Some(row) = rows.pop() {
-            return Ok(row);
-        }
-        must_be_no_member(ledger, request).await?;
-        if Instant::now() >= deadline {
-            let document_id = request.document_id.clone();
-            return Err(ReviseError::NotNumbered { document_id });
-        }
-        wait.wait().await;
+    let mut rows = look(ledger, request).await?;
+    rows.retain(|row| {
+        let Record { series_id: of, user_id, project, .. } = &*row.entry.record;
+        series_id.is_none_or(|id| *of == id)
+            && request.identity.sees_number(user_id, &row.series, project.as_deref())
+    });
+    if rows.len() > 1 {
+        let named = rows.iter().take(NAMED_MAX).map(|row| row.entry.number.as_str());
+        return Err(ReviseError::Several { numbers: named.collect::<Vec<_>>().join(", ") });
     }
+    if let Some(row) = rows.pop() {
+        return Ok(row);
+    }
+    must_be_no_member(ledger, request).await?;
+    Err(ReviseError::NotNumbered { document_id: request.document_id.clone() })
 }
 
 /// The numbers of the document that could be meant.

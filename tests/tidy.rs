@@ -41,6 +41,11 @@ fn rooms_depend_one_way() {
 }
 
 #[test]
+fn routes_come_to_the_ledger_in_a_place_alone() {
+    check(".rs", rooms::ledgers_without_a_place);
+}
+
+#[test]
 fn only_one_room_sees_each_client_library() {
     check(".rs", rooms::strange_libraries);
 }

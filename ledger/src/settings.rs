@@ -59,6 +59,26 @@ impl LedgerSettings {
         self.eighths(2)
     }
 
+    /// How many by searches on behalf of callers, in the register and its archives: a quarter.
+    #[must_use]
+    pub fn searches_max(&self) -> usize {
+        self.eighths(2)
+    }
+
+    /// How many by what callers look up by an index: a quarter. With searches they hold half of
+    /// the connections, and those who take numbers always find one.
+    #[must_use]
+    pub fn reads_max(&self) -> usize {
+        self.eighths(2)
+    }
+
+    /// How many by what callers have noted that is no number, such as steps and revisions: three
+    /// eighths.
+    #[must_use]
+    pub fn notes_max(&self) -> usize {
+        self.eighths(3)
+    }
+
     /// So many eighths, at least one connection.
     fn eighths(&self, count: usize) -> usize {
         (self.connections_max as usize * count / 8).max(1)

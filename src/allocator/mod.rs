@@ -5,6 +5,7 @@
 //! only checks a request, finds its worker, and waits for the answer.
 
 mod acknowledgements;
+mod already;
 mod answers;
 mod asking;
 mod background_jobs;
@@ -60,6 +61,7 @@ use answers::Reply;
 use drafting::{Drafting, Purpose};
 use error::unavailable;
 use looks::Looks;
+use patience::{Errand, attempt};
 use pending_request::{Order, PendingRequest};
 use snowflakes::Snowflakes;
 use status::{SharedStatus, WorkerStatus};
@@ -236,12 +238,17 @@ impl Allocator {
         if Box::pin(self.is_without_ledger(Use::Read)).await {
             return Err(unavailable(Unavailable::Ledger, NumberTaken::No));
         }
-        let (ledger, question) =
-            (context.ledger.clone(), order.question(context.windows_ago_us(1)));
+        let question = order.question(context.windows_ago_us(1));
         let (asked_at, node) = (Instant::now(), context.membership.node());
-        // Callers may go away; ledger work is never cancelled.
-        let found = tokio::spawn(async move { ledger.replays(&[question]).await });
-        let found = timeout_at(by, found).await;
+        // In a place of its own while it waits for one of those for questions; it goes on where its
+        // caller leaves.
+        let own = Arc::clone(context);
+        let looking = tokio::spawn(async move {
+            let ledger = Arc::clone(&own.ledger);
+            let asking = async move { ledger.replays(&[question]).await };
+            attempt(&own, Errand::Question, asking).await
+        });
+        let found = timeout_at(by, looking).await;
         let found = found.map_err(|_| self.timed_out(None, NumberTaken::No))?;
         let found = found.expect("a look-up does not panic").map_err(|error| unread(&error))?;
         let slept = context.membership.must_not_have_slept(asked_at, node).await;

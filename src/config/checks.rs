@@ -78,7 +78,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
     })
 }
 
-/// A limit in requests a minute; 0: none.
+/// A limit in numbers a minute; 0: none.
 fn limit(setting: &'static str, per_minute: u64) -> Checked<u64> {
     within(setting, per_minute, 0..=1_000_000)
 }

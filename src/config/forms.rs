@@ -39,6 +39,7 @@ const FORMS: &[Form] = &[
     ("Jwt.roles", "our roles by theirs", "{ clerk = [\"caller\"] }"),
     ("Jwt.projects_claim", "the name of a claim", "\"projects\""),
     ("Jwt.series_claim", "the name of a claim", "\"series\""),
+    ("Jwt.count_max", "", "1"),
     ("WrittenSource.address", "an address in quotes", "\"https://erp.example.com/next\""),
     ("WrittenSource.token_file", "a path in quotes", "\"/etc/numerator/erp.token\""),
     ("Log.filter", "", "\"info\""),

@@ -9,9 +9,10 @@ use std::time::Duration;
 use hyper::Uri;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{Checked, secs, wait, wrong};
+use super::bounds::{Checked, secs, wait, within, wrong};
 use super::layer;
 use crate::access::Role;
+use crate::allocator::COUNT_MAX;
 use crate::external::is_trustworthy;
 
 /// Issuers, audiences and names of claims are short.
@@ -93,6 +94,8 @@ pub struct JwtSettings {
     pub projects_claim: Option<String>,
     /// `auth.jwt.series_claim`: the same of series.
     pub series_claim: Option<String>,
+    /// `auth.jwt.count_max`: most numbers of one call.
+    pub count_max: u64,
 }
 
 /// The issuer, where one is named.
@@ -143,7 +146,14 @@ pub(super) fn jwt(written: &layer::Jwt) -> Checked<Option<JwtSettings>> {
         roles: roles(written.roles.as_ref())?,
         projects_claim: written.projects_claim.clone(),
         series_claim: written.series_claim.clone(),
+        count_max: count_max(written)?,
     }))
+}
+
+/// Most numbers of one call. A person asks for one document; a service has its own account.
+fn count_max(written: &layer::Jwt) -> Checked<u64> {
+    let usual = if written.people { 1 } else { COUNT_MAX };
+    within("auth.jwt.count_max", written.count_max.unwrap_or(usual), 1..=COUNT_MAX)
 }
 
 /// Where the keys are: exactly one place.

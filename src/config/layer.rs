@@ -3,17 +3,15 @@
 //! A default stands in exactly one place: here, or in `ProcessSettings::default` for issuing.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::external::WrittenSource;
-use super::listening::{address, some_address};
 use super::shared::WrittenTable;
 use super::tokens::{AuthMode, WrittenToken};
-use super::{DurationText, ForwardedHeader, JwtAlgorithm, LogFormat};
+use super::{DurationText, JwtAlgorithm, LogFormat};
 use crate::gauges::GaugeSettings;
 use crate::ledger::{LedgerSettings, Migrate};
 use crate::process::ProcessSettings;
@@ -84,51 +82,13 @@ impl Default for Layer {
     }
 }
 
+mod http;
+
+pub(super) use http::Http;
+
 /// The defaults of issuing, which stand beside the doc comments of their meaning.
 fn issuing() -> ProcessSettings {
     ProcessSettings::default()
-}
-
-section! {
-    /// `http.*`
-    Http {
-        /// Address and port; another address than loopback needs tokens.
-        #[serde(deserialize_with = "address")]
-        listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
-        /// Where only `/healthz`, `/readyz` and `/metrics` are answered too.
-        #[serde(deserialize_with = "some_address")]
-        health_listen: Option<SocketAddr> = None,
-        /// Names under which the service may be asked, beside those of loopback.
-        hosts: Vec<String> = Vec::new(),
-        /// Proxies whose word on the address of a client is taken.
-        trusted_proxies: Vec<String> = Vec::new(),
-        /// The header in which they say it.
-        forwarded_header: ForwardedHeader = ForwardedHeader::XForwardedFor,
-        /// The certificate to show at `listen`; without one, requests come in plain HTTP.
-        tls_certificate: Option<PathBuf> = None,
-        /// Its private key.
-        tls_key: Option<PathBuf> = None,
-        /// How often both files are looked at.
-        tls_reload_period: DurationText = DurationText(Duration::from_secs(60)),
-        /// Longest time that a request may take, and its body to arrive.
-        time_limit: DurationText = DurationText(issuing().time_limit),
-        /// Largest body of a request that is no batch.
-        body_max_bytes: usize = 65_536,
-        /// Largest body of a batch.
-        batch_body_max_bytes: usize = 1_048_576,
-        /// How long a connection may be idle, or take to send a header.
-        header_read_timeout: DurationText = DurationText(Duration::from_secs(10)),
-        /// Connections served at once; more wait to be accepted.
-        connections_max: usize = 10_000,
-        /// Connections of one address; more are closed at once.
-        connections_per_peer_max: usize = 2_000,
-        /// After this long an answer is its connection's last.
-        connection_age_max: DurationText = DurationText(Duration::from_secs(600)),
-        drain_delay: DurationText = DurationText(Duration::ZERO),
-        write_timeout: DurationText = DurationText(Duration::from_secs(30)),
-        /// A request that takes longer gets a warning of its own.
-        slow_after: DurationText = DurationText(Duration::from_secs(1)),
-    }
 }
 
 section! {
@@ -237,15 +197,17 @@ section! {
         roles: Option<BTreeMap<String, Vec<String>>> = None,
         projects_claim: Option<String> = None,
         series_claim: Option<String> = None,
+        /// Most numbers of one call; without it, 1 of people.
+        count_max: Option<u64> = None,
     }
 }
 
 section! {
     /// `limits.*`
     Limits {
-        /// Requests of one person a minute; 0: any number.
+        /// Numbers and previews of one person a minute; 0: any number.
         user_per_minute: u64 = 10,
-        /// Requests of people from one address a minute; 0: any number.
+        /// The same of people from one address; 0: any number.
         address_per_minute: u64 = 50,
     }
 }

@@ -22,16 +22,25 @@ const HOST_CHARS_MAX: usize = 253;
 /// Bounds of the HTTP server. A batch may never be smaller than a single request.
 pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
     let body_max_bytes = within("http.body_max_bytes", http.body_max_bytes, KIB..=64 * MIB)?;
+    let batch_body_max_bytes =
+        within("http.batch_body_max_bytes", http.batch_body_max_bytes, body_max_bytes..=64 * MIB)?;
     Ok(HttpSettings {
         hosts: hosts(&http.hosts)?,
         trusted_proxies: trusted_proxies(&http.trusted_proxies)?,
         forwarded_header: http.forwarded_header,
         tls: tls(http)?,
         body_max_bytes,
-        batch_body_max_bytes: within(
-            "http.batch_body_max_bytes",
-            http.batch_body_max_bytes,
-            body_max_bytes..=64 * MIB,
+        batch_body_max_bytes,
+        // The largest body must find room.
+        bodies_max_bytes: within(
+            "http.bodies_max_bytes",
+            http.bodies_max_bytes,
+            batch_body_max_bytes..=1_024 * MIB,
+        )?,
+        answers_max_bytes: within(
+            "http.answers_max_bytes",
+            http.answers_max_bytes,
+            MIB..=1_024 * MIB,
         )?,
         header_read_timeout: wait(
             "http.header_read_timeout",

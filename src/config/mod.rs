@@ -74,7 +74,7 @@ pub struct Settings {
     pub asks_for_tokens: bool,
     /// `auth.tokens`.
     pub auth_tokens: Vec<Token>,
-    /// `limits.*`: how often people may ask.
+    /// `limits.*`: how much people may take in a minute.
     pub limits: LimitSettings,
     /// `approval.time_limit`: how long a change that was asked for can be approved.
     pub approval_limit: Duration,
@@ -147,6 +147,10 @@ pub struct HttpSettings {
     pub body_max_bytes: usize,
     /// `http.batch_body_max_bytes`: largest request body of a batch.
     pub batch_body_max_bytes: usize,
+    /// `http.bodies_max_bytes`: all bodies together that arrive or are handled.
+    pub bodies_max_bytes: usize,
+    /// `http.answers_max_bytes`: all answers together that wait for their readers.
+    pub answers_max_bytes: usize,
     /// `http.header_read_timeout`: how long a connection may take to send its request's header.
     pub header_read_timeout: Duration,
     /// `http.connections_max`: connections served at once; more wait to be accepted.

@@ -8,7 +8,9 @@ macro_rules! section {
         $(#[$doc])*
         #[derive(Clone, Debug, Deserialize, Serialize)]
         #[serde(default, deny_unknown_fields)]
-        pub(super) struct $name { $($(#[$meaning])* pub(super) $field: $kind,)* }
+        pub(in crate::config) struct $name {
+            $($(#[$meaning])* pub(in crate::config) $field: $kind,)*
+        }
 
         impl Default for $name {
             fn default() -> Self {

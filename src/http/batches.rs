@@ -19,7 +19,7 @@ use super::generate::{outcome_of, status_of};
 use super::in_turns::join_in_turns;
 use super::language;
 use super::order::{self, BatchOrder, DocumentOrder};
-use super::problem::{Problem, ProblemBody};
+use super::problem::{Problem, ProblemBody, Slug};
 use super::texts::{StreamedTexts, Texts};
 use crate::allocator::{COUNT_MAX, Hints, Issued, KEY_CHARS_MAX, Request};
 
@@ -98,15 +98,36 @@ pub(super) async fn create_batch(
     Json(mut order): Json<BatchOrder>,
 ) -> Result<Response, Problem> {
     let key = order::idempotency_key(&headers, BATCH_KEY_CHARS_MAX)?;
+    caller.holdings.must_have_room_for_an_answer()?;
     let Some(documents) = order.list()? else {
         return take_range(&app, order, key, &caller).await;
     };
     caller.check_count("documents", documents.len().try_into().unwrap_or(u64::MAX))?;
-    let items = number_documents(&app, &caller, &documents, key.as_deref()).await;
-    let items = items.into_iter().collect::<serde_json::Result<Vec<_>>>();
+    let mut numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
+    if numbered.iter().all(|item| item.over_limit.is_some())
+        && let Some(refused) = numbered.pop().and_then(|item| item.over_limit)
+    {
+        return Err(refused);
+    }
+    let items = numbered.into_iter().map(|item| item.json).collect::<serde_json::Result<Vec<_>>>();
     let items = items.map_err(|error| Problem::internal(&error))?;
     // Each problem in it has a sentence for the user.
     Ok((language::headers(caller.language), axum::Json(BatchAnswer { items })).into_response())
+}
+
+/// What became of one document, as it is sent.
+struct NumberedDocument {
+    json: serde_json::Result<Box<RawValue>>,
+    /// The refusal of a limit; where it refuses all documents, it refuses the call.
+    over_limit: Option<Problem>,
+}
+
+impl NumberedDocument {
+    fn of(outcome: Result<Issued, Problem>, caller: &Caller) -> Self {
+        let json = to_raw_value(&ItemAnswer::of(&outcome, caller));
+        let over_limit = outcome.err().filter(|it| it.slug() == Slug::TooManyRequests);
+        NumberedDocument { json, over_limit }
+    }
 }
 
 impl BatchOrder {
@@ -158,8 +179,8 @@ impl Caller {
             return Ok(());
         }
         let reason = format!(
-            "asks for {count} numbers, and the token {name} may ask for {count_max} in one \
-             call; ask several times, or have the count_max of the token raised"
+            "asks for {count} numbers, and {name} may ask for {count_max} in one call; ask several \
+             times, or have that raised: count_max of the token, or auth.jwt.count_max"
         );
         Err(Problem::field(field, reason))
     }
@@ -192,7 +213,7 @@ async fn number_documents(
     caller: &Caller,
     documents: &[Box<RawValue>],
     key: Option<&str>,
-) -> Vec<serde_json::Result<Box<RawValue>>> {
+) -> Vec<NumberedDocument> {
     let hints = Hints::first(HINTS_MAX);
     let number = async |index: usize, document: &RawValue| -> Result<Issued, Problem> {
         let place = format!("documents[{index}]");
@@ -205,8 +226,7 @@ async fn number_documents(
     };
     let number = &number;
     let items = documents.iter().enumerate().map(|(index, document)| async move {
-        let outcome = number(index, document).await;
-        to_raw_value(&ItemAnswer::of(&outcome, caller))
+        NumberedDocument::of(number(index, document).await, caller)
     });
     join_in_turns(items).await
 }

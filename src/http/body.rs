@@ -21,8 +21,14 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::budget::{FREE_BYTES_MAX, HeldBytes};
+use super::gate::Caller;
+use super::holdings::Holdings;
 use super::problem::{Problem, Slug};
 pub(super) use forms::BODY_FORMS;
+
+/// How much room a large body takes at a time, in bytes.
+const BODY_STEP_BYTES: usize = 65_536;
 
 /// Bounds of a request body; an extension of the routes that read one.
 #[derive(Clone, Copy, Debug)]
@@ -46,20 +52,23 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
             .get::<BodyBounds>()
             .ok_or_else(|| Problem::internal(&"a route that reads a body has no bounds"))?;
         let (parts, body) = request.into_parts();
-        Json::read(&parts.headers, body, bounds).await
+        let caller = parts.extensions.get::<Caller>();
+        let caller = caller.ok_or_else(|| Problem::internal(&"a body is nobody's"))?;
+        Json::read(&parts.headers, body, bounds, &caller.holdings).await
     }
 }
 
 impl<T: DeserializeOwned> Json<T> {
-    /// The body of a request with these headers.
+    /// The body of a request with these headers; its room is kept in `holdings`.
     pub(super) async fn read<B: HttpBody<Data = Bytes>>(
         headers: &HeaderMap,
         body: B,
         bounds: BodyBounds,
+        holdings: &Holdings,
     ) -> Result<Self, Problem> {
         check_kind(headers)?;
         // Only the body is awaited here: nothing that a time-out could leave half done.
-        let read = read(headers, body, bounds.max_bytes);
+        let read = read(headers, body, bounds.max_bytes, holdings);
         let bytes = tokio::time::timeout(bounds.time_limit, read)
             .await
             .map_err(|_| Problem::new(Slug::BodyTimeout, "send the body faster"))??;
@@ -119,11 +128,12 @@ pub(super) fn depth_of(json: &str) -> usize {
 }
 
 /// Reads a body of at most so many bytes: refused at once where a larger one is announced, else
-/// as soon as it grows too large.
+/// as soon as it grows too large, or finds no room.
 async fn read<B: HttpBody<Data = Bytes>>(
     headers: &HeaderMap,
     body: B,
     max_bytes: usize,
+    holdings: &Holdings,
 ) -> Result<Vec<u8>, Problem> {
     let too_large = || {
         Problem::new(Slug::BodyTooLarge, format!("send at most {max_bytes} bytes in one request"))
@@ -134,7 +144,7 @@ async fn read<B: HttpBody<Data = Bytes>>(
         return Err(too_large());
     }
     let mut body = pin!(body);
-    let mut bytes = Vec::new();
+    let (mut bytes, mut room) = (Vec::new(), holdings.of_body());
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
         let frame = frame
             .map_err(|_| Problem::new(Slug::MalformedJson, "the body broke off; send it whole"))?;
@@ -143,10 +153,32 @@ async fn read<B: HttpBody<Data = Bytes>>(
             if bytes.len() + data.len() > max_bytes {
                 return Err(too_large());
             }
+            make_room(&mut bytes, data.len(), &mut room)?;
             bytes.extend_from_slice(&data);
         }
     }
+    holdings.keep(room);
     Ok(bytes)
+}
+
+/// Makes room for so many bytes more of a body. What is announced takes none, only what arrives.
+fn make_room(bytes: &mut Vec<u8>, more: usize, room: &mut HeldBytes) -> Result<(), Problem> {
+    let needed = bytes.len() + more;
+    if needed <= bytes.capacity() {
+        return Ok(());
+    }
+    let capacity = if needed <= BODY_STEP_BYTES {
+        needed.next_power_of_two()
+    } else {
+        needed.next_multiple_of(BODY_STEP_BYTES)
+    };
+    if capacity > FREE_BYTES_MAX && !room.grow_to(capacity) {
+        let detail = "bodies that arrive, or are handled, hold as much memory as those of one \
+                      caller, or of all, may (http.bodies_max_bytes); send fewer at once";
+        return Err(Problem::new(Slug::QueueFull, detail).retry_soon().leaving_the_body());
+    }
+    bytes.reserve_exact(capacity - bytes.len());
+    Ok(())
 }
 
 /// Reads the JSON of a body, or of a part of one. Syntax errors name line and column, wrong values

@@ -100,7 +100,7 @@ pub(super) async fn reset_counter(
 ) -> Result<Response, Problem> {
     let (series_id, reason) = (read_id(config_id)?, check_full_reason(&order.reason)?);
     let ResetOrder { counter_id, next_value, .. } = order;
-    let counter = counter_of(&app, series_id, counter_id).await?;
+    let counter = counter_of(&app, &caller, (series_id, counter_id)).await?;
     let (definition, serial) = serial_of(&app, series_id, &counter.serial)?;
     let wanted = WantedChange::NextValue(next_value);
     must_be_within(&wanted, &definition, &serial)?;
@@ -132,7 +132,7 @@ pub(super) async fn reset_chronology(
     if !is_date {
         return Err(Problem::field("last_date", "must be a date, such as 2026-03-31"));
     }
-    let counter = counter_of(&app, series_id, counter_id).await?;
+    let counter = counter_of(&app, &caller, (series_id, counter_id)).await?;
     let (definition, serial) = serial_of(&app, series_id, &counter.serial)?;
     if !definition.chronology {
         let why = "is of a series that keeps no chronology: no date blocks it";
@@ -167,9 +167,9 @@ pub(super) async fn list_changes(
 ) -> Result<axum::Json<ChangeList>, Problem> {
     caller.must_reach_events(None)?;
     let limit = rows_of_page(limit)?;
-    let ledger = app.service.ledger.clone();
-    let reading = async move { ledger.change_requests(after, pending, limit).await };
-    let found = super::finish(reading).await?;
+    let looking = app
+        .read(&caller, |ledger| async move { ledger.change_requests(after, pending, limit).await });
+    let found = looking.await?;
     let last = found.last().filter(|_| found.len() == limit as usize);
     let next = last.map(|request| request.change_id);
     let change_requests = found.into_iter().map(|it| ChangeAnswer::of(&app, it)).collect();
@@ -198,16 +198,16 @@ pub(super) async fn approve_change(
     let reason = order.reason.as_deref().map(check_reason).transpose()?;
     let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());
     let own = app.clone();
-    let approving = async move {
-        let request = own.service.ledger.change_request(change_id).await?;
+    let approving = app.note(&caller, |ledger| async move {
+        let request = ledger.change_request(change_id).await?;
         let (definition, serial) = serial_of(&own, request.series_id, &request.serial)?;
         must_be_within(&request.wanted, &definition, &serial)?;
         let step = serial.step;
         let decision = ChangeDecision { change_id, decided_by, reason, step, shown };
         let approved = own.service.approve_change(&decision).await;
         approved.map_err(Problem::of_approval)
-    };
-    let request = super::finish(approving).await?;
+    });
+    let request = approving.await?;
     Ok(axum::Json(ChangeAnswer::of(&app, request)))
 }
 
@@ -233,8 +233,10 @@ pub(super) async fn reject_change(
     let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());
     let service = Arc::clone(&app.service);
     let decision = ChangeDecision { change_id, decided_by, reason, step: 1, shown };
-    let rejecting = async move { service.reject_change(&decision).await };
-    let request = super::finish(async { rejecting.await.map_err(Problem::of_decision) }).await?;
+    let rejecting = app.note(&caller, |_| async move {
+        service.reject_change(&decision).await.map_err(Problem::of_decision)
+    });
+    let request = rejecting.await?;
     Ok(axum::Json(ChangeAnswer::of(&app, request)))
 }
 
@@ -262,9 +264,10 @@ async fn ask(app: &App, caller: &Caller, asked: ChangeAsked) -> Result<Response,
         expires_at_us,
         shown,
     };
-    let ledger = app.service.ledger.clone();
-    let asking = async move { ledger.request_change(&new).await.map_err(Problem::of_decision) };
-    let request = super::finish(asking).await?;
+    let asking = app.note(caller, |ledger| async move {
+        ledger.request_change(&new).await.map_err(Problem::of_decision)
+    });
+    let request = asking.await?;
     Ok((StatusCode::ACCEPTED, axum::Json(ChangeAnswer::of(app, request))).into_response())
 }
 
@@ -286,10 +289,17 @@ fn read_change(change_id: Result<Path<i64>, PathRejection>) -> Result<i64, Probl
 }
 
 /// The counter that a caller names. Whether it is one of the series is for the ledger to say.
-async fn counter_of(app: &App, series_id: i64, counter_id: i64) -> Result<Counter, Problem> {
-    let ledger = app.service.ledger.clone();
-    let reading = async move { ledger.counters(counter_id.saturating_sub(1), 1).await };
-    let found = super::finish(reading).await?.into_iter().next();
+async fn counter_of(
+    app: &App,
+    caller: &Caller,
+    (series_id, counter_id): (i64, i64),
+) -> Result<Counter, Problem> {
+    let looking =
+        app.read(
+            caller,
+            |ledger| async move { ledger.counters(counter_id.saturating_sub(1), 1).await },
+        );
+    let found = looking.await?.into_iter().next();
     let is_it =
         |counter: &Counter| counter.counter_id == counter_id && counter.series_id == series_id;
     found.filter(is_it).ok_or_else(|| {

@@ -228,6 +228,6 @@ pub(super) async fn remove_config(
         let node = context.membership.node();
         write(&own, &by, &code, async { ledger.remove_series(node, &removal).await }).await
     };
-    app.effort.check(removing).await?;
+    app.effort.check(&caller, removing).await?;
     Ok(StatusCode::NO_CONTENT)
 }

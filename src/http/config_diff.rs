@@ -13,6 +13,7 @@ use super::App;
 use super::body::QueryOf;
 use super::config_effect::{ConfigEffect, FieldChange, changed_fields, effect_between};
 use super::configs::{find_version, version_named};
+use super::effort::compute;
 use super::etag::tagged_by_bytes;
 use super::gate::Caller;
 use super::problem::{Problem, ProblemBody};
@@ -74,7 +75,7 @@ pub(super) async fn diff_versions(
         Some(against) => Some(find_version(&app, &caller, config_id, against).await?),
         None => None,
     };
-    let own = app.clone();
+    let (own, by) = (app.clone(), caller.clone());
     let comparing = Box::pin(async move {
         let was = before.as_ref().map(|before| (&before.definition, before.active));
         let changes = changed_fields(was, (&after.definition, after.active));
@@ -82,6 +83,6 @@ pub(super) async fn diff_versions(
         let code = after.definition.code;
         Ok::<_, Problem>(ConfigDiff { config_id, code, against, version, changes, effect })
     });
-    let diff = app.effort.read(comparing).await?;
-    Ok(tagged_by_bytes(&headers, &diff))
+    let diff = app.search(&by, |_| comparing).await?;
+    compute(move || tagged_by_bytes(&headers, &diff)).await
 }

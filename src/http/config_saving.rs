@@ -120,7 +120,7 @@ pub(super) async fn save(
         let saving = Saving { saved_by, reason, expected, dry_run, by };
         check_and_save(&own, order, saving).await
     });
-    app.effort.check(checking).await
+    app.effort.check(caller, checking).await
 }
 
 /// Refuses a change of a series that is not wholly within the caller's reach; one that is not known
@@ -323,7 +323,7 @@ pub(super) async fn set_activity(
         let (config, saved) = (ConfigAnswer::of(&version), version.is_new);
         Ok(ChangedConfig { config, saved, changes: None, effect: None })
     });
-    let changed = app.effort.check(changing).await?;
+    let changed = app.effort.check(caller, changing).await?;
     if dry_run {
         return Ok(axum::Json(changed).into_response());
     }

@@ -14,17 +14,17 @@ use super::App;
 use super::answer::instant;
 use super::body::QueryOf;
 use super::counters::known;
+use super::effort::compute;
 use super::etag::{tagged, tagged_by_bytes};
 use super::gate::Caller;
 use super::numbers::{limit, rows_of_page};
+use super::paging::LargePage;
 use super::problem::{Problem, ProblemBody, Slug};
+use crate::allocator::Catalog;
 use crate::ledger::SeriesVersion;
 
-/// Most versions in one answer.
-const VERSIONS_MAX: u32 = 1_000;
-
-/// Most configurations in one answer.
-const CONFIGS_MAX: u32 = 1_000;
+/// Versions that are read at once: each may be as large as a body.
+const VERSIONS_AT_ONCE: u32 = 16;
 
 /// Which configurations to list; all that is given must match.
 #[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
@@ -43,7 +43,7 @@ pub(super) struct ConfigQuery {
     project: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,
-    /// At most so many configurations, 1 to 1,000; 1,000 without it.
+    /// At most so many configurations, 1 to 1,000; 100 without it, and as many as fit into 1 MiB.
     #[serde(default, deserialize_with = "limit")]
     limit: Option<u32>,
 }
@@ -70,9 +70,12 @@ impl ConfigQuery {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct VersionQuery {
-    /// Only versions up to this one: the page after the oldest of the page before.
-    #[serde(default = "newest")]
+    /// Only versions up to this one: the `next` of the page before.
+    #[serde(default = "newest", alias = "after")]
     upto: u32,
+    /// At most so many versions, 1 to 1,000; 100 without it, and as many as fit into 1 MiB.
+    #[serde(default, deserialize_with = "limit")]
+    limit: Option<u32>,
 }
 
 fn yes() -> bool {
@@ -96,6 +99,9 @@ pub(super) struct ConfigList {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct VersionList {
     versions: Vec<ConfigAnswer>,
+    /// What to send as `upto` for the next page, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u32>,
 }
 
 /// One version of a series.
@@ -159,20 +165,33 @@ pub(super) async fn list_configs(
     QueryOf(query): QueryOf<ConfigQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let limit = query.limit.map_or(Ok(CONFIGS_MAX), |limit| rows_of_page(Some(limit)))? as usize;
-    let catalog = app.service.allocator.catalog();
+    let limit = rows_of_page(query.limit)? as usize;
+    let (catalog, by) = (app.service.allocator.catalog(), caller.clone());
+    app.list(&caller, move || page_of(&catalog, &by, &query, limit, &headers)).await
+}
+
+/// A page of configurations.
+fn page_of(
+    catalog: &Catalog,
+    caller: &Caller,
+    query: &ConfigQuery,
+    limit: usize,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
     let listed = if query.active { catalog.active() } else { catalog.inactive() };
     let versions = listed.iter().map(|served| &served.version);
     let mut found: Vec<&SeriesVersion> = versions
         .filter(|version| caller.sees_series(version) && query.asks_for(&version.definition))
         .collect();
     found.sort_by(|a, b| a.definition.code.cmp(&b.definition.code));
-    let is_cut = found.len() > limit;
-    found.truncate(limit);
-    let last = found.last().filter(|_| is_cut);
-    let next = last.map(|version| version.definition.code.clone());
-    let configs = found.into_iter().map(ConfigAnswer::of).collect();
-    Ok(tagged_by_bytes(&headers, &ConfigList { configs, next }))
+    let (mut page, mut next) = (LargePage::new(limit), None);
+    for version in found {
+        if !page.push(ConfigAnswer::of(version))? {
+            next = page.rows().last().map(|last| last.code.clone());
+            break;
+        }
+    }
+    Ok(tagged_by_bytes(headers, &ConfigList { configs: page.into_rows(), next }))
 }
 
 /// Shows one numbering configuration, active or not, in the version in force.
@@ -214,7 +233,7 @@ pub(super) async fn show_config(
         (
             status = 200,
             body = VersionList,
-            description = "At most 1,000",
+            description = "At most 1,000, and 1 MiB",
             headers(("ETag" = String))
         ),
         (status = 304, description = "The list is what `If-None-Match` names"),
@@ -229,21 +248,31 @@ pub(super) async fn list_versions(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let config_id = named(&app, &caller, name)?;
-    let ledger = app.service.ledger.clone();
-    let found =
-        super::finish(
-            async move { ledger.series_versions(config_id, query.upto, VERSIONS_MAX).await },
-        )
-        .await?;
-    let is_seen = |version: &&SeriesVersion| {
-        caller.sees_series(version) && !is_hidden(&app, &caller, config_id)
-    };
-    let seen = found.iter().filter(is_seen);
-    let versions: Vec<ConfigAnswer> = seen.map(ConfigAnswer::of).collect();
-    if versions.is_empty() {
+    let (limit, by) = (rows_of_page(query.limit)? as usize, caller.clone());
+    caller.holdings.must_have_room_for_an_answer()?;
+    let reading = app.read(&caller, |ledger| async move {
+        let (mut page, mut upto) = (LargePage::new(limit), query.upto);
+        loop {
+            let found = ledger.series_versions(config_id, upto, VERSIONS_AT_ONCE).await?;
+            let oldest = found.last().map_or(0, |version| version.version);
+            let is_all = found.len() < VERSIONS_AT_ONCE as usize;
+            for version in found.iter().filter(|version| by.sees_series(version)) {
+                if !page.push(ConfigAnswer::of(version))? {
+                    let (versions, next) = (page.into_rows(), Some(version.version));
+                    return Ok::<_, Problem>(VersionList { versions, next });
+                }
+            }
+            if is_all || oldest <= 1 {
+                return Ok(VersionList { versions: page.into_rows(), next: None });
+            }
+            upto = oldest - 1;
+        }
+    });
+    let list = reading.await?;
+    if list.versions.is_empty() || is_hidden(&app, &caller, config_id) {
         return Err(not_found(config_id));
     }
-    Ok(tagged_by_bytes(&headers, &VersionList { versions }))
+    compute(move || tagged_by_bytes(&headers, &list)).await
 }
 
 /// Shows one version of a numbering configuration.
@@ -291,9 +320,9 @@ pub(super) async fn find_version(
     config_id: i64,
     wanted: u32,
 ) -> Result<SeriesVersion, Problem> {
-    let ledger = app.service.ledger.clone();
-    let found = super::finish(async move { ledger.series_version(config_id, wanted).await });
-    let found = found.await?.filter(|version| caller.sees_series(version));
+    let reading =
+        app.read(caller, |ledger| async move { ledger.series_version(config_id, wanted).await });
+    let found = reading.await?.filter(|version| caller.sees_series(version));
     found.filter(|_| !is_hidden(app, caller, config_id)).ok_or_else(|| {
         let catalog = app.service.allocator.catalog();
         let is_seen =

@@ -124,7 +124,7 @@ pub(super) async fn list_counters(
     Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<CounterQuery>,
 ) -> Result<axum::Json<CounterList>, Problem> {
-    let (catalog, ledger) = (app.service.allocator.catalog(), app.service.ledger.clone());
+    let catalog = app.service.allocator.catalog();
     caller.must_know(&catalog, query.series.as_deref())?;
     let asked = (query.series.as_deref(), query.project.as_deref());
     if !caller.must_reach(asked.0, asked.1)? {
@@ -133,7 +133,9 @@ pub(super) async fn list_counters(
     let limit = rows_of_page(query.limit)?;
     let whole = whole_series(&app, &caller, &catalog, asked).await?;
     let query = CounterQuery { whole, ..query };
-    find_counters(ledger, &catalog, query, limit).await.map(axum::Json)
+    let looking = app
+        .read(&caller, |ledger| async move { find_counters(ledger, &catalog, query, limit).await });
+    looking.await.map(axum::Json)
 }
 
 /// A page of `limit` counters.
@@ -149,8 +151,7 @@ pub(crate) async fn find_counters(
     let query = query.normalised()?;
     // One more than asked for tells whether there is another page.
     let filter = CounterFilter { limit: limit + 1, ..query.filter(catalog)? };
-    let found = super::finish(async move { ledger.list_counters(&filter).await }).await?;
-    let mut found = found.ok_or_else(not_a_next)?;
+    let mut found = ledger.list_counters(&filter).await?.ok_or_else(not_a_next)?;
     let mut next = None;
     if found.len() > limit as usize {
         found.truncate(limit as usize);

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::body::QueryOf;
+use super::effort::compute;
 use super::gate::Caller;
 use super::lookups::archived_in;
 use super::numbers::NumberRow;
@@ -102,9 +103,9 @@ pub(super) async fn list_document_numbers(
 ) -> Result<Response, Problem> {
     let document_id = order::document_of(document_id)?;
     let page = limit.unwrap_or(PAGE_MAX);
-    let (ledger, document) = (app.service.ledger.clone(), document_id.clone());
-    let shown = caller.identity.row_sight();
-    let (mut rows, next) = super::finish(async move {
+    caller.holdings.must_have_room_for_an_answer()?;
+    let (document, shown) = (document_id.clone(), caller.identity.row_sight());
+    let looking = app.read(&caller, |ledger| async move {
         // One more than asked for tells whether there is another page: of what is shown alone, so
         // that the page's `next` tells of nothing else.
         let mut rows = ledger.numbers_shown_of(&document, after, page + 1, &shown).await?;
@@ -114,18 +115,22 @@ pub(super) async fn list_document_numbers(
             next = rows.last().and_then(Position::of).as_ref().map(position_text);
         }
         Ok::<_, LedgerError>((with_revisions(&ledger, rows).await?, next))
-    })
-    .await?;
+    });
+    let (mut rows, next) = looking.await?;
     rows.retain(|found| caller.sees(&found.row));
     let archived_in = if rows.is_empty() && after.is_none() && caller.sees_everything() {
-        let ledger = app.service.ledger.clone();
         let asked = JournalFilter { document_id: Some(document_id.clone()), ..Default::default() };
-        super::finish(async move { archived_in(&ledger, None, &asked).await }).await?
+        let looking =
+            app.read(&caller, |ledger| async move { archived_in(&ledger, None, &asked).await });
+        looking.await?
     } else {
         Vec::new()
     };
-    let (document_id, numbers) = (&*document_id, NumberRow::all_of(&rows));
-    Ok(axum::Json(DocumentNumbers { document_id, numbers, next, archived_in }).into_response())
+    let answering = move || {
+        let (document_id, numbers) = (&*document_id, NumberRow::all_of(&rows));
+        axum::Json(DocumentNumbers { document_id, numbers, next, archived_in }).into_response()
+    };
+    compute(answering).await
 }
 
 #[cfg(test)]

@@ -152,29 +152,30 @@ impl NumberDoor {
     where
         B: HttpBody<Data = Bytes> + Send,
     {
+        let holdings = caller.holdings.clone();
         let (app, caller) = (State(self.app.clone()), Extension(caller));
         let (parts, body) = request.into_parts();
         let headers = parts.headers;
         match taking {
             Taking::Number(document_id) => {
-                let order = Json::read(&headers, body, self.single).await?;
+                let order = Json::read(&headers, body, self.single, &holdings).await?;
                 generate::generate_number(app, caller, Ok(Path(document_id)), headers, order).await
             }
             // In places of their own: the most frequent call would carry room for all of them.
             Taking::Batch => {
-                let order = Json::read(&headers, body, self.batch).await?;
+                let order = Json::read(&headers, body, self.batch, &holdings).await?;
                 Box::pin(batches::create_batch(app, caller, headers, order)).await
             }
             Taking::UnifiedSerial => {
-                let order = Json::read(&headers, body, self.single).await?;
+                let order = Json::read(&headers, body, self.single, &holdings).await?;
                 Box::pin(serials::generate_unified_serial(app, caller, headers, order)).await
             }
             Taking::SystemSerial => {
-                let order = Json::read(&headers, body, self.single).await?;
+                let order = Json::read(&headers, body, self.single, &holdings).await?;
                 Box::pin(serials::generate_system_serial(app, caller, order)).await
             }
             Taking::InterfaceSerial => {
-                let order = Json::read(&headers, body, self.single).await?;
+                let order = Json::read(&headers, body, self.single, &holdings).await?;
                 Box::pin(serials::generate_interface_serial(app, caller, headers, order)).await
             }
         }

@@ -2,12 +2,14 @@
 
 use axum::Extension;
 use axum::extract::State;
+use axum::response::Response;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
 use super::App;
 use super::answer::instant;
 use super::body::QueryOf;
+use super::effort::json;
 use super::gate::Caller;
 use super::numbers::{limit, must_be_storable, read_time, rows_of_page};
 use super::problem::{Problem, ProblemBody};
@@ -122,7 +124,7 @@ pub(super) async fn list_events(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<EventQuery>,
-) -> Result<axum::Json<EventList>, Problem> {
+) -> Result<Response, Problem> {
     caller.must_reach_events(query.series.as_deref())?;
     let EventQuery { kind, series, from, until, after, limit } = query;
     must_be_storable(&[("series", &series)])?;
@@ -135,15 +137,15 @@ pub(super) async fn list_events(
     let until_us = until.map(|text| read_time("until", &text)).transpose()?;
     check_period(from_us, until_us)?;
     let filter = EventFilter { kind, series, from_us, until_us, after, limit };
-    let ledger = app.service.ledger.clone();
-    let found = super::finish(async move { ledger.find_events(&filter).await }).await?;
+    let looking = app.read(&caller, |ledger| async move { ledger.find_events(&filter).await });
+    let found = looking.await?;
     let last = found.last().filter(|_| found.len() == limit as usize);
     let next = last.map(|(place, _)| place.to_string());
     let mut events: Vec<EventAnswer> = found.into_iter().map(EventAnswer::of).collect();
     if !caller.reach().is_everything() {
         events.iter_mut().for_each(EventAnswer::name_no_other);
     }
-    Ok(axum::Json(EventList { events, next }))
+    json(EventList { events, next }).await
 }
 
 #[cfg(test)]

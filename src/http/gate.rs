@@ -4,10 +4,11 @@
 //! which took nothing, as many as a second may have lines, and a line that says how many more.
 
 mod bearer;
+mod caller;
 
 use std::any::Any;
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -21,20 +22,21 @@ use axum::response::{IntoResponse, Response};
 
 use super::asker::Asker;
 use super::codings;
+use super::holdings::{Holdings, counts_for};
 use super::language::{Language, spoken};
-use super::limited::{limited_headers, must_be_within};
-use super::prefer::{PREFERENCE_APPLIED, Wait};
+use super::limited::Limited;
+use super::prefer::{PREFERENCE_APPLIED, Wait, takes_numbers};
 use super::problem::{Problem, Slug};
 use super::request_id::{REQUEST_ID, request_id};
 use super::rights;
 use crate::access::{Act, Identity, LOCAL_USER};
 use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
-use crate::ledger::IssuePath;
 use crate::log_lines::working_for;
 use crate::metrics::{Counter, Family, Metrics};
 use crate::refusals::Refusals;
 pub(super) use bearer::Admission;
+pub(super) use caller::{Caller, ServedBy};
 
 /// Status of a call whose client left before it was answered; only ever logged and counted.
 const CLIENT_LEFT: u16 = 499;
@@ -80,49 +82,6 @@ impl Route {
     }
 }
 
-/// Who calls. Handlers get it as an extension, whichever door they are behind.
-#[derive(Clone, Debug)]
-pub(super) struct Caller {
-    /// What it may do.
-    pub(super) identity: Arc<Identity>,
-    /// Name of the identity, or of the person for whom it asks, through it.
-    pub(super) user_id: Arc<str>,
-    /// The person's address, where the identity says so; else the other end of the connection, or
-    /// what a trusted proxy says. Headers of anybody else that claim an address are not believed.
-    pub(super) ip_address: Option<Arc<str>>,
-    /// Name of this call in answers and log lines.
-    pub(super) request_id: Arc<str>,
-    /// In which language problems speak to the user.
-    pub(super) language: Language,
-    /// What took the call's numbers.
-    pub(super) served_by: ServedBy,
-    /// Until when it waits, where it says so.
-    pub(super) by: Option<tokio::time::Instant>,
-}
-
-impl Caller {
-    /// The address as records carry it.
-    pub(super) fn address(&self) -> Option<String> {
-        self.ip_address.as_deref().map(str::to_owned)
-    }
-}
-
-/// Which path took the numbers of a call; nothing for a call that took none. Of several, the first.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ServedBy(Arc<OnceLock<IssuePath>>);
-
-impl ServedBy {
-    /// Notes the path.
-    pub(super) fn note(&self, path: IssuePath) {
-        // Only the first of a batch is kept.
-        let _ = self.0.set(path);
-    }
-
-    fn name(&self) -> &'static str {
-        self.0.get().map_or("", |path| path.name())
-    }
-}
-
 /// What is logged of calls.
 pub(super) struct Told {
     /// Calls that take longer are warned of.
@@ -155,6 +114,13 @@ impl Gate {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
         let local = Arc::new(Identity::local(LOCAL_USER, COUNT_MAX));
         Gate { admission, local, metrics, problems, clock, told }
+    }
+
+    /// What a call may hold: of an identity, or of the address where nobody names one.
+    fn holdings(&self, identity: &Arc<Identity>, ip: Option<&Arc<str>>) -> Holdings {
+        let named = (!Arc::ptr_eq(identity, &self.local)).then_some(&identity.name);
+        let caller = counts_for(named, ip, &self.local.name);
+        Holdings::of(&self.admission.budgets, caller)
     }
 
     /// Whoever calls.
@@ -226,7 +192,7 @@ where
         outcome: None,
         began: Instant::now(),
     };
-    let mut limited = HeaderMap::new();
+    let mut limited = None;
     let is_sound = codings::check(request.headers());
     let admitted = match is_sound.and_then(|()| gate.admission.hosts.admit(&request)) {
         Ok(()) => admit(&gate, request.headers(), &mut call, &mut limited).await,
@@ -238,6 +204,7 @@ where
     let wait = wait.filter(|_| admitted.is_ok());
     let mut response = match admitted {
         Ok((identity, Asker { user_id, address })) => {
+            let holdings = gate.holdings(&identity, ip.as_ref());
             let caller = Caller {
                 user_id,
                 identity,
@@ -246,32 +213,42 @@ where
                 language,
                 served_by: call.served_by.clone(),
                 by: wait.as_ref().map(|wait| wait.by),
+                limited: limited.clone(),
+                holdings: holdings.clone(),
             };
             let answering = next(request, caller);
-            match &wait {
+            let answer = match &wait {
                 Some(wait) => wait.bound(answering).await,
                 None => answering.await,
-            }
+            };
+            // What describes the service is in memory once, however many read it.
+            let is_shared = OPEN.contains(&call.route());
+            if is_shared { answer } else { holdings.count(&call.method, answer).await }
         }
         Err(problem) => problem.into_response(),
     };
     let problem = response.extensions_mut().remove::<Problem>();
     if let Some(problem) = &problem {
-        let mut rendered = problem.render(&request_id, language);
-        // A refused method comes with the header that lists the allowed ones.
-        let kept = response.headers().iter().filter(|(name, _)| *name == "allow");
-        rendered.headers_mut().extend(kept.map(|(name, value)| (name.clone(), value.clone())));
-        response = rendered;
+        response = rendered(problem, &response, &request_id, language);
     }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&request_id) {
         headers.insert(REQUEST_ID, id);
     }
-    headers.extend(limited);
+    headers.extend(limited.map(|limited| limited.close()).unwrap_or_default());
     headers.extend(wait.map(|wait| (PREFERENCE_APPLIED, wait.applied)));
     guard(headers);
     call.outcome = Some((response.status().as_u16(), problem.map(|problem| problem.slug())));
     response
+}
+
+/// The whole response of one that only carries a problem.
+fn rendered(problem: &Problem, carried: &Response, id: &str, language: Language) -> Response {
+    let mut rendered = problem.render(id, language);
+    // A refused method comes with the header that lists the allowed ones.
+    let kept = carried.headers().iter().filter(|(name, _)| *name == "allow");
+    rendered.headers_mut().extend(kept.map(|(name, value)| (name.clone(), value.clone())));
+    rendered
 }
 
 /// Who calls, where it may do what it asks for.
@@ -279,7 +256,7 @@ async fn admit(
     gate: &Gate,
     headers: &HeaderMap,
     call: &mut Call,
-    limited: &mut HeaderMap,
+    limited: &mut Option<Arc<Limited>>,
 ) -> Result<(Arc<Identity>, Asker), Problem> {
     let is_open = OPEN.contains(&call.route());
     let identity = match is_open {
@@ -298,10 +275,15 @@ async fn admit(
     call.user_id = Some(Arc::clone(&asker.user_id));
     call.ip_address.clone_from(&asker.address);
     if act.is_some_and(Act::is_limited) {
-        let counted = asker.counted(&identity, person.as_deref());
-        let judged = gate.admission.limits.judge(&counted);
-        *limited = limited_headers(&judged);
-        must_be_within(&judged)?;
+        let limits = &gate.admission.limits;
+        let account = limits.account(&asker.counted(&identity, person.as_deref()));
+        *limited = Limited::of(limits, account);
+        // What takes numbers counts as it takes them: an earlier number is nothing that it takes.
+        if !takes_numbers(&call.method, route.pattern())
+            && let Some(limited) = limited
+        {
+            limited.charge(1)?.settle(1);
+        }
     }
     Ok((identity, asker))
 }

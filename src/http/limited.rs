@@ -1,20 +1,147 @@
-//! How a request stands with limits, as headers (draft-ietf-httpapi-ratelimit-headers-10), and the
-//! refusal of one that comes too soon.
+//! How a call stands with limits, as headers (draft-ietf-httpapi-ratelimit-headers-10), the refusal
+//! of what comes too soon, and what of a call counts.
+//!
+//! A call counts by what it takes. What it asks for is counted before it is asked for; what came of
+//! an earlier call, or what the service could not give, is given back. Whatever a caller sends, its
+//! call counts as one at least, unless it was refused here.
 
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::{OnceCell, watch};
 
+use super::places::Place;
 use super::problem::{Problem, Slug};
-use crate::limits::Judgement;
+use crate::limits::{Account, Judgement, Limits, Load};
 
 /// The quotas, each in a window of 60 seconds.
 const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 /// What is left of them.
 const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// The headers of a request that is counted; none of one that is not.
-pub(super) fn limited_headers(judged: &Judgement) -> HeaderMap {
+/// A call that limits count.
+pub(super) struct Limited {
+    limits: Arc<Limits>,
+    account: Account,
+    counted: Mutex<CallCount>,
+    /// Charges of which nobody knows yet what comes of them.
+    open: watch::Sender<usize>,
+    /// The place in which numbers that it has already are looked for; nothing where none was free.
+    pub(super) place: OnceCell<Option<Place>>,
+}
+
+/// What of a call was counted.
+#[derive(Debug, Default)]
+struct CallCount {
+    /// Whether it was asked how the limits stand.
+    is_judged: bool,
+    /// Whether the call itself counts.
+    is_counted: bool,
+    /// Whether something came of it.
+    is_kept: bool,
+    is_closed: bool,
+}
+
+/// Numbers that a call asks for, and that count; all of them are kept where nobody says otherwise.
+pub(super) struct Charge {
+    limited: Arc<Limited>,
+    numbers: u64,
+    kept: u64,
+}
+
+impl std::fmt::Debug for Limited {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limited").field("counted", &self.counted).finish_non_exhaustive()
+    }
+}
+
+impl Limited {
+    /// A call of which nothing was counted yet; nothing where no limit counts it.
+    pub(super) fn of(limits: &Arc<Limits>, account: Account) -> Option<Arc<Self>> {
+        let limits = Arc::clone(limits);
+        let (counted, open, place) = (Mutex::default(), watch::Sender::new(0), OnceCell::new());
+        let is_limited = !account.is_unlimited();
+        is_limited.then(|| Arc::new(Limited { limits, account, counted, open, place }))
+    }
+
+    /// Counts so many numbers.
+    ///
+    /// # Errors
+    /// The refusal of what comes too soon, or is more than may ever come: nothing was counted.
+    pub(super) fn charge(self: &Arc<Self>, numbers: u64) -> Result<Charge, Problem> {
+        let mut counted = self.counted();
+        counted.is_judged = true;
+        let calls = u64::from(!counted.is_counted);
+        must_be_within(&self.limits.charge(&self.account, Load { numbers, calls }), numbers)?;
+        counted.is_counted = true;
+        self.open.send_modify(|open| *open += 1);
+        Ok(Charge { limited: Arc::clone(self), numbers, kept: numbers })
+    }
+
+    /// Waits until it is known what comes of all that the call is charged with: what is given back
+    /// is there for the rest of it.
+    pub(super) async fn settled(&self) {
+        let mut open = self.open.subscribe();
+        let _ = open.wait_for(|open| *open == 0).await;
+    }
+
+    /// Ends the counting: how the call stands now, as headers.
+    pub(super) fn close(&self) -> HeaderMap {
+        self.end();
+        limited_headers(&self.limits.charge(&self.account, Load::default()))
+    }
+
+    fn end(&self) {
+        let mut counted = self.counted();
+        if std::mem::replace(&mut counted.is_closed, true) {
+            return;
+        }
+        let (limits, account) = (&self.limits, &self.account);
+        if counted.is_counted {
+            let call = |calls| Load { numbers: 0, calls };
+            limits.settle(account, call(1), call(counted.is_kept.into()));
+        } else if !counted.is_judged && limits.charge(account, Load::ONE).exceeded.is_none() {
+            limits.settle(account, Load::ONE, Load::ONE);
+        }
+    }
+
+    fn counted(&self) -> MutexGuard<'_, CallCount> {
+        self.counted.lock().expect("no holder of this lock panics")
+    }
+}
+
+/// Also of a call whose client leaves.
+impl Drop for Limited {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Charge {
+    /// Whether they count by themselves, and not the call alone.
+    pub(super) fn counts_numbers(&self) -> bool {
+        self.limited.account.counts_numbers()
+    }
+
+    /// Keeps so many of them, and gives the rest back.
+    pub(super) fn settle(mut self, kept: u64) {
+        self.kept = kept.min(self.numbers);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let Limited { limits, account, .. } = &*self.limited;
+        let numbers = |numbers| Load { numbers, calls: 0 };
+        limits.settle(account, numbers(self.numbers), numbers(self.kept));
+        self.limited.counted().is_kept |= self.kept > 0;
+        self.limited.open.send_modify(|open| *open -= 1);
+    }
+}
+
+/// The headers of a call that is counted; none of one that is not.
+fn limited_headers(judged: &Judgement) -> HeaderMap {
     let (mut policy, mut limit) = (String::new(), String::new());
     for standing in &judged.standings {
         let name = standing.limit;
@@ -33,17 +160,24 @@ pub(super) fn limited_headers(judged: &Judgement) -> HeaderMap {
 }
 
 /// Refuses what a limit refuses. Nothing was taken.
-pub(super) fn must_be_within(judged: &Judgement) -> Result<(), Problem> {
+fn must_be_within(judged: &Judgement, numbers: u64) -> Result<(), Problem> {
     let Some((standing, wait_ms)) = judged.exceeded else { return Ok(()) };
-    let whose = match standing.limit {
-        "user" => "one person",
-        "address" => "people at one address",
-        _ => "this token",
+    let (what, whose) = match standing.limit {
+        "user" => ("numbers", "one person may take or preview"),
+        "address" => ("numbers", "people at one address may take or preview"),
+        _ => ("requests", "this token may send"),
     };
+    let quota = standing.quota;
+    if what == "numbers" && numbers > quota {
+        let why = format!(
+            "asks for {numbers} numbers, and {quota} a minute are what {whose}: ask for fewer at a \
+             time, or have limits.{}_per_minute raised",
+            standing.limit
+        );
+        return Err(Problem::field("count", why));
+    }
     let detail = format!(
-        "{} requests a minute are what {whose} may send; ask again after {} s, or have the limit \
-         raised",
-        standing.quota,
+        "{quota} {what} a minute are what {whose}; ask again after {} s, or have the limit raised",
         wait_ms.div_ceil(1_000)
     );
     Err(Problem::new(Slug::TooManyRequests, detail).retry_in(wait_ms))
@@ -52,7 +186,60 @@ pub(super) fn must_be_within(judged: &Judgement) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Standing;
+    use crate::clock::ManualClock;
+    use crate::limits::{Counted, LimitSettings, Standing};
+
+    /// A call of somebody whom a service asks for; both are limited.
+    fn call(limits: &Arc<Limits>) -> Arc<Limited> {
+        let by = [Counted::User("ann"), Counted::Service("erp", 5)];
+        Limited::of(limits, limits.account(&by)).expect("limited")
+    }
+
+    fn limits() -> Arc<Limits> {
+        let settings = LimitSettings { user_per_minute: 10, address_per_minute: 0 };
+        Arc::new(Limits::new(settings, Arc::new(ManualClock::at(1_700_000_000_000_000)), false))
+    }
+
+    /// What is left of both limits.
+    fn left(limits: &Arc<Limits>) -> String {
+        let headers = call_that_asks_nothing(limits);
+        headers["ratelimit"].to_str().expect("text").replace(";t=", " ")
+    }
+
+    fn call_that_asks_nothing(limits: &Arc<Limits>) -> HeaderMap {
+        let by = [Counted::User("ann"), Counted::Service("erp", 5)];
+        limited_headers(&limits.charge(&limits.account(&by), Load::default()))
+    }
+
+    #[test]
+    fn a_call_counts_by_what_came_of_it_and_one_of_which_nothing_is_read_as_one() {
+        let limits = limits();
+        let shows = |user: u64, service: u64| {
+            let shown = left(&limits);
+            let parts = [format!("\"user\";r={user} "), format!("\"service\";r={service} ")];
+            assert!(parts.iter().all(|part| shown.contains(part)), "{user}, {service}: {shown}");
+        };
+        let list = call(&limits);
+        for kept in [1, 0, 1] {
+            list.charge(1).expect("within").settle(kept);
+        }
+        list.close();
+        shows(8, 4);
+        let replays = call(&limits);
+        replays.charge(3).expect("within").settle(0);
+        replays.close();
+        shows(8, 4);
+        // Its caller leaves: nobody says what came of it.
+        drop(call(&limits).charge(2).expect("within"));
+        shows(6, 3);
+        drop(call(&limits));
+        shows(5, 2);
+        let refused = call(&limits).charge(6).err().expect("too soon");
+        assert_eq!(refused.slug(), Slug::TooManyRequests);
+        let never = call(&limits).charge(11).err().expect("more than ever comes");
+        assert_eq!((never.slug(), never.wrong_field()), (Slug::InvalidField, Some("count")));
+        shows(5, 2);
+    }
 
     #[test]
     fn each_limit_is_an_item_of_both_headers() {

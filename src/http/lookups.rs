@@ -149,15 +149,15 @@ pub(super) async fn look_up_and_read(
     number: &str,
     filter: JournalFilter,
 ) -> Result<(Vec<FoundRow>, Result<Vec<ReadingAnswer>, Unread>), Problem> {
-    let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
-    let (number, sees) = (number.to_owned(), caller.series_sight());
+    let (catalog, number) = (app.service.allocator.catalog(), number.to_owned());
+    let sees = caller.series_sight();
     let filter = JournalFilter { shown: caller.identity.row_sight(), ..filter };
-    let looking = async move {
+    let looking = app.search(caller, |ledger| async move {
         let rows = look_up(&ledger, &catalog, &number, &filter, sees.clone()).await?;
         catalog.know_earlier(&ledger).await?;
         Ok::<_, Problem>((rows, ReadingAnswer::all_of(&catalog, &number, sees).await?))
-    };
-    let (mut rows, read) = app.effort.read(looking).await?;
+    });
+    let (mut rows, read) = looking.await?;
     rows.retain(|found| caller.sees(&found.row));
     Ok((rows, read))
 }

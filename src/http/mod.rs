@@ -8,6 +8,7 @@ mod answer;
 mod asker;
 mod batches;
 mod body;
+mod budget;
 mod changes;
 mod codings;
 mod collisions;
@@ -29,14 +30,18 @@ mod gate;
 mod generate;
 mod header_lists;
 mod health;
+mod holdings;
 mod hosts;
 mod in_turns;
+mod issuing;
 mod language;
 mod limited;
 mod lookups;
 mod metrics_page;
 mod numbers;
 mod order;
+mod paging;
+mod places;
 mod prefer;
 mod preview;
 mod problem;
@@ -105,17 +110,17 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use crate::access::Shared;
-use crate::allocator::{AllocError, Hints, Issued, Request};
 use crate::config::Settings;
 use crate::log_lines::along;
 use crate::metrics::Metrics;
 use crate::refusals::Refusals;
 use crate::service::Service;
 use body::BodyBounds;
+use budget::{Budget, Budgets};
 use doors::NumberDoor;
 use effort::Effort;
 use forwarded::Proxies;
-use gate::{Admission, Caller, Gate, Told};
+use gate::{Admission, Gate, Told};
 use hosts::Hosts;
 use metrics_page::MetricsPage;
 
@@ -129,7 +134,7 @@ struct App {
     service: Arc<Service>,
     /// The text of `/metrics`.
     metrics_page: MetricsPage,
-    /// Places for work that costs processor time.
+    /// Places for work that costs processor time, or connections of the ledger.
     effort: Arc<Effort>,
     /// How long a change that was asked for can be approved.
     approval_limit: Duration,
@@ -145,24 +150,8 @@ impl App {
             shown.metrics.render(&prometheus)
         });
         let (approval_limit, shared) = (settings.approval_limit, Arc::new(settings.shared.clone()));
-        App { service, metrics_page, effort: Arc::default(), approval_limit, shared }
-    }
-
-    /// Takes what a caller asks for, and notes which path served it.
-    async fn issue(&self, caller: &Caller, request: Request) -> Result<Issued, AllocError> {
-        self.issue_hinting(caller, request, &Hints::default()).await
-    }
-
-    /// The same for one of several, which share what their refusals tell.
-    async fn issue_hinting(
-        &self,
-        caller: &Caller,
-        request: Request,
-        hints: &Hints,
-    ) -> Result<Issued, AllocError> {
-        let issued = self.service.allocator.issue_hinting(request, caller.by, hints).await?;
-        caller.served_by.note(issued.entry.path);
-        Ok(issued)
+        let effort = Arc::new(Effort::new(&settings.database));
+        App { service, metrics_page, effort, approval_limit, shared }
     }
 }
 
@@ -246,6 +235,10 @@ fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked:
         hosts,
         proxies: Proxies::new(http.trusted_proxies.clone(), http.forwarded_header),
         limits: Arc::clone(&service.limits),
+        budgets: Budgets {
+            bodies: Budget::new(http.bodies_max_bytes, http.batch_body_max_bytes),
+            answers: Budget::new(http.answers_max_bytes, paging::PAGE_BYTES_MAX),
+        },
     };
     let told = Told {
         slow_after: settings.http.slow_after,

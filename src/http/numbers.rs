@@ -15,12 +15,13 @@ use uuid::Uuid;
 use super::App;
 use super::answer::{SourceAnswer, ValuesAnswer, instant};
 use super::body::QueryOf;
+use super::effort::compute;
 use super::gate::Caller;
 use super::lookups::{ReadingAnswer, archived_in, look_up_and_read};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::register::{self, NumberQuery};
 use super::revisions::RevisionRow;
-use crate::ledger::{IssuePath, JournalFilter, JournalRow, Revision, Sort};
+use crate::ledger::{IssuePath, JournalFilter, JournalRow, Revision, SharedLedger, Sort};
 
 /// Rows of an answer where the caller sets no limit.
 const ROWS_DEFAULT: u32 = 100;
@@ -218,8 +219,8 @@ pub(super) async fn list_numbers(
     };
     let asked = query.check()?;
     asked.must_be_bounded()?;
-    let ledger = app.service.ledger.clone();
-    let filter = super::finish(async move { asked.read(&ledger).await }).await?;
+    caller.holdings.must_have_room_for_an_answer()?;
+    let filter = app.read(&caller, |ledger| async move { asked.read(&ledger).await }).await?;
     let wanted = filter.number.clone();
     let asked = filter.clone();
     let (rows, candidates, next) = match wanted.clone() {
@@ -228,13 +229,15 @@ pub(super) async fn list_numbers(
             (rows, Some(read.unwrap_or_default()), None)
         }
         None => {
-            let (rows, next) = find_page(&app, filter).await?;
+            let (rows, next) = find_page(&app, &caller, filter).await?;
             (rows, None, next)
         }
     };
     let archived_in = if rows.is_empty() && asked.after.is_none() && caller.sees_everything() {
-        let ledger = app.service.ledger.clone();
-        super::finish(async move { archived_in(&ledger, Some(&catalog), &asked).await }).await?
+        let looking = app.read(&caller, |ledger| async move {
+            archived_in(&ledger, Some(&catalog), &asked).await
+        });
+        looking.await?
     } else {
         Vec::new()
     };
@@ -247,8 +250,11 @@ pub(super) async fn list_numbers(
     if let (Some(number), true) = (wanted, rows.is_empty()) {
         return Err(unknown(&number));
     }
-    let numbers = NumberRow::all_of(&rows);
-    Ok(axum::Json(NumberList { numbers, candidates, next, archived_in }).into_response())
+    let answering = move || {
+        let numbers = NumberRow::all_of(&rows);
+        axum::Json(NumberList { numbers, candidates, next, archived_in }).into_response()
+    };
+    compute(answering).await
 }
 
 fn unknown(number: &str) -> Problem {
@@ -262,12 +268,12 @@ fn unknown(number: &str) -> Problem {
 /// A page of what matches, and where the next one begins.
 async fn find_page(
     app: &App,
+    caller: &Caller,
     filter: JournalFilter,
 ) -> Result<(Vec<FoundRow>, Option<String>), Problem> {
-    let ledger = app.service.ledger.clone();
     let may_take_long =
         filter.looks_at_rows() || filter.number_prefix.is_some() || filter.sort == Sort::Number;
-    let looking = async move {
+    let looking = |ledger: SharedLedger| async move {
         let found = ledger.find(&filter).await;
         let rows = found.map_err(|error| register::failed(error, &filter))?;
         // The next page may turn out to be empty: one more row might be one too many to find.
@@ -275,8 +281,11 @@ async fn find_page(
         let next = last.and_then(|last| register::next_of(&filter, last));
         Ok::<_, Problem>((rows.into_iter().map(FoundRow::of).collect(), next))
     };
-    // What looks through rows waits for a place: a few at once leave the ledger to others.
-    if may_take_long { app.effort.read(looking).await } else { super::finish(looking).await }
+    // What looks through rows has places of its own: an index is found beside it.
+    match may_take_long {
+        true => app.search(caller, looking).await,
+        false => app.read(caller, looking).await,
+    }
 }
 
 /// How many rows a page has.

@@ -40,11 +40,16 @@ pub(super) struct Wait {
     pub(super) applied: HeaderValue,
 }
 
+/// Whether a call takes numbers.
+pub(super) fn takes_numbers(method: &Method, route: &str) -> bool {
+    *method == Method::POST && TAKING.contains(&route)
+}
+
 /// Whether a call can be told how long to wait: it takes numbers, or looks something up.
 pub(super) fn can_wait(method: &Method, route: &str) -> bool {
     match *method {
         Method::GET | Method::HEAD => route.starts_with("/api/") && !OPEN.contains(&route),
-        _ => *method == Method::POST && TAKING.contains(&route),
+        _ => takes_numbers(method, route),
     }
 }
 

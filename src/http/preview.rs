@@ -29,6 +29,7 @@ pub(super) async fn preview_number(
 ) -> Result<Response, Problem> {
     let request = order.request(None, None, &caller)?;
     let allocator = app.service.allocator.clone();
-    let preview = super::finish(async move { allocator.preview(request).await }).await?;
+    let looking = app.read(&caller, |_| async move { allocator.preview(request).await });
+    let preview = looking.await?;
     Ok(axum::Json(PreviewAnswer::of(&preview)).into_response())
 }

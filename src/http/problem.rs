@@ -56,6 +56,8 @@ pub struct Problem {
     state: Option<Box<Ready>>,
     /// Whether a token was sent, and lets nobody in.
     is_token_refused: bool,
+    /// Whether the rest of the body is not read: the next request needs another connection.
+    is_body_left: bool,
 }
 
 impl Problem {
@@ -72,6 +74,10 @@ impl Problem {
             standing: None,
             state: None,
             is_token_refused: false,
+            is_body_left: matches!(
+                slug,
+                Slug::BodyTooLarge | Slug::BodyTimeout | Slug::UnknownTransferCoding
+            ),
         }
     }
 
@@ -121,6 +127,11 @@ impl Problem {
     /// The same problem, worth a retry after so long.
     pub(super) fn retry_in(self, ms: u64) -> Self {
         Problem { retry_after_ms: Some(ms), ..self }
+    }
+
+    /// The same problem, of a body that is not read to its end.
+    pub(super) fn leaving_the_body(self) -> Self {
+        Problem { is_body_left: true, ..self }
     }
 
     /// The same problem, telling how the serial stands that was refused.
@@ -211,9 +222,7 @@ impl Problem {
         if let Some(ms) = self.retry_after_ms {
             headers.insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1_000).max(1)));
         }
-        if matches!(self.slug, Slug::BodyTooLarge | Slug::BodyTimeout | Slug::UnknownTransferCoding)
-        {
-            // The rest of the body is not read: the next request needs another connection.
+        if self.is_body_left {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if self.slug == Slug::Unauthenticated {

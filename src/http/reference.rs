@@ -220,8 +220,17 @@ pub(super) async fn list_tables(
     QueryOf(query): QueryOf<TableQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let catalog = app.service.allocator.catalog();
-    let (data, sight) = (catalog.reference(), Sight::of(&catalog, &caller));
+    let (catalog, by) = (app.service.allocator.catalog(), caller.clone());
+    app.list(&caller, move || tables_of(&catalog, &by, &query, &headers)).await
+}
+
+fn tables_of(
+    catalog: &Catalog,
+    caller: &Caller,
+    query: &TableQuery,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let (data, sight) = (catalog.reference(), Sight::of(catalog, caller));
     let after = query.after.as_deref();
     let names: BTreeSet<&str> = data.tables().filter(|name| sight.has_table(name)).collect();
     let found = names.into_iter().filter(|name| after.is_none_or(|after| *name > after));
@@ -233,7 +242,7 @@ pub(super) async fn list_tables(
         TableAnswer { table: name.to_owned(), rows: rows.len(), active }
     };
     let tables = names.into_iter().map(table).collect();
-    Ok(sight.tagged(&catalog, &headers, &TableList { tables, next }))
+    Ok(sight.tagged(catalog, headers, &TableList { tables, next }))
 }
 
 /// Lists the rows of a table by id, page by page.
@@ -256,7 +265,18 @@ pub(super) async fn list_rows(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (table, catalog) = (table_named(table)?, app.service.allocator.catalog());
-    let (data, sight) = (catalog.reference(), Sight::of(&catalog, &caller));
+    let by = caller.clone();
+    app.list(&caller, move || rows_of(&catalog, &by, table, query, &headers)).await
+}
+
+fn rows_of(
+    catalog: &Catalog,
+    caller: &Caller,
+    table: String,
+    query: RowQuery,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let (data, sight) = (catalog.reference(), Sight::of(catalog, caller));
     must_have(data, &sight, &table)?;
     let code: Option<String> = query.code.map(|code| code.nfc().collect());
     let is_asked_for = |row: &&ReferenceRow| {
@@ -275,7 +295,7 @@ pub(super) async fn list_rows(
         RowAnswer { id, code, name, active, former_codes }
     };
     let rows = rows.into_iter().map(shown).collect();
-    Ok(sight.tagged(&catalog, &headers, &RowList { table, rows, next }))
+    Ok(sight.tagged(catalog, headers, &RowList { table, rows, next }))
 }
 
 /// Lists what the rows of a table are members of, by member, page by page.
@@ -298,7 +318,18 @@ pub(super) async fn list_memberships(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (table, catalog) = (table_named(table)?, app.service.allocator.catalog());
-    let (data, sight) = (catalog.reference(), Sight::of(&catalog, &caller));
+    let by = caller.clone();
+    app.list(&caller, move || memberships_of(&catalog, &by, table, &query, &headers)).await
+}
+
+fn memberships_of(
+    catalog: &Catalog,
+    caller: &Caller,
+    table: String,
+    query: &MembershipQuery,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let (data, sight) = (catalog.reference(), Sight::of(catalog, caller));
     must_have(data, &sight, &table)?;
     // No id and no name of a table has a colon.
     let place = |it: &Membership| format!("{}:{}:{}", it.id, it.of_table, it.of_id);
@@ -315,7 +346,7 @@ pub(super) async fn list_memberships(
     let (memberships, is_cut) = page(later, query.limit)?;
     let next = memberships.last().filter(|_| is_cut).map(|(at, _)| at.clone());
     let memberships = memberships.into_iter().map(|(_, it)| shown(it.clone())).collect();
-    Ok(sight.tagged(&catalog, &headers, &MembershipList { table, memberships, next }))
+    Ok(sight.tagged(catalog, headers, &MembershipList { table, memberships, next }))
 }
 
 pub(super) fn shown(membership: Membership) -> MembershipAnswer {

@@ -164,7 +164,7 @@ pub(super) async fn change_rows(
         }
         Ok::<_, Problem>(plan)
     };
-    let plan = app.effort.check(changing).await?;
+    let plan = app.effort.check(&caller, changing).await?;
     Ok(axum::Json(answer(table, plan, query.dry_run)))
 }
 

@@ -21,7 +21,7 @@ use super::numbers::FoundRow;
 use super::order;
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::{JournalRow, LedgerError, Revision, SharedLedger, ValueOf};
-use crate::revision::{ReviseError, RevisedDocument, RevisionRequest, revise};
+use crate::revision::{ReviseError, RevisedDocument, RevisionRequest, once_journaled, revise_now};
 
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 500;
@@ -184,9 +184,13 @@ pub(super) async fn create_revision(
     Json(order): Json<RevisionOrder>,
 ) -> Result<Response, Problem> {
     let request = order.request(order::document_of(document_id)?, &caller)?;
-    let (ledger, clock) = (app.service.ledger.clone(), app.service.clock.clone());
-    let work = async move { revise(&ledger, &clock, request).await };
-    let revised = super::finish(work).await?;
+    // Its record may be on its way: no place is held meanwhile.
+    let is_missing = |problem: &Problem| problem.slug() == Slug::DocumentNotNumbered;
+    let revising = once_journaled(is_missing, || {
+        let (clock, request) = (app.service.clock.clone(), request.clone());
+        app.note(&caller, |ledger| async move { revise_now(&ledger, &clock, request).await })
+    });
+    let revised = revising.await?;
     let answer = axum::Json(RevisionAnswer::of(&revised));
     let (status, headers) = outcome_of(revised.replayed);
     Ok((status, headers, answer).into_response())

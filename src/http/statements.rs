@@ -9,6 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::body::QueryOf;
 use super::counters::{known, of_project};
+use super::effort::compute;
 use super::gate::Caller;
 use super::numbers::must_be_storable;
 use super::problem::{Problem, ProblemBody};
@@ -73,24 +74,29 @@ pub(super) async fn draw_up_statement(
     if !FORMATS.contains(&&*format) {
         return Err(Problem::field("format", format!("must be one of {}", FORMATS.join(", "))));
     }
-    let (service, catalog) = (app.service.clone(), app.service.allocator.catalog());
+    let (clock, catalog) = (app.service.clock.clone(), app.service.allocator.catalog());
     caller.must_know(&catalog, query.series.as_deref())?;
     let (series, project) = (query.series.as_deref(), query.project.as_deref());
     if !caller.must_reach(series, project)? {
         return Err(uncounted(series.unwrap_or_default(), project.unwrap_or_default()));
     }
+    caller.holdings.must_have_room_for_an_answer()?;
     let whole = whole_series(&app, &caller, &catalog, (series, project)).await?;
     let query = StatementQuery { whole, ..query };
     let spoken = caller.language;
     // Few at a time: each holds a connection as long as it reads.
-    let work = async move {
-        let (ledger, clock) = (&service.ledger, &service.clock);
-        find_statement(ledger, clock, &catalog, query, (spoken, BOUNDS)).await
-    };
-    let statement = app.effort.read(work).await?;
+    let drawing = app.search(&caller, |ledger| async move {
+        find_statement(&ledger, &clock, &catalog, query, (spoken, BOUNDS)).await
+    });
+    let statement = drawing.await?;
+    compute(move || written(&statement, &format, spoken)).await
+}
+
+/// The paper as it is asked for.
+fn written(statement: &Statement, format: &str, spoken: Language) -> Response {
     let headers = language::headers(spoken);
     let of = |kind: &'static str, body: String| (headers.clone(), [(CONTENT_TYPE, kind)], body);
-    Ok(match &*format {
+    match format {
         "text" => {
             let text = statement.text().join("\n") + "\n";
             of("text/plain; charset=utf-8", numbering::escaped(&text).into_owned()).into_response()
@@ -98,7 +104,7 @@ pub(super) async fn draw_up_statement(
         "csv" => of("text/csv; charset=utf-8", statement.csv()).into_response(),
         "html" => of("text/html; charset=utf-8", statement.page()).into_response(),
         _ => (headers, axum::Json(statement)).into_response(),
-    })
+    }
 }
 
 /// The paper.

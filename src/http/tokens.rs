@@ -14,6 +14,7 @@ use super::answer::instant;
 use super::body::{Json, QueryOf};
 use super::config_order::{ReasonOrder, check_reason};
 use super::config_saving::until_known;
+use super::effort::json;
 use super::gate::Caller;
 use super::numbers::{limit, must_be_storable, rows_of_page};
 use super::problem::{Problem, ProblemBody};
@@ -21,8 +22,8 @@ use crate::access::{Secret, WrittenGrant};
 use crate::allocator::COUNT_MAX;
 use crate::config::DurationText;
 use crate::ledger::{
-    LedgerError, NewToken, ShownToken, StoredToken, TOKEN_GRACE_MAX, TokenRevocation, TokenRights,
-    TokenRotation,
+    LedgerError, NewToken, SharedLedger, ShownToken, StoredToken, TOKEN_GRACE_MAX, TokenRevocation,
+    TokenRights, TokenRotation,
 };
 
 /// A token to create.
@@ -211,12 +212,16 @@ fn secret_answer(app: &App, secret: &Secret, token: StoredToken) -> axum::Json<N
 
 /// Writes a change to the end, and has this process go by it before the caller is answered, and the
 /// others as far as they say so in time.
-async fn write(
+async fn write<W>(
     app: &App,
-    work: impl Future<Output = Result<StoredToken, LedgerError>> + Send + 'static,
-) -> Result<StoredToken, Problem> {
+    caller: &Caller,
+    work: impl FnOnce(SharedLedger) -> W,
+) -> Result<StoredToken, Problem>
+where
+    W: Future<Output = Result<StoredToken, LedgerError>> + Send + 'static,
+{
     let (own, tokens) = (app.clone(), app.service.tokens.clone());
-    let writing = async move {
+    let writing = |work: W| async move {
         let token = work.await.map_err(Problem::of_token_change)?;
         if let Some(tokens) = tokens
             && let Err(error) = tokens.refresh(None).await
@@ -226,7 +231,7 @@ async fn write(
         until_known(&own).await;
         Ok::<_, Problem>(token)
     };
-    super::finish(writing).await
+    app.note(caller, |ledger| writing(work(ledger))).await
 }
 
 fn read_name(name: Result<Path<String>, PathRejection>) -> Result<String, Problem> {
@@ -248,18 +253,19 @@ fn read_name(name: Result<Path<String>, PathRejection>) -> Result<String, Proble
 )]
 pub(super) async fn list_tokens(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     QueryOf(TokenQuery { after, limit }): QueryOf<TokenQuery>,
-) -> Result<axum::Json<TokenList>, Problem> {
+) -> Result<Response, Problem> {
     must_be_storable(&[("after", &after)])?;
     let limit = rows_of_page(limit)?;
-    let ledger = app.service.ledger.clone();
     let after = after.unwrap_or_default();
-    let found = super::finish(async move { ledger.tokens(&after, limit).await }).await?;
+    let looking = app.read(&caller, |ledger| async move { ledger.tokens(&after, limit).await });
+    let found = looking.await?;
     let last = found.last().filter(|_| found.len() == limit as usize);
     let next = last.map(|token| token.name.clone());
     let now_us = app.service.clock.now_us();
     let tokens = found.into_iter().map(|token| TokenAnswer::of(token, now_us)).collect();
-    Ok(axum::Json(TokenList { tokens, next }))
+    json(TokenList { tokens, next }).await
 }
 
 /// Creates a token; its secret is in this answer alone.
@@ -290,8 +296,8 @@ pub(super) async fn create_token(
     };
     let secret = Secret::draw();
     let new = new_token(written, &secret, &caller.user_id, caller.shown())?;
-    let ledger = app.service.ledger.clone();
-    let created = write(&app, async move { ledger.create_token(&new).await }).await?;
+    let creating = write(&app, &caller, |ledger| async move { ledger.create_token(&new).await });
+    let created = creating.await?;
     Ok((StatusCode::CREATED, secret_answer(&app, &secret, created)).into_response())
 }
 
@@ -316,8 +322,9 @@ pub(super) async fn revoke_token(
     let (name, reason) = (read_name(name)?, check_reason(&order.reason)?);
     let (revoked_by, shown) = (caller.user_id.to_string(), caller.shown());
     let revocation = TokenRevocation { name, revoked_by, reason, shown };
-    let ledger = app.service.ledger.clone();
-    let revoked = write(&app, async move { ledger.revoke_token(&revocation).await }).await?;
+    let revoking =
+        write(&app, &caller, |ledger| async move { ledger.revoke_token(&revocation).await });
+    let revoked = revoking.await?;
     Ok(axum::Json(TokenAnswer::of(revoked, app.service.clock.now_us())))
 }
 
@@ -346,7 +353,8 @@ pub(super) async fn rotate_token(
     let (sha256, rotated_by) = (secret.sha256(), caller.user_id.to_string());
     let shown = caller.shown();
     let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by, shown };
-    let ledger = app.service.ledger.clone();
-    let rotated = write(&app, async move { ledger.rotate_token(&rotation).await }).await?;
+    let rotating =
+        write(&app, &caller, |ledger| async move { ledger.rotate_token(&rotation).await });
+    let rotated = rotating.await?;
     Ok(secret_answer(&app, &secret, rotated).into_response())
 }

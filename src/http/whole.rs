@@ -39,18 +39,18 @@ pub(super) async fn whole_series(
     let asked = asked.filter(|version| is_asked(&version.definition));
     let whole = asked.filter(|version| caller.must_hold(version).is_ok());
     let whole: Vec<_> = whole.map(|version| (version.series_id, version.version)).collect();
-    let (ledger, caller) = (app.service.ledger.clone(), caller.clone());
-    let looking = async move {
+    let by = caller.clone();
+    let looking = app.read(caller, |ledger| async move {
         let mut held = BTreeSet::new();
         for (series_id, version) in whole {
-            let is_held = |version: &SeriesVersion| caller.must_hold(version).is_ok();
+            let is_held = |version: &SeriesVersion| by.must_hold(version).is_ok();
             if were_all(&ledger, (series_id, version), is_held).await? {
                 held.insert(series_id);
             }
         }
         Ok::<_, LedgerError>(Some(held))
-    };
-    super::finish(looking).await
+    });
+    looking.await
 }
 
 /// Whether something is so of every version of a series up to one.

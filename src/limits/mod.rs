@@ -1,8 +1,12 @@
-//! How often somebody may ask (R7.2): decided in memory, without asking anybody, and shared with
-//! the other nodes through Redis a moment later. Knows no request and no number.
+//! How much somebody may ask for in a minute (R7.2): decided in memory, without asking anybody, and
+//! shared with the other nodes through Redis a moment later. Knows no request and no number.
 //!
-//! Each node adds what it admitted to the schedule in Redis five times a second, and takes over
-//! what all have admitted. So a limit costs no call on a request's way, and holds on each node
+//! People are limited in what they take, however many calls they need for it; a service in its
+//! calls. What is asked for counts at once, so that nobody gets more by asking in parallel; what
+//! comes to nothing is given back.
+//!
+//! Each node adds what was kept of it to the schedule in Redis five times a second, and takes over
+//! what all have kept. So a limit costs no call on a request's way, and holds on each node
 //! where Redis is away. What it does not hold: whoever asks several nodes within one such moment
 //! may get its quota from each of them, once; it waits the longer afterwards.
 
@@ -25,7 +29,7 @@ pub use sharing::share;
 /// who is new is admitted and not counted, which is logged.
 const KEPT_MAX: usize = 100_000;
 
-/// Limits of people, in requests a minute; 0: none.
+/// Limits of people, in numbers and previews a minute; 0: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitSettings {
     /// `limits.user_per_minute`: of one person.
@@ -45,14 +49,63 @@ pub enum Counted<'a> {
     Service(&'a str, u64),
 }
 
+/// How much a call asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Numbers that it takes, or previews.
+    pub numbers: u64,
+    /// 1 for the call itself, where it has not counted yet.
+    pub calls: u64,
+}
+
+impl Load {
+    /// A call for one number, or that counts like one.
+    pub const ONE: Load = Load { numbers: 1, calls: 1 };
+}
+
+/// The limits by which a call is counted.
+#[derive(Clone, Debug, Default)]
+pub struct Account(Vec<Limit>);
+
+impl Account {
+    /// Whether nothing limits it.
+    #[must_use]
+    pub fn is_unlimited(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it counts what calls take, and not the calls alone.
+    #[must_use]
+    pub fn counts_numbers(&self) -> bool {
+        self.0.iter().any(|limit| !limit.is_of_calls)
+    }
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    name: &'static str,
+    key: Key,
+    rate: Rate,
+    /// Whether it counts calls, and not what they take.
+    is_of_calls: bool,
+}
+
+impl Limit {
+    /// How much of a load it counts.
+    const fn of(&self, load: Load) -> u64 {
+        if self.is_of_calls { load.calls } else { load.numbers }
+    }
+}
+
 /// Where a request stands with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// `user`, `address` or `service`.
     pub limit: &'static str,
-    /// Requests of a minute.
+    /// How many a minute.
     pub quota: u64,
-    /// Requests that are left.
+    /// How many are left.
     pub remaining: u64,
     /// Until all are there again, in seconds.
     pub reset_s: u64,
@@ -63,7 +116,8 @@ pub struct Standing {
 pub struct Judgement {
     /// Of each limit.
     pub standings: Vec<Standing>,
-    /// The limit that refuses it for longest, and after how many milliseconds it would not.
+    /// The limit that refuses it for longest, and after how many milliseconds it would not;
+    /// whatever asks for more than a minute's quota is refused for ever.
     pub exceeded: Option<(Standing, u64)>,
 }
 
@@ -82,8 +136,8 @@ type Key = [u8; 16];
 struct Kept {
     /// Where each schedule stands, in microseconds.
     schedules: HashMap<Key, i64>,
-    /// What was admitted since it was shared, in microseconds of the schedule; nothing where nobody
-    /// is told.
+    /// What was kept since it was shared, in microseconds of the schedule; nothing where nobody is
+    /// told.
     unshared: HashMap<Key, i64>,
     /// When those that are over were let go.
     swept_at_us: i64,
@@ -96,30 +150,53 @@ impl Limits {
         Limits { settings, clock, is_shared, kept: Mutex::default() }
     }
 
-    /// Judges a request and, unless a limit refuses it, counts it by all of them.
+    /// The limits by which a call is counted.
+    #[must_use]
+    pub fn account(&self, by: &[Counted<'_>]) -> Account {
+        Account(by.iter().filter_map(|counted| self.limit(*counted)).collect())
+    }
+
+    /// Judges a call for one number and, unless a limit refuses it, counts it by all of them.
     ///
     /// # Panics
     /// Where another holder of the lock did, which none does.
     pub fn judge(&self, by: &[Counted<'_>]) -> Judgement {
-        let limits: Vec<_> = by.iter().filter_map(|counted| self.limit(*counted)).collect();
-        if limits.is_empty() {
-            return Judgement::default();
+        let account = self.account(by);
+        let judgement = self.charge(&account, Load::ONE);
+        if judgement.exceeded.is_none() {
+            self.settle(&account, Load::ONE, Load::ONE);
+        }
+        judgement
+    }
+
+    /// Judges a load and, unless a limit refuses it, counts it by all of them; once it is known
+    /// what came of it, it must be [settled](Limits::settle). A load of nothing shows how they
+    /// stand.
+    ///
+    /// # Panics
+    /// Where another holder of the lock did, which none does.
+    pub fn charge(&self, account: &Account, load: Load) -> Judgement {
+        let mut judgement = Judgement::default();
+        if account.is_unlimited() {
+            return judgement;
         }
         let now_us = self.clock.now_us();
         let mut kept = self.kept();
-        let mut judgement = Judgement::default();
-        let mut scheduled = Vec::with_capacity(limits.len());
-        for (limit, key, rate) in limits {
-            let verdict = rate.judge(kept.schedules.get(&key).copied().unwrap_or(0), now_us);
+        let mut scheduled = Vec::with_capacity(account.0.len());
+        for limit in &account.0 {
+            let Limit { name, key, rate, .. } = *limit;
+            let at_us = kept.schedules.get(&key).copied().unwrap_or(0);
+            let verdict = rate.judge(at_us, now_us, limit.of(load));
             let standing = Standing {
-                limit,
+                limit: name,
                 quota: rate.quota().unsigned_abs(),
                 remaining: verdict.remaining.unsigned_abs(),
                 reset_s: seconds(verdict.reset_us),
             };
             judgement.standings.push(standing);
             match verdict.scheduled_us {
-                Some(at_us) => scheduled.push((key, at_us, rate.spacing_us())),
+                Some(at_us) if limit.of(load) > 0 => scheduled.push((key, at_us)),
+                Some(_) => {}
                 None => {
                     let wait_ms = verdict.retry_after_us.unsigned_abs().div_ceil(1_000);
                     // Of two, the one that refuses for longer: asking sooner is in vain.
@@ -130,22 +207,40 @@ impl Limits {
             }
         }
         if judgement.exceeded.is_none() {
-            for (key, at_us, spacing_us) in scheduled {
+            for (key, at_us) in scheduled {
                 if kept.has_room_for(&key, now_us) {
                     kept.schedules.insert(key, at_us);
-                    if self.is_shared {
-                        *kept.unshared.entry(key).or_default() += spacing_us;
-                    }
                 }
             }
         }
         judgement
     }
 
+    /// Keeps a part of a load that was counted, of which the other nodes hear now, and gives the
+    /// rest back.
+    ///
+    /// # Panics
+    /// Where another holder of the lock did, which none does.
+    pub fn settle(&self, account: &Account, counted: Load, taken: Load) {
+        let mut kept = self.kept();
+        for limit in &account.0 {
+            let taken = limit.of(taken);
+            // One that found no room is not counted.
+            let Some(at_us) = kept.schedules.get_mut(&limit.key) else { continue };
+            let back_us = limit.rate.cost_us(limit.of(counted).saturating_sub(taken));
+            *at_us = at_us.saturating_sub(back_us);
+            if self.is_shared && taken > 0 {
+                let unshared = kept.unshared.entry(limit.key).or_default();
+                *unshared = unshared.saturating_add(limit.rate.cost_us(taken));
+            }
+        }
+    }
+
     /// The limit by which something is counted, if there is one.
-    fn limit(&self, counted: Counted<'_>) -> Option<(&'static str, Key, Rate)> {
+    fn limit(&self, counted: Counted<'_>) -> Option<Limit> {
         let LimitSettings { user_per_minute, address_per_minute } = self.settings;
-        let (limit, text, quota) = match counted {
+        let is_of_calls = matches!(counted, Counted::Service(..));
+        let (name, text, quota) = match counted {
             Counted::User(user) => ("user", user, user_per_minute),
             Counted::Address(address) => ("address", address, address_per_minute),
             Counted::Service(service, quota) => ("service", service, quota),
@@ -157,8 +252,8 @@ impl Limits {
             (Counted::Address(_), Ok(address)) => Some(network_of(address).to_string()),
             _ => None,
         };
-        let key = key_of(limit, network.as_deref().unwrap_or(text));
-        Some((limit, key, Rate::per_minute(quota)))
+        let key = key_of(name, network.as_deref().unwrap_or(text));
+        Some(Limit { name, key, rate: Rate::per_minute(quota), is_of_calls })
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -233,6 +328,42 @@ mod tests {
         assert!(ask("2001:db8:0:1::1"), "another network");
         assert!(ask("192.0.2.7") && ask("::ffff:192.0.2.7") && !ask("192.0.2.7"));
         assert!(ask("192.0.2.8") && ask("nowhere") && ask("nowhere") && !ask("nowhere"));
+    }
+
+    #[test]
+    fn people_are_limited_in_numbers_and_a_service_in_calls_and_what_is_given_back_is_there() {
+        let (_, limits) = limits(10, 0);
+        let account = limits.account(&[Counted::User("ann"), Counted::Service("erp", 5)]);
+        let left = || {
+            let shown = limits.charge(&account, Load::default()).standings;
+            shown.iter().map(|standing| standing.remaining).collect::<Vec<_>>()
+        };
+        let seven = Load { numbers: 7, calls: 1 };
+        assert!(limits.charge(&account, seven).exceeded.is_none());
+        assert_eq!(left(), [3, 4]);
+        let refused = limits.charge(&account, Load { numbers: 4, calls: 1 });
+        assert_eq!(refused.exceeded.expect("refused").0.limit, "user");
+        assert_eq!(left(), [3, 4], "what is refused is not counted");
+        limits.settle(&account, seven, Load { numbers: 2, calls: 1 });
+        assert_eq!(left(), [8, 4]);
+        let never = limits.charge(&account, Load { numbers: 11, calls: 0 });
+        assert!(never.exceeded.expect("refused").1 > u64::from(u32::MAX));
+        limits.settle(&account, Load { numbers: 2, calls: 1 }, Load::default());
+        assert_eq!(left(), [10, 5]);
+    }
+
+    #[test]
+    fn other_nodes_hear_of_what_was_kept_and_of_nothing_else() {
+        let clock = Arc::new(ManualClock::at(1_700_000_000_000_000));
+        let settings = LimitSettings { user_per_minute: 10, address_per_minute: 0 };
+        let limits = Limits::new(settings, clock, true);
+        let account = limits.account(&[Counted::User("ann")]);
+        let load = Load { numbers: 3, calls: 1 };
+        assert!(limits.charge(&account, load).exceeded.is_none());
+        assert!(limits.kept().unshared.is_empty(), "nobody knows yet what comes of it");
+        limits.settle(&account, load, Load { numbers: 2, calls: 1 });
+        let told: Vec<i64> = limits.kept().unshared.values().copied().collect();
+        assert_eq!(told, [12_000_000]);
     }
 
     #[test]

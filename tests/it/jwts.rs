@@ -117,3 +117,38 @@ async fn whom_a_jwt_names_takes_numbers_as_its_own_within_the_roles_and_series_i
     assert!(!service.log().contains(&clerk), "a JWT was logged");
     assert!(service.log().contains("jwt:ann"), "the log names who called");
 }
+
+#[tokio::test]
+async fn a_person_with_a_jwt_takes_one_number_a_call_unless_the_settings_say_more() {
+    for (setting, count_max) in [("", 1), ("count_max = 3\n", 3), ("people = false\n", 1_000)] {
+        let (issuer, mut deployment) = (Issuer::new(), Deployment::embedded());
+        let set = deployment.path("issuer.json");
+        std::fs::write(&set, issuer.set().to_string()).unwrap();
+        deployment.extra = format!(
+            "[auth.jwt]\nissuer = \"https://login.example\"\naudience = \"office\"\n\
+             algorithms = [\"EdDSA\"]\njwks_file = \"{}\"\n\
+             roles_claim = \"realm.groups\"\n{setting}",
+            set.display()
+        );
+        let service = deployment.serve();
+        let jwt = issuer.names("ann", &["caller"], &json!("*"), AHEAD);
+        let take = async |body: Value| {
+            ask(&service, &jwt, "/api/v1/document-numbering/batches", Some(body)).await
+        };
+        let range = |count: usize| json!({ "type": "SPO", "date": "2024-01-22", "count": count });
+        let document = |i: usize| json!({ "document_id": i.to_string(), "type": "SPO" });
+        let list =
+            |count: usize| json!({ "documents": (0..count).map(document).collect::<Vec<_>>() });
+        let limited = [(range(count_max + 1), "count"), (list(count_max + 1), "documents")];
+        for (body, field) in limited.into_iter().take(if count_max < 1_000 { 2 } else { 0 }) {
+            let (status, refused) = take(body).await;
+            assert_eq!((status, &refused["field"]), (422, &json!(field)), "{refused}");
+            assert!(
+                refused["detail"].as_str().unwrap().contains("auth.jwt.count_max"),
+                "{refused}"
+            );
+        }
+        let (status, taken) = take(range(count_max.min(900))).await;
+        assert_eq!(status, 201, "{taken}");
+    }
+}

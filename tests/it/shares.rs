@@ -29,10 +29,10 @@ fn deaf_clients(address: &str, path: &str, count: usize) -> Vec<TcpStream> {
     (0..count).map(connect).collect()
 }
 
-/// Memory of a process that is in use, in MiB.
-fn resident_mib(service: &Service) -> u64 {
+/// Memory of a process, in MiB: `VmRSS:` is what is in use, `VmHWM:` the most that ever was.
+pub(crate) fn resident_mib(service: &Service, figure: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", service.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    let line = status.lines().find_map(|line| line.strip_prefix(figure)).expect("a size");
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1_024
 }
 
@@ -72,13 +72,13 @@ async fn clients_that_never_read_take_little_memory_and_are_left() {
     let mut deployment = Deployment::embedded();
     deployment.http = "write_timeout = \"1s\"\nconnections_max = 301\n".into();
     let service = deployment.serve();
-    let before = resident_mib(&service);
+    let before = resident_mib(&service, "VmRSS:");
     let address = service.url.trim_start_matches("http://").to_owned();
     let deaf = deaf_clients(&address, "/openapi.json", 150);
     let more = deaf_clients(&address, "/metrics", 151);
     // Every place is taken until they are left.
     answers(&format!("{}/healthz", service.url), 200, &service).await;
-    let grown = resident_mib(&service).saturating_sub(before);
+    let grown = resident_mib(&service, "VmRSS:").saturating_sub(before);
     assert!(grown < 128, "{grown} MiB more than before");
     drop((deaf, more));
     let number = format!("{}/api/v1/documents/d1/generate-number", service.url);
@@ -87,9 +87,22 @@ async fn clients_that_never_read_take_little_memory_and_are_left() {
     assert!(service.terminate());
 }
 
-/// Makes tokens of these names, `further` settings with each: what `auth.tokens` has, and clients.
+/// Who has a token.
+pub(crate) struct TokenHolder {
+    /// Shows it.
+    pub(crate) client: Client,
+    /// Itself.
+    pub(crate) token: String,
+}
+
+/// Clients of [`clients`].
 fn tokens(deployment: &mut Deployment, names: &[(&str, &str)]) -> Vec<Client> {
-    let mut clients = Vec::new();
+    clients(deployment, names).into_iter().map(|holder| holder.client).collect()
+}
+
+/// Makes tokens of these names, `further` settings with each: what `auth.tokens` has, and clients.
+pub(crate) fn clients(deployment: &mut Deployment, names: &[(&str, &str)]) -> Vec<TokenHolder> {
+    let mut holders = Vec::new();
     let mut sections = String::new();
     for (name, further) in names {
         let made = deployment.ok(&["token", "create", name, "--for-settings", "--json"]);
@@ -99,12 +112,13 @@ fn tokens(deployment: &mut Deployment, names: &[(&str, &str)]) -> Vec<Client> {
             made["sha256"]
         );
         let mut headers = reqwest::header::HeaderMap::new();
-        let bearer = format!("Bearer {}", made["token"].as_str().unwrap());
-        headers.insert("authorization", bearer.parse().unwrap());
-        clients.push(Client::builder().default_headers(headers).build().unwrap());
+        let token = made["token"].as_str().unwrap().to_owned();
+        headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        let client = Client::builder().default_headers(headers).build().unwrap();
+        holders.push(TokenHolder { client, token });
     }
     deployment.extra = sections;
-    clients
+    holders
 }
 
 /// Requests that wait, of all partitions.

@@ -21,6 +21,16 @@ const FLOORS: [&[&str]; 10] = [
 /// own, is one database, and imports read others. Redis' library is no dependency of the service.
 const LIBRARIES: [(&str, &[&str]); 1] = [("sqlx", &["import"])];
 
+/// Files of routes that may name the ledger by themselves: the one that gives places, and those
+/// whose work runs within the place of a check.
+const AT_THE_LEDGER: [&str; 5] = [
+    "src/http/effort.rs",
+    "src/http/config_changes.rs",
+    "src/http/config_effect.rs",
+    "src/http/config_saving.rs",
+    "src/http/reference_changes.rs",
+];
+
 /// Names that say nothing of what a module owns.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "helpers", "common", "types", "models"];
 
@@ -113,6 +123,30 @@ pub(crate) fn strange_libraries(source: &Source) -> Vec<String> {
     findings
 }
 
+/// Routes that come to the ledger without a place of their kind: whoever has one is given the
+/// ledger by it.
+pub(crate) fn ledgers_without_a_place(source: &Source) -> Vec<String> {
+    let is_at_it = AT_THE_LEDGER.contains(&&*source.path);
+    if is_at_it || !source.path.starts_with("src/http/") || source.path.ends_with("tests.rs") {
+        return Vec::new();
+    }
+    let code = code(&source.text);
+    let is_taken = |at: &usize| {
+        let before = code[..*at].trim_end();
+        before.ends_with('.') || before.ends_with("Service {")
+    };
+    let calls = words(&code, "finish").filter(|at| {
+        let is_call = code[*at..].starts_with("finish(");
+        is_call && !code[..*at].ends_with('.') && !code[..*at].ends_with("fn ")
+    });
+    let places = words(&code, "ledger").filter(is_taken).chain(calls);
+    let finding = |at| {
+        let line = line_of(&code, at);
+        format!("{}:{line}: the ledger without a place (`App::read` gives both)", source.path)
+    };
+    places.map(finding).collect()
+}
+
 /// Parts of the path that say nothing.
 pub(crate) fn empty_names(source: &Source) -> Vec<String> {
     let path = source.path.trim_end_matches(".rs");
@@ -154,6 +188,20 @@ fn a_strange_library_is_found() {
     assert_eq!(count("src/main.rs", "fn f() { sqlx::query(1); }"), 1);
     assert_eq!(count("src/import/database.rs", "use sqlx::Row;"), 0);
     assert_eq!(count("src/config.rs", "// sqlx\nlet ql = \"sqlx\";"), 0);
+}
+
+#[test]
+fn a_ledger_without_a_place_is_found() {
+    let count = |path: &str, text: &str| ledgers_without_a_place(&Source::sample(path, text)).len();
+    let take = "fn f() { let ledger = app.service.ledger.clone(); }";
+    assert_eq!(count("src/http/events.rs", take), 1);
+    assert_eq!(count("src/http/events.rs", "let Service { ledger, .. } = &*own.service;"), 1);
+    assert_eq!(count("src/http/serials/a.rs", "super::finish(async move { 1 }).await"), 1);
+    assert_eq!(count("src/http/effort.rs", take), 0);
+    assert_eq!(count("src/cli/events.rs", take), 0);
+    let placed = "app.read(&caller, |ledger| async move { ledger.series().await }); list.finish()";
+    assert_eq!(count("src/http/events.rs", placed), 0);
+    assert_eq!(count("src/http/events.rs", "use crate::ledger::Event; // service.ledger"), 0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod calm;
 mod command;
 mod contest;
+mod crowd;
 mod curve;
 mod history;
 mod ladder;
@@ -29,7 +30,7 @@ pub(crate) struct Scenario {
 }
 
 /// All of them, in the order in which they run.
-pub(crate) const SCENARIOS: [Scenario; 12] = [
+pub(crate) const SCENARIOS: [Scenario; 13] = [
     Scenario { name: "hot", run: rates::hot },
     Scenario { name: "rivals", run: rates::rivals },
     Scenario { name: "ladder", run: ladder::run },
@@ -40,6 +41,7 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
     Scenario { name: "batches", run: rates::batches },
     Scenario { name: "database", run: rates::database },
     Scenario { name: "mixed", run: mixed::run },
+    Scenario { name: "crowd", run: crowd::run },
     Scenario { name: "history", run: history::run },
     Scenario { name: "record", run: record::run },
 ];

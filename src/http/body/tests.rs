@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 
 use super::*;
+use crate::http::budget::{Budget, Budgets};
 use crate::http::language::Language;
 use crate::http::order::NumberOrder;
 use crate::http::problem::ProblemBody;
@@ -22,6 +23,7 @@ fn request(content_type: &str, body: impl Into<Body>) -> Request {
     let request = Request::builder().header(CONTENT_TYPE, content_type);
     let mut request = request.body(body.into()).expect("request");
     request.extensions_mut().insert(BOUNDS);
+    request.extensions_mut().insert(Caller::anybody());
     request
 }
 
@@ -109,6 +111,7 @@ async fn a_body_over_its_bound_is_refused_announced_or_not() {
     let announced = announced.header(header::CONTENT_LENGTH, long.len());
     let mut announced = announced.body(Body::from(long)).expect("request");
     announced.extensions_mut().insert(BOUNDS);
+    announced.extensions_mut().insert(Caller::anybody());
     for request in
         [announced, request("application/json", Body::new(Frames { left: 5, stalls: false }))]
     {
@@ -125,6 +128,40 @@ async fn a_body_that_does_not_end_is_given_up() {
     request.extensions_mut().insert(BodyBounds { time_limit, ..BOUNDS });
     let problem = refused(request).await;
     assert_eq!((problem.code, problem.status), ("body-timeout", 408));
+}
+
+#[tokio::test]
+async fn bodies_find_so_much_room_together_and_small_ones_always() {
+    let part = 2 * BODY_STEP_BYTES;
+    let [bodies, answers] = [Budget::new(16 * part, 0), Budget::new(0, 0)];
+    let budgets = Budgets { bodies, answers };
+    let headers =
+        HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    let bounds = BodyBounds { max_bytes: 1_048_576, ..BOUNDS };
+    let read = async |caller: &str, blanks: usize| {
+        let holdings = Holdings::of(&budgets, caller.into());
+        let body = Body::from(format!("{{\"type\":\"SPO\"}}{}", " ".repeat(blanks)));
+        let read = Json::<NumberOrder>::read(&headers, body, bounds, &holdings).await;
+        (holdings, read.err().map(|problem| told(&problem).code))
+    };
+    let (first, refused) = read("a", 100_000).await;
+    assert_eq!(refused, None);
+    for (caller, blanks, code) in [
+        ("a", 100_000, Some("queue-full")),
+        ("a", 5_000, Some("queue-full")),
+        ("a", 4_000, None),
+        ("b", 100_000, None),
+    ] {
+        assert_eq!(read(caller, blanks).await.1, code, "{caller} {blanks}");
+    }
+    // As long as work goes on for it, whoever has left.
+    let goes_on = first.clone();
+    drop(first);
+    assert_eq!(read("a", 100_000).await.1, Some("queue-full"));
+    drop(goes_on);
+    assert_eq!(read("a", 100_000).await.1, None);
+    let left = Problem::new(Slug::QueueFull, "").leaving_the_body().render("r", Language::English);
+    assert_eq!(left.headers()["connection"], "close");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 
+use super::super::budget::Budgets;
 use super::super::forwarded::Proxies;
 use super::super::hosts::Hosts;
 use super::super::problem::{Problem, Slug};
@@ -24,6 +25,8 @@ pub(in crate::http) struct Admission {
     pub(in crate::http) proxies: Proxies,
     /// How often.
     pub(in crate::http) limits: Arc<Limits>,
+    /// With how much at once.
+    pub(in crate::http) budgets: Budgets,
 }
 
 impl Admission {

@@ -8,12 +8,14 @@ use axum::routing::get;
 use serde_json::Value;
 use tower::ServiceExt;
 
+use super::super::budget::{Budget, Budgets};
 use super::super::forwarded::Proxies;
 use super::super::hosts::Hosts;
 use super::*;
 use crate::access::{Grant, hash_of};
 use crate::clock::ManualClock;
 use crate::config::{ForwardedHeader, Token};
+use crate::ledger::IssuePath;
 use crate::limits::{LimitSettings, Limits};
 use crate::log_lines::PrettyLines;
 use crate::service::Tokens;
@@ -29,6 +31,8 @@ impl Caller {
             language: Language::English,
             served_by: ServedBy::default(),
             by: None,
+            limited: None,
+            holdings: Holdings::of(&budgets(), "u".into()),
         }
     }
 }
@@ -62,12 +66,18 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     super::super::behind(Arc::new(gate), routes)
 }
 
+/// Room for all that tests send.
+fn budgets() -> Budgets {
+    let [bodies, answers] = [1 << 20, 1 << 20].map(|bytes| Budget::new(bytes, bytes));
+    Budgets { bodies, answers }
+}
+
 /// Everybody, as often as they like.
 fn admission(hosts: Hosts) -> Admission {
     let proxies = Proxies::new(Vec::new(), ForwardedHeader::XForwardedFor);
     let none = LimitSettings { user_per_minute: 0, address_per_minute: 0 };
     let limits = Arc::new(Limits::new(none, Arc::new(ManualClock::at(0)), false));
-    Admission { tokens: None, jwts: None, hosts, proxies, limits }
+    Admission { tokens: None, jwts: None, hosts, proxies, limits, budgets: budgets() }
 }
 
 fn told(slow_after: Duration) -> Told {

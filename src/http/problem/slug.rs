@@ -87,8 +87,9 @@ slugs! {
          `roles` of the token",
     TooManyRequests "too-many-requests" TOO_MANY_REQUESTS "yes" "no"
         "More was asked for than one may ask for in a minute"
-        "the person, the address or the token asks more often than it may: wait as long as the \
-         header `Retry-After` says; `RateLimit` says with each answer what is left",
+        "the person or the address takes more, or the token asks more often, than it may in a \
+         minute: wait as long as the header `Retry-After` says; `RateLimit` says with each answer \
+         what is left",
     OwnChange "own-change" FORBIDDEN "no" "no"
         "Who asked for a change may not approve it"
         "the caller asked for this change itself: somebody else has to approve it; rejecting it \
@@ -314,11 +315,13 @@ slugs! {
         "the journal is too far behind",
     QueueFull "queue-full" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "Too many requests wait"
-        "too many requests wait; slow down",
+        "too many requests wait, or the bodies that are sent, or the answers that are not read, \
+         take as much memory as they may, those of the caller or of all: slow down; `detail` says \
+         which",
     ChecksFull "checks-full" SERVICE_UNAVAILABLE "yes" "no"
         "Too much is being checked"
-        "too many series are checked, or numbers read back, at once; or the check of a series \
-         took longer than 20 s, and nothing is saved",
+        "too many series are checked, numbers read back or look-ups made at once, of the caller or \
+         of all; or the check of a series took longer than 20 s, and nothing is saved",
     RedisUnavailable "redis-unavailable" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "Redis does not answer"
         "the partition's Redis does not answer, or this process has none",

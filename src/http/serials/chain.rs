@@ -1,8 +1,6 @@
 //! `GET /api/v1/serials/unified/{serial}`: everything that is known of a transaction, oldest first
 //! (R8.4). Serials appear once the journal has them.
 
-use std::sync::Arc;
-
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -11,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::read;
+use crate::http::App;
 use crate::http::answer::instant;
 use crate::http::body::QueryOf;
 use crate::http::gate::Caller;
 use crate::http::numbers::{limit, rows_of_page};
 use crate::http::problem::{Problem, ProblemBody, Slug};
-use crate::http::{App, finish};
 use crate::ledger::{ChainQuery, Link, LinkName, LinkPlace};
 
 /// Which part of the chain.
@@ -94,9 +92,11 @@ pub(in crate::http) async fn show_chain(
     let is_first = after.is_none();
     // One more than wanted: it says whether there is another page.
     let query = ChainQuery { unified_serial: serial.clone(), after, limit: rows + 1 };
-    let (ledger, shown) = (Arc::clone(&app.service.ledger), caller.identity.row_sight());
+    let shown = caller.identity.row_sight();
     // Those that are shown alone: `next` tells of nothing else. Serials are of no project.
-    let mut links = finish(async move { ledger.chain_shown(&query, &shown).await }).await?;
+    let looking =
+        app.read(&caller, |ledger| async move { ledger.chain_shown(&query, &shown).await });
+    let mut links = looking.await?;
     let has_more = links.len() > rows as usize;
     links.truncate(rows as usize);
     let last = links.last().map(|link| write_place(&link.place));

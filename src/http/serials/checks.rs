@@ -2,7 +2,6 @@
 //! within a window (R8.2). A repeated one is a call that the network has doubled: refuse it.
 
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
@@ -15,12 +14,12 @@ use utoipa::ToSchema;
 use super::{SerialStanding, asker, must_remember, read_own, read_unified};
 use crate::allocator::KEY_CHARS_MAX;
 use crate::config::DurationText;
+use crate::http::App;
 use crate::http::answer::instant;
 use crate::http::body::Json;
 use crate::http::gate::Caller;
 use crate::http::order::idempotency_key;
 use crate::http::problem::{Problem, ProblemBody, Slug};
-use crate::http::{App, finish};
 use crate::ledger::{Checked, InterfaceCheck};
 
 /// Shortest window.
@@ -83,9 +82,10 @@ pub(in crate::http) async fn check_interface_serial(
     must_remember(&app)?;
     let asker = asker(&caller, key);
     let check = InterfaceCheck { serial: serial.clone(), unified_serial, window_us, asker };
-    let ledger = Arc::clone(&app.service.ledger);
-    let noted = async move { ledger.check_interface(&check).await.map_err(Problem::of_write) };
-    match finish(noted).await? {
+    let noting = app.note(&caller, |ledger| async move {
+        ledger.check_interface(&check).await.map_err(Problem::of_write)
+    });
+    match noting.await? {
         Checked::Accepted { at_us, replayed } => {
             app.service.metrics.serial_checks.of("accepted").increment(1);
             let accepted_at = instant(at_us);

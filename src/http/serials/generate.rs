@@ -3,7 +3,6 @@
 //! by that the journal finds the chain, and a step its first serial.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
@@ -19,13 +18,14 @@ use uuid::Uuid;
 
 use super::{must_reach, read};
 use crate::allocator::{AllocError, KEY_CHARS_MAX, check_key};
+use crate::http::App;
 use crate::http::body::Json;
 use crate::http::gate::Caller;
 use crate::http::generate::outcome_of;
+use crate::http::issuing::NotIssued;
 use crate::http::order::idempotency_key;
 use crate::http::prefer::overdue;
 use crate::http::problem::{Problem, ProblemBody, Slug};
-use crate::http::{App, finish};
 use crate::ledger::{JournalFilter, JournalRow};
 use crate::process::Use;
 
@@ -285,7 +285,7 @@ impl Exchange {
         match app.issue(caller, caller.request(inputs, document_id, key)).await {
             Ok(issued) => answer(kind, issued.entry.number, issued.replayed),
             // The same step from another instance, or with another date: it has its serial.
-            Err(AllocError::DocumentNumbered { number: Some(number) }) => {
+            Err(NotIssued::Alloc(AllocError::DocumentNumbered { number: Some(number) })) => {
                 answer(kind, number, true)
             }
             Err(error) => Err(error.into()),
@@ -351,10 +351,9 @@ async fn first_serial(
         let detail = "the ledger does not answer";
         return Err(Problem::new(Slug::DatabaseConnection, detail).retry_soon());
     }
-    let ledger = Arc::clone(&app.service.ledger);
     let filter =
         JournalFilter { document_id: Some(document_id.into()), ..JournalFilter::default() };
-    let finding = finish(async move { ledger.find(&filter).await });
+    let finding = app.read(caller, |ledger| async move { ledger.find(&filter).await });
     let rows = match caller.by {
         Some(by) => timeout_at(by, finding).await.map_err(|_| overdue())??,
         None => finding.await?,

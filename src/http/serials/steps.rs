@@ -2,8 +2,6 @@
 //! system serial (R8.3). Unknown or failed before: run. In progress: nobody knows. Succeeded: never
 //! again. An attempt ends when somebody says so, never by time.
 
-use std::sync::Arc;
-
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -16,12 +14,12 @@ use utoipa::ToSchema;
 use super::standing::word;
 use super::{SerialStanding, asker, must_remember, read_own, read_unified};
 use crate::allocator::{KEY_CHARS_MAX, check_key};
+use crate::http::App;
 use crate::http::answer::instant;
 use crate::http::body::{Json, depth_of};
 use crate::http::gate::Caller;
 use crate::http::order::idempotency_key;
 use crate::http::problem::{Problem, ProblemBody, Slug};
-use crate::http::{App, finish};
 use crate::ledger::{BeginStep, Begun, EndStep, Ended, Ending, Step, StepState};
 
 /// Largest stored result, in bytes of its JSON.
@@ -143,9 +141,10 @@ pub(in crate::http) async fn begin_step(
     read_unified(unified_serial.as_deref())?;
     must_remember(&app)?;
     let begin = BeginStep { serial, unified_serial, asker: asker(&caller, key) };
-    let ledger = Arc::clone(&app.service.ledger);
-    let begun = async move { ledger.begin_step(&begin).await.map_err(Problem::of_write) };
-    let begun = finish(begun).await?;
+    let beginning = app.note(&caller, |ledger| async move {
+        ledger.begin_step(&begin).await.map_err(Problem::of_write)
+    });
+    let begun = beginning.await?;
     let outcome = match &begun {
         Begun::Run(_) | Begun::RunAgain(_) => "begun",
         Begun::InProgress(_) => "in-progress",
@@ -241,9 +240,12 @@ async fn end(
     must_remember(app)?;
     let outcome = if matches!(ending, Ending::Failed { .. }) { "failed" } else { "succeeded" };
     let end = EndStep { serial, attempt, ending, asker: asker(caller, None) };
-    let ledger = Arc::clone(&app.service.ledger);
-    let ended = async move { ledger.end_step(&end).await.map_err(Problem::of_write) };
-    let ended = finish(ended).await?;
+    let noting =
+        app.note(
+            caller,
+            |ledger| async move { ledger.end_step(&end).await.map_err(Problem::of_write) },
+        );
+    let ended = noting.await?;
     let is_noted = matches!(ended, Ended::Noted(_) | Ended::NotedBefore(_));
     let counted = if is_noted { outcome } else { "refused" };
     app.service.metrics.serial_steps.of(counted).increment(1);

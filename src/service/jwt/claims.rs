@@ -53,7 +53,7 @@ impl Verified {
             series: &series,
             projects: &projects,
             expires: None,
-            count_max: None,
+            count_max: Some(settings.count_max),
             requests_per_minute: None,
             speaks_for_people: false,
         };

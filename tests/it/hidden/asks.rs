@@ -255,6 +255,7 @@ fn configs() -> Vec<Ask> {
             (route!("/configs/{configId}"), ""),
             (route!("/configs/{configId}/versions"), "/versions"),
             (route!("/configs/{configId}/versions"), "/versions?upto=1"),
+            (route!("/configs/{configId}/versions"), "/versions?limit=1"),
             (route!("/configs/{configId}/versions/{version}"), "/versions/1"),
             (route!("/configs/{configId}/versions/{version}"), "/versions/7"),
             (route!("/configs/{configId}/versions/{version}/diff"), "/versions/1/diff"),

@@ -36,6 +36,7 @@ fn settings(algorithms: &[JwtAlgorithm], keys: JwtKeys) -> JwtSettings {
         roles: None,
         projects_claim: None,
         series_claim: None,
+        count_max: 1,
     }
 }
 

@@ -1,0 +1,44 @@
+//! What a request has already: asked without taking anything, for whoever gets no new number now.
+
+use tokio::time::Instant;
+
+use super::answers;
+use super::drafting::{Drafting, Purpose};
+use super::pending_request::Order;
+use super::{AllocError, Allocator, Hints, Issued, Request};
+
+impl Allocator {
+    /// The number that a request got from an earlier call, if it got one; for a caller that waits
+    /// no longer than until `by`. Takes nothing.
+    ///
+    /// # Errors
+    /// Those of [`Allocator::issue`] that come before anything is taken, or are about an earlier
+    /// number.
+    pub async fn issued_before(
+        &self,
+        request: Request,
+        by: Option<Instant>,
+    ) -> Result<Option<Issued>, AllocError> {
+        if request.document_id.is_none() && request.idempotency_key.is_none() {
+            return Ok(None);
+        }
+        let (request, context) = (request.within_reach(), &self.shared.context);
+        let began = Instant::now();
+        let limit = began + context.settings.time_limit;
+        let by = by.map_or(limit, |by| by.min(limit));
+        // What would be right is told to who is within the limit.
+        let brief = (Purpose::Issue, &Hints::first(0));
+        let drafted = match self.draft(&request, (began, by), brief).await? {
+            Drafting::Answered(answer) => return answer.map(Some),
+            Drafting::Drafted(drafted) => drafted,
+        };
+        let clock = context.clock.as_ref();
+        let served = Order::of(request.clone(), drafted, clock)?.served;
+        let question = Order::asking_again(&served, &request, clock.now_us());
+        let found = self.ask(question, by).await?;
+        if let Some(issued) = &found {
+            answers::count(&context.metrics, began, &Ok(issued.clone()));
+        }
+        Ok(found)
+    }
+}

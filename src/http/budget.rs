@@ -1,0 +1,172 @@
+//! Budgets of bytes: what a process keeps in memory of all bodies that it reads and handles, and of
+//! all answers that wait for their readers. Each body and each answer has a bound of its own; these
+//! bound their sum, and the part of it that one caller may have.
+//!
+//! Never counts what is small: a connection keeps as much by itself, so that whoever asks for one
+//! number finds room whatever others, or its own other calls, hold.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// How many callers a budget is enough for: each has a part of it as large.
+const CALLERS_MIN: usize = 16;
+
+/// What is no larger counts in no budget.
+pub(super) const FREE_BYTES_MAX: usize = 4_096;
+
+/// Both budgets of a process. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Budgets {
+    /// `http.bodies_max_bytes`
+    pub(super) bodies: Arc<Budget>,
+    /// `http.answers_max_bytes`
+    pub(super) answers: Arc<Budget>,
+}
+
+/// So many bytes for all, and a part of them for each caller.
+#[derive(Debug)]
+pub(super) struct Budget {
+    bytes_max: usize,
+    caller_bytes_max: usize,
+    sums: Mutex<Sums>,
+}
+
+/// Who holds how much.
+#[derive(Debug, Default)]
+struct Sums {
+    all: usize,
+    of_callers: HashMap<Arc<str>, usize>,
+}
+
+/// Bytes that a caller holds; until it is dropped.
+#[derive(Debug)]
+pub(super) struct HeldBytes {
+    budget: Arc<Budget>,
+    caller: Arc<str>,
+    bytes: usize,
+}
+
+impl Budget {
+    /// So many bytes; each caller may hold a sixteenth, and `largest` at any rate.
+    pub(super) fn new(bytes_max: usize, largest: usize) -> Arc<Self> {
+        let caller_bytes_max = (bytes_max / CALLERS_MIN).max(largest);
+        Arc::new(Budget { bytes_max, caller_bytes_max, sums: Mutex::default() })
+    }
+
+    /// Room for so many bytes of a caller, where there is as much. Who holds none gets room for
+    /// one thing that is larger than its part.
+    pub(super) fn hold(self: &Arc<Self>, caller: &Arc<str>, bytes: usize) -> Option<HeldBytes> {
+        let mut held = self.none(caller);
+        held.grow(bytes).then_some(held)
+    }
+
+    /// The same, whether there is room or not: for what cannot be refused any more.
+    pub(super) fn hold_at_any_rate(self: &Arc<Self>, caller: &Arc<str>, bytes: usize) -> HeldBytes {
+        let mut held = self.none(caller);
+        self.sums().add(caller, bytes);
+        held.bytes = bytes;
+        held
+    }
+
+    /// Whether there is room for so many bytes of a caller at this moment.
+    pub(super) fn has_room(&self, caller: &str, bytes: usize) -> bool {
+        self.fits(&self.sums(), caller, bytes)
+    }
+
+    fn fits(&self, sums: &Sums, caller: &str, bytes: usize) -> bool {
+        let own = sums.of_callers.get(caller).copied().unwrap_or(0);
+        let has_part = own == 0 || own + bytes <= self.caller_bytes_max;
+        has_part && sums.all + bytes.min(self.caller_bytes_max) <= self.bytes_max
+    }
+
+    /// Nothing yet, which grows.
+    pub(super) fn none(self: &Arc<Self>, caller: &Arc<str>) -> HeldBytes {
+        HeldBytes { budget: Arc::clone(self), caller: Arc::clone(caller), bytes: 0 }
+    }
+
+    fn sums(&self) -> MutexGuard<'_, Sums> {
+        self.sums.lock().expect("no holder of this lock panics")
+    }
+}
+
+impl Sums {
+    fn add(&mut self, caller: &Arc<str>, bytes: usize) {
+        self.all += bytes;
+        match self.of_callers.get_mut(caller) {
+            Some(own) => *own += bytes,
+            None => drop(self.of_callers.insert(Arc::clone(caller), bytes)),
+        }
+    }
+}
+
+impl HeldBytes {
+    /// Takes as many bytes more as it has less, where there is room for them.
+    pub(super) fn grow_to(&mut self, bytes: usize) -> bool {
+        self.grow(bytes.saturating_sub(self.bytes))
+    }
+
+    /// Takes so many bytes more, where there is room for them.
+    fn grow(&mut self, by: usize) -> bool {
+        let mut sums = self.budget.sums();
+        let fits = self.budget.fits(&sums, &self.caller, by);
+        if fits {
+            sums.add(&self.caller, by);
+            self.bytes += by;
+        }
+        fits
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        let mut sums = self.budget.sums();
+        sums.all -= self.bytes;
+        if let Some(own) = sums.of_callers.get_mut(&self.caller) {
+            *own -= self.bytes;
+            if *own == 0 {
+                sums.of_callers.remove(&self.caller);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn callers() -> [Arc<str>; 3] {
+        ["a".into(), "b".into(), "c".into()]
+    }
+
+    #[test]
+    fn a_caller_has_its_part_and_all_of_them_have_no_more_than_there_is() {
+        let (budget, [a, b, c]) = (Budget::new(1_600, 0), callers());
+        let first = budget.hold(&a, 100).expect("its part");
+        assert!(budget.hold(&a, 1).is_none() && !budget.has_room(&a, 1));
+        let mut other = budget.none(&b);
+        assert!(other.grow(60) && other.grow(40) && !other.grow(1));
+        drop(first);
+        assert!(budget.hold(&a, 60).is_some(), "given back");
+        assert!(budget.has_room(&a, 100) && budget.has_room(&a, 101), "one that is larger");
+        let forced = budget.hold_at_any_rate(&c, 1_500);
+        assert!(budget.hold(&a, 1).is_none(), "all together");
+        drop((other, forced));
+        let sums = budget.sums();
+        assert!(sums.all == 0 && sums.of_callers.is_empty(), "nobody is remembered");
+    }
+
+    #[test]
+    fn the_largest_thing_has_room_and_one_that_is_larger_still_where_its_caller_has_no_other() {
+        let [a, b, _] = callers();
+        let budget = Budget::new(1_600, 700);
+        let _first = budget.hold(&a, 700).expect("as large as any");
+        let budget = Budget::new(1_600, 0);
+        let large = budget.hold(&a, 5_000).expect("it holds nothing else");
+        assert!(budget.hold(&b, 1).is_none(), "it is counted as large as it is");
+        drop(large);
+        assert!(budget.hold(&b, 1).is_some());
+    }
+}
