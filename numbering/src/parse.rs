@@ -32,7 +32,7 @@ const _: () = assert!(TEXT_CHARS_MAX == Places::BITS as usize);
 
 /// Which values of serials count as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Values {
+pub(super) enum ValueBounds {
     /// All that the template shows: another version may have had other bounds.
     Any,
     /// From the start of each serial to its largest value.
@@ -40,7 +40,11 @@ pub(super) enum Values {
 }
 
 /// Cheap bounds first, then the places, then the readings.
-pub(super) fn parse(series: &Series, number: &str, values: Values) -> Result<Parsed, ParseError> {
+pub(super) fn parse(
+    series: &Series,
+    number: &str,
+    values: ValueBounds,
+) -> Result<Parsed, ParseError> {
     if number.len() > BYTES_MAX {
         return Err(ParseError::TooLong);
     }
@@ -69,7 +73,7 @@ pub(super) fn parse(series: &Series, number: &str, values: Values) -> Result<Par
 struct Matcher<'a> {
     series: &'a Series,
     text: &'a [char],
-    values: Values,
+    values: ValueBounds,
     /// The rule of projects and phases.
     printable: ValueRule,
 }
@@ -301,7 +305,7 @@ impl<'a> Walk<'a> {
     /// Whether a value counts as one of a serial.
     fn may_have(&self, serial: usize, value: u64) -> bool {
         let super::Serial { start, max, .. } = &self.matcher.series.serials[serial];
-        self.matcher.values == Values::Any || (*start..=*max).contains(&value)
+        self.matcher.values == ValueBounds::Any || (*start..=*max).contains(&value)
     }
 
     /// Where the date parts of the reading begin, and what they show.

@@ -24,7 +24,7 @@ const MEMBER_REMEDY: &str = "have its membership imported (`numerator reference 
 
 /// A request, and the series that numbers it.
 #[derive(Clone, Copy)]
-struct Asked<'r> {
+struct Resolving<'r> {
     series: &'r Series,
     inputs: &'r Inputs,
 }
@@ -38,7 +38,7 @@ pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>
     let references = &series.definition.references;
     let given = (!inputs.type_code.is_empty()).then_some(inputs.type_code.as_str());
     let table = references.type_code.as_deref();
-    let asked = Asked { series, inputs };
+    let asked = Resolving { series, inputs };
     let type_code = plain(asked, "type", table, given, inputs.type_id.as_deref())?;
     let context = context(asked)?;
     let table = references.project.as_deref();
@@ -61,7 +61,7 @@ pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>
 
 /// The type or the project: by its code, or by its id where the series has a table.
 fn plain(
-    asked: Asked<'_>,
+    asked: Resolving<'_>,
     field: &str,
     table: Option<&str>,
     code: Option<&str>,
@@ -85,8 +85,8 @@ fn plain(
 }
 
 /// The context in codes, with the recipient.
-fn context(asked: Asked<'_>) -> Result<BTreeMap<String, String>, InputError> {
-    let Asked { series, inputs } = asked;
+fn context(asked: Resolving<'_>) -> Result<BTreeMap<String, String>, InputError> {
+    let Resolving { series, inputs } = asked;
     let mut codes = BTreeMap::new();
     for (name, value) in &inputs.context {
         let field = format!("context.{name}");
@@ -133,7 +133,7 @@ fn context(asked: Asked<'_>) -> Result<BTreeMap<String, String>, InputError> {
 
 /// The value of a variable that was sent by its name, or as an id.
 fn of_variable(
-    asked: Asked<'_>,
+    asked: Resolving<'_>,
     variable: &Variable,
     field: &str,
     value: &str,
@@ -150,8 +150,8 @@ fn of_variable(
 }
 
 /// The first recipient of kind TO, by order; nothing where there is none and none is needed.
-fn main_recipient(asked: Asked<'_>, declared: &Variable) -> Result<Option<String>, InputError> {
-    let Asked { series, inputs } = asked;
+fn main_recipient(asked: Resolving<'_>, declared: &Variable) -> Result<Option<String>, InputError> {
+    let Resolving { series, inputs } = asked;
     let recipients = &inputs.recipients;
     if recipients.len() > RECIPIENTS_MAX {
         let reason = format!("at most {RECIPIENTS_MAX} are read; send only those of kind TO");
@@ -180,7 +180,7 @@ fn main_recipient(asked: Asked<'_>, declared: &Variable) -> Result<Option<String
 /// The project of an originator: the one that was named, if it is a member there; else the only one
 /// that it is a member of.
 fn project_of_member(
-    Asked { series, inputs }: Asked<'_>,
+    Resolving { series, inputs }: Resolving<'_>,
     named: Option<String>,
     context: &BTreeMap<String, String>,
 ) -> Result<Option<String>, InputError> {
@@ -223,19 +223,24 @@ fn project_of_member(
 }
 
 /// The present code of a code.
-fn of_code(asked: Asked<'_>, field: &str, table: &str, code: &str) -> Result<String, InputError> {
+fn of_code(
+    asked: Resolving<'_>,
+    field: &str,
+    table: &str,
+    code: &str,
+) -> Result<String, InputError> {
     let row = asked.series.reference.by_code(table, &normal_code(code));
     usable(asked, field, table, code, row)
 }
 
 /// The present code of an id.
-fn of_id(asked: Asked<'_>, field: &str, table: &str, id: &str) -> Result<String, InputError> {
+fn of_id(asked: Resolving<'_>, field: &str, table: &str, id: &str) -> Result<String, InputError> {
     usable(asked, field, table, id, asked.series.reference.by_id(table, id))
 }
 
 /// The code of a row that there is for who asks, and that new numbers may use.
 fn usable(
-    Asked { series, inputs }: Asked<'_>,
+    Resolving { series, inputs }: Resolving<'_>,
     field: &str,
     table: &str,
     value: &str,

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::definition::ID_SUFFIX;
 use super::draft::{Drafted, Told};
-use super::parse::Values;
+use super::parse::ValueBounds;
 use super::period::FiscalYear;
 use super::served::Served;
 use super::template::Part;
@@ -323,7 +323,7 @@ impl Series {
     /// # Errors
     /// [`ParseError`] says where the text departs from the template.
     pub fn parse(&self, number: &str) -> Result<Parsed, ParseError> {
-        super::parse::parse(self, number, Values::Any)
+        super::parse::parse(self, number, ValueBounds::Any)
     }
 
     /// The same for a number that this version can have issued: none of its serials shows a value
@@ -333,7 +333,7 @@ impl Series {
     /// [`ParseError`] says where the text departs from the template, or which serial never has the
     /// value.
     pub fn read(&self, number: &str) -> Result<Parsed, ParseError> {
-        super::parse::parse(self, number, Values::Own)
+        super::parse::parse(self, number, ValueBounds::Own)
     }
 
     /// Renders an issued number with another label (R2.10). Takes nothing.

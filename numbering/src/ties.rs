@@ -13,11 +13,11 @@ use super::window::{Window, zone_name};
 use super::{Series, SeriesDefinition};
 
 /// The values that a rule names of one field; `None`: any.
-pub(super) type Names<T> = Option<BTreeSet<T>>;
+pub(super) type NamedValues<T> = Option<BTreeSet<T>>;
 
 /// Requests, by the values of project, originator, type and sub type. `None` stands for a value
 /// that nobody names: fewer rules take it than any other, so a tie is found there first.
-pub(super) type Region<T> = [Names<T>; 4];
+pub(super) type Region<T> = [NamedValues<T>; 4];
 
 /// Most steps of a check of rules: about a second.
 const RULE_STEPS_MAX: u64 = 10_000_000;
@@ -186,7 +186,7 @@ pub(super) fn rules_of(definition: &SeriesDefinition) -> Vec<Rule<'_>> {
 }
 
 /// What a list of `serves` names.
-fn names(codes: &[String]) -> Names<&str> {
+fn names(codes: &[String]) -> NamedValues<&str> {
     (!codes.is_empty()).then(|| codes.iter().map(String::as_str).collect())
 }
 

@@ -19,7 +19,6 @@ use crate::service::Service;
 const MADE_WITHIN_US: i64 = 3_600_000_000;
 
 const EXAMPLES: &str = "Examples:
-  numerator counters --series INV
   numerator move-counter 7 --next 543 --reason 'the first three were a trial'";
 
 /// Which counter, where to, and why.

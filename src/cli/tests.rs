@@ -69,6 +69,7 @@ fn the_examples_of_each_help_are_lines_that_the_command_takes() {
         "gaps",
         "import",
         "keygen",
+        "move-counter",
         "next",
         "parse",
         "rollback",

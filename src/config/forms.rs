@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::external::WrittenSource;
 use super::layer::Layer;
+use super::shared::WrittenTable;
 
 /// Settings whose default shows nothing, or that are more than their type says.
 const FORMS: &[Form] = &[
@@ -86,13 +87,15 @@ fn example_of(of: &str, name: &str, misfit: &Misfit) -> Option<String> {
     default_of(names)
 }
 
-/// The source that stands for all of them.
+/// The source, or the table, that stands for all of them.
 const SOURCE: &str = "x";
 
 /// A default as TOML writes it; the head of a section for a section.
 fn default_of<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let external = [(SOURCE.to_owned(), WrittenSource::default())].into();
-    let mut default = serde_json::to_value(Layer { external, ..Layer::default() }).ok()?;
+    let reference = [(SOURCE.to_owned(), WrittenTable::default())].into();
+    let all = Layer { external, reference, ..Layer::default() };
+    let mut default = serde_json::to_value(all).ok()?;
     let mut path = Vec::new();
     for name in names {
         default = default.get_mut(name)?.take();

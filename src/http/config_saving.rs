@@ -181,18 +181,7 @@ async fn check_and_save(
     let saved_at_us = app.service.clock.now_us();
     let code = definition.code.clone();
     let change = [SeriesChange { definition, expected, saved_by, reason, saved_at_us }];
-    let told = |error| by.told(app, &code, error);
-    let version = match (dry_run, by.reach().projects()) {
-        (true, []) => one(ledger.try_series(&change).await).map_err(told)?,
-        (true, _) => one(ledger.try_series_of_projects(&change).await).map_err(told)?,
-        (false, []) => {
-            write(app, &by, &code, async { one(ledger.apply_series(&change).await) }).await?
-        }
-        (false, _) => {
-            let saved = async { one(ledger.apply_series_of_projects(&change).await) };
-            write(app, &by, &code, saved).await?
-        }
-    };
+    let version = keep(app, (&by, &code), &change, dry_run).await?;
     let (mut changes, mut effect) = (None, None);
     if dry_run {
         let before = before(app, expected).await?;
@@ -222,6 +211,26 @@ async fn check_and_save(
         changes,
         effect,
     })
+}
+
+/// Saves a version, or tries what would become of it.
+async fn keep(
+    app: &App,
+    (by, code): (&Caller, &str),
+    change: &[SeriesChange],
+    dry_run: bool,
+) -> Result<SeriesVersion, Problem> {
+    let ledger = &app.service.ledger;
+    let told = |error| by.told(app, code, error);
+    match (dry_run, by.reach().projects()) {
+        (true, []) => one(ledger.try_series(change).await).map_err(told),
+        (true, _) => one(ledger.try_series_of_projects(change).await).map_err(told),
+        (false, []) => write(app, by, code, async { one(ledger.apply_series(change).await) }).await,
+        (false, _) => {
+            let saved = async { one(ledger.apply_series_of_projects(change).await) };
+            write(app, by, code, saved).await
+        }
+    }
 }
 
 /// Whether every number of a series is within reach.

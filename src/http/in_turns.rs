@@ -20,7 +20,7 @@ const TURN: Duration = Duration::from_micros(100);
 
 /// Those that are ready, by their index and in the order in which they became so.
 #[derive(Default)]
-struct Ready(Mutex<Queue>);
+struct ReadyItems(Mutex<Queue>);
 
 #[derive(Default)]
 struct Queue {
@@ -29,7 +29,7 @@ struct Queue {
     task: Option<Waker>,
 }
 
-impl Ready {
+impl ReadyItems {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().expect("no holder of this lock panics")
     }
@@ -49,7 +49,7 @@ impl Ready {
 struct Bell {
     index: usize,
     is_ready: AtomicBool,
-    ready: Arc<Ready>,
+    ready: Arc<ReadyItems>,
 }
 
 impl Wake for Bell {
@@ -79,7 +79,7 @@ struct Running<F> {
 }
 
 impl<F: Future> Running<F> {
-    fn new(index: usize, future: F, ready: &Arc<Ready>) -> Self {
+    fn new(index: usize, future: F, ready: &Arc<ReadyItems>) -> Self {
         let bell = Bell { index, is_ready: AtomicBool::new(true), ready: Arc::clone(ready) };
         let bell = Arc::new(bell);
         let waker = Waker::from(Arc::clone(&bell));
@@ -97,7 +97,7 @@ impl<F: Future> Running<F> {
 pub(super) async fn join_in_turns<F: Future>(
     futures: impl IntoIterator<Item = F>,
 ) -> Vec<F::Output> {
-    let ready = Arc::new(Ready::default());
+    let ready = Arc::new(ReadyItems::default());
     let running = |(index, future)| Some(Running::new(index, future, &ready));
     let mut running: Vec<_> = futures.into_iter().enumerate().map(running).collect();
     ready.queue().indices.extend(0..running.len());

@@ -7,8 +7,8 @@ use super::paper::{RunStatement, Statement};
 /// What makes a formula of a cell that begins with it.
 const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
-/// The columns. `row` says what a row is of: `paper`, `seal`, `run`, `part`, `stretch`, `line`, `entry`
-/// or `note`; what a row has nothing to say in is empty.
+/// The columns. `row` says what a row is of: `paper`, `seal`, `run`, `part`, `stretch`, `line`,
+/// `entry` or `note`; what a row has nothing to say in is empty.
 const COLUMNS: [&str; 17] = [
     "row",
     "counter_id",

@@ -121,7 +121,9 @@ async fn away_a_ledger_that_new_documents_are_looked_up_in_stops_them_at_once_an
     becomes(&service, 200, |body| body["serving"]["redis"] == 8).await;
     redis.flushall();
     let known = take(&service.url, "LOAD", "known").await.number();
-    becomes(&service, 200, |body| body["asking_partitions"].as_u64() > Some(0)).await;
+    let recovered = |body: &Value| body["serving"]["redis"] == 8;
+    becomes(&service, 200, |body| body["asking_partitions"].as_u64() > Some(0) && recovered(body))
+        .await;
     postgres.kill();
     let body = becomes(&service, 503, |_| true).await;
     assert_eq!((&body["code"], &body["ready"]), (&"not-ready".into(), &false.into()), "{body}");

@@ -328,11 +328,16 @@ async fn configs_a_used_series_refuses_what_could_issue_a_number_again() {
         assert_eq!((status, &problem["code"]), (409, &"series-in-use".into()), "{problem}");
         assert_eq!(problem["field"], field, "{problem}");
     }
+    // A start that the counter has not reached would have it give nothing more.
+    let high = serial(json!({ "counter": ["type"], "start": 500 }));
+    let (status, problem) = change(&service, id, 1, &high).await;
+    let told = (status, problem["code"].as_str(), problem["field"].as_str());
+    assert_eq!(told, (409, Some("counter-below-start"), Some("serials[0].start")), "{problem}");
     // Start and step may change: the counter goes on above what it has given.
     let mut next = vec!["U-0002", "U-0007", "U-0012", "U-0013", "UY-2024-0001"];
     let yearly = json!({ "counter": ["type"], "reset": "year" });
     let changes = [
-        serial(json!({ "counter": ["type"], "start": 500 })),
+        serial(json!({ "counter": ["type"], "start": 2 })),
         serial(json!({ "counter": ["type"], "step": 5 })),
         serial(json!({ "counter": ["type"], "step": 5, "max": 12 })),
         serial(json!({ "counter": ["type"], "start": 1 })),

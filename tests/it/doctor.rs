@@ -189,7 +189,7 @@ fn each_wrong_input_is_a_finding_with_its_remedy() {
 
     let folder = tempfile::tempdir().unwrap();
     let offset = folder.path().join("offset");
-    std::fs::write(&offset, "+1h").unwrap();
+    std::fs::write(&offset, "+90m").unwrap();
     let url = url.replace("//postgres@", "//clerk@");
     let redis_url = format!("redis://:other@127.0.0.1:{}", redis.port());
     let mut wrong = Deployment::of(program_with(&off_by(&offset)), &url, Some(&redis_url));
@@ -218,7 +218,7 @@ fn each_wrong_input_is_a_finding_with_its_remedy() {
         ("rights", &["lacks the right to update on counter; run deploy/postgres/roles.sql"]),
         ("connections", &["1 process and a command may open 126", "raise max_connections to"]),
         ("redis", &["redis refuses the password: WRONGPASS", "correct user and password"]),
-        ("clock", &["1h", "ahead of that of PostgreSQL", "node.clock_offset_max", "NTP"]),
+        ("clock", &["1h ", "ahead of that of PostgreSQL", "node.clock_offset_max", "NTP"]),
     ] {
         found.has(check, "something-to-do", parts);
     }

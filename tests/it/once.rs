@@ -272,5 +272,8 @@ fn once_the_setting_is_told_and_what_is_shown_changes_nothing() {
     let file = deployment.series_file("FAST", "FAST-{SEQ:4}", "once_per_document = \"ever\"");
     let output = deployment.run(&["series", "apply", &file.display().to_string()]);
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("line 5, column 21: once_per_document:"), "{told}");
+    assert!(
+        told.contains("line 5, column 21: series FAST: `once_per_document` must be true or"),
+        "{told}"
+    );
 }

@@ -22,7 +22,7 @@ async fn is_proved(deployment: &Deployment, sql: impl AsyncFn(&str)) {
     assert!(service.terminate());
     let found = deployment.ok(&["find", "--number", "L-00000006", "--json"]);
     let found: Value = serde_json::from_str(&found).unwrap();
-    let from = found["numbers"][0]["timestamp"].as_str().expect("its time").to_owned();
+    let from = found["numbers"][0]["issued_at"].as_str().expect("its time").to_owned();
     let look = || deployment.verify_with(&["--from", &from]);
     let (is_clean, report) = look();
     assert!(is_clean && report["values"] == 5 && report["left_alone"] == 10, "{report}");

@@ -44,7 +44,9 @@ pub fn postgres_files(url: &str) -> Vec<(&'static str, PathBuf)> {
     let named = options.to_url_lossy();
     let file = |parameter: &'static str| {
         let value = named.query_pairs().find(|(name, _)| name == parameter)?.1;
-        (!value.contains("-----BEGIN")).then(|| (parameter, PathBuf::from(&*value)))
+        // So the library writes what is a file, and not the text of one.
+        let path = value.strip_prefix("file: ").unwrap_or(&value);
+        (!value.contains("-----BEGIN")).then(|| (parameter, PathBuf::from(path)))
     };
     [ROOTS[0], "sslcert", "sslkey"].into_iter().filter_map(file).collect()
 }

@@ -365,7 +365,7 @@ fn a_series_file_with_a_mistake_is_refused_at_line_and_column() {
             "{ types = [\"T\"] }",
             "[{ type = \"T\" }]",
             5,
-            11,
+            10,
             "write one table without the brackets",
         ),
         ("\"a\"", "\u{201c}a\u{201d}", 2, 8, "write straight quotation marks"),

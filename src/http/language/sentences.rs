@@ -75,9 +75,9 @@ sentences! {
         "您没有执行此操作的权限，请联系系统管理员" "您沒有執行此操作的權限，請聯絡系統管理員"
         "You may not do this. Please contact the administrator.",
     TooManyRequests
-        "ส่งคำขอถี่เกินไป กรุณารอสักครู่แล้วลองใหม่"
-        "请求过于频繁，请稍后重试" "請求過於頻繁，請稍後再試"
-        "You ask too often. Please wait a moment and try again.",
+        "ขอมากเกินไปในเวลาอันสั้น กรุณารอสักครู่แล้วลองใหม่"
+        "短时间内请求过多，请稍候再试" "短時間內請求過多，請稍候再試"
+        "That is too much in a short time. Please wait a moment and try again.",
     TokenNotFound
         "ไม่พบรหัสเข้าใช้งานนี้"
         "未找到该访问令牌" "找不到此存取權杖"

@@ -134,8 +134,9 @@ slugs! {
     CounterBelowStart "counter-below-start" CONFLICT "no" "no"
         "The counter has not reached the first value of its serial"
         "the counter of the serial that `field` names stands below the `start` of the series, and \
-         gives nothing until it is moved there, which `detail` tells how (`numerator move-counter`, \
-         or `POST …/reset-counter`), or until the series is applied with a lower `start`",
+         gives nothing until it is moved there, which `detail` tells how (`numerator \
+         move-counter`, or `POST …/reset-counter`), or until the series is applied with a lower \
+         `start`",
     VersionConflict "version-conflict" CONFLICT "yes or no" "no or maybe"
         "Somebody else changed the same"
         "other transactions of the ledger changed the same rows each time it was tried: retry. \

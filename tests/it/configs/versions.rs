@@ -131,7 +131,7 @@ async fn configs_what_differs_is_told_and_a_series_goes_back_by_a_version_of_its
     let told = deployment.ok(&[&command[..], &["--dry-run"]].concat());
     assert!(told.contains("BACK version 4 would be saved: its 1 counter goes on"), "{told}");
     assert!(told.contains("/definition/prefix: – → \"P\""), "{told}");
-    assert_eq!(deployment.ok(&command), "BACK version 4 saved\n");
+    assert!(deployment.ok(&command).starts_with("BACK version 4 saved\n"));
     let (_, all) = get(&configs(&service, "/BACK/versions")).await;
     let why: Vec<_> = all["versions"].as_array().unwrap().iter().map(|it| &it["reason"]).collect();
     assert_eq!(why, ["as it was", "the forms are short", "test", "test"]);

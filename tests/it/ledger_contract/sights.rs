@@ -156,7 +156,7 @@ async fn a_place_that_is_not_of_the_list_tells_nothing(world: &World, entries: &
                 let told = world.ledger.find(&behind).await;
                 let is_of_list = rows.iter().any(|row| row.entry.number == entry.number);
                 let is_gone = matches!(told, Err(LedgerError::Refused(_)));
-                assert_eq!(is_gone, !is_of_list, "{filter:?} behind {}", entry.number);
+                assert_eq!(is_gone, !is_of_list, "{told:?}: {filter:?} behind {}", entry.number);
             }
         }
     }

@@ -47,14 +47,14 @@ fn quoted(names: impl Iterator<Item = String>) -> String {
     names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
-const BY_TYPE: &str = "serials = [{ counter = [\"type\"] }]";
+const ONE_COUNTER: &str = "serials = [{}]";
 
 /// Series of many types each, and of a type that each serves for other projects.
 fn many_series() -> String {
     let mut file = String::new();
     for index in 0..SERIES {
         let types = quoted((0..TYPES).map(|number| format!("T{index}-{number}")));
-        file += &series(&format!("M{index}"), &format!("M{index}-{{SEQ:4}}"), &types, BY_TYPE);
+        file += &series(&format!("M{index}"), &format!("M{index}-{{SEQ:4}}"), &types, ONE_COUNTER);
     }
     for index in 0..SERIES / 6 {
         let projects = quoted((0..TYPES).map(|number| format!("K{index}-{number}")));
@@ -92,6 +92,14 @@ template = "G{V}-{SEQ:3}"
 serves = { types = ["FREE"] }
 serials = [{ counter = ["type"] }]
 variables.V = { width_max = 120, excluded = "-" }
+
+[[series]]
+code = "WIDE"
+name = "Values of one width"
+template = "L{V}-{SEQ:3}"
+serves = { types = ["WIDE"] }
+serials = [{ counter = ["type"] }]
+variables.V = { width = 120, excluded = "-" }
 
 [[series]]
 code = "HOURS"
@@ -323,6 +331,7 @@ fn asked(slug: &str) -> Value {
         }
         "missing-variable" => json!({ "type": "FREE" }),
         "value-too-long" => free("x".repeat(500)),
+        "value-too-short" => json!({ "type": "WIDE", "context": { "V": "x".repeat(119) } }),
         "unknown-value" => json!({ "type": "VALUES", "context": { "V": "x".repeat(120) } }),
         "wrong-alphabet" => free("\u{410}\u{421}".repeat(60)),
         "invalid-date" => json!({ "type": "PLAIN", "date": "2".repeat(80) }),
