@@ -302,9 +302,10 @@ async fn a_series_that_was_removed_gives_its_label_back() {
             break;
         }
         for config in page {
-            let url = format!("{configs}/{}?reason=typing%20error", config["id"]);
+            let url = format!("{configs}/{}?reason=typing%20error", config["config_id"]);
             let request = Client::new().request(Method::DELETE, url).header("if-match", "\"1\"");
-            assert_eq!(request.send().await.unwrap().status(), 204, "{config}");
+            let told = request.send().await.unwrap();
+            assert_eq!(told.status(), 204, "{config}: {:?}", told.text().await);
         }
     }
     let real = json!({

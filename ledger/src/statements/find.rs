@@ -13,8 +13,7 @@ use super::lookup::{Origin, bare_row_of, journal_row_of, select_bare_rows, selec
 use super::{CALL, Conn, QueryBuilder, Row, SEARCH, found_aside, put_aside, query_scalar, shown};
 use crate::Ledger;
 use crate::{
-    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, RowSight, SEARCH_ROWS_MAX,
-    Sort, ValueOf,
+    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, RowSight, SEARCH_ROWS_MAX, Sort,
 };
 
 /// Most rows of a look-up, and rows where the caller names no limit.
@@ -321,15 +320,16 @@ async fn push_place(
     query: &mut QueryBuilder<'_>,
     filter: &JournalFilter,
 ) -> Result<(), LedgerError> {
-    let Some(Position { issued_at_us, of }) = filter.after else { return Ok(()) };
+    let Some(after) = filter.after else { return Ok(()) };
     match filter.sort {
         Sort::Time => {
+            let Position { issued_at_us, of } = after;
             query.push(" and (i.issued_at_us, i.counter_id, i.first_value) < (");
             query.push_bind(issued_at_us).push(", ").push_bind(of.counter_id).push(", ");
             query.push_bind(of.value).push(")");
         }
         Sort::Number => {
-            let (number, scope) = text_of(conn, filter, of).await?;
+            let (number, scope) = text_of(conn, filter, after).await?;
             query.push(" and (i.number, i.scope) > (").push_bind(number).push(", ");
             query.push_bind(scope).push(")");
         }
@@ -342,18 +342,21 @@ async fn push_place(
 pub(super) async fn text_of(
     conn: &mut Conn,
     filter: &JournalFilter,
-    of: ValueOf,
+    after: Position,
 ) -> Result<(String, String), LedgerError> {
+    let of = after.of;
     let mut found = select_rows("journal_row");
     found.push(" where j.number is not null and j.counter_id = ").push_bind(of.counter_id);
     found.push(" and j.first_value = ").push_bind(of.value);
-    let row = match found.build().fetch_optional(&mut *conn).await? {
-        Some(row) => Some(journal_row_of(&row)?),
-        None => match put_aside::of_value(&mut *conn, of.counter_id, of.value).await? {
-            Some(aside) => Some(found_aside::row_of(conn, aside).await?),
-            None => None,
-        },
-    };
+    let journaled = found.build().fetch_optional(&mut *conn).await?;
+    let mut row = journaled.as_ref().map(journal_row_of).transpose()?;
+    // The name of what is put aside may be another number's by now.
+    row = row.filter(|row| Position::of(row) == Some(after));
+    if row.is_none()
+        && let Some(aside) = put_aside::of_place(&mut *conn, after).await?
+    {
+        row = Some(found_aside::row_of(conn, aside).await?);
+    }
     let is_listed = |row: &JournalRow| filter.has_text(&row.entry.number) && filter.matches(row);
     let Some(JournalRow { entry, .. }) = row.filter(is_listed) else {
         let why = "the journal does not have the number that the list goes on behind";

@@ -30,7 +30,7 @@ pub(super) async fn add(
         return Ok(());
     }
     let behind = match (filter.after, filter.sort) {
-        (Some(after), Sort::Number) => Some(text_of(&mut *conn, filter, after.of).await?),
+        (Some(after), Sort::Number) => Some(text_of(&mut *conn, filter, after).await?),
         _ => None,
     };
     for aside in aside {

@@ -17,7 +17,7 @@ use crate::columns::{raw, read_raw, signed, unsigned};
 use crate::connections::Share;
 use crate::line::{Extent, Line};
 use crate::rows::{AsideNames, document_hash, key_hash, number_hash};
-use crate::{Entry, Found, LedgerError, Question};
+use crate::{Entry, Found, LedgerError, Position, Question};
 
 /// Under this id stands what was refused of a counter that the ledger does not have: an id is never
 /// another's that may have it by now, or will. The raw text keeps the one of then.
@@ -246,6 +246,27 @@ pub(super) async fn of_value(
     .await?;
     let is_first = |aside: &Aside| aside.entry.taken[0].counter_id == counter_id;
     Ok(asides(&rows)?.into_iter().find(is_first))
+}
+
+/// The record at a place of a list: also of a counter that the ledger does not have.
+pub(super) async fn of_place(
+    conn: &mut Conn,
+    place: Position,
+) -> Result<Option<Aside>, LedgerError> {
+    let rows = query(
+        "select counter_id, first_value, raw, rejected_at_us from journal_rejected \
+         where counter_id in ($1, $2) and first_value = $3",
+    )
+    .bind(place.of.counter_id)
+    .bind(NO_COUNTER)
+    .bind(place.of.value)
+    .fetch_all(conn)
+    .await?;
+    let is_there = |aside: &Aside| {
+        aside.entry.record.issued_at_us == place.issued_at_us
+            && aside.entry.taken[0].counter_id == place.of.counter_id
+    };
+    Ok(asides(&rows)?.into_iter().find(is_there))
 }
 
 /// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.

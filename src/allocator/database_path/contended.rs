@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::batch::{self, Runner, Turn};
 use crate::allocator::background_jobs::BackgroundJobs;
 use crate::allocator::pending_request::PendingRequest;
-use crate::ledger::At;
+use crate::ledger::{At, LedgerError};
 use crate::node::NodeId;
 use crate::process::Context;
 
@@ -94,8 +94,14 @@ impl Contended {
             }
             let partition = at.partition;
             let turn = |turn: Turn<'_>| {
-                if let Turn::Failed(error) = turn {
-                    tracing::warn!(partition, counter, %error, "requests wait for a counter");
+                let Turn::Failed(error) = turn else { return };
+                let said = "requests wait for a counter";
+                match error {
+                    // One lock is one warning, by its event.
+                    LedgerError::LockTimeout { .. } => {
+                        tracing::debug!(partition, counter, %error, "{said}");
+                    }
+                    _ => tracing::warn!(partition, counter, %error, said),
                 }
             };
             let served = batch::serve(context, at, node, Runner::Aside, requests, turn).await;

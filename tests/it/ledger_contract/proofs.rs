@@ -209,7 +209,7 @@ pub(super) async fn a_start_that_was_another_one_is_not_built_on(world: World) {
     let teens = || vec![change("B", "1{SEQ:1}")];
     ledger.try_series(&teens()).await.unwrap();
     let at = At { partition: first.partition, epoch: world.partition().await.epoch };
-    let spec = CounterSpec { series_id: first.series_id, version: 2, ..spec("type=A") };
+    let spec = CounterSpec { series_id: first.series_id, version: 2, start: 50, ..spec("type=A") };
     let bump = ledger.bump(at, PartitionState::Open, world.node, "test").await.unwrap().unwrap();
     let at = At { epoch: bump, ..at };
     ledger.claim_open(at, world.node, true, &Owner::Database).await.unwrap();
