@@ -19,6 +19,7 @@ const FORMS: &[Form] = &[
     ("Database.url", "an address in quotes", "\"postgres://numerator@db/numbers\""),
     ("Database.migrate", "", "\"explicit\""),
     ("Data.dir", "a path in quotes", "\"/var/lib/numerator\""),
+    ("Idempotency.records_max", "", "20000000"),
     ("Redis.url", "an address in quotes", "\"rediss://cache:6379\""),
     ("Audit.key", "a path in quotes, or a key in PEM form", "\"/etc/numerator/audit.pem\""),
     ("Auth.tokens", "", "[[auth.tokens]], in two brackets, once for each"),

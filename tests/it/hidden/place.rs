@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use harness::eventually::eventually;
 use harness::service::Service;
 use reqwest::{Client, Method};
@@ -137,27 +138,37 @@ fn system(name: &str, more: &Value) -> Value {
 }
 
 impl Place {
-    /// A place with that in it. What is not hidden comes first, and some of it last: what is hidden
-    /// lies between.
-    pub(super) async fn build(mut deployment: Deployment, hidden: Hidden) -> Self {
-        let file = deployment.path("series.toml");
-        std::fs::write(&file, SERIES).unwrap();
-        let serials = Path::new(env!("CARGO_MANIFEST_DIR"));
-        deployment.apply(&[file, serials.join("examples/series/hivenet-serials.toml")]);
+    /// Places with those in them, by name, and the same tokens. What is not hidden comes first, and
+    /// some of it last: what is hidden lies between.
+    pub(super) async fn build(places: Vec<(Deployment, Hidden)>) -> Vec<Self> {
+        let Some((first, _)) = places.first() else { return Vec::new() };
         let mut tokens = BTreeMap::new();
+        let mut settings = String::new();
         let all = [("all", "roles = [\"caller\", \"super-admin\"]"), ("other", "")];
         for (name, lines) in OBSERVERS.iter().map(|(name, lines, _)| (*name, *lines)).chain(all) {
-            let made = deployment.ok(&["token", "create", name, "--for-settings", "--json"]);
+            let made = first.ok(&["token", "create", name, "--for-settings", "--json"]);
             let made: Value = serde_json::from_str(&made).unwrap();
             let hash = &made["sha256"];
-            deployment.extra +=
+            settings +=
                 &format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = {hash}\n{lines}\n");
             tokens.insert(name, made["token"].as_str().unwrap().to_owned());
         }
-        let (service, client, ids) = (deployment.serve(), Client::new(), Ids::UNKNOWN);
-        let mut place = Place { service, _deployment: deployment, tokens, client, hidden, ids };
-        place.fill().await;
-        place
+        // What blocks comes before what is waited for: no connection idles meanwhile.
+        let mut places: Vec<Self> = places
+            .into_iter()
+            .map(|(mut deployment, hidden)| {
+                let file = deployment.path("series.toml");
+                std::fs::write(&file, SERIES).unwrap();
+                let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/series");
+                deployment.apply(&[file, examples.join("hivenet-serials.toml")]);
+                deployment.extra += &settings;
+                let (service, client, ids) = (deployment.serve(), Client::new(), Ids::UNKNOWN);
+                let tokens = tokens.clone();
+                Place { service, _deployment: deployment, tokens, client, hidden, ids }
+            })
+            .collect();
+        join_all(places.iter_mut().map(Place::fill)).await;
+        places
     }
 
     async fn fill(&mut self) {
