@@ -149,8 +149,7 @@ impl Place {
             let made = first.ok(&["token", "create", name, "--for-settings", "--json"]);
             let made: Value = serde_json::from_str(&made).unwrap();
             let hash = &made["sha256"];
-            settings +=
-                &format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = {hash}\n{lines}\n");
+            settings += &format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = {hash}\n{lines}\n");
             tokens.insert(name, made["token"].as_str().unwrap().to_owned());
         }
         // What blocks comes before what is waited for: no connection idles meanwhile.
