@@ -207,9 +207,8 @@ async fn a_lost_redis_and_a_full_counter_are_seen_by_the_rules() {
 
 #[test]
 fn the_rules_pass_their_own_tests() {
-    for arguments in
-        [&["check", "config", "prometheus.yml"][..], &["test", "rules", "alerts_test.yaml"]]
-    {
+    let tests = ["test", "rules", "alerts_test.yaml", "alerts_slow_test.yaml"];
+    for arguments in [&["check", "config", "prometheus.yml"][..], &tests] {
         let (is_content, says) = promtool(&folder(), arguments);
         assert!(is_content, "promtool {arguments:?}: {says}");
     }
