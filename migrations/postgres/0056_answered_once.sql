@@ -1,5 +1,6 @@
 -- A change request begins unanswered, and is answered once: who may write the table without owning
--- it adds none that two invented people have agreed on, and changes none that was answered.
+-- it changes none that was answered. What it answers with is not compared with anything here: who
+-- may write the table may add a request, and answer it, under names of its own.
 -- old binary: refuses to start (the schema is newer than it knows). One that runs already goes on.
 
 create trigger change_request_begins before insert on change_request

@@ -119,8 +119,9 @@ pub(super) fn check(
 }
 
 impl Caller {
-    /// The token of the ledger by which it is let in, where it is by one: in the transaction of
-    /// what it manages, the ledger looks at it again.
+    /// The token of the ledger by which it is let in, where it is by one: the ledger looks at it
+    /// again in the transaction that changes tokens, and in one that asks for a change of a counter
+    /// or answers for it. Series and tables go by what the process knows.
     pub(super) fn shown(&self) -> Option<ShownToken> {
         match self.identity.let_in {
             LetIn::Token { token_id, sha256 } => Some(ShownToken { token_id, sha256 }),

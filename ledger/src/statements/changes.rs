@@ -10,13 +10,15 @@ mod jump;
 use numerator_base::actor::FoldedActor;
 use serde_json::{Value, json};
 
-use super::in_force::must_stay_in_force;
+use super::in_force::{must_be_in_force, must_stay_in_force};
 use super::records::insert_event;
-use super::{CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, query, query_scalar};
+use super::{
+    CALL, Conn, QueryBuilder, Row, SEARCH, Store, Transaction, commit_alone, query, query_scalar,
+};
 use crate::columns::{Word, hash64, signed, unsigned};
 use crate::{
     CHANGES_PENDING_MAX, ChangeDecision, ChangeRefusal, ChangeRequest, ChangeState, Event, Ledger,
-    LedgerError, NewChange, WantedChange,
+    LedgerError, NewChange, ShownToken, WantedChange,
 };
 
 impl Ledger {
@@ -96,13 +98,13 @@ impl Ledger {
         self.call(CALL, async |store| {
             let now_us = store.clock.now_us();
             let mut tx = store.begin().await?;
+            must_be_in_force(&mut *tx, decision.shown, now_us).await?;
             let request = lock_pending(&mut *tx, decision.change_id).await?;
-            must_stay_in_force(&mut *tx, decision.shown, now_us).await?;
             decide(&mut *tx, (&request, decision), ChangeState::Rejected, now_us).await?;
             let detail = json!({ "is_own": is_own(&request, decision) });
             note(&mut *tx, (decision, now_us), "change-rejected", &request, detail).await?;
             let request = read(&mut *tx, decision.change_id).await?;
-            commit_alone(store, tx).await?;
+            commit_in_force(store, tx, decision.shown).await?;
             Ok(request)
         })
         .await
@@ -125,19 +127,7 @@ impl Ledger {
 async fn request(store: &Store, new: &NewChange) -> Result<ChangeRequest, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
-    must_stay_in_force(&mut *tx, new.shown, now_us).await?;
-    // Two at once would both find the last room.
-    let one_at_a_time = i64::from_be_bytes(hash64("numerator change requests").to_be_bytes());
-    tx.lock_names(&[one_at_a_time]).await?;
-    let waiting: i64 = query_scalar(
-        "select count(*) from change_request where state = 'pending' and expires_at_us > $1",
-    )
-    .bind(now_us)
-    .fetch_one(&mut *tx)
-    .await?;
-    if unsigned(waiting, "change_request")? >= CHANGES_PENDING_MAX {
-        return Err(ChangeRefusal::TooMany.into());
-    }
+    must_be_in_force(&mut *tx, new.shown, now_us).await?;
     let (mut next_value, mut family, mut last_date, mut dated_later) = (None, None, None, None);
     match &new.wanted {
         WantedChange::NextValue(next) => {
@@ -149,6 +139,7 @@ async fn request(store: &Store, new: &NewChange) -> Result<ChangeRequest, Ledger
             (family, last_date) = (Some(&**key), Some(&**date));
         }
     }
+    must_have_room(&mut *tx, now_us).await?;
     let change_id: i64 = query_scalar(
         "insert into change_request (series_id, counter_id, step, next_value, family, last_date, \
          dated_later, reason, requested_by, requested_at_us, expires_at_us, state) \
@@ -174,8 +165,36 @@ async fn request(store: &Store, new: &NewChange) -> Result<ChangeRequest, Ledger
     let asked = ChangeDecision { change_id, decided_by, reason, step, shown };
     let detail = json!({ "expires_at_us": new.expires_at_us });
     note(&mut *tx, (&asked, now_us), "change-requested", &request, detail).await?;
-    commit_alone(store, tx).await?;
+    commit_in_force(store, tx, new.shown).await?;
     Ok(request)
+}
+
+/// Refuses one more request than wait for an answer at most. From here on others wait, not while a
+/// search runs: two at once would both find the last room.
+async fn must_have_room(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError> {
+    let one_at_a_time = i64::from_be_bytes(hash64("numerator change requests").to_be_bytes());
+    conn.lock_names(&[one_at_a_time]).await?;
+    let waiting: i64 = query_scalar(
+        "select count(*) from change_request where state = 'pending' and expires_at_us > $1",
+    )
+    .bind(now_us)
+    .fetch_one(conn)
+    .await?;
+    if unsigned(waiting, "change_request")? >= CHANGES_PENDING_MAX {
+        return Err(ChangeRefusal::TooMany.into());
+    }
+    Ok(())
+}
+
+/// Commits what was asked for by a token, if that is in force now. Its row is locked here and not
+/// before: what came before may have taken minutes, and a revocation waits for one commit alone.
+async fn commit_in_force(
+    store: &Store,
+    mut tx: Transaction,
+    shown: Option<ShownToken>,
+) -> Result<(), LedgerError> {
+    must_stay_in_force(&mut *tx, shown, store.clock.now_us()).await?;
+    commit_alone(store, tx).await
 }
 
 /// Whether who answers for a request is who asked, under whatever names.
@@ -188,8 +207,8 @@ fn is_own(request: &ChangeRequest, decision: &ChangeDecision) -> bool {
 async fn approve(store: &Store, decision: &ChangeDecision) -> Result<ChangeRequest, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
+    must_be_in_force(&mut *tx, decision.shown, now_us).await?;
     let request = lock_pending(&mut *tx, decision.change_id).await?;
-    must_stay_in_force(&mut *tx, decision.shown, now_us).await?;
     if request.expires_at_us <= now_us {
         return Err(ChangeRefusal::Expired(request.change_id).into());
     }
@@ -211,7 +230,7 @@ async fn approve(store: &Store, decision: &ChangeDecision) -> Result<ChangeReque
         "stood_on": request.stands_on, "skipped": request.skipped(),
     });
     note(&mut *tx, (decision, now_us), "change-approved", &request, detail).await?;
-    commit_alone(store, tx).await?;
+    commit_in_force(store, tx, decision.shown).await?;
     Ok(request)
 }
 

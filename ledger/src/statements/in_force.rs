@@ -7,7 +7,8 @@ use crate::statement::Statement;
 use crate::{LedgerError, ShownToken, TokenRefusal};
 
 /// Refuses what is asked for by a token that is not in force. Locks its row: a revocation either
-/// came before, and is seen, or waits until the transaction has ended.
+/// came before, and is seen, or waits until the transaction has ended. So it is asked last, right
+/// before the commit: who revokes the token waits for nothing else.
 pub(super) async fn must_stay_in_force(
     conn: &mut Conn,
     shown: Option<ShownToken>,
@@ -16,7 +17,8 @@ pub(super) async fn must_stay_in_force(
     look(conn, shown, now_us, Statement::for_share).await
 }
 
-/// The same for who changes tokens: all such changes wait for each other, and lock no further row.
+/// The same without a lock: at the beginning of what may take long, and for who changes tokens,
+/// since all such changes wait for each other.
 pub(super) async fn must_be_in_force(
     conn: &mut Conn,
     shown: Option<ShownToken>,

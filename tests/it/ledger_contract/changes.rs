@@ -21,7 +21,7 @@ ledger_contract! {
     }
 }
 
-fn new(counter_id: i64, wanted: WantedChange) -> NewChange {
+pub(super) fn new(counter_id: i64, wanted: WantedChange) -> NewChange {
     NewChange {
         series_id: 7,
         counter_id,

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use numerator::ledger::{
     ChangeDecision, ChangeRefusal, ChangeState, LedgerError, NewChange, NewToken, ShownToken,
-    TokenRefusal, TokenRevocation, TokenRotation,
+    TokenRefusal, TokenRevocation, TokenRotation, WantedChange,
 };
 
-use super::changes::{approve, ask, decision, next, refusal, taken};
+use super::changes::{self, approve, ask, decision, next, refusal, taken};
+use super::documents::{dated, is_taken, take};
 use super::tokens::{self, new, revocation, rotation};
 use super::world::{NOW_US, World};
 
@@ -19,6 +20,7 @@ ledger_contract! {
         a_request_of_an_earlier_version_is_compared_the_same_way
         a_token_that_is_not_in_force_manages_nothing
         an_approval_and_a_revocation_come_one_after_the_other
+        a_request_that_takes_long_keeps_nobody_from_revoking_its_token
     }
 }
 
@@ -172,18 +174,18 @@ pub(super) async fn a_token_that_is_not_in_force_manages_nothing(world: World) {
     assert_eq!(made.state, ChangeState::Approved);
 }
 
-/// Goal: nothing is approved by a token whose revocation was confirmed. Method: on PostgreSQL one
-/// of both holds the row, and the other waits for it; a file has one writer.
+/// Goal: nothing is approved by a token whose revocation was confirmed, and the revocation waits
+/// for nothing that an approval waits for. Method: on PostgreSQL one of both waits for the other; a
+/// file has one writer.
 pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world: World) {
     if world.ledger.engine() == "sqlite" {
         return;
     }
     let at = world.database_epoch().await;
     let counter_id = taken(&world, at, 1).await;
-    let token_id = world.ledger.create_token(&new("bert", 1)).await.unwrap().token_id;
-    let shown = Some(ShownToken { token_id, sha256: [1; 32] });
     let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
-    // The approval holds the token and waits for its counter: the revocation waits for it.
+    // The approval waits for its counter; meanwhile its token is revoked.
+    let shown = token(&world, "bert", 1).await;
     let mut counter = pool.begin().await.unwrap();
     let lock = "select counter_id from counter where counter_id = $1 for update";
     sqlx::query(lock).bind(counter_id).execute(&mut *counter).await.unwrap();
@@ -192,30 +194,54 @@ pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world:
     let ledger = world.another().await;
     let approval = tokio::spawn(async move { ledger.approve_change(&answer).await });
     assert!(world.meets_lock(&pool, &approval).await, "it does not wait for its counter");
-    let other = world.another().await;
-    let revoking = tokio::spawn(async move { other.revoke_token(&revocation("bert")).await });
-    let two_wait = async || {
-        let waiting = "select count(*) from pg_locks where not granted";
-        sqlx::query_scalar::<_, i64>(waiting).fetch_one(&pool).await.unwrap() == 2
-    };
-    while !two_wait().await {
-        assert!(!revoking.is_finished(), "revoked although an approval goes by the token");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    world.ledger.revoke_token(&revocation("bert")).await.unwrap();
+    assert!(!approval.is_finished());
     counter.commit().await.unwrap();
-    assert_eq!(approval.await.unwrap().unwrap().state, ChangeState::Approved);
-    revoking.await.unwrap().unwrap();
-    // The revocation holds the token: the approval waits, and finds it revoked.
-    let token_id = world.ledger.create_token(&new("cora", 2)).await.unwrap().token_id;
-    let shown = Some(ShownToken { token_id, sha256: [2; 32] });
-    let asked = ask(&world, &next(counter_id, 9)).await;
+    not_in_force(approval.await.unwrap());
+    let pending = world.ledger.change_request(asked.change_id).await.unwrap().state;
+    assert_eq!(pending, ChangeState::Pending);
+    // The revocation holds the token: the approval waits at its end, and finds it revoked.
+    let shown = token(&world, "cora", 2).await;
     let mut revoking = pool.begin().await.unwrap();
-    let revoke = "update token set revoked_at_us = 1, revoked_by = 'x' where token_id = $1";
-    sqlx::query(revoke).bind(token_id).execute(&mut *revoking).await.unwrap();
+    let revoke = "update token set revoked_at_us = 1, revoked_by = 'x' where name = 'cora'";
+    sqlx::query(revoke).execute(&mut *revoking).await.unwrap();
     let (ledger, answer) =
         (world.another().await, ChangeDecision { shown, ..decision(&asked, "cora") });
     let approval = tokio::spawn(async move { ledger.approve_change(&answer).await });
     assert!(world.meets_lock(&pool, &approval).await, "it does not look at its token");
     revoking.commit().await.unwrap();
     not_in_force(approval.await.unwrap());
+}
+
+/// A token, as who asks by it shows it.
+async fn token(world: &World, name: &str, secret: u8) -> Option<ShownToken> {
+    let token_id = world.ledger.create_token(&new(name, secret)).await.unwrap().token_id;
+    Some(ShownToken { token_id, sha256: [secret; 32] })
+}
+
+/// Goal: whoever has a stolen token does not keep it from being revoked. Method: on PostgreSQL a
+/// request by it waits for a family that others hold, as it would search through its numbers.
+pub(super) async fn a_request_that_takes_long_keeps_nobody_from_revoking_its_token(world: World) {
+    if world.ledger.engine() == "sqlite" {
+        return;
+    }
+    let at = world.database_epoch().await;
+    let outcomes = take(&world, at, &[dated("a", "2023-11-10"), dated("b", "2032-11-10")]).await;
+    assert!(outcomes.iter().all(is_taken), "{outcomes:?}");
+    let counter_id = world.ledger.counters(0, 1).await.unwrap()[0].counter_id;
+    let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+    let mut family = pool.begin().await.unwrap();
+    sqlx::query("select * from chronology for update").execute(&mut *family).await.unwrap();
+    let shown = token(&world, "bert", 1).await;
+    let wanted =
+        WantedChange::LastDate { family: "type=T".to_owned(), date: "2023-11-12".to_owned() };
+    let wanted = NewChange { shown, ..changes::new(counter_id, wanted) };
+    let ledger = world.another().await;
+    let request = tokio::spawn(async move { ledger.request_change(&wanted).await });
+    assert!(world.meets_lock(&pool, &request).await, "it does not wait for its family");
+    world.ledger.revoke_token(&revocation("bert")).await.unwrap();
+    assert!(!request.is_finished());
+    family.commit().await.unwrap();
+    not_in_force(request.await.unwrap());
+    assert_eq!(world.ledger.change_requests(None, false, 10).await.unwrap(), []);
 }
