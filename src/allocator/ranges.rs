@@ -2,7 +2,7 @@
 //! numbers are found by the counter and the value that they show: read by every version of a
 //! series, and asked of each counter that the number may have come from.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use numbering::ParsedSerial;
@@ -11,21 +11,21 @@ use super::catalog::{Catalog, ServedSeries};
 use crate::ledger::{COUNTERS_LOOKED_MAX, JournalRow, LedgerError, SeriesVersion, SharedLedger};
 
 /// Most counters that are asked for by their names in the search for one number.
-const PROBES_MAX: usize = 64;
+const PROBES_MAX: usize = 1_000;
 
 /// Most searches among the counters of a series, for one number.
 const SEARCHES_MAX: usize = 8;
 
-/// Where a number may be.
+/// Where a number may be. In one order, so that the same is asked each time.
 #[derive(Default)]
 struct Probes {
     /// Counters by name, and the value that the number shows of each.
-    counters: Vec<Probe>,
+    counters: BTreeSet<Probe>,
     /// Serials one of whose counters it may be, with what the number shows of its key.
-    searches: Vec<Search>,
+    searches: BTreeSet<Search>,
 }
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Probe {
     series_id: i64,
     serial: String,
@@ -33,7 +33,7 @@ struct Probe {
     value: u64,
 }
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Search {
     series_id: i64,
     code: String,
@@ -42,49 +42,56 @@ struct Search {
     value: u64,
 }
 
-/// A counter that has a value.
-struct Place {
-    counter_id: i64,
-    value: u64,
+/// Counters, each with a value that a range of it holds.
+#[derive(Default)]
+struct Places {
+    /// By id and value.
+    all: BTreeSet<(i64, u64)>,
+    /// What is said where not all were looked at, the first reason of several.
+    unsearched: Option<LedgerError>,
+}
+
+impl Places {
+    fn leave_out(&mut self, why: String) {
+        self.unsearched.get_or_insert(LedgerError::Unsearched(why));
+    }
 }
 
 impl Catalog {
     /// The journal rows of the ranges that hold a number, one for each scope of uniqueness at most,
-    /// as far as a version of a wanted series reads it.
+    /// as far as a version of a wanted series reads it; and `Unsearched` where there are more
+    /// counters than are looked at: it counts where nothing is found of what who asks may see.
     ///
     /// # Errors
-    /// Whatever keeps the ledger from answering. `Unsearched` where nothing is found and there are
-    /// more counters than are looked at.
+    /// Whatever keeps the ledger from answering.
     pub async fn find_ranges(
         self: &Arc<Self>,
         ledger: &SharedLedger,
         number: &str,
         wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
-    ) -> Result<Vec<JournalRow>, LedgerError> {
-        let (places, unsearched) = self.places(ledger, number, wanted).await?;
+    ) -> Result<(Vec<JournalRow>, Option<LedgerError>), LedgerError> {
+        let Places { all, unsearched } = self.places(ledger, number, wanted).await?;
         let mut found: Vec<JournalRow> = Vec::new();
-        for Place { counter_id, value } in places {
+        for (counter_id, value) in all {
             let row = ledger.row_of(counter_id, value).await?;
             found.extend(row.filter(|row| row.entry.shows(value, number)));
         }
-        match unsearched.filter(|_| found.is_empty()) {
-            Some(unsearched) => Err(unsearched),
-            None => Ok(found),
-        }
+        Ok((found, unsearched))
     }
 
     /// The archive files that hold a value which a version of a series renders as this number.
     ///
     /// # Errors
-    /// As [`Catalog::find_ranges`].
+    /// Whatever keeps the ledger from answering. `Unsearched` where nothing is found and there are
+    /// more counters than are looked at.
     pub async fn find_archived(
         self: &Arc<Self>,
         ledger: &SharedLedger,
         number: &str,
     ) -> Result<Vec<String>, LedgerError> {
-        let (places, unsearched) = self.places(ledger, number, |_| true).await?;
+        let Places { all, unsearched } = self.places(ledger, number, |_| true).await?;
         let mut files = Vec::new();
-        for Place { counter_id, value } in places {
+        for (counter_id, value) in all {
             let note = ledger.archived_value(counter_id, value).await?;
             files.extend(note.map(|note| note.file));
         }
@@ -94,62 +101,104 @@ impl Catalog {
         }
     }
 
-    /// The counters that may hold a number, and what is said where not all were looked at.
+    /// The counters of which a range holds a number.
     async fn places(
         self: &Arc<Self>,
         ledger: &SharedLedger,
         number: &str,
         wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
-    ) -> Result<(Vec<Place>, Option<LedgerError>), LedgerError> {
+    ) -> Result<Places, LedgerError> {
         self.know_earlier(ledger).await?;
         let (catalog, text) = (Arc::clone(self), number.to_owned());
         let probing = tokio::task::spawn_blocking(move || catalog.probes(&text, wanted));
-        let Probes { counters, searches } = probing.await.expect("reading does not panic");
-        let (mut places, mut met) = (Vec::new(), HashSet::new());
-        for Probe { series_id, serial, key, value } in counters {
-            let Some(counter) = ledger.counter(series_id, &serial, &key).await? else { continue };
-            if met.insert((counter.counter_id, value)) {
-                places.push(Place { counter_id: counter.counter_id, value });
-            }
-        }
-        let mut unsearched = None;
-        for (index, search) in searches.into_iter().enumerate() {
-            let Search { series_id, code, serial, shown, value } = search;
-            if index < SEARCHES_MAX {
-                let asked = ledger.counters_holding((series_id, &serial), &shown, value).await?;
-                let of_counter = |counter_id| Place { counter_id, value };
-                let new = asked.counters.into_iter().filter(|id| met.insert((*id, value)));
-                places.extend(new.map(of_counter));
-                if asked.is_whole {
-                    continue;
-                }
-            }
-            let why = format!(
-                "it may be within a range of series {code}, whose numbers do not show their \
-                 counter and which has more than {COUNTERS_LOOKED_MAX} of them: look for the range \
-                 by its document, or by project and time"
-            );
-            unsearched.get_or_insert(LedgerError::Unsearched(why));
-        }
-        Ok((places, unsearched))
+        // The process ends.
+        let ended = |error| LedgerError::Unreachable {
+            cause: format!("the number was not read: {error}"),
+            maybe_written: false,
+        };
+        let Probes { counters, searches } = probing.await.map_err(ended)?;
+        let mut places = Places::default();
+        ask_by_name(ledger, counters, &mut places).await?;
+        search(ledger, searches, &mut places).await?;
+        Ok(places)
     }
 
     /// Where a number may be, as each version of each wanted series reads it.
     fn probes(&self, number: &str, wanted: impl Fn(&SeriesVersion) -> bool) -> Probes {
         let mut probes = Probes::default();
-        let (mut counters, mut searches) = (HashSet::new(), HashSet::new());
         for served in self.all().filter(|served| wanted(&served.version)) {
             let earlier = self.earlier_of(served.version.series_id);
             for version in std::iter::once(served).chain(earlier) {
                 let Some((of_version, search)) = probes_of(version, number) else { continue };
-                counters.extend(of_version);
-                searches.extend(search);
+                probes.counters.extend(of_version);
+                probes.searches.extend(search);
             }
         }
-        probes.counters.extend(counters.into_iter().take(PROBES_MAX));
-        probes.searches.extend(searches);
         probes
     }
+}
+
+/// Asks for counters by their names, those of one value together.
+async fn ask_by_name(
+    ledger: &SharedLedger,
+    counters: BTreeSet<Probe>,
+    places: &mut Places,
+) -> Result<(), LedgerError> {
+    if counters.len() > PROBES_MAX {
+        places.leave_out(format!(
+            "it may be within a range of more than {PROBES_MAX} counters, of which so many are \
+             looked at: look for it with the code of its series, or for the range by its document, \
+             or by project and time"
+        ));
+    }
+    let mut by_value: BTreeMap<u64, Vec<Probe>> = BTreeMap::new();
+    for probe in counters.into_iter().take(PROBES_MAX) {
+        by_value.entry(probe.value).or_default().push(probe);
+    }
+    for (value, probes) in by_value {
+        let names: Vec<(i64, &str, &str)> =
+            probes.iter().map(|probe| (probe.series_id, &*probe.serial, &*probe.key)).collect();
+        let holding = ledger.named_counters_holding(&names, value).await?;
+        places.all.extend(holding.counters.into_iter().map(|counter_id| (counter_id, value)));
+        if !holding.is_whole {
+            places.leave_out(format!(
+                "more ranges hold {value} than are looked at, and it may be one of the others: \
+                 look for it with the code of its series, or for the range by its document, or by \
+                 project and time"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Asks for counters of serials whose numbers do not show them.
+async fn search(
+    ledger: &SharedLedger,
+    searches: BTreeSet<Search>,
+    places: &mut Places,
+) -> Result<(), LedgerError> {
+    for (index, search) in searches.into_iter().enumerate() {
+        let Search { series_id, code, serial, shown, value } = search;
+        if index == SEARCHES_MAX {
+            places.leave_out(format!(
+                "it may be within a range of series {code} or of others behind it: of series whose \
+                 numbers do not show their counter {SEARCHES_MAX} are searched; look for it with \
+                 the code of its series"
+            ));
+            break;
+        }
+        let holding = ledger.counters_holding((series_id, &serial), &shown, value).await?;
+        places.all.extend(holding.counters.into_iter().map(|counter_id| (counter_id, value)));
+        if !holding.is_whole {
+            places.leave_out(format!(
+                "it may be within a range of series {code}, whose numbers do not show their \
+                 counter: more than {COUNTERS_LOOKED_MAX} of them may have it, or more ranges hold \
+                 {value} than are looked at; look for the range by its document, or by project and \
+                 time"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Where a number may be, as one version reads it: counters by name, and what to search for where

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::session::{open_ledger, open_ledger_and_catalog, refusal};
+use super::session::{foresee_catalog, open_ledger, refusal};
 use crate::allocator::Catalog;
 use crate::archive::{self, Counted, Folder};
 use crate::audit::PublicKey;
@@ -123,7 +123,7 @@ impl Register {
     ) -> anyhow::Result<Self> {
         let asked = args.query(after).check().map_err(refusal)?;
         let (ledger, catalog) = if asked.is_of_number() {
-            let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
+            let (ledger, catalog) = foresee_catalog(settings).await?;
             (ledger, Some(Arc::new(catalog)))
         } else {
             (open_ledger(settings).await?, None)
@@ -173,7 +173,7 @@ impl Register {
         let reading = tokio::spawn(async move {
             match (&filter.number, catalog) {
                 (Some(number), Some(catalog)) => {
-                    look_up(&ledger, &catalog, number, &filter, |_| true).await
+                    look_up(&ledger, &catalog, number, &filter, |_| true).await?.seen(|_| true)
                 }
                 _ => {
                     let rows = ledger.search(&filter).await?;

@@ -37,7 +37,8 @@ pub(super) struct LookUp<'a> {
     issued: bool,
     /// Its rows, one per scope of uniqueness.
     numbers: Vec<NumberRow<'a>>,
-    /// The series that can read it as a number of theirs, in their active versions.
+    /// The series that can read it as a number of theirs, active or not, in a version in force or an
+    /// earlier one.
     candidates: Vec<ReadingAnswer>,
 }
 
@@ -153,13 +154,37 @@ pub(super) async fn look_up_and_read(
     let sees = caller.series_sight();
     let filter = JournalFilter { shown: caller.identity.row_sight(), ..filter };
     let looking = app.search(caller, |ledger| async move {
-        let rows = look_up(&ledger, &catalog, &number, &filter, sees.clone()).await?;
+        let found = look_up(&ledger, &catalog, &number, &filter, sees.clone()).await?;
         catalog.know_earlier(&ledger).await?;
-        Ok::<_, Problem>((rows, ReadingAnswer::all_of(&catalog, &number, sees).await?))
+        Ok::<_, Problem>((found, ReadingAnswer::all_of(&catalog, &number, sees).await?))
     });
-    let (mut rows, read) = looking.await?;
-    rows.retain(|found| caller.sees(&found.row));
-    Ok((rows, read))
+    let (found, read) = looking.await?;
+    Ok((found.seen(|row| caller.sees(row))?, read))
+}
+
+/// What a look-up of one number found.
+pub(crate) struct LookedUp {
+    rows: Vec<FoundRow>,
+    /// What is said where it may be within a range that was not looked at.
+    unsearched: Option<LedgerError>,
+}
+
+impl LookedUp {
+    /// The rows that who asks sees. What it does not see is as if it were not there, so that only
+    /// then it is decided whether anything was found.
+    ///
+    /// # Errors
+    /// `Unsearched` where no row is seen and not all were looked at.
+    pub(crate) fn seen(
+        mut self,
+        sees: impl Fn(&JournalRow) -> bool,
+    ) -> Result<Vec<FoundRow>, LedgerError> {
+        self.rows.retain(|found| sees(&found.row));
+        match self.unsearched.filter(|_| self.rows.is_empty()) {
+            Some(unsearched) => Err(unsearched),
+            None => Ok(self.rows),
+        }
+    }
 }
 
 /// Everything in the journal that a number may be, and as what it stands there; within ranges of
@@ -170,7 +195,7 @@ pub(crate) async fn look_up(
     number: &str,
     filter: &JournalFilter,
     sees: impl Fn(&SeriesVersion) -> bool + Send + 'static,
-) -> Result<Vec<FoundRow>, LedgerError> {
+) -> Result<LookedUp, LedgerError> {
     let mut rows = Vec::new();
     for row in ledger.find(filter).await? {
         rows.push((FoundAs::Number, row));
@@ -180,11 +205,11 @@ pub(crate) async fn look_up(
         let row = ledger.row_of(revision.of.counter_id, value).await?;
         rows.extend(row.map(|row| (FoundAs::Revision, row)));
     }
-    let ranges = match catalog.find_ranges(ledger, number, sees).await {
-        // It stands elsewhere.
-        Err(LedgerError::Unsearched(_)) if !rows.is_empty() => Vec::new(),
-        ranges => ranges?,
+    let of_series = filter.series_id;
+    let wanted = move |version: &SeriesVersion| {
+        of_series.is_none_or(|wanted| wanted == version.series_id) && sees(version)
     };
+    let (ranges, unsearched) = catalog.find_ranges(ledger, number, wanted).await?;
     // One text may stand in each scope of uniqueness once; a row that is found is not listed twice.
     for range in ranges {
         let scope = |row: &JournalRow| row.entry.record.scope.clone();
@@ -198,7 +223,7 @@ pub(crate) async fn look_up(
     let (found, rows): (Vec<FoundAs>, Vec<JournalRow>) = rows.into_iter().unzip();
     let mut rows = with_revisions(ledger, rows).await?;
     rows.iter_mut().zip(found).for_each(|(row, found_as)| row.found_as = Some(found_as));
-    Ok(rows)
+    Ok(LookedUp { rows, unsearched })
 }
 
 /// The archive files that have what a filter looks for by number or document.

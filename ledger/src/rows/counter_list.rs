@@ -51,12 +51,12 @@ pub struct ListedCounter {
 /// Counters of a serial that are looked at for one value: each costs a look into an index.
 pub const COUNTERS_LOOKED_MAX: u32 = 100_000;
 
-/// Counters that hold a value.
+/// Counters of which a range holds a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Their ids, some of them where they are very many.
+    /// Their ids, the lowest of them where they are very many.
     pub counters: Vec<i64>,
-    /// Whether all were looked at that may; false where there are more than
-    /// [`COUNTERS_LOOKED_MAX`].
+    /// Whether these are all: false where more than [`COUNTERS_LOOKED_MAX`] may hold it, and where
+    /// more hold it than are told.
     pub is_whole: bool,
 }

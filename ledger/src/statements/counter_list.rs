@@ -7,6 +7,7 @@ use super::counters::{self, resolved_of};
 use super::gaps::bounded;
 use super::{Conn, QueryBuilder, Row, SEARCH};
 use crate::Ledger;
+use crate::columns::signed;
 use crate::{
     COUNTERS_LOOKED_MAX, CounterFilter, Holding, KeyCondition, KeyPart, LedgerError, ListedCounter,
 };
@@ -36,57 +37,100 @@ impl Ledger {
 }
 
 /// Counters that are told of one value.
-const HOLDING_MAX: u32 = 64;
+const HOLDING_MAX: usize = 64;
 
 impl Ledger {
-    /// The counters of a serial, with such parts in their keys, in one of whose rows of the journal
-    /// a value is: a number, or one within a range. For a person who has a text that does not show
-    /// its counter.
+    /// The counters of a serial, with such parts in their keys, of which a range holds a value: in
+    /// the journal, in the archive, or of a record that is put aside. For a person who has a text
+    /// that does not show its counter. A number of its own is found by its text.
     pub async fn counters_holding(
         &self,
         (series_id, serial): (i64, &str),
         parts: &[(String, String)],
         value: u64,
     ) -> Result<Holding, LedgerError> {
-        let Ok(value) = i64::try_from(value) else {
-            return Ok(Holding { counters: Vec::new(), is_whole: true });
-        };
-        let looked_at = |query: &mut QueryBuilder<'_>| {
-            query.push("select counter_id from counter where series_id = ").push_bind(series_id);
+        let of_serial = |query: &mut QueryBuilder<'_>| {
+            query.push("series_id = ").push_bind(series_id);
             query.push(" and serial = ").push_bind(serial.to_owned());
-            // No value of a counter lies outside these.
-            query.push(" and origin < ").push_bind(value).push(" and ceiling >= ").push_bind(value);
             for (name, value) in parts {
                 let (name, value) = (name.clone(), value.clone());
                 let part = KeyPart { name, value, is_beginning: false, series: None };
                 query.push(" and ");
                 push_holds(query, text(&part), " <> ");
             }
-            query.push(" order by counter_id desc limit ");
-            query.push_bind(i64::from(COUNTERS_LOOKED_MAX) + 1);
         };
-        let mut count = QueryBuilder::new("select count(*) from (");
+        self.holding(of_serial, value).await
+    }
+
+    /// The same of counters by their names: series, serial, key.
+    pub async fn named_counters_holding(
+        &self,
+        names: &[(i64, &str, &str)],
+        value: u64,
+    ) -> Result<Holding, LedgerError> {
+        let named = |query: &mut QueryBuilder<'_>| {
+            query.push("(series_id, serial, key) in (");
+            query.push_values(names, |mut row, (series_id, serial, key)| {
+                row.push_bind(*series_id);
+                row.push_bind((*serial).to_owned()).push_bind((*key).to_owned());
+            });
+            query.push(")");
+        };
+        match names {
+            [] => Ok(Holding { counters: Vec::new(), is_whole: true }),
+            _ => self.holding(named, value).await,
+        }
+    }
+
+    /// Counters that a condition picks out, and of which a range holds a value.
+    async fn holding(
+        &self,
+        picked: impl Fn(&mut QueryBuilder<'_>),
+        value: u64,
+    ) -> Result<Holding, LedgerError> {
+        let Ok(value) = i64::try_from(value) else {
+            return Ok(Holding { counters: Vec::new(), is_whole: true });
+        };
+        let looked_at = |query: &mut QueryBuilder<'_>| {
+            query.push("(select counter_id from counter where ");
+            picked(query);
+            // No value of a counter lies outside these.
+            query.push(" and origin < ").push_bind(value).push(" and ceiling >= ").push_bind(value);
+            query.push(" order by counter_id desc limit ");
+            query.push_bind(i64::from(COUNTERS_LOOKED_MAX) + 1).push(") k");
+        };
+        let mut count = QueryBuilder::new("select count(*) from ");
         looked_at(&mut count);
-        count.push(") counted");
         let mut query = QueryBuilder::new(
-            "select c.counter_id from (select k.counter_id, (select max(i.first_value) \
-             from journal i where i.counter_id = k.counter_id and i.first_value <= ",
+            "select h.counter_id from (select c.counter_id from (select k.counter_id, \
+             (select max(i.first_value) from journal i where i.counter_id = k.counter_id \
+             and i.first_value <= ",
         );
-        query.push_bind(value).push(") as first_value from (");
+        query.push_bind(value).push(") as first_value from ");
         looked_at(&mut query);
+        // A row without a number stands for rows that are in the archive.
         query.push(
-            ") k) c join journal_row j on j.counter_id = c.counter_id \
-             and j.first_value = c.first_value where j.last_value >= ",
+            ") c join journal_row j on j.counter_id = c.counter_id \
+             and j.first_value = c.first_value \
+             where (j.last_value > j.first_value or j.number is null) and j.last_value >= ",
         );
-        query.push_bind(value).push(" order by c.counter_id limit ");
-        query.push_bind(i64::from(HOLDING_MAX));
+        query.push_bind(value);
+        query.push(" union select r.counter_id from journal_rejected r join ");
+        looked_at(&mut query);
+        query.push(" on k.counter_id = r.counter_id where r.last_value > r.first_value");
+        query.push(" and r.first_value <= ").push_bind(value);
+        query.push(" and r.last_value >= ").push_bind(value);
+        query.push(") h order by h.counter_id limit ");
+        query.push_bind(signed(HOLDING_MAX as u64 + 1, "counters")?);
         self.call(SEARCH, async move |store| {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
             let count = count.build().once().scalar::<i64>().fetch_all(&mut *tx).await?;
-            let counters = query.build().once().scalar().fetch_all(&mut *tx).await?;
+            let mut counters = query.build().once().scalar().fetch_all(&mut *tx).await?;
             tx.commit().await?;
-            let is_whole = count.iter().all(|count| *count <= i64::from(COUNTERS_LOOKED_MAX));
+            let is_whole = counters.len() <= HOLDING_MAX
+                && count.iter().all(|count| *count <= i64::from(COUNTERS_LOOKED_MAX));
+            counters.truncate(HOLDING_MAX);
             Ok(Holding { counters, is_whole })
         })
         .await

@@ -1,7 +1,7 @@
 //! Counters as people look them up.
 
 use numbering::CounterKey;
-use numerator::ledger::{Closing, CounterFilter, CounterSpec, KeyCondition, KeyPart};
+use numerator::ledger::{Closing, CounterFilter, CounterSpec, Holding, KeyCondition, KeyPart};
 
 use super::world::{NOW_US, World, entry, range, spec, with};
 
@@ -100,4 +100,41 @@ pub(super) async fn a_counter_was_used_last_when_its_highest_number_was_issued(w
         found.iter().map(|one| (one.counter.counter_id, one.last_used_at_us)).collect();
     assert_eq!(told, [(id, Some(NOW_US - 10)), (unused, None)]);
     assert_eq!(found[0].counter, world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap());
+}
+
+/// Goal: a range is found however many counters have its values as numbers of their own, and who
+/// asks hears where more ranges hold a value than are told. Method: 66 counters, asked for by their
+/// serial and by their names.
+pub(super) async fn of_a_value_that_many_counters_have_the_ranges_are_told_and_that_there_are_more(
+    world: World,
+) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let keys: Vec<String> = (0..66).map(|number| format!("k{number:02}")).collect();
+    let mut ids = Vec::new();
+    for key in &keys {
+        ids.push(world.seed(open, &spec(key)).await.0);
+    }
+    let (last, others) = ids.split_last().unwrap();
+    let mut entries: Vec<_> = others.iter().map(|id| entry(open, *id, 5)).collect();
+    entries.push(range(open, *last, 4, 6));
+    entries.extend(ids.iter().map(|id| range(open, *id, 1, 2)));
+    world.append(&entries).await;
+    let aside = with(range(open, ids[0], 7, 9), |record| record.counter_keys = vec!["k00".into()]);
+    world.ledger.reject(&aside, "refused").await.unwrap();
+    let names: Vec<_> = keys.iter().map(|key| (7, "SEQ", &**key)).collect();
+    for (value, counters, is_whole) in [
+        (5, &ids[65..], true),
+        // What is put aside was issued, too.
+        (8, &ids[..1], true),
+        (10, &[][..], true),
+        (2, &ids[..64], false),
+    ] {
+        let told = Holding { counters: counters.to_vec(), is_whole };
+        let by_serial = world.ledger.counters_holding((7, "SEQ"), &[], value).await.unwrap();
+        assert_eq!(by_serial, told, "{value}");
+        let by_name = world.ledger.named_counters_holding(&names, value).await.unwrap();
+        assert_eq!(by_name, told, "{value}");
+    }
+    let two = world.ledger.named_counters_holding(&names[..2], 2).await.unwrap();
+    assert_eq!(two, Holding { counters: ids[..2].to_vec(), is_whole: true });
 }
