@@ -1,4 +1,5 @@
-//! Looks at the file of a SQLite ledger: by connections that read, and that make no file beside it.
+//! Looks at the file of a SQLite ledger: by connections that read, and that make no file beside it
+//! but the index of a log that is there without one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,8 +43,9 @@ pub(crate) async fn look(
         .filename(path)
         .create_if_missing(false)
         .read_only(true)
-        // Nobody has it open: what a client would put beside it is of use to nobody.
-        .immutable(!beside(path, "-shm").exists())
+        // Nobody has it open: what a client would put beside it is of use to nobody. A log that was
+        // copied with it is read all the same, for which its index is made beside it.
+        .immutable(!beside(path, "-shm").exists() && !has_log(path))
         .busy_timeout(settings.lock_timeout);
     let pool = || {
         let pool = SqlitePoolOptions::new().max_connections(2).test_before_acquire(false);
@@ -67,6 +69,11 @@ async fn standing(reader: &SqlitePool) -> Result<Schema, LedgerError> {
         _ => connection.list_applied_migrations("_sqlx_migrations").await?,
     };
     Schema::of(&MIGRATIONS, &applied)
+}
+
+/// Whether a log lies beside it that has something.
+fn has_log(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {

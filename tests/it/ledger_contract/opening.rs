@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;
 use numerator::clock::ManualClock;
-use numerator::ledger::{LedgerError, LedgerSettings, Migrate, SharedLedger, open};
+use numerator::ledger::{Closing, LedgerError, LedgerSettings, Migrate, SharedLedger, look, open};
 
-use super::world::{World, connections, deployment};
+use super::world::{World, connections, deployment, spec};
 
 /// Opens a ledger outside any runtime.
 pub(super) fn open_alone(url: &str) -> Result<SharedLedger, LedgerError> {
@@ -220,4 +220,23 @@ fn a_postgres_that_may_lose_commits_is_refused() {
     let url = format!("{}%20-csynchronous_commit%3Doff", server.url("loses_commits"));
     let error = open_alone(&url).err().expect("refused");
     assert!(error.to_string().contains("synchronous_commit = on"), "{error}");
+}
+
+/// Goal: a copy that was made file by file shows what its log has. Method: a file that is written
+/// to, copied with its log and without the log's index; PostgreSQL has no such files.
+pub(super) async fn whoever_looks_at_a_copy_reads_its_log_too(world: World) {
+    if world.ledger.engine() != "sqlite" {
+        return;
+    }
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
+    let file = world.url.strip_prefix("sqlite:").unwrap();
+    let copy = format!("{file}-copy");
+    for ending in ["", "-wal"] {
+        std::fs::copy(format!("{file}{ending}"), format!("{copy}{ending}")).unwrap();
+    }
+    let url = format!("sqlite:{copy}");
+    let looked = look(&url, connections(1), world.clock.clone()).await.unwrap();
+    let counters = looked.ledger.counters(0, 10).await.unwrap();
+    assert_eq!(counters.iter().map(|one| one.counter_id).collect::<Vec<_>>(), [counter_id]);
 }
