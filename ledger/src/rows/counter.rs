@@ -11,7 +11,7 @@ pub struct CounterSpec {
     /// Series of the counter.
     pub series_id: i64,
     /// The version of the series that asks. A counter is created for no version from before the
-    /// series was in use.
+    /// series was in use, and for none that starts below the one in force.
     pub version: u32,
     /// Name of its serial (R3.3).
     pub serial: String,

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use numerator_base::node::NodeId;
 
 use super::tall::{self, TALL_ROOM_MIN};
-use super::{CALL, Conn, QueryBuilder, Row, Store, bytes, commit, partitions, query, query_scalar};
+use super::{
+    CALL, Conn, QueryBuilder, Row, Store, bytes, commit, partitions, query, query_scalar, versions,
+};
 use crate::Ledger;
 use crate::batch::Move;
 use crate::columns::{self, signed, small, unsigned, unsigned_small};
@@ -287,43 +289,47 @@ fn of_partition(resolved: Resolved, partition: u32) -> Result<Resolved, LedgerEr
     }
 }
 
-/// Refuses a first counter in a partition that its series has left meanwhile (F8), or for a version
-/// from before the series was in use; keeps the series from changing until the transaction ends.
+/// Refuses a first counter in a partition that its series has left meanwhile (F8), for a version
+/// from before the series was in use, and below the start in force; keeps the series from changing
+/// until the transaction ends.
 async fn must_be_current(
     conn: &mut Conn,
     partition: u32,
     spec: &CounterSpec,
 ) -> Result<(), LedgerError> {
-    match home(conn, spec.series_id).await? {
-        Some(home) if home.partition != partition || spec.version < home.used_since => {
-            Err(LedgerError::SeriesChanged)
-        }
-        _ => Ok(()),
+    let Some(home) = home(conn, spec.series_id).await? else { return Ok(()) };
+    let is_below = spec.version < home.active_version
+        && versions::start_in_force(conn, spec).await?.is_some_and(|start| spec.start < start);
+    if home.partition != partition || spec.version < home.used_since || is_below {
+        return Err(LedgerError::SeriesChanged);
     }
+    Ok(())
 }
 
 /// Where a series lives.
 struct Home {
     partition: u32,
-    /// Its first version that may have issued numbers.
+    /// Its first version that may have issued numbers,
     used_since: u32,
+    /// and the one in force.
+    active_version: u32,
 }
 
 /// Where a series lives until the transaction ends; `None`: the ledger does not know it.
 async fn home(conn: &mut Conn, series_id: i64) -> Result<Option<Home>, LedgerError> {
-    let series = query("select partition, used_since from series where series_id = $1")
-        .for_share()
-        .bind(series_id)
-        .fetch_optional(conn)
-        .await?;
-    series
-        .map(|series| {
-            Ok(Home {
-                partition: unsigned_small(series.try_get("partition")?, "series.partition")?,
-                used_since: unsigned_small(series.try_get("used_since")?, "series.used_since")?,
-            })
-        })
-        .transpose()
+    let series =
+        query("select partition, used_since, active_version from series where series_id = $1")
+            .for_share()
+            .bind(series_id)
+            .fetch_optional(conn)
+            .await?;
+    let Some(series) = series else { return Ok(None) };
+    let read = |column| unsigned_small(series.try_get(column)?, column);
+    Ok(Some(Home {
+        partition: read("partition")?,
+        used_since: read("used_since")?,
+        active_version: read("active_version")?,
+    }))
 }
 
 /// The counter of a name, where there is one.

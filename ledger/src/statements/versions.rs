@@ -8,7 +8,7 @@ use numbering::{Policy, SeriesDefinition};
 use super::{CALL, Conn, QueryBuilder, Row, Store, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{from_json, partition_of, unsigned_small};
-use crate::{LedgerError, RestingSeries, SERIES_MAX, SeriesRefusal, SeriesVersion};
+use crate::{CounterSpec, LedgerError, RestingSeries, SERIES_MAX, SeriesRefusal, SeriesVersion};
 
 /// Most versions of one list.
 const VERSIONS_MAX: u32 = 1_000;
@@ -165,6 +165,16 @@ pub(super) async fn by_code(
     let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("where s.code = ").push_bind(code.to_owned());
     Ok(fetch(conn, query).await?.pop())
+}
+
+/// The first value that a serial of a series gives by the version in force, where it has it.
+pub(super) async fn start_in_force(
+    conn: &mut Conn,
+    CounterSpec { series_id, serial, .. }: &CounterSpec,
+) -> Result<Option<u64>, LedgerError> {
+    let Some(version) = by_id(conn, *series_id).await? else { return Ok(None) };
+    let serials = version.definition.taken_serials();
+    Ok(serials.iter().find(|one| one.name == *serial).map(|one| one.start))
 }
 
 /// The partition of a series: gapless ones share the last, the others are spread by their code.
