@@ -4,10 +4,12 @@
 //! series that issued it, and has the ledger write that. Ledger work alone, whoever owns the
 //! partition: nothing is taken, no partition worker and no Redis is asked.
 
+mod members;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use numbering::{Inputs, Original, RevisionError, Series, first_values};
+use numbering::{Inputs, Original, RevisionError, first_values};
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -18,6 +20,7 @@ use crate::ledger::{
     JournalFilter, JournalRow, LedgerError, NewRevision, REVISIONS_MAX, Record, Revised, Revision,
     SharedLedger, ValueOf,
 };
+use members::{Issuers, must_be_no_member};
 
 /// Longest wait for the journal to have a number that was issued a moment ago.
 const JOURNAL_WAIT: Duration = Duration::from_secs(2);
@@ -143,7 +146,16 @@ pub async fn revise(
     request: RevisionRequest,
 ) -> Result<RevisedDocument, ReviseError> {
     let is_missing = |error: &ReviseError| matches!(error, ReviseError::NotNumbered { .. });
-    once_journaled(is_missing, || revise_now(ledger, clock, request.clone())).await
+    once_journaled(is_missing, |try_of| revise_now(ledger, clock, request.clone(), try_of)).await
+}
+
+/// Which try it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryOf {
+    /// The first one, which also looks whether the number is one of a range.
+    First,
+    /// One that follows: what is missing is looked for alone.
+    Later,
 }
 
 /// Tries for a moment, for as long as a number is missing: its record may be on its way.
@@ -152,12 +164,13 @@ pub async fn revise(
 /// Those of the last try.
 pub async fn once_journaled<T, E, F: Future<Output = Result<T, E>>>(
     is_missing: impl Fn(&E) -> bool,
-    mut attempt: impl FnMut() -> F,
+    mut attempt: impl FnMut(TryOf) -> F,
 ) -> Result<T, E> {
     let deadline = Instant::now() + JOURNAL_WAIT;
     let mut wait = Backoff::new(LOOK_DELAYS.0, LOOK_DELAYS.1);
+    let mut try_of = TryOf::First;
     loop {
-        match attempt().await {
+        match attempt(std::mem::replace(&mut try_of, TryOf::Later)).await {
             Err(error) if is_missing(&error) && Instant::now() < deadline => wait.wait().await,
             tried => return tried,
         }
@@ -172,82 +185,110 @@ pub async fn revise_now(
     ledger: &SharedLedger,
     clock: &SharedClock,
     request: RevisionRequest,
+    try_of: TryOf,
 ) -> Result<RevisedDocument, ReviseError> {
-    let original = find(ledger, &request).await?;
-    let record = &original.entry.record;
-    if original.entry.taken.iter().any(|taken| taken.range.first != taken.range.last) {
-        return Err(ReviseError::Range { number: original.entry.number.clone() });
+    let draft = Draft::of(ledger, clock, request, try_of).await?;
+    if draft.is_issued {
+        return Ok(draft.issued());
     }
-    let series = issuing_series(ledger, &original).await?;
-    let inputs = Inputs {
-        type_code: record.type_code.clone(),
-        project: record.project.clone(),
-        date: Some(record.document_date.clone()),
-        context: record.context.clone(),
-        ..Inputs::default()
-    };
-    let values = first_values(&original.entry.taken);
-    let number = &original.entry.number;
-    let revised =
-        series.revise(&Original { inputs: &inputs, values: &values, number }, &request.rev)?;
-    let serials = series.serials().iter().map(|serial| serial.name.clone()).collect();
-    if revised.number == *number {
-        let (rev, number, revised_at_us) = (revised.rev, number.clone(), record.issued_at_us);
-        return Ok(RevisedDocument {
-            original,
-            serials,
-            rev,
-            number,
-            revised_at_us,
-            replayed: true,
-        });
+    match ledger.revise(&draft.new).await? {
+        Revised::Written(revision) => Ok(draft.with(revision, false)),
+        Revised::Known(revision) => Ok(draft.with(revision, true)),
+        Revised::Collided => Err(ReviseError::Collided { number: draft.new.number }),
+        Revised::TooMany => Err(ReviseError::TooMany { number: draft.original.entry.number }),
     }
-    let nothing_taken = || LedgerError::Refused(format!("journal: {number} took nothing"));
-    let new = NewRevision {
-        of: ValueOf::number(&original).ok_or_else(nothing_taken)?,
-        allocation_id: record.allocation_id,
-        rev: revised.rev,
-        number: revised.number,
-        user_id: request.user_id,
-        ip_address: request.ip_address,
-        reason: request.reason,
-        revised_at_us: clock.now_us(),
-    };
-    let (revision, replayed) = match ledger.revise(&new).await? {
-        Revised::Written(revision) => (revision, false),
-        Revised::Known(revision) => (revision, true),
-        Revised::Collided => return Err(ReviseError::Collided { number: new.number }),
-        Revised::TooMany => return Err(ReviseError::TooMany { number: number.clone() }),
-    };
-    let Revision { rev, number, revised_at_us, .. } = revision;
-    Ok(RevisedDocument { original, serials, rev, number, revised_at_us, replayed })
 }
 
-/// Refuses a number within a range of the document, which no row of the journal begins with.
-async fn must_be_no_member(
+/// The number where it has the label already; nothing where it has not, whatever the reason.
+///
+/// # Errors
+/// A ledger that does not answer.
+pub async fn revised_before(
     ledger: &SharedLedger,
-    request: &RevisionRequest,
-) -> Result<(), ReviseError> {
-    let Some(number) = &request.number else { return Ok(()) };
-    for row in ledger.numbers_of(&request.document_id, None, NUMBERS_MAX).await? {
-        let range = row.entry.taken.first().map(|taken| taken.range);
-        let Some(range) = range.filter(|range| range.first != range.last) else { continue };
-        let Ok(parsed) = issuing_series(ledger, &row).await?.parse(number) else { continue };
-        let value = parsed.serials.first().map(|serial| serial.value);
-        let is_in = |value: &u64| (range.first..=range.last).contains(value);
-        let is_shown = |value: u64| row.entry.shows(value, number);
-        let Record { user_id, project, .. } = &*row.entry.record;
-        let is_seen = request.identity.sees_number(user_id, &row.series, project.as_deref());
-        if is_seen && value.filter(is_in).is_some_and(is_shown) {
-            let (number, first) = (number.clone(), row.entry.number.clone());
-            return Err(ReviseError::Member { number, first });
+    clock: &SharedClock,
+    request: RevisionRequest,
+) -> Result<Option<RevisedDocument>, LedgerError> {
+    let draft = match Draft::of(ledger, clock, request, TryOf::Later).await {
+        Ok(draft) if draft.is_issued => return Ok(Some(draft.issued())),
+        Ok(draft) => draft,
+        Err(ReviseError::Ledger(error)) => return Err(error),
+        Err(_) => return Ok(None),
+    };
+    let known = ledger.revisions_of(&[draft.new.of]).await?;
+    let same = known.into_iter().find(|revision| revision.rev == draft.new.rev);
+    Ok(same.map(|revision| draft.with(revision, true)))
+}
+
+/// A number of a document with another label, before it is written.
+struct Draft {
+    original: JournalRow,
+    serials: Vec<String>,
+    new: NewRevision,
+    /// Whether the number has the label from its issue: then there is nothing to write.
+    is_issued: bool,
+}
+
+impl Draft {
+    async fn of(
+        ledger: &SharedLedger,
+        clock: &SharedClock,
+        request: RevisionRequest,
+        try_of: TryOf,
+    ) -> Result<Self, ReviseError> {
+        let original = find(ledger, &request, try_of).await?;
+        let record = &original.entry.record;
+        if original.entry.taken.iter().any(|taken| taken.range.first != taken.range.last) {
+            return Err(ReviseError::Range { number: original.entry.number.clone() });
         }
+        let series = Issuers::default().compile(ledger, &original).await?;
+        let inputs = Inputs {
+            type_code: record.type_code.clone(),
+            project: record.project.clone(),
+            date: Some(record.document_date.clone()),
+            context: record.context.clone(),
+            ..Inputs::default()
+        };
+        let values = first_values(&original.entry.taken);
+        let number = &original.entry.number;
+        let revised =
+            series.revise(&Original { inputs: &inputs, values: &values, number }, &request.rev)?;
+        let serials = series.serials().iter().map(|serial| serial.name.clone()).collect();
+        let nothing_taken = || LedgerError::Refused(format!("journal: {number} took nothing"));
+        let is_issued = revised.number == *number;
+        let new = NewRevision {
+            of: ValueOf::number(&original).ok_or_else(nothing_taken)?,
+            allocation_id: record.allocation_id,
+            rev: revised.rev,
+            number: revised.number,
+            user_id: request.user_id,
+            ip_address: request.ip_address,
+            reason: request.reason,
+            revised_at_us: clock.now_us(),
+        };
+        Ok(Draft { original, serials, new, is_issued })
     }
-    Ok(())
+
+    /// The number as it was issued.
+    fn issued(self) -> RevisedDocument {
+        let Draft { original, serials, new: NewRevision { rev, number, .. }, .. } = self;
+        let revised_at_us = original.entry.record.issued_at_us;
+        RevisedDocument { original, serials, rev, number, revised_at_us, replayed: true }
+    }
+
+    /// The number with the label that the ledger has.
+    fn with(self, revision: Revision, replayed: bool) -> RevisedDocument {
+        let Draft { original, serials, .. } = self;
+        let Revision { rev, number, revised_at_us, .. } = revision;
+        RevisedDocument { original, serials, rev, number, revised_at_us, replayed }
+    }
 }
 
 /// The number that the request means.
-async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<JournalRow, ReviseError> {
+async fn find(
+    ledger: &SharedLedger,
+    request: &RevisionRequest,
+    try_of: TryOf,
+) -> Result<JournalRow, ReviseError> {
     let series_id = match &request.series {
         None => None,
         Some(code) => {
@@ -276,7 +317,9 @@ async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<Journa
     if let Some(row) = rows.pop() {
         return Ok(row);
     }
-    must_be_no_member(ledger, request).await?;
+    if try_of == TryOf::First {
+        must_be_no_member(ledger, request).await?;
+    }
     Err(ReviseError::NotNumbered { document_id: request.document_id.clone() })
 }
 
@@ -298,18 +341,4 @@ async fn look(
         ..JournalFilter::default()
     };
     ledger.find(&filter).await
-}
-
-/// The series in the version that issued a number.
-async fn issuing_series(ledger: &SharedLedger, row: &JournalRow) -> Result<Series, LedgerError> {
-    let record = &row.entry.record;
-    let version = ledger.series_version(record.series_id, record.version).await?;
-    let named = || format!("series {} version {}", record.series_id, record.version);
-    let version = version.ok_or_else(|| LedgerError::Refused(format!("{} is gone", named())))?;
-    let series = Series::restore(version.definition)
-        .map_err(|error| LedgerError::Refused(format!("{}: {error}", named())))?;
-    if !series.refers() {
-        return Ok(series);
-    }
-    Ok(series.with_reference(Arc::new(ledger.reference_data().await?)))
 }

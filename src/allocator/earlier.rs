@@ -2,10 +2,11 @@
 //! who only takes numbers needs them, so they are read when somebody asks for the first time, and
 //! forgotten with the catalog.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use numbering::{Policy, Series, SeriesDefinition};
+use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 
 use super::catalog::{Catalog, ServedSeries};
@@ -22,16 +23,16 @@ impl Catalog {
     /// otherwise than the ones that followed.
     ///
     /// # Errors
-    /// A ledger that does not answer.
-    ///
-    /// # Panics
-    /// Never: compiling does not panic.
+    /// A ledger that does not answer, or a process that ends.
     pub async fn know_earlier(self: &Arc<Self>, ledger: &SharedLedger) -> Result<(), LedgerError> {
         let read = async || {
             let versions = ledger.earlier_versions(EARLIER_MAX).await?;
             let catalog = Arc::clone(self);
             let compiling = tokio::task::spawn_blocking(move || catalog.compile_earlier(versions));
-            Ok(compiling.await.expect("compiling does not panic"))
+            compiling.await.map_err(|error| LedgerError::Unreachable {
+                cause: format!("earlier versions were not compiled: {error}"),
+                maybe_written: false,
+            })
         };
         self.earlier.get_or_try_init(read).await.map(drop)
     }
@@ -40,18 +41,13 @@ impl Catalog {
         &self,
         versions: Vec<SeriesVersion>,
     ) -> HashMap<i64, Vec<Arc<ServedSeries>>> {
-        let mut known: HashMap<i64, Vec<SeriesDefinition>> = HashMap::new();
-        for (version, _) in self.known() {
-            known.entry(version.series_id).or_default().push(as_it_reads(&version.definition));
-        }
+        let reads = |version: &SeriesVersion| (version.series_id, as_it_reads(&version.definition));
+        let mut known: HashSet<_> = self.known().map(|(version, _)| reads(version)).collect();
         let mut earlier: HashMap<i64, Vec<Arc<ServedSeries>>> = HashMap::new();
         for version in versions {
-            let of_series = known.entry(version.series_id).or_default();
-            let reads = as_it_reads(&version.definition);
-            if of_series.contains(&reads) {
+            if !known.insert(reads(&version)) {
                 continue;
             }
-            of_series.push(reads);
             // What does not compile any more reads nothing.
             let Ok(series) = Series::restore(version.definition.clone()) else { continue };
             let series = series.with_reference(Arc::clone(self.reference()));
@@ -67,9 +63,10 @@ impl Catalog {
     }
 }
 
-/// A definition without what says nothing of how numbers are read.
-fn as_it_reads(definition: &SeriesDefinition) -> SeriesDefinition {
-    SeriesDefinition {
+/// The hash of a definition without what says nothing of how numbers are read: there may be ten
+/// thousand of one series.
+fn as_it_reads(definition: &SeriesDefinition) -> [u8; 32] {
+    let reads = SeriesDefinition {
         name: String::new(),
         description: String::new(),
         policy: Policy::Fast,
@@ -80,5 +77,6 @@ fn as_it_reads(definition: &SeriesDefinition) -> SeriesDefinition {
         dates: None,
         ambiguity_accepted: None,
         ..definition.clone()
-    }
+    };
+    Sha256::digest(serde_json::to_vec(&reads).expect("a definition is plain data")).into()
 }

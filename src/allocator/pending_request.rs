@@ -347,9 +347,10 @@ impl PendingRequest {
         }
     }
 
-    /// Who asks: callers take turns.
+    /// Who asks: callers take turns. The identity, whomever it asks for: names of people are what
+    /// a caller writes.
     pub(super) fn caller(&self) -> &str {
-        &self.order.record.user_id
+        &self.order.identity.name
     }
 
     /// Whether it asks for an earlier number alone (F40).

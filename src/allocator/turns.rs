@@ -1,13 +1,17 @@
 //! What waits for a worker, each caller in a line of its own, and the lines in turns: who asks for
 //! a thousand numbers at once has them next to each other in its line, and in nobody else's way.
 //!
-//! Every step takes the same time however much waits, and allocates nothing once a line has grown.
-//! There are as many lines as callers have come: as many as tokens, and they are bounded.
+//! Every step takes the same time however much waits, but for one that lets empty lines go; and
+//! allocates nothing once a line has grown. A line stays for its caller's next item: empty ones are
+//! let go when they are most of all, since an issuer of JWTs names as many callers as it likes.
 
 use std::collections::{HashMap, VecDeque};
 
 /// Room that an empty line keeps.
 const KEPT_MAX: usize = 2_048;
+
+/// Empty lines that are kept, beside as many as there are others.
+const EMPTY_MAX: usize = 256;
 
 /// A queue in which callers take turns.
 #[derive(Debug)]
@@ -123,12 +127,29 @@ impl<T> Turns<T> {
         self.latest = match self.by_caller.get(caller) {
             Some(line) => *line,
             None => {
+                if self.lines.len() >= 2 * self.order.len() + EMPTY_MAX {
+                    self.let_go_of_empty_lines();
+                }
                 self.by_caller.insert(caller.into(), self.lines.len());
                 self.lines.push(Line { caller: caller.into(), waiting: VecDeque::new() });
                 self.lines.len() - 1
             }
         };
         self.latest
+    }
+
+    fn let_go_of_empty_lines(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        self.by_caller.clear();
+        let mut moved = vec![0; lines.len()];
+        for (before, line) in lines.into_iter().enumerate() {
+            if !line.waiting.is_empty() {
+                moved[before] = self.lines.len();
+                self.by_caller.insert(line.caller.clone(), self.lines.len());
+                self.lines.push(line);
+            }
+        }
+        self.order.iter_mut().for_each(|line| *line = moved[*line]);
     }
 }
 
@@ -188,6 +209,32 @@ mod tests {
         turns.retain(|(_, item)| ![6, 4, 2].contains(item));
         assert_eq!(turns.len(), 3);
         assert_eq!(all(&mut turns), [5, 1, 3]);
+    }
+
+    #[test]
+    fn callers_that_came_once_leave_no_line_and_those_that_wait_keep_their_turns() {
+        let mut turns: Turns<(String, i32)> = Turns::new(10, |(caller, _)| caller.as_str());
+        let item = |caller: i32, item| (format!("c{caller}"), item);
+        (0..3).for_each(|place| turns.push(item(place, -1 - place)).expect("room"));
+        turns.push(item(1, -4)).expect("room");
+        for caller in 10..10_000 {
+            turns.push(item(caller, caller)).expect("room");
+            turns.retain(|(_, item)| *item < 0);
+        }
+        let most = 2 * 4 + EMPTY_MAX;
+        assert!(turns.lines.len() <= most && turns.by_caller.len() <= most);
+        let left: Vec<i32> = std::iter::from_fn(|| turns.pop()).map(|(_, item)| item).collect();
+        assert_eq!(left, [-1, -2, -3, -4]);
+        for caller in 10..10_000 {
+            turns.push(item(caller, caller)).expect("room");
+            assert_eq!(turns.pop(), Some(item(caller, caller)));
+        }
+        assert!(turns.lines.len() <= most && turns.by_caller.len() <= most);
+        let indices = turns.lines.iter().map(|line| turns.by_caller[&line.caller]);
+        assert!(indices.eq(0..turns.lines.len()), "each is found");
+        assert!((0..1_000).all(|caller| turns.push(item(caller, caller)).is_ok()));
+        let popped: Vec<i32> = std::iter::from_fn(|| turns.pop()).map(|(_, item)| item).collect();
+        assert_eq!(popped, (0..1_000).collect::<Vec<_>>());
     }
 
     #[test]

@@ -37,10 +37,11 @@ pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
             http.bodies_max_bytes,
             batch_body_max_bytes..=1_024 * MIB,
         )?,
+        // A few of the largest pages must find room.
         answers_max_bytes: within(
             "http.answers_max_bytes",
             http.answers_max_bytes,
-            MIB..=1_024 * MIB,
+            4 * MIB..=1_024 * MIB,
         )?,
         header_read_timeout: wait(
             "http.header_read_timeout",

@@ -25,6 +25,8 @@ use crate::allocator::{COUNT_MAX, Hints, Issued, KEY_CHARS_MAX, Request};
 
 /// Most documents in one batch.
 const DOCUMENTS_MAX: usize = 1_000;
+/// What an item is answered with beside what its document says itself, in bytes.
+const ITEM_BYTES: usize = 512;
 /// Refusals of one batch that tell what would have been right.
 const HINTS_MAX: usize = 10;
 /// The key of an item is the header's key and `#` with up to three digits (F21).
@@ -98,11 +100,12 @@ pub(super) async fn create_batch(
     Json(mut order): Json<BatchOrder>,
 ) -> Result<Response, Problem> {
     let key = order::idempotency_key(&headers, BATCH_KEY_CHARS_MAX)?;
-    caller.holdings.must_have_room_for_an_answer()?;
     let Some(documents) = order.list()? else {
         return take_range(&app, order, key, &caller).await;
     };
     caller.check_count("documents", documents.len().try_into().unwrap_or(u64::MAX))?;
+    // What it takes cannot be refused once it is taken.
+    caller.holdings.reserve_answer(answer_bytes(&documents))?;
     let mut numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
     if numbered.iter().all(|item| item.over_limit.is_some())
         && let Some(refused) = numbered.pop().and_then(|item| item.over_limit)
@@ -113,6 +116,11 @@ pub(super) async fn create_batch(
     let items = items.map_err(|error| Problem::internal(&error))?;
     // Each problem in it has a sentence for the user.
     Ok((language::headers(caller.language), axum::Json(BatchAnswer { items })).into_response())
+}
+
+/// About how many bytes the answer for documents has.
+fn answer_bytes(documents: &[Box<RawValue>]) -> usize {
+    documents.iter().map(|document| ITEM_BYTES + document.get().len()).sum()
 }
 
 /// What became of one document, as it is sent.
@@ -194,7 +202,11 @@ async fn take_range(
     caller: &Caller,
 ) -> Result<Response, Problem> {
     let expand = order.expand;
-    let issued = app.issue(caller, order.range(key, caller)?).await?;
+    let request = order.range(key, caller)?;
+    if expand {
+        caller.holdings.reserve_stream()?;
+    }
+    let issued = app.issue(caller, request).await?;
     let (status, headers) = outcome_of(issued.replayed);
     let answer = RangeAnswer::of(&issued);
     if !expand {

@@ -2,8 +2,9 @@
 //! all answers that wait for their readers. Each body and each answer has a bound of its own; these
 //! bound their sum, and the part of it that one caller may have.
 //!
-//! Never counts what is small: a connection keeps as much by itself, so that whoever asks for one
-//! number finds room whatever others, or its own other calls, hold.
+//! Never counts what is small, a body of up to 4 KiB and an answer of up to 16 KiB: a connection
+//! keeps as much by itself, so that whoever asks for one number in a body as small finds room
+//! whatever others, or its own other calls, hold.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// How many callers a budget is enough for: each has a part of it as large.
 const CALLERS_MIN: usize = 16;
 
-/// What is no larger counts in no budget.
+/// A body that is no larger counts in no budget.
 pub(super) const FREE_BYTES_MAX: usize = 4_096;
 
 /// Both budgets of a process. Cheap to clone.
@@ -44,6 +45,9 @@ pub(super) struct HeldBytes {
     budget: Arc<Budget>,
     caller: Arc<str>,
     bytes: usize,
+    /// As many of them as found room: what is held at any rate counts for its caller alone, so
+    /// that nobody else is refused for it.
+    with_room: usize,
 }
 
 impl Budget {
@@ -60,14 +64,6 @@ impl Budget {
         held.grow(bytes).then_some(held)
     }
 
-    /// The same, whether there is room or not: for what cannot be refused any more.
-    pub(super) fn hold_at_any_rate(self: &Arc<Self>, caller: &Arc<str>, bytes: usize) -> HeldBytes {
-        let mut held = self.none(caller);
-        self.sums().add(caller, bytes);
-        held.bytes = bytes;
-        held
-    }
-
     /// Whether there is room for so many bytes of a caller at this moment.
     pub(super) fn has_room(&self, caller: &str, bytes: usize) -> bool {
         self.fits(&self.sums(), caller, bytes)
@@ -81,7 +77,8 @@ impl Budget {
 
     /// Nothing yet, which grows.
     pub(super) fn none(self: &Arc<Self>, caller: &Arc<str>) -> HeldBytes {
-        HeldBytes { budget: Arc::clone(self), caller: Arc::clone(caller), bytes: 0 }
+        let (budget, caller) = (Arc::clone(self), Arc::clone(caller));
+        HeldBytes { budget, caller, bytes: 0, with_room: 0 }
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {
@@ -91,10 +88,17 @@ impl Budget {
 
 impl Sums {
     fn add(&mut self, caller: &Arc<str>, bytes: usize) {
-        self.all += bytes;
         match self.of_callers.get_mut(caller) {
             Some(own) => *own += bytes,
             None => drop(self.of_callers.insert(Arc::clone(caller), bytes)),
+        }
+    }
+
+    fn remove(&mut self, caller: &str, bytes: usize) {
+        let Some(own) = self.of_callers.get_mut(caller) else { return };
+        *own -= bytes;
+        if *own == 0 {
+            self.of_callers.remove(caller);
         }
     }
 }
@@ -105,31 +109,58 @@ impl HeldBytes {
         self.grow(bytes.saturating_sub(self.bytes))
     }
 
+    /// Holds so many bytes from now on: gives back what is more, and takes what is less where there
+    /// is room for it.
+    pub(super) fn resize(&mut self, bytes: usize) -> bool {
+        self.shrink(bytes);
+        self.grow_to(bytes)
+    }
+
+    /// The same, whether there is room or not: for what cannot be refused any more.
+    pub(super) fn resize_at_any_rate(&mut self, bytes: usize) {
+        self.shrink(bytes);
+        self.grow_at_any_rate(bytes.saturating_sub(self.bytes));
+    }
+
     /// Takes so many bytes more, where there is room for them.
     fn grow(&mut self, by: usize) -> bool {
+        if by == 0 {
+            return true;
+        }
         let mut sums = self.budget.sums();
         let fits = self.budget.fits(&sums, &self.caller, by);
         if fits {
             sums.add(&self.caller, by);
+            sums.all += by;
             self.bytes += by;
+            self.with_room += by;
         }
         fits
+    }
+
+    fn grow_at_any_rate(&mut self, by: usize) {
+        if !self.grow(by) {
+            self.budget.sums().add(&self.caller, by);
+            self.bytes += by;
+        }
+    }
+
+    fn shrink(&mut self, bytes: usize) {
+        let less = self.bytes.saturating_sub(bytes);
+        if less == 0 {
+            return;
+        }
+        let mut sums = self.budget.sums();
+        sums.remove(&self.caller, less);
+        self.bytes -= less;
+        sums.all -= self.with_room.saturating_sub(self.bytes);
+        self.with_room = self.with_room.min(self.bytes);
     }
 }
 
 impl Drop for HeldBytes {
     fn drop(&mut self) {
-        if self.bytes == 0 {
-            return;
-        }
-        let mut sums = self.budget.sums();
-        sums.all -= self.bytes;
-        if let Some(own) = sums.of_callers.get_mut(&self.caller) {
-            *own -= self.bytes;
-            if *own == 0 {
-                sums.of_callers.remove(&self.caller);
-            }
-        }
+        self.shrink(0);
     }
 }
 
@@ -139,6 +170,12 @@ mod tests {
 
     fn callers() -> [Arc<str>; 3] {
         ["a".into(), "b".into(), "c".into()]
+    }
+
+    fn hold_at_any_rate(budget: &Arc<Budget>, caller: &Arc<str>, bytes: usize) -> HeldBytes {
+        let mut held = budget.none(caller);
+        held.resize_at_any_rate(bytes);
+        held
     }
 
     #[test]
@@ -151,9 +188,27 @@ mod tests {
         drop(first);
         assert!(budget.hold(&a, 60).is_some(), "given back");
         assert!(budget.has_room(&a, 100) && budget.has_room(&a, 101), "one that is larger");
-        let forced = budget.hold_at_any_rate(&c, 1_500);
+        let forced = hold_at_any_rate(&budget, &c, 1_500);
         assert!(budget.hold(&a, 1).is_none(), "all together");
         drop((other, forced));
+        let sums = budget.sums();
+        assert!(sums.all == 0 && sums.of_callers.is_empty(), "nobody is remembered");
+    }
+
+    #[test]
+    fn what_is_held_at_any_rate_keeps_its_caller_out_and_nobody_else() {
+        let (budget, [a, b, _]) = (Budget::new(1_600, 0), callers());
+        let mut reserved = budget.hold(&a, 80).expect("its part");
+        let forced: Vec<_> = (0..100).map(|_| hold_at_any_rate(&budget, &a, 90)).collect();
+        assert!(budget.hold(&a, 1).is_none(), "it holds more than its part");
+        let other = budget.hold(&b, 100).expect("the part of another one");
+        reserved.resize_at_any_rate(5_000);
+        assert_eq!(budget.sums().all, 180, "what found room");
+        assert!(reserved.resize(50) && !reserved.resize(60));
+        assert_eq!(budget.sums().all, 150);
+        drop(forced);
+        assert!(reserved.resize(100) && !reserved.resize(101));
+        drop((reserved, other));
         let sums = budget.sums();
         assert!(sums.all == 0 && sums.of_callers.is_empty(), "nobody is remembered");
     }

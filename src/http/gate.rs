@@ -25,7 +25,7 @@ use super::codings;
 use super::holdings::{Holdings, counts_for};
 use super::language::{Language, spoken};
 use super::limited::Limited;
-use super::prefer::{PREFERENCE_APPLIED, Wait, takes_numbers};
+use super::prefer::{PREFERENCE_APPLIED, Wait};
 use super::problem::{Problem, Slug};
 use super::request_id::{REQUEST_ID, request_id};
 use super::rights;
@@ -278,8 +278,9 @@ async fn admit(
         let limits = &gate.admission.limits;
         let account = limits.account(&asker.counted(&identity, person.as_deref()));
         *limited = Limited::of(limits, account);
-        // What takes numbers counts as it takes them: an earlier number is nothing that it takes.
-        if !takes_numbers(&call.method, route.pattern())
+        // What takes numbers or notes something counts as it does so: what the caller has already
+        // is nothing that it takes.
+        if act == Some(Act::Preview)
             && let Some(limited) = limited
         {
             limited.charge(1)?.settle(1);

@@ -1,5 +1,9 @@
 //! What one call holds of the budgets of bytes: its body until it is handled, its answer until it
 //! was written or its connection has ended.
+//!
+//! An answer that only shows something is refused where it finds no room. One that tells what was
+//! done cannot be, so the calls of which callers make as many as they like reserve its room before
+//! anything is done.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
@@ -9,7 +13,7 @@ use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 
-use super::budget::{Budget, Budgets, HeldBytes};
+use super::budget::{Budgets, HeldBytes};
 use super::paging::PAGE_BYTES_MAX;
 use super::problem::{Problem, Slug};
 use crate::limits::network_of;
@@ -20,8 +24,8 @@ const ANSWER_FREE_BYTES_MAX: u64 = 16_384;
 /// What an answer keeps in memory that is made while it is sent.
 const STREAM_BYTES: usize = 262_144;
 
-/// What a call holds. Cheap to clone; the body is held as long as any of them is there, those of
-/// work that goes on without its caller too.
+/// What a call holds. Cheap to clone; the body is held as long as any of them is there: the call
+/// itself, and what work takes with it that goes on without its caller.
 #[derive(Clone, Debug)]
 pub(super) struct Holdings(Arc<CallHoldings>);
 
@@ -31,13 +35,15 @@ struct CallHoldings {
     /// Whom it counts for.
     caller: Arc<str>,
     body: Mutex<Option<HeldBytes>>,
+    /// What was reserved for its answer.
+    answer: Mutex<Option<HeldBytes>>,
 }
 
 impl Holdings {
     /// Nothing yet, of a caller.
     pub(super) fn of(budgets: &Budgets, caller: Arc<str>) -> Self {
-        let (budgets, body) = (budgets.clone(), Mutex::default());
-        Holdings(Arc::new(CallHoldings { budgets, caller, body }))
+        let (budgets, body, answer) = (budgets.clone(), Mutex::default(), Mutex::default());
+        Holdings(Arc::new(CallHoldings { budgets, caller, body, answer }))
     }
 
     /// Whom the call counts for: callers take turns by it, too.
@@ -55,8 +61,29 @@ impl Holdings {
         *self.0.body.lock().expect("no holder of this lock panics") = Some(body);
     }
 
-    /// Refuses what may have a large answer before anything is done for it, where the answers that
-    /// the caller has not read leave no room for a page.
+    /// Reserves room for an answer of about so many bytes, before anything is done for it.
+    ///
+    /// # Errors
+    /// [`Slug::QueueFull`]: nothing was done.
+    pub(super) fn reserve_answer(&self, bytes: usize) -> Result<(), Problem> {
+        let CallHoldings { budgets, caller, answer, .. } = &*self.0;
+        if bytes as u64 > ANSWER_FREE_BYTES_MAX {
+            let held = budgets.answers.hold(caller, bytes).ok_or_else(unread)?;
+            *answer.lock().expect("no holder of this lock panics") = Some(held);
+        }
+        Ok(())
+    }
+
+    /// The same for an answer that is made while it is sent.
+    ///
+    /// # Errors
+    /// [`Slug::QueueFull`]: nothing was done.
+    pub(super) fn reserve_stream(&self) -> Result<(), Problem> {
+        self.reserve_answer(STREAM_BYTES)
+    }
+
+    /// Refuses what shows a page before anything is done for it, where the answers that the caller
+    /// has not read leave no room for one.
     ///
     /// # Errors
     /// [`Slug::QueueFull`].
@@ -65,8 +92,9 @@ impl Holdings {
         if has_room { Ok(()) } else { Err(unread()) }
     }
 
-    /// An answer that is counted until it was written. One that only shows something is refused
-    /// where it finds no room; what was done is told all the same.
+    /// An answer that is counted until it was written, in the room that was reserved for it. One
+    /// that only shows something is refused where it finds no more; what was done is told all the
+    /// same.
     pub(super) fn count(
         self,
         method: &Method,
@@ -75,38 +103,48 @@ impl Holdings {
         let is_shown = matches!(*method, Method::GET | Method::HEAD);
         let size = answer.body().size_hint().exact();
         let is_free = size.is_some_and(|bytes| bytes <= ANSWER_FREE_BYTES_MAX);
+        // What a small answer does not need comes back with it.
+        let reserved = self.0.answer.lock().expect("no holder of this lock panics").take();
         async move {
             match size {
                 _ if is_free => answer,
                 // In a place of its own: few answers are large.
-                Some(_) => Box::pin(self.count_whole(answer, is_shown)).await,
-                None => self.count_stream(answer),
+                Some(_) => Box::pin(self.count_whole(reserved, answer, is_shown)).await,
+                None => self.count_stream(reserved, answer),
             }
         }
     }
 
-    async fn count_whole(self, answer: Response, is_shown: bool) -> Response {
-        let CallHoldings { budgets, caller, .. } = &*self.0;
+    async fn count_whole(
+        self,
+        reserved: Option<HeldBytes>,
+        answer: Response,
+        is_shown: bool,
+    ) -> Response {
+        let mut held = self.held(reserved);
         let (parts, body) = answer.into_parts();
         let bytes = match to_bytes(body, usize::MAX).await {
             Ok(bytes) => bytes,
             Err(error) => return Problem::internal(&error).into_response(),
         };
-        let answers: &Arc<Budget> = &budgets.answers;
-        let held = match answers.hold(caller, bytes.len()) {
-            Some(held) => held,
-            None if is_shown => return unread().into_response(),
-            None => answers.hold_at_any_rate(caller, bytes.len()),
-        };
+        if is_shown && !held.resize(bytes.len()) {
+            return unread().into_response();
+        }
+        held.resize_at_any_rate(bytes.len());
         // The room is given back with the memory, which the connection keeps until it is written.
         let body = Body::from(Bytes::from_owner(Unread { bytes, _held: held }));
         Response::from_parts(parts, body)
     }
 
-    fn count_stream(self, answer: Response) -> Response {
-        let CallHoldings { budgets, caller, .. } = &*self.0;
-        let held = budgets.answers.hold_at_any_rate(caller, STREAM_BYTES);
+    fn count_stream(self, reserved: Option<HeldBytes>, answer: Response) -> Response {
+        let mut held = self.held(reserved);
+        held.resize_at_any_rate(STREAM_BYTES);
         answer.map(|body| Body::new(UnreadStream { body, _held: held }))
+    }
+
+    fn held(&self, reserved: Option<HeldBytes>) -> HeldBytes {
+        let CallHoldings { budgets, caller, .. } = &*self.0;
+        reserved.unwrap_or_else(|| budgets.answers.none(caller))
     }
 }
 
@@ -128,9 +166,9 @@ pub(super) fn counts_for(
 }
 
 fn unread() -> Problem {
-    let detail = "answers that were asked for and are not read yet hold as much memory as those \
-                  of one caller, or of all, may (http.answers_max_bytes); read them first, or ask \
-                  for fewer rows at a time";
+    let detail = "answers that are made, or are not read yet, hold as much memory as those of one \
+                  caller, or of all, may (http.answers_max_bytes); read them first, or ask for \
+                  less at a time";
     Problem::new(Slug::QueueFull, detail).retry_soon()
 }
 
@@ -177,6 +215,7 @@ mod tests {
     use axum::http::StatusCode;
 
     use super::*;
+    use crate::http::budget::Budget;
 
     const LARGE: usize = 100_000;
 
@@ -214,11 +253,42 @@ mod tests {
         assert_eq!(get(LARGE).await.status(), StatusCode::OK);
     }
 
+    fn streamed() -> Response {
+        let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>("x".repeat(10))]);
+        Body::from_stream(chunks).into_response()
+    }
+
+    /// Goal: calls that all begin before the first is answered are no more than have room.
+    #[tokio::test]
+    async fn room_that_was_reserved_is_the_answers_and_what_it_does_not_need_comes_back() {
+        let budgets = Budgets {
+            bodies: Budget::new(0, 0),
+            answers: Budget::new(32 * STREAM_BYTES, 2 * STREAM_BYTES),
+        };
+        let [first, second] = ["a", "a"].map(|caller| holdings(&budgets, caller));
+        first.reserve_stream().expect("its part");
+        second.reserve_answer(STREAM_BYTES).expect("its part");
+        let third = holdings(&budgets, "a");
+        let refused = third.reserve_answer(LARGE).expect_err("all of it is reserved");
+        assert_eq!(refused.slug(), Slug::QueueFull);
+        third.reserve_answer(10_000).expect("what is small needs no room");
+        holdings(&budgets, "b").reserve_stream().expect("another one has its own part");
+
+        let whole = second.count(&Method::POST, answer(LARGE)).await;
+        third.reserve_answer(STREAM_BYTES - LARGE).expect("the first did not need all");
+        assert!(holdings(&budgets, "a").reserve_answer(LARGE).is_err());
+        let small = third.count(&Method::POST, answer(10)).await;
+        holdings(&budgets, "a").reserve_answer(STREAM_BYTES - LARGE).expect("nor did the third");
+        let stream = first.count(&Method::POST, streamed()).await;
+        assert!(holdings(&budgets, "a").reserve_stream().is_err());
+        drop((whole, small, stream));
+        holdings(&budgets, "a").reserve_answer(2 * STREAM_BYTES).expect("all of it");
+    }
+
     #[tokio::test]
     async fn an_answer_that_is_made_while_it_is_sent_counts_until_it_ends() {
         let budgets = budgets();
-        let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>("x".repeat(10))]);
-        let streamed = Body::from_stream(chunks).into_response();
+        let streamed = streamed();
         let counted = holdings(&budgets, "a").count(&Method::POST, streamed).await;
         assert!(holdings(&budgets, "a").must_have_room_for_an_answer().is_err());
         assert_eq!(to_bytes(counted.into_body(), 20).await.expect("all").len(), 10);

@@ -87,8 +87,10 @@ impl<F: Future> Running<F> {
     }
 
     fn poll(&mut self) -> Poll<F::Output> {
-        // What wakes it from here on is for the next time.
-        self.bell.is_ready.store(false, Ordering::Release);
+        // What wakes it from here on is for the next time. A swap, not a store: it reads what a
+        // waker wrote that found it ready and queued nothing, so that the poll sees what that one
+        // did before.
+        self.bell.is_ready.swap(false, Ordering::AcqRel);
         self.future.as_mut().poll(&mut Context::from_waker(&self.waker))
     }
 }

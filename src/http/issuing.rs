@@ -1,5 +1,5 @@
-//! The one way of routes to numbers: what a caller asks for counts by its limits, and what it has
-//! already is shown whatever they say.
+//! The one way of routes to numbers, and to what counts as one: what a caller asks for counts by
+//! its limits, and what it has already is shown whatever they say.
 //!
 //! A limit never refuses what it admitted before: whoever is over it is asked about, and nothing is
 //! taken for it, before it is refused.
@@ -10,7 +10,7 @@ use super::App;
 use super::effort::no_place;
 use super::gate::Caller;
 use super::limited::{Charge, Limited};
-use super::problem::Problem;
+use super::problem::{Problem, Slug};
 use crate::allocator::{AllocError, Hints, Issued, NumberTaken, Request};
 
 /// Why a call got no number.
@@ -77,12 +77,12 @@ impl App {
         caller: &Caller,
         request: &Request,
     ) -> Result<Beyond, NotIssued> {
-        // All numbers of a call are looked for in one place.
-        let place = limited.place.get_or_init(|| self.effort.to_read(caller)).await;
-        if place.is_none() {
-            return Err(NotIssued::Refused(no_place()));
-        }
-        match self.service.allocator.issued_before(request.clone(), caller.by).await {
+        let place = limited.place(self.effort.to_read(caller)).await;
+        let place = place.ok_or_else(|| NotIssued::Refused(no_place()))?;
+        let found = self.service.allocator.issued_before(request.clone(), caller.by).await;
+        // What else the call was charged with may take its time: no place is held meanwhile.
+        drop(place);
+        match found {
             Ok(Some(issued)) => {
                 caller.served_by.note(issued.entry.path);
                 Ok(Beyond::Has(issued))
@@ -97,6 +97,30 @@ impl App {
                 limited.charge(request.count).map(Beyond::Charged).map_err(NotIssued::Refused)
             }
         }
+    }
+
+    /// Does what counts as one number, though it takes none; what the caller did before counts for
+    /// nothing, and is looked for where a limit refuses more.
+    pub(super) async fn noted<T>(
+        &self,
+        caller: &Caller,
+        noting: impl Future<Output = Result<T, Problem>>,
+        is_repeat: impl FnOnce(&T) -> bool,
+        looking: impl Future<Output = Result<Option<T>, Problem>>,
+    ) -> Result<T, Problem> {
+        let Some(limited) = &caller.limited else { return noting.await };
+        let charge = match limited.charge(1) {
+            Ok(charge) => charge,
+            Err(refused) => return looking.await?.ok_or(refused),
+        };
+        let noted = noting.await;
+        charge.settle(match &noted {
+            Ok(done) => u64::from(!is_repeat(done)),
+            // Whoever names what is not there has asked for something.
+            Err(problem) if problem.slug() == Slug::DocumentNotNumbered => 1,
+            Err(problem) => u64::from(!problem.is_untaken_for_now()),
+        });
+        noted
     }
 }
 
@@ -163,10 +187,7 @@ impl Drop for OpenCharge {
         runtime.spawn(async move {
             let (app, caller, request) = *again;
             let Some(limited) = &caller.limited else { return };
-            let place = limited.place.get_or_init(|| app.effort.to_read(&caller)).await;
-            if place.is_none() {
-                return;
-            }
+            let Some(_place) = limited.place(app.effort.to_read(&caller)).await else { return };
             // Behind what may still be under way, in the line of the same caller.
             if let Ok(None) = app.service.allocator.issued_before(request, None).await {
                 charge.settle(0);

@@ -6,10 +6,10 @@
 //! call counts as one at least, unless it was refused here.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 
 use super::places::Place;
 use super::problem::{Problem, Slug};
@@ -27,8 +27,15 @@ pub(super) struct Limited {
     counted: Mutex<CallCount>,
     /// Charges of which nobody knows yet what comes of them.
     open: watch::Sender<usize>,
-    /// The place in which numbers that it has already are looked for; nothing where none was free.
-    pub(super) place: OnceCell<Option<Place>>,
+    /// The place in which what it has already is looked for, as long as it is looked for.
+    place: tokio::sync::Mutex<LookPlace>,
+}
+
+#[derive(Debug, Default)]
+struct LookPlace {
+    held: Weak<Place>,
+    /// Whether none was free: it is not waited for again.
+    is_refused: bool,
 }
 
 /// What of a call was counted.
@@ -60,7 +67,8 @@ impl Limited {
     /// A call of which nothing was counted yet; nothing where no limit counts it.
     pub(super) fn of(limits: &Arc<Limits>, account: Account) -> Option<Arc<Self>> {
         let limits = Arc::clone(limits);
-        let (counted, open, place) = (Mutex::default(), watch::Sender::new(0), OnceCell::new());
+        let (counted, place) = (Mutex::default(), tokio::sync::Mutex::default());
+        let open = watch::Sender::new(0);
         let is_limited = !account.is_unlimited();
         is_limited.then(|| Arc::new(Limited { limits, account, counted, open, place }))
     }
@@ -77,6 +85,30 @@ impl Limited {
         counted.is_counted = true;
         self.open.send_modify(|open| *open += 1);
         Ok(Charge { limited: Arc::clone(self), numbers, kept: numbers })
+    }
+
+    /// The call turned out to show what its caller has already: it counts for nothing.
+    pub(super) fn takes_nothing(&self) {
+        self.counted().is_judged = true;
+    }
+
+    /// The place in which to look for what the call has already: all that it looks for at once
+    /// shares one. Whoever waits for something else gives it back before.
+    pub(super) async fn place(
+        &self,
+        taking: impl Future<Output = Option<Place>>,
+    ) -> Option<Arc<Place>> {
+        let mut place = self.place.lock().await;
+        if let Some(held) = place.held.upgrade() {
+            return Some(held);
+        }
+        if place.is_refused {
+            return None;
+        }
+        let taken = taking.await.map(Arc::new);
+        place.is_refused = taken.is_none();
+        place.held = taken.as_ref().map(Arc::downgrade).unwrap_or_default();
+        taken
     }
 
     /// Waits until it is known what comes of all that the call is charged with: what is given back
@@ -100,7 +132,9 @@ impl Limited {
         let (limits, account) = (&self.limits, &self.account);
         if counted.is_counted {
             let call = |calls| Load { numbers: 0, calls };
-            limits.settle(account, call(1), call(counted.is_kept.into()));
+            // Behind a handler that broke off nobody knows yet what came of what it asked for.
+            let is_kept = counted.is_kept || *self.open.borrow() > 0;
+            limits.settle(account, call(1), call(is_kept.into()));
         } else if !counted.is_judged && limits.charge(account, Load::ONE).exceeded.is_none() {
             limits.settle(account, Load::ONE, Load::ONE);
         }
@@ -239,6 +273,40 @@ mod tests {
         let never = call(&limits).charge(11).err().expect("more than ever comes");
         assert_eq!((never.slug(), never.wrong_field()), (Slug::InvalidField, Some("count")));
         shows(5, 2);
+    }
+
+    #[test]
+    fn a_call_that_ends_before_it_is_known_what_came_of_it_counts() {
+        let limits = limits();
+        let broken_off = call(&limits);
+        let open = broken_off.charge(2).expect("within");
+        broken_off.close();
+        open.settle(0);
+        assert!(left(&limits).contains("\"service\";r=4 "), "{}", left(&limits));
+        let shown = call(&limits);
+        shown.takes_nothing();
+        shown.close();
+        assert!(left(&limits).contains("\"service\";r=4 "), "{}", left(&limits));
+    }
+
+    /// Goal: a call that waits for what else it was charged with keeps no look-up out. Method: one
+    /// place, for which somebody else waits.
+    #[tokio::test]
+    async fn what_a_call_looks_for_at_once_shares_a_place_and_none_is_kept_behind_it() {
+        use crate::http::places::Places;
+
+        let (places, own, other) = (Places::new(1), "own".into(), "other".into());
+        let call = call(&limits());
+        let _pending = call.charge(1).expect("within");
+        let first = call.place(places.take(&own)).await.expect("free");
+        let second = call.place(places.take(&own)).await.expect("the same");
+        assert!(Arc::ptr_eq(&first, &second));
+        drop((first, second));
+        let others = places.take(&other).await.expect("nobody keeps it");
+        drop(others);
+        assert!(call.place(places.take(&own)).await.is_some(), "and it is there again");
+        assert!(call.place(async { None }).await.is_none());
+        assert!(call.place(places.take(&own)).await.is_none(), "it is not waited for twice");
     }
 
     #[test]

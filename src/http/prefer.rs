@@ -41,7 +41,7 @@ pub(super) struct Wait {
 }
 
 /// Whether a call takes numbers.
-pub(super) fn takes_numbers(method: &Method, route: &str) -> bool {
+fn takes_numbers(method: &Method, route: &str) -> bool {
     *method == Method::POST && TAKING.contains(&route)
 }
 

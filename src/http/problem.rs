@@ -157,6 +157,11 @@ impl Problem {
         self.slug
     }
 
+    /// Whether nothing was done, and the same may be done in a moment: it was not the caller's.
+    pub(super) fn is_untaken_for_now(&self) -> bool {
+        self.retry_after_ms.is_some() && self.number_taken == NumberTaken::No
+    }
+
     /// The problem as it is sent.
     #[must_use]
     pub(super) fn body(&self, request_id: &str, language: Language) -> ProblemBody {

@@ -21,7 +21,9 @@ use super::numbers::FoundRow;
 use super::order;
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::{JournalRow, LedgerError, Revision, SharedLedger, ValueOf};
-use crate::revision::{ReviseError, RevisedDocument, RevisionRequest, once_journaled, revise_now};
+use crate::revision::{
+    ReviseError, RevisedDocument, RevisionRequest, once_journaled, revise_now, revised_before,
+};
 
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 500;
@@ -186,11 +188,17 @@ pub(super) async fn create_revision(
     let request = order.request(order::document_of(document_id)?, &caller)?;
     // Its record may be on its way: no place is held meanwhile.
     let is_missing = |problem: &Problem| problem.slug() == Slug::DocumentNotNumbered;
-    let revising = once_journaled(is_missing, || {
+    let revising = once_journaled(is_missing, |try_of| {
         let (clock, request) = (app.service.clock.clone(), request.clone());
-        app.note(&caller, |ledger| async move { revise_now(&ledger, &clock, request).await })
+        app.note(&caller, move |ledger| async move {
+            revise_now(&ledger, &clock, request, try_of).await
+        })
     });
-    let revised = revising.await?;
+    let (clock, again) = (app.service.clock.clone(), request.clone());
+    let looking =
+        app.read(&caller, |ledger| async move { revised_before(&ledger, &clock, again).await });
+    let noting = app.noted(&caller, revising, |revised| revised.replayed, looking);
+    let revised = Box::pin(noting).await?;
     let answer = axum::Json(RevisionAnswer::of(&revised));
     let (status, headers) = outcome_of(revised.replayed);
     Ok((status, headers, answer).into_response())

@@ -12,6 +12,7 @@ use harness::postgres::Postgres;
 use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 
 use crate::deployment::Deployment;
@@ -23,6 +24,12 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Connections of one caller that sends bodies and never ends them, in the long form too.
 const SENDERS: [usize; 2] = [300, 1_500];
+
+/// Connections of one caller that ask for a batch at once, in the long form too.
+const ASKERS: [usize; 2] = [200, 1_500];
+
+/// A connection whose answer is hardly read.
+type Unread = tokio::net::TcpStream;
 
 /// A body's bytes as they are announced, and how many of them are sent.
 const BODY_BYTES: (usize, usize) = (1_040_000, 1_030_000);
@@ -128,6 +135,65 @@ async fn bodies_of_one_caller_take_a_small_part_of_the_memory_and_keep_nobody_el
         assert!(Instant::now() < deadline, "its room does not come back: {}", service.log());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    assert!(service.terminate());
+}
+
+/// Connections that send a batch, its last byte when all have sent the rest: each is answered
+/// before it may know of another one.
+async fn ask_all_at_once(address: &str, token: &str, body: &str, count: usize) -> Vec<Unread> {
+    let request = format!(
+        "POST /api/v1/document-numbering/batches HTTP/1.1\r\nhost: localhost\r\n\
+         authorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let (most, last) = request.split_at(request.len() - 1);
+    let mut streams = Vec::new();
+    for _ in 0..count {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut stream = socket.connect(address.parse().unwrap()).await.unwrap();
+        stream.write_all(most.as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    for stream in &mut streams {
+        stream.write_all(last.as_bytes()).await.unwrap();
+    }
+    streams
+}
+
+/// Goal: answers that one caller's batches are given at once take a small part of the memory, and
+/// keep nobody else out. Method: lists of a thousand things that are no documents, which cost their
+/// caller nothing and are answered one by one.
+#[tokio::test]
+async fn answers_of_batches_that_come_at_once_take_a_small_part_of_the_memory() {
+    let mut deployment = Deployment::embedded();
+    deployment.apply_load_series();
+    let callers = clients(&mut deployment, &[("heavy", ""), ("light", "")]);
+    let service = deployment.serve();
+    let before = peak_mib(&service);
+    let address = service.url.trim_start_matches("http://").to_owned();
+    let (count, wrong) = (ASKERS[usize::from(is_long())], json!({ "documents": vec![0; 1_000] }));
+    let mut unread = ask_all_at_once(&address, &callers[0].token, &wrong.to_string(), count).await;
+    let mut statuses = std::collections::BTreeMap::<String, usize>::new();
+    for stream in &mut unread {
+        let mut start = [0; 12];
+        let reading = tokio::time::timeout(LIMIT, stream.read_exact(&mut start));
+        reading.await.expect("an answer").unwrap();
+        *statuses.entry(String::from_utf8_lossy(&start[9..]).into()).or_default() += 1;
+    }
+    let grown = peak_mib(&service) - before;
+    assert!(grown < 96, "{grown} MiB more than before: {statuses:?}");
+    assert!(statuses.keys().eq(["200", "503"]), "{statuses:?}");
+
+    let document = |id| json!({ "document_id": format!("d{id}"), "type": "LOAD" });
+    let all = json!({ "documents": (0..1_000).map(document).collect::<Vec<_>>() });
+    let (status, body) = post(&callers[1].client, &batches(&service), &all).await;
+    assert_eq!(status, 200, "another caller has its own part: {body}");
+    let one = json!({ "documents": [document(5_000)] });
+    let (status, body) = post(&callers[0].client, &batches(&service), &one).await;
+    assert_eq!(status, 200, "what is small has room: {body}");
+    drop(unread);
     assert!(service.terminate());
 }
 

@@ -190,6 +190,92 @@ async fn documents_of_a_list_count_each_and_those_that_have_a_number_are_shown_b
     }
 }
 
+/// Goal: labels, steps, checks that somebody has are answered over the limit too, and count once.
+/// Method: each is asked for again, with something left and with nothing.
+#[tokio::test]
+async fn labels_and_steps_that_somebody_has_are_shown_whatever_limits_say_and_count_once() {
+    let [step, other] = ["C0001A010120150710000000000077", "C0001A010120150710000000000078"];
+    for (_deployment, desk, _redis) in desks() {
+        let note = async |person: &str, path: &str, body: Value| {
+            let request = desk.post(person, path, &body).header("idempotency-key", "k");
+            let answer = request.send().await.unwrap();
+            let rate = answer.headers()["ratelimit"].to_str().unwrap().to_owned();
+            let left = rate.trim_start_matches("\"user\";r=")[..1].to_owned();
+            let status = answer.status().as_u16();
+            let told: Value = answer.json().await.unwrap();
+            (format!("{status}, {left} left"), told)
+        };
+        let label =
+            async |rev: &str| note("ann", "documents/d1/revisions", json!({ "rev": rev })).await;
+        let begin = async |serial: &str| {
+            let body = json!({ "serial": serial, "on_repeat": "result" });
+            note("ann", "serials/system/begin", body).await
+        };
+        let succeed = async || {
+            let body = json!({ "serial": step, "attempt": 1, "result": { "paid": 7 } });
+            note("ann", "serials/system/succeed", body).await
+        };
+        let context = json!({ "DISCIPLINE": "TER", "RFA_TYPE": "RPT", "REV": "A" });
+        let rfa = json!({
+            "type": "RFA", "project": "LCBP3-C2", "date": "2025-12-02", "context": context,
+        });
+        let (told, body) = note("ann", "documents/d1/generate-number", rfa).await;
+        assert_eq!(told, "201, 3 left", "{body}");
+        for (wanted, (told, body)) in [
+            ("201, 2 left", label("B").await),
+            ("200, 2 left", label("B").await),
+            ("200, 2 left", label("A").await),
+            ("201, 1 left", begin(step).await),
+            ("200, 1 left", begin(step).await),
+            ("200, 0 left", succeed().await),
+            ("429, 0 left", label("C").await),
+            ("429, 0 left", begin(other).await),
+            ("200, 0 left", label("B").await),
+            ("200, 0 left", label("A").await),
+            ("200, 0 left", succeed().await),
+            ("200, 0 left", begin(step).await),
+        ] {
+            assert_eq!(told, wanted, "{body}");
+        }
+        assert_eq!(begin(step).await.1["result"], json!({ "paid": 7 }));
+
+        let pay = async || {
+            let body = json!({
+                "system": "C0001", "module": "A01", "instance": "01", "step": "pay",
+                "unified_serial": "C0001A0101201507100000000001", "date": "2015-07-10",
+            });
+            note("bob", "serials/system", body).await
+        };
+        let check = async || {
+            let serial = "C0001A0101D0002201507102301100000000001";
+            let body = json!({ "serial": serial, "window": "1h" });
+            note("bob", "serials/interface/check", body).await
+        };
+        let run = async |verb: &str, further: Value| {
+            let mut body = json!({ "serial": other });
+            body.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
+            note("bob", &format!("serials/system/{verb}"), body).await
+        };
+        let fail = async || run("fail", json!({ "attempt": 1, "reason": "no money" })).await;
+        for (wanted, (told, body)) in [
+            ("201, 3 left", pay().await),
+            ("200, 3 left", pay().await),
+            ("200, 3 left", pay().await),
+            ("200, 2 left", check().await),
+            ("200, 2 left", check().await),
+            ("201, 1 left", run("begin", json!({})).await),
+            ("200, 0 left", fail().await),
+            ("200, 0 left", pay().await),
+            ("200, 0 left", check().await),
+            ("200, 0 left", fail().await),
+            ("429, 0 left", run("begin", json!({})).await),
+        ] {
+            assert_eq!(told, wanted, "{body}");
+        }
+        assert!(desk.service.terminate());
+    }
+}
+
 /// Goal: who had no answer in time, or did not wait for it, gets the number by asking again,
 /// although it was the last one of its quota. Method: another session has the ledger locked.
 #[tokio::test]

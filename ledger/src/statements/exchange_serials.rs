@@ -9,6 +9,10 @@ use crate::{
     LedgerError, Step, StepState,
 };
 
+/// The step of a serial.
+const STEP: &str = "select serial, unified_serial, state, attempt, begun_at_us, begun_by, \
+     begun_key, ended_at_us, ended_by, result, reason from system_step where serial = $1";
+
 impl Ledger {
     /// Notes the sight of an interface serial, unless it was seen within the window: then the
     /// repetition is counted. Safe to repeat under a key.
@@ -75,25 +79,11 @@ impl Ledger {
                 Begun::Run(locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?)
             } else {
                 let step = locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?;
-                let chains = (&step.unified_serial, &begin.unified_serial);
-                match step.state {
-                    _ if matches!(chains, (Some(own), Some(other)) if own != other) => {
-                        Begun::OtherChain(step)
+                match met(step, begin) {
+                    Begun::Run(failed) => {
+                        Begun::Run(next_attempt(&mut *tx, failed, begin, now_us).await?)
                     }
-                    StepState::Succeeded => Begun::Succeeded(step),
-                    StepState::InProgress
-                        if is_same_call(
-                            &begin.asker,
-                            &step.begun_by,
-                            step.begun_key.as_deref(),
-                        ) =>
-                    {
-                        Begun::RunAgain(step)
-                    }
-                    StepState::InProgress => Begun::InProgress(step),
-                    StepState::Failed => {
-                        Begun::Run(next_attempt(&mut *tx, step, begin, now_us).await?)
-                    }
+                    begun => begun,
                 }
             };
             if let Begun::Run(step) = &begun {
@@ -113,18 +103,13 @@ impl Ledger {
             let Some(step) = locked(&mut *tx, &end.serial).await? else {
                 return Ok(Ended::Unknown);
             };
-            let user_id = &end.asker.user_id;
-            // Only who ran it can know that it went well.
-            let may_end = matches!(end.ending, Ending::Failed { .. }) || step.begun_by == *user_id;
-            let ended = ended(&step, end, now_us);
-            let outcome = if step.attempt != end.attempt || !may_end {
-                Ended::NotCurrent(step)
-            } else if step.state == StepState::InProgress {
+            let outcome = if may_end(&step, end) && step.state == StepState::InProgress {
+                let ended = ended(&step, end, now_us);
                 write_step(&mut *tx, &ended).await?;
                 let event = SerialEvent::of_step(&ended, ended.state.word());
                 event.write(&mut *tx, now_us, &end.asker).await?;
                 Ended::Noted(ended)
-            } else if step == (Step { ended_at_us: step.ended_at_us, ..ended }) {
+            } else if was_ended(&step, end) {
                 Ended::NotedBefore(step)
             } else {
                 Ended::NotCurrent(step)
@@ -133,6 +118,72 @@ impl Ledger {
             Ok(outcome)
         })
         .await
+    }
+}
+
+/// What a call did before. Reads alone, and waits for nobody: what another call does at this moment
+/// is not there yet.
+impl Ledger {
+    /// What an interface serial is told that the same call has had accepted, within its window.
+    pub async fn accepted_before(
+        &self,
+        check: &InterfaceCheck,
+    ) -> Result<Option<Checked>, LedgerError> {
+        self.call(CALL, async |store| {
+            let row = query(
+                "select accepted_at_us, accepted_by, accepted_key from interface_check \
+                 where serial = $1",
+            )
+            .bind(&check.serial)
+            .fetch_optional(&store.reader)
+            .await?;
+            let Some(row) = row else { return Ok(None) };
+            let at_us: i64 = row.try_get("accepted_at_us")?;
+            let user_id: String = row.try_get("accepted_by")?;
+            let key: Option<String> = row.try_get("accepted_key")?;
+            let since_us = store.clock.now_us().saturating_sub(check.window_us);
+            let is_same = at_us > since_us && is_same_call(&check.asker, &user_id, key.as_deref());
+            Ok(is_same.then_some(Checked::Accepted { at_us, replayed: true }))
+        })
+        .await
+    }
+
+    /// How a step stands that the same call has begun, or that has succeeded.
+    pub async fn begun_before(&self, begin: &BeginStep) -> Result<Option<Begun>, LedgerError> {
+        let step = self.step(&begin.serial).await?;
+        let met = step.map(|step| met(step, begin));
+        Ok(met.filter(|begun| matches!(begun, Begun::RunAgain(_) | Begun::Succeeded(_))))
+    }
+
+    /// How a step stands that the same call has ended.
+    pub async fn ended_before(&self, end: &EndStep) -> Result<Option<Ended>, LedgerError> {
+        let step = self.step(&end.serial).await?;
+        Ok(step.filter(|step| was_ended(step, end)).map(Ended::NotedBefore))
+    }
+
+    async fn step(&self, serial: &str) -> Result<Option<Step>, LedgerError> {
+        self.call(CALL, async |store| {
+            let row = query(STEP).bind(serial).fetch_optional(&store.reader).await?;
+            row.as_ref().map(step_of).transpose()
+        })
+        .await
+    }
+}
+
+/// What a step that stands there already means to who begins it: one that has failed may run, as
+/// its next attempt.
+fn met(step: Step, begin: &BeginStep) -> Begun {
+    let chains = (&step.unified_serial, &begin.unified_serial);
+    match step.state {
+        _ if matches!(chains, (Some(own), Some(other)) if own != other) => Begun::OtherChain(step),
+        StepState::Succeeded => Begun::Succeeded(step),
+        StepState::InProgress
+            if is_same_call(&begin.asker, &step.begun_by, step.begun_key.as_deref()) =>
+        {
+            Begun::RunAgain(step)
+        }
+        StepState::InProgress => Begun::InProgress(step),
+        StepState::Failed => Begun::Run(step),
     }
 }
 
@@ -194,6 +245,18 @@ async fn next_attempt(
     Ok(step)
 }
 
+/// Whether an ending is of this attempt: only who ran it can know that it went well.
+fn may_end(step: &Step, end: &EndStep) -> bool {
+    let is_sure = matches!(end.ending, Ending::Failed { .. });
+    step.attempt == end.attempt && (is_sure || step.begun_by == end.asker.user_id)
+}
+
+/// Whether the step was ended in the same way before, by the same asker.
+fn was_ended(step: &Step, end: &EndStep) -> bool {
+    let is_same = |at_us| *step == ended(step, end, at_us);
+    may_end(step, end) && step.ended_at_us.is_some_and(is_same)
+}
+
 /// The step as an ending leaves it.
 fn ended(step: &Step, end: &EndStep, now_us: i64) -> Step {
     let (state, result, reason) = match end.ending.clone() {
@@ -212,14 +275,7 @@ fn ended(step: &Step, end: &EndStep, now_us: i64) -> Step {
 
 /// The step of a serial, its row locked until the transaction ends.
 async fn locked(conn: &mut Conn, serial: &str) -> Result<Option<Step>, LedgerError> {
-    let row = query(
-        "select serial, unified_serial, state, attempt, begun_at_us, begun_by, begun_key, \
-         ended_at_us, ended_by, result, reason from system_step where serial = $1",
-    )
-    .for_update()
-    .bind(serial)
-    .fetch_optional(conn)
-    .await?;
+    let row = query(STEP).for_update().bind(serial).fetch_optional(conn).await?;
     row.as_ref().map(step_of).transpose()
 }
 

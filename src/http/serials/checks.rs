@@ -82,10 +82,13 @@ pub(in crate::http) async fn check_interface_serial(
     must_remember(&app)?;
     let asker = asker(&caller, key);
     let check = InterfaceCheck { serial: serial.clone(), unified_serial, window_us, asker };
+    let again = check.clone();
     let noting = app.note(&caller, |ledger| async move {
         ledger.check_interface(&check).await.map_err(Problem::of_write)
     });
-    match noting.await? {
+    let looking = app.read(&caller, |ledger| async move { ledger.accepted_before(&again).await });
+    let is_repeat = |checked: &Checked| matches!(checked, Checked::Accepted { replayed: true, .. });
+    match app.noted(&caller, noting, is_repeat, looking).await? {
         Checked::Accepted { at_us, replayed } => {
             app.service.metrics.serial_checks.of("accepted").increment(1);
             let accepted_at = instant(at_us);

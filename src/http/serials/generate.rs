@@ -168,6 +168,9 @@ pub(in crate::http) async fn generate_system_serial(
         // Another one would let the step run twice.
         let number = caller.sees(&first).then_some(first.entry.number);
         let number = number.ok_or(AllocError::DocumentNumbered { number: None })?;
+        if let Some(limited) = &caller.limited {
+            limited.takes_nothing();
+        }
         return answer(exchange.kind, number, true);
     }
     exchange.document_id = Some(document_id);

@@ -24,8 +24,8 @@ pub(super) fn must_reach(caller: &Caller, kind: ExchangeKind) -> Result<(), Prob
     if caller.reach().has(code, None) { Ok(()) } else { Err(AllocError::out_of_reach(code).into()) }
 }
 
-/// The serial that a request has begun, ended or accepted, where its caller may. What else a
-/// request carries names what it belongs to, and asks no reach.
+/// The serial that a request begins or accepts, where its caller may. What else a request carries
+/// names what it belongs to, and asks no reach.
 pub(super) fn read_own(
     app: &App,
     caller: &Caller,

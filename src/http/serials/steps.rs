@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::standing::word;
-use super::{SerialStanding, asker, must_remember, read_own, read_unified};
+use super::{SerialStanding, asker, must_reach, must_remember, read, read_own, read_unified};
 use crate::allocator::{KEY_CHARS_MAX, check_key};
 use crate::http::App;
 use crate::http::answer::instant;
@@ -141,10 +141,17 @@ pub(in crate::http) async fn begin_step(
     read_unified(unified_serial.as_deref())?;
     must_remember(&app)?;
     let begin = BeginStep { serial, unified_serial, asker: asker(&caller, key) };
+    let again = begin.clone();
     let beginning = app.note(&caller, |ledger| async move {
         ledger.begin_step(&begin).await.map_err(Problem::of_write)
     });
-    let begun = beginning.await?;
+    let looking = app.read(&caller, |ledger| async move { ledger.begun_before(&again).await });
+    let is_repeat = |begun: &Begun| match begun {
+        Begun::RunAgain(_) => true,
+        Begun::Succeeded(_) => on_repeat == OnRepeat::Result,
+        _ => false,
+    };
+    let begun = app.noted(&caller, beginning, is_repeat, looking).await?;
     let outcome = match &begun {
         Begun::Run(_) | Begun::RunAgain(_) => "begun",
         Begun::InProgress(_) => "in-progress",
@@ -236,16 +243,21 @@ async fn end(
     attempt: u32,
     ending: Ending,
 ) -> Result<Response, Problem> {
-    read_own(app, caller, ExchangeKind::System, &serial)?;
+    // The ledger knows whether it has begun, whatever the zone of its series is by now.
+    must_reach(caller, ExchangeKind::System)?;
+    read("serial", ExchangeKind::System, &serial)?;
     must_remember(app)?;
     let outcome = if matches!(ending, Ending::Failed { .. }) { "failed" } else { "succeeded" };
     let end = EndStep { serial, attempt, ending, asker: asker(caller, None) };
+    let again = end.clone();
     let noting =
         app.note(
             caller,
             |ledger| async move { ledger.end_step(&end).await.map_err(Problem::of_write) },
         );
-    let ended = noting.await?;
+    let looking = app.read(caller, |ledger| async move { ledger.ended_before(&again).await });
+    let is_repeat = |ended: &Ended| matches!(ended, Ended::NotedBefore(_));
+    let ended = app.noted(caller, noting, is_repeat, looking).await?;
     let is_noted = matches!(ended, Ended::Noted(_) | Ended::NotedBefore(_));
     let counted = if is_noted { outcome } else { "refused" };
     app.service.metrics.serial_steps.of(counted).increment(1);
