@@ -24,7 +24,7 @@ pub use jwt::{JwtRefusal, Jwts};
 pub(crate) use keyless::must_have_key;
 pub use known::until_known;
 pub(crate) use opened::{close_ledgers, open};
-pub use opening::{foresee_catalog, open_catalog, open_ledger};
+pub use opening::{foresee_catalog, load_catalog, open_catalog, open_ledger};
 pub use readiness::{Readiness, Reason, Serving, Works};
 pub use tokens::{NotAdmitted, Tokens};
 
@@ -214,7 +214,7 @@ impl Service {
         let limits = Arc::new(Limits::new(settings.limits, clock.clone(), redis.is_some()));
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
-            loops.onlookers.push(watch_changes(&context, &allocator, tokens.as_ref()));
+            loops.onlookers.extend(watch_changes(&context, &allocator, tokens.as_ref()));
             loops.onlookers.extend(tokens.clone().map(Tokens::keep_uses));
             loops.onlookers.extend(jwts.clone().map(Jwts::follow_keys));
             loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use super::{Reset, Series};
 
 /// The dimension values and the period that name one counter (R3.1), in the order in which the
 /// serial lists them, the period last. Independent of what the template shows.
@@ -84,6 +87,25 @@ fn unescape(text: &str) -> Option<(Cow<'_, str>, &str)> {
         let sign = escaped.get(..1).filter(|sign| matches!(*sign, "\\" | ";" | "="))?;
         read += sign;
         rest = &escaped[1..];
+    }
+}
+
+impl Series {
+    /// Whether a key may be one of a serial's counters: its parts have the names that it counts by.
+    #[must_use]
+    pub fn may_count_by(&self, serial: &str, key: &str) -> bool {
+        let place = self.serials.iter().position(|one| one.name == serial);
+        let Some(rule) = place.and_then(|place| self.counters.get(place)) else { return false };
+        let Some(parts) = CounterKey::parts(key) else { return false };
+        // Whatever the time, a period has the same name.
+        let at = self.zone.to_datetime(Timestamp::UNIX_EPOCH);
+        let period = match rule.reset {
+            Reset::Phase => Some("phase"),
+            reset => reset.period(at, self.fiscal).map(|(name, _)| name),
+        };
+        let names = rule.dimensions.iter().map(|dimension| self.key_name(*dimension));
+        let names = names.chain(period.map(str::to_owned));
+        names.eq(parts.into_iter().map(|(name, _)| name.into_owned()))
     }
 }
 

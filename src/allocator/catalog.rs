@@ -132,9 +132,9 @@ impl Catalog {
         Err(LedgerError::Conflict(why.into()))
     }
 
-    /// Series that are not saved, as a ledger without any would have them.
+    /// Series that are not saved, as a ledger without any would have them beside its tables.
     #[must_use]
-    pub fn foreseen(definitions: Vec<SeriesDefinition>) -> Self {
+    pub fn foreseen(definitions: Vec<SeriesDefinition>, reference: Arc<ReferenceData>) -> Self {
         // No series of a ledger has such an id.
         let versions = (1..).zip(definitions).map(|(place, definition)| SeriesVersion {
             series_id: -place,
@@ -148,7 +148,13 @@ impl Catalog {
             is_new: false,
             stamp: place,
         });
-        Self::of(versions, [], &[], Arc::default(), CatalogStamp::default())
+        Self::of(versions, [], &[], reference, CatalogStamp::default())
+    }
+
+    /// Whether its series are not saved, and only [foreseen](Self::foreseen).
+    #[must_use]
+    pub fn is_foreseen(&self) -> bool {
+        self.all().any(|served| served.version.series_id < 0)
     }
 
     /// The same series, as they read what was issued at any time: rows of tables that are not

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::output::{print, print_json, say};
-use super::session::{open_ledger_and_catalog, refusal};
+use super::session::{foresee_catalog, refusal};
 use super::words::table;
 use crate::config::Settings;
 use crate::http::{CounterAnswer, CounterQuery, find_counters};
@@ -48,7 +48,7 @@ pub struct CountersArgs {
 /// # Errors
 /// A question that is wrong, a ledger that cannot be reached, a closed stdout.
 pub async fn run(settings: &Settings, args: CountersArgs) -> anyhow::Result<()> {
-    let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
+    let (ledger, catalog) = foresee_catalog(settings).await?;
     let CountersArgs { series, type_code, project, originator, year, after, limit, json } = args;
     let query = CounterQuery {
         series,

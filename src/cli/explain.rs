@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::inputs::name_value;
 use super::output::{print, print_json};
-use super::session::{clock, open_catalog};
+use super::session::{clock, foresee_catalog};
 use super::words::table;
 use crate::allocator::AllocError;
 use crate::config::Settings;
@@ -88,7 +88,7 @@ pub async fn run(settings: &Settings, args: ExplainArgs) -> anyhow::Result<()> {
     let type_code = type_code.unwrap_or_default();
     let inputs =
         Inputs { type_code, type_id, project, project_id, date, context, ..Inputs::default() };
-    let (catalog, now) = (open_catalog(settings).await?, clock().now());
+    let ((_, catalog), now) = (foresee_catalog(settings).await?, clock().now());
     let chosen = catalog.choose(&inputs, now).map_err(AllocError::from).and_then(|served| {
         // A date that cannot be read has chosen nothing.
         served.series.document_day(&inputs, now).map_err(AllocError::from).map(|_| served)

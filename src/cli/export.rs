@@ -64,14 +64,16 @@ pub async fn run(settings: &Settings, args: ExportArgs) -> anyhow::Result<()> {
     }
     let mut register = Register::open(settings, register, None).await?;
     let bar = progress(to.is_some());
-    let mut writer = Writer::begin(format, Target::open(to)?)?;
+    let target = Target::open(to)?;
+    let left = target.left();
+    let mut writer = Writer::begin(format, target)?;
     // Its file goes with the process only where somebody takes it away.
     let mut interrupted = tokio::spawn(tokio::signal::ctrl_c());
     let mut count = 0;
     loop {
         let rows = tokio::select! {
             rows = register.page(SEARCH_ROWS_MAX) => rows?,
-            _ = &mut interrupted => bail!("interrupted; no file was written"),
+            _ = &mut interrupted => bail!("interrupted; {left}"),
         };
         writer.write(&rows)?;
         count += rows.len();

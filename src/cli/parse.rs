@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::output::{print, print_json};
-use super::session::{clock, open_ledger_and_catalog, refusal};
+use super::session::{clock, foresee_catalog, refusal};
 use crate::allocator::{AllocError, ReadingError};
 use crate::config::Settings;
 use crate::http::ReadingAnswer;
@@ -60,7 +60,7 @@ fn lines(reading: &ReadingAnswer) -> Vec<String> {
 /// # Errors
 /// A type without a series, a text that is not a number of it, or of any: with where it departs.
 pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
-    let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
+    let (ledger, catalog) = foresee_catalog(settings).await?;
     let catalog = Arc::new(catalog);
     catalog.know_earlier(&ledger).await?;
     let readings = match &args.type_code {

@@ -149,8 +149,10 @@ pub(super) struct SavedSeries {
 
 /// Saves the series of all files in one transaction.
 async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
-    let mut definitions = match read_files(&args.files) {
-        Ok(definitions) => definitions,
+    let reason = check_reason(&args.reason).map_err(refusal);
+    let read = read_files(&args.files).and_then(|definitions| Ok((definitions, reason?)));
+    let (mut definitions, reason) = match read {
+        Ok(read) => read,
         Err(mistake) => {
             if !args.dry_run {
                 note_own(settings).await;
@@ -158,7 +160,6 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
             return Err(mistake);
         }
     };
-    let reason = check_reason(&args.reason).map_err(refusal)?;
     if args.dry_run && has_no_ledger(settings) {
         bail!(
             "there is no ledger at {} for a dry run; `series check` proves files by themselves, \
@@ -195,8 +196,8 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     print_saved(&stores, saved, args.dry_run, args.json).await
 }
 
-/// Notes that somebody has brought series of their own, in files with a mistake: the mistake is
-/// what is told, whatever becomes of the note.
+/// Notes that somebody has brought series of their own, in files with a mistake or for a reason
+/// that is none: the mistake is what is told, whatever becomes of the note.
 async fn note_own(settings: &Settings) {
     let noting =
         async { Ok::<_, anyhow::Error>(open_ledger(settings).await?.note_own_series().await?) };
@@ -226,7 +227,8 @@ async fn keep_known(
     Ok(kept)
 }
 
-/// Says which versions are in force now, and what the new ones would read back of others.
+/// Says which versions are in force now, and what the new ones would read back of others. Where
+/// these are saved, a look that fails is reported, and is no reason to fail.
 pub(super) async fn print_saved(
     stores: &Stores,
     saved: Vec<SeriesVersion>,
@@ -234,14 +236,22 @@ pub(super) async fn print_saved(
     json: bool,
 ) -> anyhow::Result<()> {
     let new: Vec<&SeriesVersion> = saved.iter().filter(|version| version.is_new).collect();
-    let mut warned = warnings_of(&stores.ledger, &new).await?.into_iter();
+    let warned = warnings_of(&stores.ledger, &new).await;
+    let warned = warned.or_else(|error| if dry_run { Err(error) } else { Ok(Vec::new()) });
+    let mut warned = warned?.into_iter();
     let mut lines = Vec::with_capacity(saved.len());
     for version in saved {
-        let warnings = version.is_new.then(|| warned.next()).flatten().unwrap_or_default();
-        let is_told = dry_run || version.is_new;
-        let foreseen = match is_told {
-            true => Some(Foreseen::of(stores, &version, dry_run).await?),
+        let mut warnings = version.is_new.then(|| warned.next()).flatten().unwrap_or_default();
+        let foreseen = match dry_run || version.is_new {
+            true => Some(Foreseen::of(stores, &version, dry_run).await),
             false => None,
+        };
+        let foreseen = match foreseen.transpose() {
+            Err(error) if !dry_run => {
+                warnings.push(format!("what it means for its counters is not known: {error:#}"));
+                None
+            }
+            foreseen => foreseen?,
         };
         lines.push(SavedSeries { warnings, foreseen, ..SavedSeries::of(version, dry_run) });
     }

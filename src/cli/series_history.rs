@@ -256,6 +256,7 @@ pub async fn set_activity(
 pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
     let (ledger, newest) = open(settings, &args.code).await?;
+    let stores = open_stores(settings).await?;
     let earlier = version_of(&ledger, &newest, args.to).await?;
     Series::compile(earlier.definition.clone())?;
     let change = [SeriesChange {
@@ -273,7 +274,7 @@ pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Resul
     if !args.dry_run {
         until_known(&ledger).await;
     }
-    print_saved(&open_stores(settings).await?, saved, args.dry_run, args.json).await
+    print_saved(&stores, saved, args.dry_run, args.json).await
 }
 
 /// Removes a series that has issued nothing. Joins as a node first: what joins compares the ledger

@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use super::output::{print, print_drawn, print_json};
-use super::session::{clock, open_ledger_and_catalog, refusal};
+use super::session::{clock, foresee_catalog, refusal};
 use crate::config::Settings;
 use crate::http::{StatementQuery, find_statement};
 use crate::language::Language;
@@ -91,7 +91,7 @@ impl Spoken {
 pub async fn run(settings: &Settings, args: StatementArgs) -> anyhow::Result<()> {
     let StatementArgs { series, period, project, language, format, json } = args;
     let language = language.map_or_else(language_of_locale, Spoken::language);
-    let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
+    let (ledger, catalog) = foresee_catalog(settings).await?;
     let (series, period) = (Some(series), Some(period));
     let query = StatementQuery { series, period, project, ..StatementQuery::default() };
     let clock = clock();

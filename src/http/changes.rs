@@ -25,7 +25,7 @@ use super::configs::{not_found, read_id};
 use super::counters::known;
 use super::gate::Caller;
 use super::numbers::{limit, rows_of_page};
-use super::problem::{Problem, ProblemBody};
+use super::problem::{Problem, ProblemBody, Slug};
 use crate::allocator::Catalog;
 use crate::ledger::{ChangeDecision, Counter, NewChange, WantedChange};
 use answer::{ChangeAnswer, ChangeList};
@@ -195,6 +195,7 @@ pub(super) async fn approve_change(
     Json(order): Json<ApprovalOrder>,
 ) -> Result<axum::Json<ChangeAnswer>, Problem> {
     let change_id = read_change(change_id)?;
+    must_be_told_apart(&app)?;
     let reason = order.reason.as_deref().map(check_reason).transpose()?;
     let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());
     let own = app.clone();
@@ -209,6 +210,16 @@ pub(super) async fn approve_change(
     });
     let request = approving.await?;
     Ok(axum::Json(ChangeAnswer::of(&app, request)))
+}
+
+/// Refuses where callers have no tokens: all of them are one, whoever asked by another way.
+fn must_be_told_apart(app: &App) -> Result<(), Problem> {
+    if app.service.tokens.is_some() {
+        return Ok(());
+    }
+    let why = "callers have no tokens here, so all of them are one, and nobody approves anything \
+               over HTTP; `numerator move-counter` moves a counter";
+    Err(Problem::new(Slug::OwnChange, why))
 }
 
 /// Rejects a change, or withdraws one's own request.

@@ -19,11 +19,14 @@ use super::{App, language};
 use crate::allocator::Catalog;
 use crate::clock::SharedClock;
 use crate::language::Language;
-use crate::ledger::{CounterFilter, LedgerError, SharedLedger};
+use crate::ledger::{CounterFilter, LedgerError, SeriesVersion, SharedLedger};
 use crate::statement::{Asked, AskedPeriod, Bounds, Statement, Undrawn, draw_up};
 
 /// How much a request may ask for.
 const BOUNDS: Bounds = Bounds { counters_max: 1_000, rows_max: 1_000_000, entries_max: 2_000 };
+
+/// Versions of a series that are read at once.
+const VERSIONS_PAGE: u32 = 100;
 
 /// Forms of the paper.
 const FORMATS: [&str; 4] = ["json", "text", "csv", "html"];
@@ -128,9 +131,9 @@ pub(crate) async fn find_statement(
     let version = known(catalog).map(|(version, _)| version);
     let version = version.into_iter().find(|version| version.definition.code == series);
     let version = version.ok_or_else(|| unknown_series(&series))?;
-    let (series_id, fiscal) = (version.series_id, version.definition.fiscal_year_start);
+    let series_id = version.series_id;
     let period = period.as_deref().and_then(AskedPeriod::read).ok_or_else(not_a_period)?;
-    let keys = period.keys(series_id, fiscal);
+    let keys = period.keys(series_id, &fiscal_year_starts(ledger, version).await?);
     let mut filter = CounterFilter { series_id: Some(series_id), ..CounterFilter::default() };
     if let Some(project) = &project {
         filter.keys.push(of_project(catalog, project, &whole));
@@ -146,6 +149,26 @@ pub(crate) async fn find_statement(
         }
         Undrawn::Ledger(error) => of_ledger(error),
     })
+}
+
+/// The months in which the fiscal year of a series begins, or began in an earlier version: counters
+/// keep the names that they got then.
+async fn fiscal_year_starts(
+    ledger: &SharedLedger,
+    in_force: &SeriesVersion,
+) -> Result<Vec<Option<u8>>, LedgerError> {
+    let mut starts = vec![in_force.definition.fiscal_year_start];
+    let mut upto = u32::MAX;
+    loop {
+        let page = ledger.series_versions(in_force.series_id, upto, VERSIONS_PAGE).await?;
+        starts.extend(page.iter().map(|version| version.definition.fiscal_year_start));
+        starts.sort_unstable();
+        starts.dedup();
+        match page.last().map(|last| last.version) {
+            Some(last) if last > 1 => upto = last - 1,
+            _ => return Ok(starts),
+        }
+    }
 }
 
 /// The one refusal of a project for which nothing is counted, as far as who asks is shown.

@@ -69,7 +69,11 @@ pub async fn foresee_catalog(
     let (ledger, _) = open_ledger(settings, clock).await?;
     let foreseen = first_series::definitions(&settings.series_load, &ledger).await?;
     let catalog = Catalog::load(&ledger).await.context("loading the series")?;
-    let catalog = if foreseen.is_empty() { catalog } else { Catalog::foreseen(foreseen) };
+    let reference = Arc::clone(catalog.reference());
+    let catalog = match foreseen.is_empty() {
+        true => catalog,
+        false => Catalog::foreseen(foreseen, reference),
+    };
     Ok((ledger, catalog))
 }
 
@@ -84,13 +88,25 @@ pub(super) async fn open_to_write(
     read_catalog(settings, clock, ledger, deployment).await
 }
 
+/// Saves the series that a ledger without any gets, and reads them.
+///
+/// # Errors
+/// As [`open_catalog`].
+pub async fn load_catalog(
+    settings: &Settings,
+    clock: &SharedClock,
+    ledger: &SharedLedger,
+) -> anyhow::Result<Catalog> {
+    first_series::load(&settings.series_load, ledger, clock).await?;
+    Catalog::load(ledger).await.context("loading the series")
+}
+
 async fn read_catalog(
     settings: &Settings,
     clock: &SharedClock,
     ledger: SharedLedger,
     deployment: Deployment,
 ) -> anyhow::Result<(SharedLedger, Deployment, Catalog)> {
-    first_series::load(&settings.series_load, &ledger, clock).await?;
-    let catalog = Catalog::load(&ledger).await.context("loading the series")?;
+    let catalog = load_catalog(settings, clock, &ledger).await?;
     Ok((ledger, deployment, catalog))
 }

@@ -13,7 +13,7 @@ use super::explanations::{
 use super::paper::{
     CountLine, EndAnswer, EntryAnswer, PartAnswer, RunAnswer, RunStatement, Statement, Verdict,
 };
-use super::partly::{BEYOND, OVER_ALL_TIME, PART_ARCHIVED};
+use super::partly::{BEYOND, OVER_ALL_TIME, PART_ARCHIVED, PART_ASIDE};
 use super::period::{AskedPeriod, PeriodKeys, is_over_all_time, period_shown};
 use super::phrases::{ARCHIVED, IMPORTED, ISSUED, label, say};
 use super::sealing::seal;
@@ -90,12 +90,11 @@ pub(crate) async fn draw_up(
     filter.keys.push(keys.any);
     let order = AccountOrder { filter, counters_max, rows_max, entries_max, seen };
     let part = DatedPart { of: keys.beyond, days: period.days() };
-    let mut accounts = match ledger.accounts_with_part(&order, Some(&part)).await? {
+    let accounts = match ledger.accounts_with_part(&order, Some(&part)).await? {
         Accounted::Whole(accounts) => accounts,
         Accounted::TooManyCounters => return Err(Undrawn::TooManyCounters(counters_max)),
         Accounted::TooManyRows => return Err(Undrawn::TooManyRows(rows_max)),
     };
-    period.keep_meant(&mut accounts);
     let (language, story) = (asked.language, Story::of(ledger));
     let mut writer = Writer { language, ledger, story, days: part.days };
     let mut runs = Vec::with_capacity(accounts.len());
@@ -174,17 +173,10 @@ impl Writer<'_> {
 
     /// The part of a run that is asked for.
     fn part(&self, part: &AccountPart) -> PartAnswer {
-        let AccountPart { values, first, last, archived } = part;
-        let [from, upto] = self.days.clone();
+        let AccountPart { values: count, ref first, ref last, kept_aside, archived } = *part;
+        let [dated_from, dated_upto] = self.days.clone();
         let (first, last) = (first.as_ref().map(end), last.as_ref().map(end));
-        PartAnswer {
-            dated_from: from,
-            dated_upto: upto,
-            count: *values,
-            first,
-            last,
-            archived: *archived,
-        }
+        PartAnswer { dated_from, dated_upto, count, first, last, kept_aside, archived }
     }
 
     fn notes(&self, account: &CounterAccount, over_all_time: bool) -> Vec<String> {
@@ -195,9 +187,14 @@ impl Writer<'_> {
             let period = period_shown(&account.counter.key);
             notes.push(self.say(BEYOND, &[("period", period)]));
         }
-        if let Some(archived) = account.part.as_ref().map(|part| part.archived).filter(|it| *it > 0)
-        {
-            notes.push(self.say(PART_ARCHIVED, &[("count", &archived.to_string())]));
+        let part = account.part.as_ref();
+        for (count, phrase) in [
+            (part.map_or(0, |part| part.kept_aside), PART_ASIDE),
+            (part.map_or(0, |part| part.archived), PART_ARCHIVED),
+        ] {
+            if count > 0 {
+                notes.push(self.say(phrase, &[("count", &count.to_string())]));
+            }
         }
         if account.is_unsettled {
             notes.push(self.say(UNSETTLED, &[]));

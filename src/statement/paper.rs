@@ -89,12 +89,15 @@ pub struct PartAnswer {
     pub dated_from: String,
     /// The last day of it.
     pub dated_upto: String,
-    /// How many numbers, but for those in the archive.
+    /// How many numbers, but for those that are kept aside and those in the archive.
     pub count: u64,
     /// The first of them.
     pub first: Option<EndAnswer>,
     /// The last of them.
     pub last: Option<EndAnswer>,
+    /// Further numbers that are dated so, whose records are kept aside or which another document
+    /// has too; those among them whose records cannot be read may be.
+    pub kept_aside: u64,
     /// Numbers in the archive that may be of the period: its files have the dates of their
     /// documents.
     pub archived: u64,

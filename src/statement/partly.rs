@@ -31,3 +31,11 @@ pub(super) const PART_ARCHIVED: Phrase = [
     "{count} further numbers in the archive may be of this period; its files have the dates of \
      their documents.",
 ];
+pub(super) const PART_ASIDE: Phrase = [
+    "อีก {count} เลขเป็นของงวดนี้หรืออาจเป็นของงวดนี้ บันทึกของเลขเหล่านี้เก็บแยกไว้ตรวจสอบ \
+     หรือเอกสารอื่นมีเลขที่เดียวกัน",
+    "另有 {count} 个编号属于或可能属于该期间：其记录另行保存待查，或另一份单据有相同编号。",
+    "另有 {count} 個編號屬於或可能屬於該期間：其記錄另行保存待查，或另一份單據有相同編號。",
+    "{count} further numbers are of this period, or may be: their records are kept aside to be \
+     looked into, or another document has the same number.",
+];

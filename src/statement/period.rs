@@ -2,14 +2,13 @@
 //! those go on beyond it, so that only a part of their numbers is. Counters of a year are never
 //! left out because a month is asked for.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
 use jiff::{SignedDuration, Span};
 use numbering::{Reset, period_of};
 
-use crate::ledger::{CounterAccount, KeyCondition, KeyPart};
+use crate::ledger::{KeyCondition, KeyPart};
 
 /// Names of the periods that a counter key may have.
 const PERIODS: [&str; 9] =
@@ -127,11 +126,17 @@ impl AskedPeriod {
         [self.first, self.last].map(|at| at.date().to_string())
     }
 
-    /// The keys of counters that may have numbers of it, in a series whose fiscal year begins in
-    /// that month. One that never begins anew may.
-    pub(crate) fn keys(&self, series_id: i64, fiscal_year_start: Option<u8>) -> PeriodKeys {
+    /// The keys of counters that may have numbers of it, in a series whose fiscal year begins, or
+    /// began in an earlier version, in one of those months. One that never begins anew may. A key
+    /// goes beyond the period where it does by any of them.
+    pub(crate) fn keys(&self, series_id: i64, fiscal_year_starts: &[Option<u8>]) -> PeriodKeys {
         let (mut within, mut beyond) = (Vec::new(), Vec::new());
-        for reset in RESETS {
+        let starts_of = |reset| match reset {
+            Reset::FiscalYear => fiscal_year_starts,
+            _ => &[None],
+        };
+        let begun = RESETS.into_iter().flat_map(|it| starts_of(it).iter().map(move |at| (it, *at)));
+        for (reset, fiscal_year_start) in begun {
             let name = |at: DateTime| period_of(reset, at, fiscal_year_start);
             let outside = [self.first.checked_sub(SECOND), self.last.checked_add(SECOND)];
             let outside = outside.map(|at| at.ok().and_then(name));
@@ -201,23 +206,6 @@ impl AskedPeriod {
             parts.extend(days().map(|day| part("day", day.to_string(), false)));
         }
         parts
-    }
-
-    /// Leaves fiscal years out that only share days with the calendar year that is asked for, where
-    /// the fiscal year of that name is there: it is the one that is meant.
-    pub(super) fn keep_meant(&self, accounts: &mut Vec<CounterAccount>) {
-        if self.reset != Reset::Year {
-            return;
-        }
-        let named = format!("{FISCAL_YEAR}={}", self.text);
-        let place = |one: &CounterAccount| (one.counter.serial.clone(), one.counter.key.clone());
-        let there: HashSet<(String, String)> = accounts.iter().map(place).collect();
-        accounts.retain(|CounterAccount { counter, .. }| {
-            let mut parts = counter.key.split(';');
-            let fiscal = parts.find(|part| part.starts_with(FISCAL_YEAR) && **part != named);
-            let meant = fiscal.map(|part| counter.key.replace(part, &named));
-            !meant.is_some_and(|key| there.contains(&(counter.serial.clone(), key)))
-        });
     }
 }
 
@@ -302,12 +290,27 @@ mod tests {
 
     #[test]
     fn a_year_has_all_periods_that_begin_with_it() {
-        let PeriodKeys { any, beyond } = AskedPeriod::read("2026").unwrap().keys(7, Some(4));
+        let PeriodKeys { any, beyond } = AskedPeriod::read("2026").unwrap().keys(7, &[Some(4)]);
         assert_eq!(told(&any, "fiscal-year"), ["2026", "2027"]);
         assert_eq!(told(&beyond, "fiscal-year"), ["2027"]);
         assert_eq!(told(&any, "month"), ["2026-01", "2026-12", "2026-…"]);
         assert_eq!(told(&beyond, "week"), ["2026-W01", "2026-W53"]);
         assert_eq!((any.absent.len(), any.series_without), (PERIODS.len(), vec![7]));
+    }
+
+    #[test]
+    fn a_fiscal_year_is_named_by_each_month_in_which_it_ever_began() {
+        for (text, starts, any, beyond) in [
+            // With April it is of 2027, with October of 2026.
+            ("2026-05", &[Some(4), Some(10)][..], "2026 2027", "2026 2027"),
+            ("2026-Q2", &[None, Some(4)], "2026 2027", "2026 2027"),
+            // The year of that name, and what begins or ends within the calendar's.
+            ("2026", &[None, Some(10)], "2026 2027", "2027"),
+        ] {
+            let keys = AskedPeriod::read(text).unwrap().keys(7, starts);
+            let told = [&keys.any, &keys.beyond].map(|it| told(it, "fiscal-year").join(" "));
+            assert_eq!(told, [any, beyond], "{text}");
+        }
     }
 
     #[test]
@@ -320,7 +323,7 @@ mod tests {
             ("2026-01-05", "2026", "2026-Q1", "2026-01", "2026-W02", ""),
             ("2026-01-05T09", "2026", "2026-Q1", "2026-01", "2026-W02", "2026-01-05"),
         ] {
-            let PeriodKeys { beyond, .. } = AskedPeriod::read(text).unwrap().keys(7, None);
+            let PeriodKeys { beyond, .. } = AskedPeriod::read(text).unwrap().keys(7, &[None]);
             for (name, wanted) in [
                 ("year", year),
                 ("quarter", quarter),
@@ -335,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_longer_period_has_the_shorter_ones_in_it() {
-        let any = |text: &str| AskedPeriod::read(text).unwrap().keys(7, None).any;
+        let any = |text: &str| AskedPeriod::read(text).unwrap().keys(7, &[None]).any;
         assert_eq!(told(&any("2026-Q1"), "month"), ["2026-01", "2026-02", "2026-03"]);
         let weeks = told(&any("2026-Q1"), "week");
         assert_eq!((weeks.len(), &*weeks[0], &*weeks[13]), (14, "2026-W01", "2026-W14"));

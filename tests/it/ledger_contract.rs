@@ -114,10 +114,12 @@ ledger_contract! {
         a_dry_run_refuses_the_same_and_saves_nothing
         a_used_series_is_not_counted_anew_behind_the_same_text
         an_heir_does_not_begin_with_numbers_that_are_out
+        a_start_is_compared_with_where_counters_go_on_after_an_interruption
         a_series_without_counters_is_removed_for_good_and_leaves_its_code
         a_series_is_not_removed_that_has_a_counter_or_may_have_forgotten_one
         a_ledger_that_forgot_a_batch_lets_go_of_no_series
         of_a_removal_and_a_first_counter_at_once_one_succeeds
+        no_counter_begins_below_the_start_in_force_whatever_its_process_knows
         a_first_counter_is_refused_for_a_version_of_before_the_series_was_used
     }
     succession {
@@ -256,6 +258,7 @@ ledger_contract! {
         a_list_of_counters_goes_on_where_it_was_whatever_begins_meanwhile
         counters_are_found_by_parts_of_their_keys_and_by_no_text_that_looks_like_one
         a_counter_was_used_last_when_its_highest_number_was_issued
+        of_a_value_that_many_counters_have_the_ranges_are_told_and_that_there_are_more
     }
     narrow {
         rows_of_an_earlier_version_say_what_they_said
@@ -396,5 +399,6 @@ ledger_contract! {
         a_migration_waits_for_a_lock_in_short_tries
         a_column_of_another_type_is_worth_a_retry_and_the_next_call_works
         counters_of_an_older_schema_get_the_names_of_their_serials
+        whoever_looks_at_a_copy_reads_its_log_too
     }
 }

@@ -106,11 +106,12 @@ async fn no_pair_of_a_period_and_a_reset_denies_numbers_that_were_taken() {
     for (code, reset) in RESETS {
         for (period, first, last) in PERIODS {
             let is_fiscal = reset == "fiscal-year" && period.len() == 4;
-            // A year that counters have is the fiscal year of that name.
-            let (first, last) = match period {
-                "2025" if is_fiscal => ("2024-04-01", "2025-03-31"),
-                "2026" if is_fiscal => ("2025-04-01", "2026-03-31"),
-                _ => (first, last),
+            // The fiscal year of that name is shown whole, and of another one its part.
+            let first = match period {
+                "2024" if is_fiscal => "2023-04-01",
+                "2025" if is_fiscal => "2024-04-01",
+                "2026" if is_fiscal => "2025-04-01",
+                _ => first,
             };
             let within = |date: &&&str| (first..=last).contains(*date);
             let dated = DATES.iter().filter(within).count() as u64;
@@ -127,6 +128,7 @@ async fn no_pair_of_a_period_and_a_reset_denies_numbers_that_were_taken() {
     told_in_every_language(&service.url).await;
     assert!(service.terminate());
     told_by_the_command(&deployment);
+    told_whenever_the_fiscal_year_began(&deployment);
 }
 
 /// The part of a run is told with its first and last number and the run that it belongs to.
@@ -148,6 +150,38 @@ async fn told_in_every_language(service: &str) {
         }
         let (_, told) = get(service, "series=YEARLY&period=2019&format=text", language).await;
         assert!(told.contains(empty), "of that year there is none: {told}");
+    }
+}
+
+/// Counters keep the names that they got while the fiscal year began in another month.
+fn told_whenever_the_fiscal_year_began(deployment: &Deployment) {
+    for (code, later) in [
+        ("OCTOBER", "OCT-{FY}-{SEQ:4}|fiscal_year_start = 10|fiscal-year"),
+        ("CALENDAR", "CAL-{YEAR}-{SEQ:4}||year"),
+    ] {
+        let first = format!("{code}-{{FY}}-{{SEQ:4}}|fiscal_year_start = 4|fiscal-year");
+        for version in [&*first, later] {
+            let parts: Vec<&str> = version.split('|').collect();
+            let file = deployment.path("moved.toml");
+            let text = format!(
+                "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\ntemplate = \"{}\"\n\
+                 serves = {{ types = [\"{code}\"] }}\n{}\n\
+                 document_date = {{ past = \"50y\", future = \"5y\" }}\n\
+                 serials = [{{ reset = \"{}\" }}]\n",
+                parts[0], parts[1], parts[2]
+            );
+            std::fs::write(&file, text).unwrap();
+            deployment.ok(&["series", "apply", file.to_str().unwrap()]);
+            if version == first {
+                let number = deployment.ok(&["next", code, "--date", "2026-05-10"]);
+                assert_eq!(number.trim(), format!("{code}-2027-0001"));
+            }
+        }
+        for period in ["2026", "2026-Q2", "2026-05", "2026-W19", "2026-05-10"] {
+            let told = deployment.ok(&["statement", "--series", code, "--period", period]);
+            assert!(told.contains(&format!("{code}-2027-0001")), "{period}: {told}");
+            assert!(!told.contains(EMPTY[3].1), "{period}: {told}");
+        }
     }
 }
 

@@ -297,6 +297,16 @@ async fn faults_tables_are_dropped_and_put_back_under_load_and_every_number_has_
     assert!(scene.service.log().contains("WENT BACK"), "the ledger had forgotten some");
 }
 
+/// A part of a run does not leave out what is put aside.
+fn told_on_the_paper(scene: &Scene, date: &str) {
+    let asked = ["statement", "--series", "FAST", "--period", date, "--json"];
+    let paper: Value = serde_json::from_slice(&scene.deployment.run(&asked).stdout).unwrap();
+    let run = &paper["runs"][0];
+    assert_eq!(run["part"]["kept_aside"], 1, "{paper}");
+    let notes = run["notes"].to_string();
+    assert!(notes.contains("1 further numbers are of this period, or may be"), "{paper}");
+}
+
 /// Goal: what is put aside is issued for everybody, and a command journals it again. Method: a
 /// constraint that one document of each policy breaks; Redis loses its data meanwhile.
 #[tokio::test(flavor = "multi_thread")]
@@ -345,6 +355,7 @@ async fn what_is_put_aside_stays_its_documents_number_and_is_journaled_again() {
     assert_eq!(found["numbers"].as_array().unwrap().len(), 2, "{found}");
     let metrics = reqwest::get(format!("{}/metrics", scene.service.url)).await.unwrap();
     assert!(metrics.text().await.unwrap().contains("numerator_rejected_records "));
+    told_on_the_paper(&scene, found["numbers"][0]["document_date"].as_str().unwrap());
     let (is_clean, report) = scene.deployment.verify();
     assert!(!is_clean && report["totals"]["rejected"] == 2, "{report}");
     assert_eq!((&report["missing"], &report["twice"]), (&json!([]), &json!([])), "{report}");

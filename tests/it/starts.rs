@@ -137,6 +137,59 @@ fn a_counter_of_a_year_that_is_over_gives_nothing_below_a_start_that_came_later(
     deployment.assert_clean();
 }
 
+/// Goal: only counters that a version goes on with keep it out, of whichever version they are.
+#[test]
+fn counters_that_a_version_does_not_go_on_with_keep_no_start_out() {
+    let deployment = Deployment::embedded();
+    let version = |template: &str, serial: &str| {
+        let text = series("TWO", serial).replace("TWO-{SEQ:6}", template);
+        let file = deployment.path("TWO.toml");
+        std::fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    deployment.ok(&["series", "apply", &version("A-{YEAR}-{SEQ:4}", "reset = \"year\"")]);
+    for _ in 0..3 {
+        deployment.ok(&["next", "TWO"]);
+    }
+    let anew = version("B-{SEQ:4}", "start = 1000");
+    let saved = deployment.ok(&["series", "apply", &anew]);
+    assert!(saved.contains("version 2 saved"), "{saved}");
+    assert_eq!(deployment.ok(&["next", "TWO"]), "B-1000\n");
+    // The counters of years go on in a later version still.
+    let again = version("A-{YEAR}-{SEQ:4}", "start = 500, reset = \"year\"");
+    let told = refused(&deployment, &["series", "apply", &again]);
+    for part in ["counter 1 (year=", "goes on with 4", "`start` 1 first", "1 --next 500"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let first = version("A-{YEAR}-{SEQ:4}", "start = 1, reset = \"year\"");
+    deployment.ok(&["series", "apply", &first]);
+    deployment.ok(&["move-counter", "1", "--next", "500", "--reason", REASON]);
+    let again = version("A-{YEAR}-{SEQ:4}", "start = 500, reset = \"year\"");
+    deployment.ok(&["series", "apply", &again]);
+    assert!(deployment.ok(&["next", "TWO"]).ends_with("-0500\n"));
+    deployment.assert_clean();
+}
+
+/// Goal: the remedy that is told is one. Method: what the refusal says is done to the letter.
+#[test]
+fn where_start_and_step_change_together_the_value_that_is_told_is_one_to_move_to() {
+    let deployment = Deployment::embedded();
+    deployment.ok(&["series", "apply", &write(&deployment, "STEP", "start = 10, step = 10")]);
+    for _ in 0..3 {
+        deployment.ok(&["next", "STEP"]);
+    }
+    let next = write(&deployment, "STEP", "start = 545, step = 1");
+    let told = refused(&deployment, &["series", "apply", &next]);
+    assert!(told.contains("goes on with 40"), "{told}");
+    let value = told.split("--next ").nth(1).unwrap().split(' ').next().unwrap();
+    assert_eq!(value, "560", "{told}");
+    deployment.ok(&["move-counter", "1", "--next", value, "--reason", REASON]);
+    let saved = deployment.ok(&["series", "apply", &next]);
+    assert!(saved.contains("version 2 saved"), "{saved}");
+    assert_eq!(deployment.ok(&["next", "STEP"]), "STEP-000551\n");
+    deployment.assert_clean();
+}
+
 /// Goal: one block after another, each of which begins above the end of the one before.
 #[test]
 fn the_next_block_of_values_is_begun_by_moving_the_counter_there() {
@@ -228,5 +281,32 @@ fn where_callers_have_tokens_no_command_moves_a_counter() {
     deployment.ok(&["token", "create", "anna", "--role", "super-admin"]);
     let told = refused(&deployment, &["move-counter", "1", "--next", "9", "--reason", REASON]);
     assert!(told.contains("reset-counter") && told.contains("approve"), "{told}");
+    assert_eq!(deployment.ok(&["next", "INV"]), "INV-000002\n");
+    // Where these settings ask nobody for one.
+    deployment.extra = "[auth]\nmode = \"off\"\n".into();
+    let told = refused(&deployment, &["move-counter", "1", "--next", "9", "--reason", REASON]);
+    for part in ["anna", "auth.mode", "token revoke"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+/// Goal: what a command asked for and did not live to make is made by nobody over HTTP who has no
+/// token.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_tokens_nobody_approves_over_http_what_a_command_has_left() {
+    let deployment = Deployment::embedded();
+    deployment.ok(&["series", "apply", &write(&deployment, "INV", "start = 1")]);
+    deployment.ok(&["next", "INV"]);
+    let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
+    let left = "insert into change_request (series_id, counter_id, step, next_value, reason, \
+                requested_by, requested_at_us, expires_at_us, state) \
+                values (1, 1, 1, 50, 'a trial', 'maria@vm', 1, 9000000000000000, 'pending')";
+    sqlx::raw_sql(left).execute(&pool).await.unwrap();
+    pool.close().await;
+    let service = deployment.serve();
+    let path = "/api/v1/document-numbering/change-requests/1/approve";
+    let (status, told) = post(&Client::new(), &format!("{}{path}", service.url), &json!({})).await;
+    assert_eq!((status, &told["code"]), (403, &json!("own-change")), "{told}");
+    assert!(service.terminate());
     assert_eq!(deployment.ok(&["next", "INV"]), "INV-000002\n");
 }

@@ -57,8 +57,9 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     deployment.apply_load_series();
     let migrated = events(&deployment, "migrated");
     assert_eq!(migrated.len(), 2, "{migrated:?}");
-    is_hers(&migrated[0]["user"]);
-    is_hers(&events(&deployment, "series-changed")[0]["user"]);
+    for told in [&migrated, &events(&deployment, "series-changed")] {
+        is_hers(&told[0]["user"]);
+    }
     for command in ["deactivate", "activate"] {
         deployment.ok(&["series", command, "LOAD", "--reason", "test"]);
         is_hers(&events(&deployment, "series-changed")[0]["user"]);
@@ -79,6 +80,7 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     let drained = &events(&deployment, "drained")[0];
     assert_eq!(drained["drained"], true);
     is_hers(&drained["user"]);
+    a_failed_drain_is_told(&deployment, &postgres, is_hers);
     deployment.ok(&["reconcile"]);
     assert_eq!(events(&deployment, "reconciled"), [Value::Null; 0], "it only looked");
     deployment.ok(&["reconcile", "--apply", "--new-epoch", "--partition", "0"]);
@@ -93,8 +95,27 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     assert_eq!((&reconciled["margin"], &reconciled["hold"]), (&7.into(), &true.into()));
     let restored = events(&deployment, "ledger-restored");
     assert_eq!(restored.len(), 9, "one for each partition");
-    for restored in &restored {
-        assert_eq!((&restored["margin"], &restored["without_redis"]), (&7.into(), &false.into()));
-        is_hers(&restored["user"]);
+    for it in &restored {
+        assert_eq!((&it["margin"], &it["without_redis"]), (&7.into(), &false.into()));
+        is_hers(&it["user"]);
     }
+}
+
+/// One that cannot adopt what a process left, as the ledger takes no heartbeats.
+fn a_failed_drain_is_told(deployment: &Deployment, postgres: &Postgres, is_hers: impl Fn(&Value)) {
+    deployment.serve().kill();
+    postgres.sql(
+        "set search_path = who; \
+         create function numb() returns trigger language plpgsql as 'begin if new.beat <> old.beat \
+         then raise exception ''numb''; end if; return new; end'; \
+         create trigger numb before update on node for each row execute function numb()",
+    );
+    let failed = deployment.run(&["drain", "--apply", "--patience", "5s"]);
+    assert!(!failed.status.success(), "{failed:?}");
+    let drained = &events(deployment, "drained")[0];
+    let why = drained["failed"].as_str().unwrap_or_default();
+    assert!(drained["drained"] == false && why.contains("heartbeats"), "{drained}");
+    is_hers(&drained["user"]);
+    postgres.sql("set search_path = who; drop trigger numb on node; drop function numb()");
+    deployment.ok(&["drain", "--apply"]);
 }

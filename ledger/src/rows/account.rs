@@ -188,12 +188,15 @@ pub struct AccountEnd {
 /// The part of a counter's numbers that is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountPart {
-    /// How many values, but for those in the archive.
+    /// How many values, but for those beside the journal and those in the archive.
     pub values: u64,
     /// The number of the lowest of them.
     pub first: Option<AccountEnd>,
     /// The number of the highest.
     pub last: Option<AccountEnd>,
+    /// Values dated so whose records are not in the journal: kept aside, or of a text that another
+    /// number has. What cannot be read of them may be dated so.
+    pub kept_aside: u64,
     /// Values in files of the archive that may have some of it: only there it stands how they are
     /// dated.
     pub archived: u64,

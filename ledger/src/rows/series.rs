@@ -248,11 +248,12 @@ pub struct BelowStart {
     pub field: String,
     /// The serial, its new start, and the distance of its values.
     pub serial: (String, u64, u64),
-    /// Its start before; none where it was no serial.
-    pub start_before: Option<u64>,
+    /// Start and distance in the version in force, by which counters are moved; none where the
+    /// counters are those of an earlier one.
+    pub before: Option<(u64, u64)>,
     /// Some of the counters, with their keys and the values that they go on with.
     pub counters: Vec<(i64, String, i64)>,
-    /// How many there are.
+    /// How many there are, among the newest that were looked at.
     pub total: usize,
 }
 
@@ -267,22 +268,29 @@ impl fmt::Display for BelowStart {
             let key = if key.is_empty() { String::new() } else { format!(" ({key})") };
             write!(f, "{between}counter {counter_id}{key} goes on with {next}")?;
             if index == 0 {
-                let distance = u64::try_from(i128::from(*start) - i128::from(*next)).unwrap_or(0);
-                let next = i128::from(*next) + i128::from(distance.div_ceil(*step) * step);
-                move_to = (*counter_id, next);
+                // From there the new version goes on by its own step.
+                let by = self.before.map_or(*step, |(_, by)| by);
+                let least = i128::from(*start) + i128::from(by) - i128::from(*step);
+                let distance = u64::try_from(least - i128::from(*next)).unwrap_or(0);
+                let steps = i128::from(distance.div_ceil(by)) * i128::from(by);
+                move_to = (*counter_id, i128::from(*next) + steps);
             }
         }
         if *total > counters.len() {
-            write!(f, ", and {} more", total - counters.len())?;
+            write!(f, ", and at least {} more", total - counters.len())?;
         }
         let (counter_id, next) = move_to;
+        f.write_str(match self.before {
+            Some(_) => "; move each first",
+            None => "; save the serial with `start` 1 first, and move each then",
+        })?;
         write!(
             f,
-            "; move each first, by `numerator move-counter {counter_id} --next {next} --reason …` \
+            ", by `numerator move-counter {counter_id} --next {next} --reason …` \
              or, where callers have tokens, by `reset-counter`, for which two people answer"
         )?;
-        match self.start_before {
-            Some(before) => write!(f, "; or keep the start as it was, {before}"),
+        match self.before {
+            Some((before, _)) => write!(f, "; or keep the start as it was, {before}"),
             None => Ok(()),
         }
     }

@@ -291,21 +291,14 @@ pub(super) fn must_stand_at(before: &SeriesVersion, expected: u32) -> Result<(),
     Err(SeriesRefusal::VersionConflict { code, expected, found })
 }
 
-/// Whether a series has counters. Where it has none, it gets none before the transaction ends:
-/// whoever creates the first one holds the row of the series meanwhile, or waits for it.
+/// Whether a series has counters. It gets no further one before the transaction ends: whoever
+/// creates one holds the row of the series meanwhile, or waits for it.
 pub(super) async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
-    if has_counters(conn, series_id).await? {
-        return Ok(true);
-    }
     query("select partition from series where series_id = $1")
         .for_update()
         .bind(series_id)
         .fetch_one(&mut *conn)
         .await?;
-    has_counters(conn, series_id).await
-}
-
-async fn has_counters(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
     let counter: Option<i64> =
         query_scalar("select counter_id from counter where series_id = $1 limit 1")
             .bind(series_id)
@@ -337,7 +330,7 @@ async fn must_repeat_nothing(
             SeriesRefusal::Repeats { code: code(), version: earlier.version, why }
         })?;
     }
-    starts::must_be_reached(conn, (before, after), &next).await
+    starts::must_be_reached(conn, after, (&compile(before)?, &next)).await
 }
 
 /// A series without a counter begins with this version: nobody creates one for an earlier version

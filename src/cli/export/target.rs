@@ -53,6 +53,15 @@ impl Target {
         }
     }
 
+    /// What there is of it where it is ended before it is whole.
+    pub(super) fn left(&self) -> String {
+        match self {
+            Target::Stdout(_) => "standard output has a part of the numbers".to_owned(),
+            Target::Through { path, .. } => format!("{} has a part of the numbers", path.display()),
+            Target::File { .. } => "no file was written".to_owned(),
+        }
+    }
+
     /// What an error means that came while it was written.
     pub(super) fn name(&self) -> String {
         match self {
@@ -120,6 +129,15 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn what_was_interrupted_says_what_there_is_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Target::open(Some(folder.path().join("register.csv"))).unwrap();
+        assert_eq!(file.left(), "no file was written");
+        let through = Target::open(Some("/dev/null".into())).unwrap();
+        assert_eq!(through.left(), "/dev/null has a part of the numbers");
+    }
 
     fn write(to: &Path, text: &str) -> anyhow::Result<()> {
         let mut target = Target::open(Some(to.to_owned()))?;

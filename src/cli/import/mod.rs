@@ -14,12 +14,15 @@ use serde::Serialize;
 
 use super::output::{print, print_json, say};
 use super::series::write_series;
-use super::session::{clock, foresee_catalog, open_ledger, open_ledger_and_catalog};
+use super::session::{clock, foresee_catalog, open_ledger};
 use crate::access::LOCAL_USER;
+use crate::allocator::Catalog;
 use crate::config::Settings;
-use crate::import::{self, Choice, Codes, Formats, Import, ListFile, Problem, Report};
-use crate::ledger::{Event, Expected, SeriesChange, SharedLedger};
-use crate::service::must_have_key;
+use crate::import::{
+    self, Choice, Codes, Formats, Import, ImportError, ListFile, Plan, Problem, Report,
+};
+use crate::ledger::{Event, Expected, LedgerError, SeriesChange, SharedLedger};
+use crate::service::{load_catalog, must_have_key};
 use handover::Handover;
 use numbering::SeriesDefinition;
 use progress::Progress;
@@ -99,38 +102,40 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     if args.configs {
         return configs(settings, &args, codes).await;
     }
-    let (ledger, catalog) = match args.apply {
-        true => open_ledger_and_catalog(settings).await?,
-        false => foresee_catalog(settings).await?,
-    };
-    // What is not active any more has issued numbers all the same, and so have earlier versions.
-    let catalog = Arc::new(catalog.of_any_time());
-    catalog.know_earlier(&ledger).await?;
+    let (ledger, catalog) = foresee_catalog(settings).await?;
+    let is_foreseen = catalog.is_foreseen();
+    let saved;
+    let catalog = of_any_time(&catalog, &ledger).await?;
     let ImportArgs { series, type_code, project, into_closed, .. } = args.clone();
     let choice = Choice { series, type_code, project, user_id: LOCAL_USER.into(), into_closed };
     let list = (!args.is_of_counters()).then(|| ListFile::open(args.source.as_ref()));
     let list = list.transpose()?;
     let progress = Progress::start(list.as_ref());
     let told = |done| progress.tell(done);
-    let import = Import {
+    let mut import = Import {
         ledger: &ledger,
         catalog: &catalog,
         choice: &choice,
         now: clock().now(),
         progress: &told,
     };
-    let mut plan = match &list {
-        Some(list) => import::plan_numbers(&import, list).await?,
-        None if args.from_table => import::plan_counters(&import, &args.source, codes).await?,
-        None => import::plan_ledger(&import, &args.source).await?,
-    };
+    let mut plan = planned(&import, &args, list.as_ref(), &codes).await?;
     if list.is_some() && plan.report.rows == 0 {
         progress.finish();
         bail!("{}: the list holds no number; write one on each line", plan.report.source);
     }
-    let may_write = args.apply && plan.report.problems_total == 0;
-    if may_write {
+    let is_sound = |plan: &Plan| plan.report.problems_total == 0;
+    if args.apply && is_sound(&plan) {
         must_have_key(&ledger, &settings.audit, &clock()).await.context("nothing is imported")?;
+        if is_foreseen {
+            // Nothing but an import that is made brings the first series along.
+            let loaded = load_catalog(settings, &clock(), &ledger).await?;
+            saved = of_any_time(&loaded, &ledger).await?;
+            import = Import { catalog: &saved, ..import };
+            plan = planned(&import, &args, list.as_ref(), &codes).await?;
+        }
+    }
+    if args.apply && is_sound(&plan) {
         let handover = Handover::take(settings, &ledger, &plan.handed_over).await;
         let handover = handover.context("nothing is imported")?;
         progress.go_on_to_import();
@@ -148,12 +153,42 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
         record(&ledger, &plan.report).await;
     }
     progress.finish();
-    if args.json {
-        print_json(&plan.report)?;
-    } else {
-        print(lines::report(&plan.report))?;
+    tell(&plan.report, args.json)
+}
+
+/// The series as the numbers of any time are read by them: what is not active any more has issued
+/// numbers all the same, and so have earlier versions.
+async fn of_any_time(
+    catalog: &Catalog,
+    ledger: &SharedLedger,
+) -> Result<Arc<Catalog>, LedgerError> {
+    let catalog = Arc::new(catalog.of_any_time());
+    catalog.know_earlier(ledger).await?;
+    Ok(catalog)
+}
+
+/// What would be imported.
+async fn planned(
+    import: &Import<'_>,
+    args: &ImportArgs,
+    list: Option<&ListFile>,
+    codes: &Codes,
+) -> Result<Plan, ImportError> {
+    match list {
+        Some(list) => import::plan_numbers(import, list).await,
+        None if args.from_table => import::plan_counters(import, &args.source, codes.clone()).await,
+        None => import::plan_ledger(import, &args.source).await,
     }
-    match plan.report.problems_total {
+}
+
+/// Prints the report.
+fn tell(report: &Report, json: bool) -> anyhow::Result<()> {
+    if json {
+        print_json(report)?;
+    } else {
+        print(lines::report(report))?;
+    }
+    match report.problems_total {
         0 => Ok(()),
         problems => bail!("{problems} problems; nothing is imported"),
     }

@@ -37,6 +37,31 @@ async fn a_report_on_an_empty_ledger_reads_by_the_series_it_would_get_and_saves_
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-002\n");
 }
 
+/// Goal: an import that is not made saves no series either. Method: a list that is not there, one
+/// with a line that no series reads, and looks, on an empty ledger.
+#[tokio::test]
+async fn what_imports_nothing_and_what_only_looks_saves_no_series() {
+    let deployment = Deployment::embedded();
+    let wrong = "number,date\nSPO-20240122-001,2024-01-22\nSPO/1,2024-01-22\n";
+    let wrong = file(&deployment, "wrong.csv", wrong);
+    for list in ["missing.csv", &*wrong] {
+        assert!(!deployment.run(&["import", list, "--apply"]).status.success(), "{list}");
+        assert_eq!(series_there(&deployment).await, 0, "{list}");
+    }
+    for look in [
+        &["statement", "--series", "SPO", "--period", "2024"][..],
+        &["parse", "SPO-20240122-001"],
+        &["find", "--number", "SPO-20240122-001"],
+        &["counters"],
+        &["series", "explain", "--type", "SPO"],
+    ] {
+        // Of a number that nothing holds it is said so.
+        let is_answered = look[0] != "find";
+        assert_eq!(deployment.run(look).status.success(), is_answered, "{look:?}");
+        assert_eq!(series_there(&deployment).await, 0, "{look:?}");
+    }
+}
+
 /// Goal: whoever has brought series of their own is given no others, if only in a file with a
 /// mistake.
 #[tokio::test]
@@ -63,6 +88,13 @@ async fn who_has_tried_series_of_their_own_gets_no_others() {
         }
         assert!(series_there(&deployment).await <= 1);
     }
+    // Nor where the reason is none.
+    let deployment = Deployment::embedded();
+    let sound = ambiguous.replace(" reset = \"year\" ", "");
+    let path = file(&deployment, "rfa.toml", &sound);
+    assert!(!deployment.run(&["series", "apply", &path, "--reason", ""]).status.success());
+    assert!(!deployment.run(&["next", "SPO"]).status.success());
+    assert_eq!(series_there(&deployment).await, 0);
     // Whoever only looks is given what the setting says.
     let deployment = Deployment::embedded();
     assert!(deployment.ok(&["series", "list"]).contains("SPO"));

@@ -1,8 +1,8 @@
 //! Accounts of counters: each value once, with what stands for it, all of one moment.
 
 use numerator::ledger::{
-    AccountOrder, Accounted, Acknowledgement, Closing, CounterAccount, CounterFilter, EntryKind,
-    GapReason, Run, SeenBatches,
+    AccountOrder, Accounted, Acknowledgement, Closing, CounterAccount, CounterFilter, DatedPart,
+    EntryKind, GapReason, KeyCondition, Run, SeenBatches,
 };
 
 use super::world::{World, entry, order, range, spec};
@@ -61,6 +61,14 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
     assert_eq!(ends, [first.number, last.number]);
     assert_eq!((told.rows.bound, told.rows.later, told.rows.before), (0, 4, 0));
     assert!(!told.is_sound(), "nobody has explained what came twice");
+    for (day, values, kept_aside) in [("2026-01-02", 5, 1), ("2026-01-03", 0, 0)] {
+        let of = KeyCondition { series_without: vec![7], ..KeyCondition::default() };
+        let dated = DatedPart { of, days: [day.into(), day.into()] };
+        let told = world.ledger.accounts_with_part(&everything(), Some(&dated)).await.unwrap();
+        let Accounted::Whole(all) = told else { panic!("{told:?}") };
+        let part = all[0].part.as_ref().unwrap();
+        assert_eq!((part.values, part.kept_aside), (values, kept_aside), "{day}");
+    }
     for allocation_id in [rejected.record.allocation_id, collided.record.allocation_id] {
         let (user_id, reason) = ("op".into(), "seen to".into());
         let explained = Acknowledgement { allocation_id, user_id, reason };

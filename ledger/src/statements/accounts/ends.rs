@@ -7,11 +7,26 @@ use serde::Deserialize;
 use super::super::lookup::mask_of;
 use super::super::{Conn, Row, counter_list, query, query_scalar};
 use super::ARCHIVED;
-use crate::columns::unsigned;
-use crate::{AccountEnd, AccountPart, Counter, DatedPart, LedgerError};
+use crate::columns::{read_raw, unsigned};
+use crate::{AccountEnd, AccountPart, Counter, DatedPart, LedgerError, Run};
 
 /// Files of the archive that an account names.
 const FILES_MAX: usize = 20;
+
+/// Records beside the journal that are read at once.
+const BESIDE_PAGE: i64 = 1_000;
+
+/// A page of a counter's records that the journal did not take.
+const REJECTED: &str = "select journal_rejected_id as id, first_value, last_value, step, raw \
+     from journal_rejected where counter_id = $1 and journal_rejected_id > $2 \
+     order by journal_rejected_id limit $3";
+
+/// The same of those whose text another number has, but for values that the journal has.
+const COLLIDED: &str = "select c.collision_id as id, c.first_value, c.last_value, c.step, c.raw \
+     from collision c where c.counter_id = $1 and c.collision_id > $2 \
+     and coalesce((select j.last_value from journal j where j.counter_id = c.counter_id \
+     and j.first_value <= c.first_value order by j.first_value desc limit 1), \
+     c.first_value - 1) < c.first_value order by c.collision_id limit $3";
 
 /// The number of a value, from the row that begins at another one.
 pub(super) async fn end(
@@ -47,9 +62,8 @@ pub(super) async fn part(
 ) -> Result<Option<AccountPart>, LedgerError> {
     let is_asked =
         |asked: &&DatedPart| counter_list::holds(&asked.of, counter.series_id, &counter.key);
-    let Some(DatedPart { days: [from, upto], .. }) = asked.filter(is_asked) else {
-        return Ok(None);
-    };
+    let Some(DatedPart { days, .. }) = asked.filter(is_asked) else { return Ok(None) };
+    let [from, upto] = days;
     let of = |text: &'static str| query(text).bind(counter.counter_id).bind(ARCHIVED).bind(from);
     let sums = of(
         "select cast(coalesce(sum((last_value - first_value) / step + 1), 0) as bigint) as count, \
@@ -81,8 +95,41 @@ pub(super) async fn part(
         values: unsigned(sums.try_get("count")?, "count")?,
         first: end(conn, counter.counter_id, first).await?,
         last: end(conn, counter.counter_id, last).await?,
+        kept_aside: beside(conn, counter.counter_id, days).await?,
         archived: unsigned(archived, "count")?,
     }))
+}
+
+/// How many values, dated so, have their records beside the journal. What cannot be read may be
+/// dated so.
+async fn beside(
+    conn: &mut Conn,
+    counter_id: i64,
+    [from, upto]: &[String; 2],
+) -> Result<u64, LedgerError> {
+    let mut count = 0;
+    for page in [REJECTED, COLLIDED] {
+        let mut after = 0_i64;
+        loop {
+            let page = query(page).bind(counter_id).bind(after).bind(BESIDE_PAGE);
+            let rows = page.fetch_all(&mut *conn).await?;
+            for row in &rows {
+                after = row.try_get("id")?;
+                let entry = read_raw(row.try_get("raw")?);
+                let is_dated = |date: &String| from <= date && date <= upto;
+                if entry.is_ok_and(|entry| !is_dated(&entry.record.document_date)) {
+                    continue;
+                }
+                let (first, last): (i64, i64) =
+                    (row.try_get("first_value")?, row.try_get("last_value")?);
+                count += Run { first, last, step: row.try_get("step")? }.count();
+            }
+            if rows.len() as u64 != BESIDE_PAGE.unsigned_abs() {
+                break;
+            }
+        }
+    }
+    Ok(count)
 }
 
 /// The number of a later value of a row; none where its other serials would have to be known.
