@@ -1,4 +1,5 @@
--- Makes the roles of a ledger and a database of its own. Once per server, as a superuser, by psql:
+-- Makes the roles of a ledger and a database of its own. Once per server, as a superuser or a managed
+-- server's administrator (docs/deploy.md), by psql:
 --
 --   OWNER_PASSWORD=… WRITER_PASSWORD=… psql --set ON_ERROR_STOP=1 --file deploy/postgres/create.sql \
 --     postgres://postgres@db/postgres
@@ -32,12 +33,23 @@ grant pg_monitor to numerator_owner, numerator_writer;
 -- To end such a session, unless it is a superuser's.
 grant pg_signal_backend to numerator_owner;
 
+-- Who is no superuser gives a database only to a role that it belongs to: for this one statement.
+select not rolsuper and not exists (select 1 from pg_database where datname = 'numerator') as joins
+from pg_roles where rolname = current_user \gset
+\if :joins
+grant numerator_owner to current_user;
+\endif
 select 'create database numerator owner numerator_owner'
 where not exists (select 1 from pg_database where datname = 'numerator') \gexec
+\if :joins
+revoke numerator_owner from current_user;
+\endif
 
--- Whoever holds an advisory lock keeps imports, change requests and migrations waiting.
+-- Whoever holds an advisory lock keeps imports, change requests and migrations waiting. These rights
+-- are a database's own, and a superuser's to give: a restored one needs this again.
 \connect numerator
 select format('revoke execute on function %s from public; grant execute on function %1$s to '
     'numerator_owner, numerator_writer, numerator_archiver', oid::regprocedure)
 from pg_proc
-where pronamespace = 'pg_catalog'::regnamespace and proname ~ '^pg_(try_)?advisory_' \gexec
+where pronamespace = 'pg_catalog'::regnamespace and proname ~ '^pg_(try_)?advisory_'
+    and (select rolsuper from pg_roles where rolname = current_user) \gexec

@@ -37,6 +37,8 @@ begin
     if tables_of_ledger is null then
         raise exception 'no ledger in schema %: run `numerator migrate` as its owner first', ledger;
     end if;
+    -- Nobody migrates meanwhile.
+    perform pg_advisory_xact_lock(hashtextextended('numerator migrate ' || ledger, 0));
     select string_agg(name, ', ') into missing
     from unnest(array['numerator_writer', 'numerator_archiver', 'numerator_auditor',
         'numerator_backup']) as name
@@ -152,7 +154,8 @@ begin
             'begun_key, ended_at_us, ended_by, result, reason)', 'attempts of one step'),
         ('token', 'insert, update (sha256, former_sha256, former_until_us, expires_at_us, '
             'revoked_by, revoked_at_us, last_used_at_us)',
-            'rotated, revoked, used; a name keeps its rights for ever, and verify misses its event'),
+            'rotated, revoked, used; a name keeps its rights for ever, and verify misses the event '
+            'of one that is written, changed or revoked by hand'),
         ('token_stamp', 'update (stamp)', 'its row is the lock of those who change tokens'),
         ('undated_request', 'insert, update (asked_at_us, turn_us), delete',
             'goes after the day on which series take turns'),

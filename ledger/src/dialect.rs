@@ -107,8 +107,9 @@ pub(crate) trait Pool: Send + Sync + 'static {
     /// What it lacks of all that records need.
     async fn lacks(&self) -> Result<Vec<Lack>, LedgerError>;
 
-    /// Gives the roles of the ledger their rights, where the engine has roles.
-    async fn grant_roles(&self) -> Result<(), LedgerError> {
+    /// Gives the roles of the ledger their rights, where the engine has roles; whether that changed
+    /// any.
+    async fn grant_roles(&self) -> Result<bool, LedgerError> {
         let why = "a file has no roles: whoever may write it may do everything";
         Err(LedgerError::Refused(why.into()))
     }

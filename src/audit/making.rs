@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use numbering::hexadecimal;
-use tokio::time::Instant;
+use serde_json::Value;
 
 use super::checkpoint::{Body, FORM, Part, TABLES, UnsealedRows, name_of};
 use super::key::AuditKey;
@@ -22,26 +23,41 @@ pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Dur
     Task::start("checkpoints", move |stop| async move {
         let node = context.membership.node().0.to_string();
         let mut ticks = Ticks::every(period, stop.clone());
-        let (metrics, mut bound_at) = (&context.metrics, Instant::now());
+        let (metrics, clock, begun_us) = (&context.metrics, &context.clock, context.clock.now_us());
+        // A process that cannot make any goes by what is there: it may not run for long.
+        let mut bound_us = None;
         metrics.due.checkpoint_period.set(period.as_secs_f64());
-        metrics.due.checkpoint_age.set(0.0);
+        metrics.due.checkpoint_age.set(f64::NAN);
         while ticks.next().await {
             while !stop.is_requested() {
-                match make(&context.ledger, &context.clock, &node, &key).await {
+                match make(&context.ledger, clock, &node, &key).await {
                     Ok(Made::Whole) => {
-                        bound_at = Instant::now();
+                        bound_us = Some(clock.now_us());
                         break;
                     }
                     Ok(Made::MoreIsLeft) => {}
                     Err(error) => {
                         tracing::warn!(%error, "no checkpoint could be made; it is tried again");
+                        if bound_us.is_none() {
+                            bound_us = last_us(&context.ledger, begun_us).await;
+                        }
                         break;
                     }
                 }
             }
-            metrics.due.checkpoint_age.set(bound_at.elapsed().as_secs_f64());
+            let age = |since_us| clock.now_us().saturating_sub(since_us).max(0) as f64 / 1e6;
+            metrics.due.checkpoint_age.set(bound_us.map_or(f64::NAN, age));
         }
     })
+}
+
+/// When the last checkpoint of the ledger was made, by what it says, signed or not; 0 where it says
+/// nothing. Where there is none, `begun_us`; nothing where the ledger does not answer.
+async fn last_us(ledger: &SharedLedger, begun_us: i64) -> Option<i64> {
+    let Some(last) = ledger.last_checkpoint(None).await.ok()? else { return Some(begun_us) };
+    let body: Value = serde_json::from_str(&last.body).unwrap_or_default();
+    let at = body["at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
+    Some(at.map_or(0, Timestamp::as_microsecond))
 }
 
 /// How far a checkpoint reaches.

@@ -99,7 +99,11 @@ pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
     let patience = args.patience.0;
     if args.apply {
         let adopt = async |service: &crate::service::Service| {
-            AdoptionAnswer::adopt(service, None, patience).await
+            let done = AdoptionAnswer::adopt(service, None, patience).await;
+            if let Err(error) = &done {
+                note_act(&service.ledger, "drained", answer.detail(Some(error))).await;
+            }
+            done
         };
         answer.adoption = with_service(settings, adopt).await?;
     }

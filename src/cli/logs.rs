@@ -33,10 +33,10 @@ impl LogFilter {
     /// Has the log go by the settings from now on; its form stays.
     pub(super) fn replace(&self, settings: &LogSettings) {
         let filter = settings.filter.as_deref().unwrap_or(OF_SERVICE);
-        // Before: the new one may leave this out.
-        tracing::info!(filter, "the log goes by this from now on");
-        if let Err(error) = (self.0)(EnvFilter::new(filter)) {
-            tracing::error!(%error, "the log goes on as before");
+        match (self.0)(EnvFilter::new(filter)) {
+            // Under the new one, which may show less than `info`.
+            Ok(()) => tracing::warn!(filter, "the log goes by this from now on"),
+            Err(error) => tracing::error!(%error, "the log goes on as before"),
         }
     }
 }

@@ -37,8 +37,11 @@ pub async fn run(settings: &Settings, args: &MigrateArgs) -> anyhow::Result<()> 
     }
     print(["the ledger's schema is up to date"])?;
     if args.roles {
-        ledger.grant_roles().await.context("the roles of the ledger have no rights to it yet")?;
-        note_act(&ledger, "roles-granted", serde_json::json!({})).await;
+        let granted = ledger.grant_roles().await;
+        // Each start of a pod runs this.
+        if granted.context("the roles of the ledger have no rights to it yet")? {
+            note_act(&ledger, "roles-granted", serde_json::json!({})).await;
+        }
         print(["the roles of the ledger have their rights"])?;
     }
     Ok(())

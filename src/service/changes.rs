@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::Tokens;
-use super::untold::UntoldTokens;
+use super::untold::watch_untold;
 use crate::allocator::Allocator;
 use crate::ledger::{LedgerError, Stamps};
 use crate::node::NodeId;
@@ -21,7 +23,8 @@ struct Kept {
     tokens: Option<Arc<Tokens>>,
     /// What the ledger was told that this process knows, and under which identity.
     told: Option<(NodeId, Stamps)>,
-    untold: UntoldTokens,
+    /// Where the ledger's tokens stand.
+    tokens_at: watch::Sender<Option<i64>>,
 }
 
 /// Sees changes of series, reference data and tokens, within a second: one question each time.
@@ -29,23 +32,43 @@ pub(super) fn watch_changes(
     context: &Arc<Context>,
     allocator: &Allocator,
     tokens: Option<&Arc<Tokens>>,
-) -> Task {
+) -> [Task; 2] {
     let period = context.settings.node_heartbeat.min(PERIOD_MAX);
+    let (tokens_at, stamp) = watch::channel(None);
+    let untold = watch_untold(context, stamp, period);
     let (context, allocator, tokens) = (Arc::clone(context), allocator.clone(), tokens.cloned());
-    context.metrics.tokens_untold.set(f64::NAN);
-    let untold = UntoldTokens::default();
-    let mut kept = Kept { context, allocator, tokens, told: None, untold };
-    Task::start("changes", async move |stop: Stop| {
-        let mut ticks = Ticks::every(period, stop);
+    let mut kept = Kept { context, allocator, tokens, told: None, tokens_at };
+    let changes = Task::start("changes", async move |stop: Stop| {
+        let (mut ticks, mut failure) = (Ticks::every(period, stop), None);
         while ticks.next().await {
-            if let Err(error) = kept.look().await {
-                tracing::debug!(%error, "cannot look for changed series, tables or tokens");
-            }
+            let looked = kept.look().await;
+            let what = "cannot look for changed series, tables or tokens";
+            tell_failure(&mut failure, looked.err(), what);
         }
-    })
+    });
+    [changes, untold]
+}
+
+/// Tells a failure once that somebody has to mend, until it is over or another one. A ledger that
+/// is away or busy has alarms of its own.
+pub(super) fn tell_failure(told: &mut Option<String>, error: Option<LedgerError>, what: &str) {
+    use LedgerError::{Conflict, LockTimeout, Unreachable};
+    let Some(error) = error else {
+        *told = None;
+        return;
+    };
+    let text = error.to_string();
+    let passes = matches!(error, Unreachable { .. } | LockTimeout { .. } | Conflict(_));
+    if passes || told.as_ref() == Some(&text) {
+        tracing::debug!(%error, "{what}");
+    } else {
+        tracing::warn!(%error, "{what}");
+        *told = Some(text);
+    }
 }
 
 impl Kept {
+    /// Each of the three goes on where another cannot be read.
     async fn look(&mut self) -> Result<(), LedgerError> {
         let ledger = &self.context.ledger;
         let stamps = ledger.stamps().await?;
@@ -54,14 +77,25 @@ impl Kept {
             Some(tokens) => tokens.refresh(Some(stamps.tokens)).await,
             None => Ok(()),
         };
-        self.allocator.refresh_catalog_to(stamps).await?;
-        tokens?;
-        self.untold.look(&self.context, stamps.tokens).await?;
-        let known = (self.context.membership.node(), stamps);
-        if self.told != Some(known) {
+        self.tokens_at.send_replace(Some(stamps.tokens));
+        let catalog = self.allocator.refresh_catalog_to(stamps).await;
+        let before = self.told.map(|(_, known)| known);
+        let known = known(stamps, before, tokens.is_ok(), catalog.is_ok());
+        let known = known.map(|known| (self.context.membership.node(), known));
+        if let Some(known) = known.filter(|known| self.told != Some(*known)) {
             ledger.note_known(known.0, &known.1).await?;
             self.told = Some(known);
         }
-        Ok(())
+        tokens.and(catalog)
+    }
+}
+
+/// What this process knows, where not all could be read: of the rest what it knew before.
+fn known(stamps: Stamps, before: Option<Stamps>, tokens: bool, catalog: bool) -> Option<Stamps> {
+    match (tokens, catalog) {
+        (true, true) => Some(stamps),
+        (true, false) => before.map(|before| Stamps { tokens: stamps.tokens, ..before }),
+        (false, true) => before.map(|before| Stamps { tokens: before.tokens, ..stamps }),
+        (false, false) => None,
     }
 }

@@ -114,4 +114,13 @@ async fn what_ends_what_is_due_and_what_a_process_uses_is_shown() {
     postgres.sql("alter table endings.lost rename to checkpoint");
     shows(&service, "numerator_checkpoint_age_seconds", |seconds| seconds < 1.0).await;
     assert!(service.terminate());
+    // One that starts where none can be made tells the age of the last one, not its own.
+    let changed = harness::forge::postgres(
+        "update checkpoint set body = regexp_replace(body, '\"at\":\"[^\"]*\"', \
+         '\"at\":\"2020-01-01T00:00:00Z\"')",
+    );
+    postgres.sql(&format!("set search_path = endings; {changed}"));
+    let other = deployment.serve();
+    shows(&other, "numerator_checkpoint_age_seconds", |seconds| seconds > 365.0 * DAY_S).await;
+    assert!(other.terminate());
 }

@@ -11,6 +11,7 @@ mod set;
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use harness::load::Running;
@@ -63,6 +64,10 @@ struct Scene {
     is_upgraded: bool,
     /// Holds the rows of counters.
     holder: Option<sqlx::Transaction<'static, sqlx::Postgres>>,
+    /// Holds locks in another database.
+    elsewhere: Option<sqlx::Transaction<'static, sqlx::Postgres>>,
+    /// The first cell of what a line last listed.
+    first_cell: Mutex<String>,
     blind: Option<Blind>,
 }
 
@@ -107,6 +112,8 @@ impl Scene {
             load,
             is_upgraded: false,
             holder: None,
+            elsewhere: None,
+            first_cell: Mutex::default(),
             blind: None,
         }
     }
@@ -161,11 +168,16 @@ impl Scene {
             .env("DATABASE_URL", &url)
             .env("REDIS_URL", self.to_redis.redis_url())
             .env("NUMERATOR_TOKEN", &self.token)
+            .env("PID", &*self.first_cell.lock().expect("not poisoned"))
             .env("NUMERATOR_URL", self.nodes.first().map_or(&self.first_url, |node| &node.url))
             .output()
             .expect("bash runs");
         let (out, error) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let mut cells = out.lines().filter_map(|line| line.split_once(" | "));
+        if let Some((cell, _)) = cells.nth(1) {
+            cell.trim().clone_into(&mut self.first_cell.lock().expect("not poisoned"));
+        }
         (output.status.code(), format!("{out}\n{error}"))
     }
 
@@ -210,9 +222,11 @@ impl Scene {
                 self.postgres.restore();
                 self.held().await;
             }
-            "somebody holds the rows of counters" => self.hold_counters().await,
-            // The server has ended its session: there is nobody to roll it back.
-            "the session that held them is gone" => drop(self.holder.take().expect("a holder")),
+            "somebody holds the rows of counters" => {
+                self.hold_elsewhere().await;
+                self.hold_counters().await;
+            }
+            "the session that held them is gone" => self.holder_is_gone().await,
             "redis.url leads to another Redis, which is empty" => {
                 let other = Redis::start_durable();
                 self.to_redis.retarget(other.port());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use harness::eventually::eventually;
 use harness::postgres::Postgres;
+use harness::service::Service;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
@@ -14,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// What somebody writes past the program, whose token it is then, and what is wrong with it.
 /// `HASH` is one of the engine's.
-const ACTS: [(&str, &str, &str); 7] = [
+const ACTS: [(&str, &str, &str); 9] = [
     (
         "insert into token (name, sha256, roles, series, projects, created_by, created_at_us) \
          values ('intruder', HASH, '[\"super-admin\"]', '[]', '[]', 'boss', 1)",
@@ -36,7 +37,28 @@ const ACTS: [(&str, &str, &str); 7] = [
     ),
     ("update token set expires_at_us = null where name = 'brief'", "brief", "changed"),
     ("update token set projects = '[]' where name = 'narrow'", "narrow", "changed"),
+    // What was used, and is put out of sight again.
+    (
+        "update token set revoked_by = 'boss', revoked_at_us = 5 where name = 'desk'",
+        "desk",
+        "changed",
+    ),
+    (
+        "insert into token (name, sha256, roles, series, projects, created_by, created_at_us, \
+         revoked_by, revoked_at_us) \
+         values ('intruder', HASH, '[\"super-admin\"]', '[]', '[]', 'boss', 1, 'boss', 2)",
+        "intruder",
+        "no-event",
+    ),
 ];
+
+/// What no process can read: a series as it is now, and an event of a token.
+const BROKEN: &str = "insert into series_version (series_id, version, definition, saved_by, \
+    saved_at_us, reason) select series_id, version + 7, '{', saved_by, saved_at_us, reason \
+    from series_version where series_version_id = (select max(series_version_id) \
+    from series_version); update series set active_version = active_version + 7 where series_id = \
+    (select series_id from series_version where definition = '{'); \
+    insert into event (at_us, kind, detail) values (1, 'token-created', 'no json')";
 
 /// A ledger with tokens, on one engine.
 struct Ledger<'a> {
@@ -101,8 +123,7 @@ impl Ledger<'_> {
             assert!(code == 1 && page.contains("1 token that no event tells of"), "{act}: {page}");
             assert!(page.contains(&format!("token {name}: ")), "{act}: {page}");
             eventually(LIMIT, async || {
-                let page = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
-                let page = page.text().await.unwrap();
+                let page = metrics(&service).await;
                 let (log, told) = (service.log(), page.contains("\nnumerator_tokens_untold 1\n"));
                 let is_said = log.matches("A TOKEN THAT NO EVENT TELLS OF").count() > 0;
                 if told && is_said && log.contains(name) { Ok(()) } else { Err(log) }
@@ -111,6 +132,12 @@ impl Ledger<'_> {
             self.write("delete from token; insert into token OWN select * from kept").await;
             assert_eq!(self.untold(), [], "as it was before {act}");
         }
+        // Revoking one that was revoked past the program is an event, too.
+        self.write(ACTS[7].0).await;
+        self.deployment.ok(&["token", "revoke", "desk", "--reason", "revoked past us"]);
+        assert_eq!(self.untold(), [], "an event says so now");
+        let page = metrics(&service).await;
+        assert!(!page.contains("\nnumerator_tokens_untold_total 0\n"), "{page}");
         // An event of an earlier version names no fingerprint: rights are compared all the same.
         self.write("delete from token where name <> 'narrow'").await;
         self.write("update event set detail = replace(detail, '\"fingerprint\"', '\"former\"')")
@@ -121,8 +148,43 @@ impl Ledger<'_> {
         // Revoking it is an event, and what was told is over.
         self.deployment.ok(&["token", "revoke", "narrow", "--reason", "written past us"]);
         assert_eq!(self.untold(), []);
+        self.nothing_hides_it(&service).await;
         assert!(service.terminate());
     }
+
+    /// What cannot be read hides no token that nobody told of, and no process that knows tokens.
+    async fn nothing_hides_it(&self, service: &Service) {
+        let told = || service.log().matches("A TOKEN THAT NO EVENT TELLS OF").count();
+        let before = told();
+        self.write(BROKEN).await;
+        let warning = "cannot look for changed series";
+        eventually(LIMIT, async || {
+            if service.log().contains(warning) { Ok(()) } else { Err(service.log()) }
+        })
+        .await;
+        self.write(ACTS[0].0).await;
+        eventually(LIMIT, async || {
+            let page = metrics(service).await;
+            let is_told = told() > before && page.contains("\nnumerator_tokens_untold 1\n");
+            if is_told { Ok(()) } else { Err(service.log()) }
+        })
+        .await;
+        assert_eq!(service.log().matches(warning).count(), 1, "it is told once");
+        if let Some(postgres) = self.postgres {
+            let known = "select count(*) from told.node where left_at_us is null \
+                         and tokens_known = (select stamp from told.token_stamp)";
+            eventually(LIMIT, async || match postgres.sql(known).as_str() {
+                "1" => Ok(()),
+                other => Err(format!("{other} know of it")),
+            })
+            .await;
+        }
+    }
+}
+
+async fn metrics(service: &Service) -> String {
+    let page = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    page.text().await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

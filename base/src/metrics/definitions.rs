@@ -127,8 +127,11 @@ definitions! {
         "Rows of records that the ledger keeps as rejected and nobody has journaled again or \
          acknowledged, whoever met them and when. Must stay 0; NaN: the ledger was not read.";
     TOKENS_UNTOLD GAUGE "numerator_tokens_untold" []
-        "Tokens of the ledger in force that are not as their last event left them, or that no \
-         event tells of: written past the program. Must stay 0; NaN: not looked at yet.";
+        "Tokens of the ledger, in force or revoked, that are not as their last event left them, or \
+         that no event tells of: written past the program. Must stay 0; NaN: not looked at, or the \
+         last look failed.";
+    TOKENS_UNTOLD_TOTAL COUNTER "numerator_tokens_untold_total" []
+        "Such tokens as this process met them, each once as long as it stays so. Must stay 0.";
     LEDGER_WENT_BACK COUNTER "numerator_ledger_went_back_total" []
         "Times that the ledger was held because it had gone back.";
     SWEPT COUNTER "numerator_swept_total" ["what"]
@@ -183,16 +186,18 @@ definitions! {
          time.";
     CHECKPOINT_AGE GAUGE "numerator_checkpoint_age_seconds" []
         "How long ago all of the record was under a checkpoint, as this process found or made it, \
-         as of its last try; NaN: it has no `audit.key`.";
+         as of its last try; where it has made none, how old the ledger's last one is. NaN: it has \
+         no `audit.key`, or has not tried yet.";
     CHECKPOINT_PERIOD GAUGE "numerator_checkpoint_period_seconds" []
         "Time between two checkpoints (`audit.checkpoint`).";
     CERTIFICATE_LEFT GAUGE "numerator_certificate_left_seconds" ["certificate"]
-        "Seconds until a certificate ends: server (what `http.listen` shows: the first of its \
-         chain), database-authority and database-client (`sslrootcert` and `sslcert` of \
-         `database.url`), authority (`SSL_CERT_FILE`); of several authorities the last. Negative: \
+        "Seconds until a certificate ends: server (what `http.listen` shows: of its chain \
+         the one that ends first), database-authority and database-client (`sslrootcert` and \
+         `sslcert` of `database.url`), authority (`SSL_CERT_FILE`); of several authorities the last. Negative: \
          it has ended; NaN: there is none, or it cannot be read.";
     TOKEN_LEFT GAUGE "numerator_token_left_seconds" []
-        "Seconds until the first token of those in force ends; +Inf: none of them does.";
+        "Seconds until the first token of those in force ends, without those that have ended; \
+         +Inf: none of them does.";
     LEDGER_HAZARD GAUGE "numerator_ledger_hazard" ["hazard"]
         "1 where the database is set up so that it may lose commits, by hazard; NaN: not known.";
     LEDGER_CALL_SECONDS SECONDS "numerator_ledger_call_seconds" ["call"]
@@ -204,8 +209,8 @@ definitions! {
     LEDGER_CONNECTIONS GAUGE "numerator_ledger_connections" ["state"]
         "Connections to the ledger that calls share, by state (used, idle).";
     LEDGER_CONNECTIONS_MAX GAUGE "numerator_ledger_connections_max" []
-        "Connections to the ledger that calls share and that may be open at once; heartbeat and \
-         journal have one each beside.";
+        "Connections to the ledger that calls share and that may be open at once; heartbeat, watch \
+         and journal have one each beside.";
     REDIS_CONFIGURED GAUGE "numerator_redis_configured" []
         "1 where `redis.url` is set.";
     REDIS_UP GAUGE "numerator_redis_up" ["partition"]

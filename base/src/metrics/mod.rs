@@ -147,6 +147,8 @@ pub struct Handles {
     pub rejected_records: Gauge,
     /// Tokens that are not as their events say. Must stay 0.
     pub tokens_untold: Gauge,
+    /// The same, as this process met them.
+    pub tokens_untold_total: Counter,
     /// How often the ledger was held because it had gone back.
     pub ledger_went_back: Counter,
     /// What was swept, by what it was.
@@ -246,6 +248,7 @@ impl Metrics {
             rejected: defined::REJECTED.counter(&[]),
             rejected_records: defined::REJECTED_RECORDS.gauge(&[]),
             tokens_untold: defined::TOKENS_UNTOLD.gauge(&[]),
+            tokens_untold_total: defined::TOKENS_UNTOLD_TOTAL.counter(&[]),
             ledger_went_back: defined::LEDGER_WENT_BACK.counter(&[]),
             swept: counters(defined::SWEPT, &SWEPT),
             sweeps_failed: defined::SWEEPS_FAILED.counter(&[]),

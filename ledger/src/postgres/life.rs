@@ -152,7 +152,7 @@ impl Pool for PgConnections {
         super::fitness::missing(&self.pool).await
     }
 
-    async fn grant_roles(&self) -> Result<(), LedgerError> {
+    async fn grant_roles(&self) -> Result<bool, LedgerError> {
         super::migrate::grant_roles(&mut *self.pool.acquire().await?).await
     }
 }

@@ -134,16 +134,32 @@ async fn migrate(
     Ok(Some(migrated))
 }
 
-/// Gives the roles of a ledger their rights to what the migrations made, and takes all others.
-/// Nobody migrates meanwhile.
+/// All rights on what is in the schema, and on the schema.
+const RIGHTS: &str = "with ledger as (select oid, nspacl from pg_namespace \
+    where nspname = current_schema()) \
+    select string_agg(granted, ',' order by granted) from ( \
+    select concat(c.oid, ' ', acl) as granted from ledger \
+    join pg_class c on relnamespace = ledger.oid cross join unnest(relacl) as acl \
+    union all select concat(c.oid, '.', attnum, ' ', acl) from ledger \
+    join pg_class c on relnamespace = ledger.oid join pg_attribute on attrelid = c.oid \
+    cross join unnest(attacl) as acl \
+    union all select concat(p.oid, ' ', acl) from ledger \
+    join pg_proc p on pronamespace = ledger.oid cross join unnest(proacl) as acl \
+    union all select concat('schema ', acl) from ledger cross join unnest(nspacl) as acl) as it";
+
+/// Gives the roles of a ledger their rights to what the migrations made, and takes all others;
+/// whether that changed any. Nobody migrates meanwhile.
 ///
 /// # Errors
 /// `Fault` where the session does not own the tables, or there are no such roles.
-pub(super) async fn grant_roles(connection: &mut PgConnection) -> Result<(), LedgerError> {
+pub(super) async fn grant_roles(connection: &mut PgConnection) -> Result<bool, LedgerError> {
     let mut tx = connection.begin().await?;
     sqlx::query(lock!("pg_advisory_xact_lock")).execute(&mut *tx).await?;
+    let before: Option<String> = sqlx::query_scalar(RIGHTS).fetch_one(&mut *tx).await?;
     sqlx::raw_sql(ROLES).execute(&mut *tx).await?;
-    Ok(tx.commit().await?)
+    let after: Option<String> = sqlx::query_scalar(RIGHTS).fetch_one(&mut *tx).await?;
+    tx.commit().await?;
+    Ok(before != after)
 }
 
 /// Refuses to go on beside a process of an earlier version that could not read what this one

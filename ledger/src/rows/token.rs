@@ -1,5 +1,6 @@
 //! Tokens as the ledger keeps them: who may call. A secret is in none of it, only its hash.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -142,7 +143,8 @@ pub enum TokenFlaw {
     NoEvent,
     /// Its last event revoked it.
     Revoked,
-    /// Its secret, its rights or its end are not as its last event left them.
+    /// Its secret, its rights or its end are not as its last event left them, or it is revoked and
+    /// no event says so.
     Changed,
 }
 
@@ -158,7 +160,7 @@ impl fmt::Display for TokenFlaw {
     }
 }
 
-/// A token in force that is not what this program wrote: somebody else did, in the database.
+/// A token that is not what this program wrote: somebody else did, in the database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct UntoldToken {
     /// Its name.
@@ -167,11 +169,16 @@ pub struct UntoldToken {
     pub why: TokenFlaw,
 }
 
+/// Tells one row of a token from any other, but for its last use.
+pub type TokenPrint = [u8; 32];
+
 /// Tokens beside their events.
 #[derive(Clone, Debug, Default)]
 pub struct ToldTokens {
     /// Those that are not as they are told.
     pub untold: Vec<UntoldToken>,
+    /// Those that are.
+    pub as_told: HashSet<TokenPrint>,
     /// Whether secrets were compared; the rights of the ledger's user may not allow that.
     pub with_secrets: bool,
 }

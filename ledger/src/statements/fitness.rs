@@ -12,12 +12,12 @@ impl Ledger {
     }
 
     /// Gives the roles of the ledger their rights to its tables, and takes all others of theirs:
-    /// deploy/postgres/roles.sql. Safe to repeat.
+    /// deploy/postgres/roles.sql. Safe to repeat; whether it changed any.
     ///
     /// # Errors
     /// `Fault` where the user of `database.url` does not own the tables, or there are no such
     /// roles; `Refused` on an engine without roles.
-    pub async fn grant_roles(&self) -> Result<(), LedgerError> {
+    pub async fn grant_roles(&self) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| store.pool().grant_roles().await).await
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::in_force::must_be_in_force;
 use super::records::insert_event;
-use super::told_tokens::fingerprint;
+use super::told_tokens::{fingerprint, is_told};
 use super::{CALL, Conn, QueryBuilder, Row, commit, commit_alone, query, query_scalar};
 use crate::columns::{from_json, signed, to_json, unreadable, unsigned};
 use crate::{
@@ -70,7 +70,8 @@ impl Ledger {
         .await
     }
 
-    /// Has a token let in no more. One that is revoked already stays as it is.
+    /// Has a token let in no more. One that is revoked already stays as it is; where no event says
+    /// that it is, one does then.
     ///
     /// # Errors
     /// `Token` where there is none of the name, and where who asks has none in force any more.
@@ -81,21 +82,27 @@ impl Ledger {
             must_be_in_force(&mut *tx, asked.shown, at_us).await?;
             let token = existing(&mut *tx, &asked.name).await?;
             if token.revoked_at_us.is_some() {
-                return Ok(token);
+                let row = row_of(&mut *tx, &asked.name).await?;
+                if is_told(&mut *tx, &row).await? {
+                    return Ok(token);
+                }
             }
             query(
-                "update token set revoked_by = $2, revoked_at_us = $3, former_sha256 = null, \
-                 former_until_us = null where token_id = $1",
+                "update token set revoked_by = coalesce(revoked_by, $2), revoked_at_us = \
+                 coalesce(revoked_at_us, $3), former_sha256 = null, former_until_us = null \
+                 where token_id = $1",
             )
             .bind(token.token_id)
             .bind(&asked.revoked_by)
             .bind(at_us)
             .execute(&mut *tx)
             .await?;
-            let detail =
-                json!({ "name": asked.name, "user": asked.revoked_by, "reason": asked.reason });
+            let (revoked, fingerprint) = written(&mut *tx, &asked.name).await?;
+            let detail = json!({
+                "name": asked.name, "user": asked.revoked_by, "reason": asked.reason,
+                "fingerprint": fingerprint,
+            });
             note(&mut *tx, at_us, "token-revoked", detail).await?;
-            let revoked = existing(&mut *tx, &asked.name).await?;
             commit_alone(store, tx).await?;
             Ok(revoked)
         })
@@ -166,7 +173,9 @@ impl Ledger {
             let mut query = select_with_secrets();
             query.push("where revoked_at_us is null");
             let rows = query.build().fetch_all(&store.reader).await?;
-            let tokens = rows.iter().map(in_force).collect::<Result<_, _>>()?;
+            // A row that cannot be read lets nobody in, and no other waits for it.
+            let readable = |row| in_force(row).map_err(|error| tell_unreadable(&error)).ok();
+            let tokens = rows.iter().filter_map(readable).collect();
             Ok(TokensInForce { stamp, tokens })
         })
         .await
@@ -229,15 +238,23 @@ pub(super) fn select_with_secrets<'q>() -> QueryBuilder<'q> {
     )
 }
 
+fn tell_unreadable(error: &LedgerError) {
+    tracing::warn!(%error, "a token of the ledger cannot be read: it lets nobody in");
+}
+
 /// A token as it was just written, and what tells its row from any other.
 async fn written(conn: &mut Conn, name: &str) -> Result<(StoredToken, String), LedgerError> {
-    let mut query = select_with_secrets();
-    query.push("where name = ").push_bind(name);
-    let row = query.build().fetch_optional(conn).await?;
-    let unknown = || TokenRefusal::Unknown { name: name.to_owned() };
-    let token = in_force(&row.ok_or_else(unknown)?)?;
+    let token = in_force(&row_of(conn, name).await?)?;
     let fingerprint = fingerprint(&token);
     Ok((token.token, fingerprint))
+}
+
+/// The row of a token, with its hashes.
+async fn row_of(conn: &mut Conn, name: &str) -> Result<Row, LedgerError> {
+    let mut query = select_with_secrets();
+    query.push("where name = ").push_bind(name);
+    let unknown = || TokenRefusal::Unknown { name: name.to_owned() };
+    Ok(query.build().fetch_optional(conn).await?.ok_or_else(unknown)?)
 }
 
 async fn find(conn: &mut Conn, name: &str) -> Result<Option<StoredToken>, LedgerError> {

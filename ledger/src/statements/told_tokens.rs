@@ -2,16 +2,18 @@
 //! names the row that it left by a fingerprint; a row that is another one was written by somebody
 //! else. Looks only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use numbering::hexadecimal;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::tokens::{in_force, select, select_with_secrets, token_of};
-use super::{Conn, QueryBuilder, SEARCH, Store};
+use super::{Conn, QueryBuilder, Row, SEARCH, Store};
 use crate::columns::from_json;
-use crate::{Ledger, LedgerError, StoredToken, TokenFlaw, TokenInForce, ToldTokens, UntoldToken};
+use crate::{
+    Ledger, LedgerError, StoredToken, TokenFlaw, TokenInForce, TokenPrint, ToldTokens, UntoldToken,
+};
 
 /// Events read at once.
 const PAGE_EVENTS: i64 = 1_000;
@@ -27,17 +29,35 @@ const REVOKED: &str = "token-revoked";
 const FINGERPRINT_BYTES: usize = 16;
 
 impl Ledger {
-    /// Tokens in force that are not as their last event says, and those that no event tells of.
+    /// Tokens, in force or revoked, that are not as their last event says, and those that no event
+    /// tells of.
     pub async fn untold_tokens(&self) -> Result<ToldTokens, LedgerError> {
-        self.call(SEARCH.uncounted(), async |store| match compare(store, true).await {
+        self.untold_tokens_but(&HashSet::new()).await
+    }
+
+    /// The same without the rows that an earlier look found to be as told: their events are not
+    /// read again.
+    pub async fn untold_tokens_but(
+        &self,
+        as_told: &HashSet<TokenPrint>,
+    ) -> Result<ToldTokens, LedgerError> {
+        self.call(SEARCH.uncounted(), async |store| match compare(store, true, as_told).await {
             // An auditor may not read hashes.
             Err(LedgerError::Fault(why)) if why.starts_with(INSUFFICIENT_PRIVILEGE) => {
-                compare(store, false).await
+                compare(store, false, as_told).await
             }
             compared => compared,
         })
         .await
     }
+}
+
+/// One row beside its events.
+struct Compared {
+    token: StoredToken,
+    /// Where secrets are compared.
+    fingerprint: Option<String>,
+    print: TokenPrint,
 }
 
 /// What the events say of a token.
@@ -49,30 +69,66 @@ struct Said {
     created: Option<Value>,
 }
 
-async fn compare(store: &Store, with_secrets: bool) -> Result<ToldTokens, LedgerError> {
+async fn compare(
+    store: &Store,
+    with_secrets: bool,
+    known: &HashSet<TokenPrint>,
+) -> Result<ToldTokens, LedgerError> {
     let mut tx = store.reader.begin_snapshot().await?;
     let mut query = if with_secrets { select_with_secrets() } else { select() };
-    query.push("where revoked_at_us is null order by name");
+    query.push("order by name");
     let rows = query.build().fetch_all(&mut *tx).await?;
-    let mut tokens = Vec::with_capacity(rows.len());
+    let mut told = ToldTokens { with_secrets, ..ToldTokens::default() };
+    let mut fresh = Vec::new();
     for row in &rows {
-        tokens.push(match with_secrets {
-            true => {
-                let token = in_force(row)?;
-                let print = fingerprint(&token);
-                (token.token, Some(print))
+        match compared(row, with_secrets) {
+            Ok(it) if known.contains(&it.print) => _ = told.as_told.insert(it.print),
+            Ok(it) => fresh.push(it),
+            // This program wrote no such row.
+            Err(_) => {
+                let name = row.try_get("name")?;
+                told.untold.push(UntoldToken { name, why: TokenFlaw::Changed });
             }
-            false => (token_of(row)?, None),
-        });
+        }
     }
-    let names = tokens.iter().map(|(token, _)| (token.name.clone(), Said::default()));
+    let names = fresh.iter().map(|it| (it.token.name.clone(), Said::default()));
     let said = read_events(&mut *tx, names.collect(), with_secrets).await?;
     tx.rollback().await?;
-    let untold = tokens.iter().filter_map(|(token, fingerprint)| {
-        let why = judge(token, fingerprint.as_deref(), &said[&token.name])?;
-        Some(UntoldToken { name: token.name.clone(), why })
-    });
-    Ok(ToldTokens { untold: untold.collect(), with_secrets })
+    for Compared { token, fingerprint, print } in fresh {
+        match judge(&token, fingerprint.as_deref(), &said[&token.name]) {
+            Some(why) => told.untold.push(UntoldToken { name: token.name, why }),
+            None => _ = told.as_told.insert(print),
+        }
+    }
+    Ok(told)
+}
+
+fn compared(row: &Row, with_secrets: bool) -> Result<Compared, LedgerError> {
+    let (token, fingerprint) = if with_secrets {
+        let token = in_force(row)?;
+        let fingerprint = fingerprint(&token);
+        (token.token, Some(fingerprint))
+    } else {
+        (token_of(row)?, None)
+    };
+    let all = json!([
+        token.name,
+        rights_of(&token),
+        token.rights.expires_at_us,
+        fingerprint,
+        token.revoked_by,
+        token.revoked_at_us
+    ]);
+    let print = Sha256::digest(all.to_string()).into();
+    Ok(Compared { token, fingerprint, print })
+}
+
+/// Whether a token is as its events say.
+pub(super) async fn is_told(conn: &mut Conn, row: &Row) -> Result<bool, LedgerError> {
+    let Compared { token, fingerprint, .. } = compared(row, true)?;
+    let names = [(token.name.clone(), Said::default())].into();
+    let said = read_events(conn, names, true).await?;
+    Ok(judge(&token, fingerprint.as_deref(), &said[&token.name]).is_none())
 }
 
 /// Reads events back from the newest, as far as is needed: a fingerprint says all, and without one
@@ -93,7 +149,10 @@ async fn read_events(
         let Some(last) = rows.last() else { break };
         before = last.try_get("event_id")?;
         for row in &rows {
-            let detail: Value = from_json(row.try_get("detail")?, "event.detail")?;
+            // What cannot be read tells of nothing.
+            let Ok(detail) = from_json::<Value>(row.try_get("detail")?, "event.detail") else {
+                continue;
+            };
             let kind: String = row.try_get("kind")?;
             let name = detail["name"].as_str().unwrap_or_default();
             let Some(of_token) = said.get_mut(name).filter(|it| it.goes_on(with_secrets)) else {
@@ -116,6 +175,7 @@ impl Said {
     fn goes_on(&self, with_secrets: bool) -> bool {
         match &self.last {
             None => true,
+            Some((kind, _)) if kind == REVOKED => false,
             Some((_, last)) if with_secrets && last["fingerprint"].is_string() => false,
             Some(_) => self.created.is_none(),
         }
@@ -125,8 +185,16 @@ impl Said {
 /// What is wrong with a token.
 fn judge(token: &StoredToken, fingerprint: Option<&str>, said: &Said) -> Option<TokenFlaw> {
     let Some((kind, last)) = &said.last else { return Some(TokenFlaw::NoEvent) };
-    if kind == REVOKED {
-        return Some(TokenFlaw::Revoked);
+    match (kind == REVOKED, token.revoked_at_us) {
+        (true, None) => return Some(TokenFlaw::Revoked),
+        (false, Some(_)) => return Some(TokenFlaw::Changed),
+        (true, Some(_)) => {
+            // An event of an earlier version has no fingerprint; a revoked token gives nothing.
+            let is_other = last["fingerprint"].as_str().zip(fingerprint);
+            let is_other = is_other.is_some_and(|(told, found)| told != found);
+            return is_other.then_some(TokenFlaw::Changed);
+        }
+        (false, None) => {}
     }
     let is_as_told = match (last["fingerprint"].as_str(), fingerprint, &said.created) {
         (Some(told), Some(found), _) => told == found,

@@ -59,7 +59,17 @@ pub(super) fn look(
 
 fn look_at(NamedFile { named_by, path, is_secret }: &NamedFile, user: &User, found: &mut Findings) {
     if let Err(why) = user.may(Deed::Read, path) {
-        let (name, path) = (user.name(), path.display());
+        let name = user.name();
+        if *is_secret && user.may_be_handed(path) {
+            let path = path.display();
+            let says = format!("{named_by}: root alone may read {path}, and the user {name} not");
+            let remedy = format!(
+                "nothing, where the service is handed it (LoadCredential= of systemd); else chown \
+                 {name} {path}"
+            );
+            return found.add(("files", Grade::Hazard), says, remedy);
+        }
+        let path = path.display();
         let says = format!("{named_by}: the service's user {name} cannot read it: {why}");
         let remedy = match path.to_string().is_empty() || why.contains("No such file") {
             true => format!("name a file that is there, in {named_by}"),

@@ -2,6 +2,9 @@
 //! these settings. Looks only.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::findings::{Findings, Grade};
 use crate::clock::SharedClock;
@@ -23,13 +26,22 @@ const INSUFFICIENT_PRIVILEGE: &str = "42501";
 const SHARED_MIN: u64 = 4;
 const OWN: u64 = 3;
 
+/// Longest watch of heartbeats; it ends once each has moved, and after `node.ttl`.
+const WATCH_MAX: Duration = Duration::from_secs(10);
+
+/// How often they are looked at.
+const WATCH_PERIOD: Duration = Duration::from_millis(50);
+
 /// What is known of the ledger, for what is compared with it.
 #[derive(Default)]
 pub(super) struct Known {
     /// Whether it was read.
     pub(super) is_read: bool,
     pub(super) deployment: Option<Deployment>,
+    /// Those that run: their heartbeats move.
     pub(super) nodes: Vec<Node>,
+    /// Those that have not left, and whose heartbeats stand still.
+    silent: Vec<Node>,
     pub(super) partitions: Vec<Partition>,
     pub(super) times: Option<LedgerTimes>,
 }
@@ -71,6 +83,7 @@ pub(super) async fn examine(
         judge_server(server, findings);
     }
     let is_current = judge_schema(schema, settings, server.as_ref(), findings);
+    let are_rights_read = is_current && read_rights(ledger.lacks().await, findings);
     if is_current {
         read(&ledger, settings, known, findings).await;
     }
@@ -79,7 +92,7 @@ pub(super) async fn examine(
     }
     let engine = if server.is_some() { "PostgreSQL" } else { "a file" };
     findings.well_unless_found(CHECK, format!("{engine}, and its schema is up to date"));
-    if is_current {
+    if are_rights_read {
         let says = "tables, keys and rights are all that records need";
         findings.well_unless_found(RIGHTS, says);
     }
@@ -90,7 +103,7 @@ fn tell_not_there(error: &LedgerError, findings: &mut Findings) {
     let says = error.to_string();
     let has = |code: &str| says.contains(&format!("{code}: "));
     let (grade, remedy) = match error {
-        LedgerError::Unreachable { .. } => {
+        LedgerError::Unreachable { .. } if !has("53300") => {
             (Grade::CannotTell, "start it, or correct host and port in database.url")
         }
         _ if has("28P01") || has("28000") => {
@@ -184,10 +197,6 @@ async fn read(
     known: &mut Known,
     findings: &mut Findings,
 ) {
-    match ledger.lacks().await {
-        Ok(lacks) => lacks.iter().for_each(|lack| tell_lack(lack, findings)),
-        Err(error) => unread("what it lacks", &error, findings),
-    }
     match ledger.check_up().await {
         Ok(checkup) => {
             for hazard in checkup.hazards {
@@ -205,16 +214,72 @@ async fn read(
         Ok(times) => known.times = Some(times),
         Err(error) => unread("the time", &error, findings),
     }
-    match (ledger.stored_deployment().await, ledger.nodes().await, ledger.partitions().await) {
-        (Ok(deployment), Ok(nodes), Ok(partitions)) => {
-            *known =
-                Known { is_read: true, deployment, nodes, partitions, times: known.times.take() };
+    let patience = settings.allocator.node_ttl.min(WATCH_MAX);
+    let nodes = watch(ledger, settings.allocator.node_heartbeat, patience).await;
+    match (ledger.stored_deployment().await, nodes, ledger.partitions().await) {
+        (Ok(deployment), Ok((nodes, silent)), Ok(partitions)) => {
+            let times = known.times.take();
+            *known = Known { is_read: true, deployment, nodes, silent, partitions, times };
         }
         (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
             return unread("deployment, nodes and partitions", &error, findings);
         }
     }
+    tell_silent(&known.silent, patience, findings);
     compare(ledger, settings, known, findings).await;
+}
+
+/// The nodes that have not left: those whose heartbeats move, and those that stand still. Writes
+/// none to find out, so a ledger that takes no heartbeats has all of them stand still.
+async fn watch(
+    ledger: &SharedLedger,
+    heartbeat: Duration,
+    patience: Duration,
+) -> Result<(Vec<Node>, Vec<Node>), LedgerError> {
+    let (first, deadline) = (ledger.nodes().await?, Instant::now() + patience);
+    if first.is_empty() || patience < heartbeat * 2 {
+        return Ok((first, Vec::new()));
+    }
+    loop {
+        tokio::time::sleep(WATCH_PERIOD).await;
+        let is_running = |node: &Node| {
+            let before = first.iter().find(|it| it.node_id == node.node_id);
+            before.is_none_or(|before| before.beat != node.beat)
+        };
+        let (running, silent): (Vec<Node>, Vec<Node>) =
+            ledger.nodes().await?.into_iter().partition(is_running);
+        if silent.is_empty() || Instant::now() >= deadline {
+            return Ok((running, silent));
+        }
+    }
+}
+
+fn tell_silent(silent: &[Node], patience: Duration, findings: &mut Findings) {
+    if silent.is_empty() {
+        return;
+    }
+    let labels: Vec<&str> = silent.iter().map(|node| &*node.label).collect();
+    let says = format!(
+        "no heartbeat for {patience:?} from processes that have not left: {}",
+        labels.join(", ")
+    );
+    let remedy = "nothing, where they died: a process that runs, or starts, adopts what they left; \
+                  else see why they do not reach the ledger";
+    findings.add((CHECK, Grade::Hazard), says, remedy);
+}
+
+/// Tells what a start would miss; whether that could be read.
+fn read_rights(lacks: Result<Vec<Lack>, LedgerError>, findings: &mut Findings) -> bool {
+    match lacks {
+        Ok(lacks) => {
+            lacks.iter().for_each(|lack| tell_lack(lack, findings));
+            true
+        }
+        Err(error) => {
+            unread("what it lacks", &error, findings);
+            false
+        }
+    }
 }
 
 fn tell_lack(lack: &Lack, findings: &mut Findings) {
@@ -245,9 +310,12 @@ async fn compare(
     }
     let window_ms = i64::try_from(settings.allocator.idempotency_window_ms()).unwrap_or(i64::MAX);
     match ledger.agreed_window_ms().await {
-        Ok(Some(agreed_ms)) if agreed_ms != window_ms && !known.nodes.is_empty() => {
+        // Those that stand still count until they are adopted.
+        Ok(Some(agreed_ms))
+            if agreed_ms != window_ms && (known.nodes.len() + known.silent.len()) > 0 =>
+        {
             let says = format!(
-                "idempotency.window is {window_ms} ms here, and the processes that run go by \
+                "idempotency.window is {window_ms} ms here, and the processes of the ledger go by \
                  {agreed_ms} ms: none with another one starts beside them"
             );
             findings.add(SETTINGS, says, "write the same, or stop all of them first");
@@ -263,7 +331,9 @@ async fn compare(
                      process starts without it",
                     last.number
                 );
-                findings.add(SETTINGS, says, "set audit.key to the key of the other processes");
+                let remedy = "set audit.key to the key of the other processes; where their unit or \
+                              environment names it, give this command the same";
+                findings.add(SETTINGS, says, remedy);
             }
             Ok(None) => {}
             Err(error) => unread("its checkpoints", &error, findings),
@@ -298,4 +368,28 @@ fn count_connections(
          database.connections_max"
     );
     findings.add((CONNECTIONS, Grade::SomethingToDo), says, remedy);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_that_could_not_be_read_are_not_called_well() {
+        let away = || LedgerError::Unreachable { cause: "timed out".into(), maybe_written: false };
+        let mut findings = Findings::default();
+        assert!(!read_rights(Err(away()), &mut findings));
+        assert!(findings.lines()[1].starts_with("cannot tell  ledger"), "{:?}", findings.lines());
+        let mut findings = Findings::default();
+        assert!(read_rights(Ok(Vec::new()), &mut findings));
+        assert_eq!(findings.lines(), ["all is well"]);
+    }
+
+    #[test]
+    fn a_server_without_a_connection_to_spare_answers() {
+        let mut findings = Findings::default();
+        let cause = "53300: too many clients already".into();
+        tell_not_there(&LedgerError::Unreachable { cause, maybe_written: false }, &mut findings);
+        assert!(findings.lines()[1].contains("raise max_connections"), "{:?}", findings.lines());
+    }
 }

@@ -27,7 +27,8 @@ use findings::{Findings, Grade};
 use users::{User, nearest};
 
 const EXAMPLES: &str = "Exit codes: 0 all is well (hazards are only told), 1 something is to be \
-done, 2 cannot tell: a store does not answer
+done (a store that refuses this user, too), 2 cannot tell: the ledger or Redis is not reached, or \
+does not answer in time
 
 Examples:
   numerator doctor

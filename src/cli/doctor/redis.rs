@@ -39,8 +39,8 @@ pub(super) async fn examine(settings: &Settings, shown: &mut Shown, findings: &m
             Ok(survey) => _ = shown.surveys.insert(partition, survey),
             Err(error) => {
                 let cause = error.cause();
-                let remedy = remedy(&cause);
-                findings.add(TO_DO, cause, remedy);
+                let (grade, remedy) = (grade(&error, &cause), remedy(&cause));
+                findings.add((CHECK, grade), cause, remedy);
                 // Each of the others would take its whole time-out, and say the same.
                 break;
             }
@@ -71,6 +71,17 @@ async fn survey(redis: &Redis, keys: &Keys, partition: u32) -> Result<Survey, Co
             Err(CounterError::Unknown(_)) if tries < TRIES => tries += 1,
             outcome => return outcome,
         }
+    }
+}
+
+/// A refusal is something to do, for the settings or the server; of one that is not reached, or
+/// says nothing in time, nobody can tell.
+fn grade(error: &CounterError, cause: &str) -> Grade {
+    let refusals = ["password", "refuses this user a command", "certificate", "speak TLS"];
+    let is_refused = refusals.iter().any(|refusal| cause.contains(refusal));
+    match error {
+        CounterError::Unknown(_) if !is_refused => Grade::CannotTell,
+        _ => Grade::SomethingToDo,
     }
 }
 

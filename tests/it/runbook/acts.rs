@@ -1,9 +1,11 @@
 //! What a walk through the runbook does by other means to processes and to whoever holds locks.
 
+use std::time::{Duration, Instant};
+
 use harness::load::Running;
 
 use super::set::Blind;
-use super::{RETURN_AFTER, SCHEMA, Scene};
+use super::{LIMIT, RETURN_AFTER, SCHEMA, Scene};
 use crate::deployment::Deployment;
 
 impl Scene {
@@ -70,7 +72,36 @@ impl Scene {
         lock.await.expect("locked");
         self.holder = Some(holder);
         let waiting = "select count(*) > 0 from pg_stat_activity \
-                       where cardinality(pg_blocking_pids(pid)) > 0";
+                       where datname = 'postgres' and cardinality(pg_blocking_pids(pid)) > 0";
         self.until(waiting, "t").await;
+    }
+
+    /// The same in another database of the server, which is none of the ledger's business. It began
+    /// earlier than anybody here.
+    pub(super) async fn hold_elsewhere(&mut self) {
+        self.postgres.sql("create database elsewhere");
+        let url = self.postgres.url(SCHEMA).replace("/postgres?", "/elsewhere?");
+        let pool = sqlx::PgPool::connect(&url).await.expect("another database");
+        let mut holder = pool.begin().await.expect("a transaction");
+        let lock = "select pg_advisory_xact_lock(1)";
+        sqlx::query(lock).execute(&mut *holder).await.expect("locked");
+        self.elsewhere = Some(holder);
+        tokio::spawn(async move { sqlx::query(lock).execute(&pool).await });
+        let waiting = "select count(*) > 0 from pg_stat_activity \
+                       where datname = 'elsewhere' and cardinality(pg_blocking_pids(pid)) > 0";
+        self.until(waiting, "t").await;
+    }
+
+    /// The session that held rows of counters was ended, and the other one was not.
+    pub(super) async fn holder_is_gone(&mut self) {
+        // The server has ended its session: there is nobody to roll it back.
+        let (mut holder, deadline) =
+            (self.holder.take().expect("a holder"), Instant::now() + LIMIT);
+        while sqlx::query("select 1").execute(&mut *holder).await.is_ok() {
+            assert!(Instant::now() < deadline, "it holds them still");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let mut elsewhere = self.elsewhere.take().expect("a holder");
+        sqlx::query("select 1").execute(&mut *elsewhere).await.expect("it was left alone");
     }
 }
