@@ -147,3 +147,119 @@ async fn revised_at_once(service: &str, number: &str) {
     assert!(why.contains(number) && why.contains("0148") && why.contains("range"), "{why}");
     assert_eq!(told["retryable"], false, "{told}");
 }
+
+/// Two series that differ in their type alone, each of 40 listed projects that its numbers do not
+/// show.
+fn of_many_projects() -> String {
+    let series = |code: &str, from: usize| {
+        let projects: Vec<String> = (from..from + 40).map(|it| format!("\"P{it}\"")).collect();
+        format!(
+            "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\ntemplate = \"{{SEQ:4}}\"\n\
+             unique_within = [\"project\", \"type\"]\n\
+             serves = {{ types = [\"{code}\"], projects = [{}] }}\n\
+             serials = [{{ counter = [\"project\"] }}]\n",
+            projects.join(", ")
+        )
+    };
+    series("LET", 1) + &series("MEMO", 41)
+}
+
+/// Goal: a range is found each time, whichever of many counters it may be of. Method: 80 counters
+/// by their names, the last of which has it.
+#[tokio::test]
+async fn a_number_that_many_counters_may_have_is_found_each_time() {
+    let deployment = Deployment::embedded();
+    apply(&deployment, "many.toml", &of_many_projects());
+    deployment.ok(&["next", "MEMO", "--project", "P80", "--count", "157"]);
+    let service = deployment.serve();
+    for turn in 0..40 {
+        let (status, told) = look_up(&service.url, "0150").await;
+        assert_eq!((status, &told["issued"]), (200, &json!(true)), "turn {turn}: {told}");
+        assert_eq!(told["numbers"][0]["found_as"], "range", "turn {turn}: {told}");
+    }
+    let (_, told) = look_up(&service.url, "0158").await;
+    assert_eq!(told["issued"], false, "{told}");
+    assert!(service.terminate());
+}
+
+/// A token of the settings with these lines.
+fn token(deployment: &mut Deployment, name: &str, lines: &str) -> String {
+    let made = deployment.ok(&["token", "create", name, "--for-settings", "--json"]);
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let hash = &made["sha256"];
+    deployment.extra += &format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = {hash}\n{lines}\n");
+    made["token"].as_str().unwrap().to_owned()
+}
+
+/// Goal: who does not see a project learns by no answer whether it has a number. Method: nine
+/// series whose numbers do not show their project, of which eight are searched; one range of a
+/// project that is hidden.
+#[tokio::test]
+async fn a_hidden_range_is_answered_like_none_where_not_all_is_searched() {
+    let mut deployment = Deployment::embedded();
+    let series = |number: usize| {
+        format!(
+            "[[series]]\ncode = \"S{number}\"\nname = \"S\"\ntemplate = \"{{SEQ:4}}\"\n\
+             unique_within = [\"project\", \"type\"]\n\
+             serves = {{ types = [\"S{number}\"] }}\nserials = [{{ counter = [\"project\"] }}]\n"
+        )
+    };
+    apply(&deployment, "nine.toml", &(1..=9).map(series).collect::<String>());
+    deployment.ok(&["next", "S1", "--project", "P2", "--count", "180"]);
+    deployment.ok(&["next", "S9", "--project", "P1", "--count", "300"]);
+    let narrow = token(&mut deployment, "narrow", "roles = [\"auditor\"]\nprojects = [\"P1\"]");
+    let whole = token(&mut deployment, "whole", "roles = [\"auditor\"]");
+    let service = deployment.serve();
+    let ask = async |token: &str, query: &str| {
+        let url = format!("{}/api/v1/document-numbering/numbers{query}", service.url);
+        let answer = Client::new().get(url).bearer_auth(token).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let (status, told) = ask(&whole, "/0150").await;
+    assert_eq!((status, &told["numbers"][0]["project"]), (200, &json!("P2")), "{told}");
+    for query in ["/0150", "?number=0150"] {
+        let (status, hidden) = ask(&narrow, query).await;
+        let (_, nowhere) = ask(&narrow, &query.replace("0150", "0200")).await;
+        assert_eq!((status, &hidden["detail"]), (422, &nowhere["detail"]), "{hidden} {nowhere}");
+        let why = hidden["detail"].as_str().unwrap();
+        assert!(why.contains("S9") && why.contains("code of its series"), "{why}");
+    }
+    let (status, told) = ask(&narrow, "?number=0250&series=S9").await;
+    assert_eq!((status, &told["numbers"][0]["found_as"]), (200, &json!("range")), "{told}");
+    let (status, told) = ask(&narrow, "?number=0150&series=S1").await;
+    assert_eq!((status, &told["code"]), (404, &json!("number-not-found")), "{told}");
+    assert!(service.terminate());
+}
+
+/// Goal: who revises a number of an own range is told that it is one, however many older numbers of
+/// others the document has.
+#[tokio::test]
+async fn numbers_of_others_do_not_hide_that_ones_own_is_in_a_range() {
+    let mut deployment = Deployment::embedded();
+    let others = "[[series]]\ncode = \"OTH\"\nname = \"Others\"\ntemplate = \"OTH{SEQ:4}\"\n\
+                  serves = { types = [\"OTH\"] }\nserials = [{}]\n";
+    apply(&deployment, "both.toml", &(hidden(4) + others));
+    let [own, other] = ["own", "other"].map(|name| token(&mut deployment, name, ""));
+    let service = deployment.serve();
+    let client = Client::new();
+    let post = async |token: &str, path: &str, body: &Value| {
+        let url = format!("{}/api/v1/{path}", service.url);
+        let sent = client.post(url).bearer_auth(token).json(body).send().await.unwrap();
+        (sent.status().as_u16(), sent.json::<Value>().await.unwrap())
+    };
+    for place in 0..101 {
+        let date = format!("2024-{:02}-{:02}", 1 + place / 28, 1 + place % 28);
+        let order = json!({ "type": "OTH", "again": true, "date": date });
+        let (status, told) = post(&other, "documents/order-7/generate-number", &order).await;
+        assert_eq!(status, 201, "{told}");
+    }
+    let order = json!({ "type": "HID", "project": "P1", "count": 10, "document_id": "order-7" });
+    let (status, told) = post(&own, "document-numbering/batches", &order).await;
+    assert_eq!(status, 201, "{told}");
+    let label = json!({ "rev": "B", "number": "0005" });
+    let (status, told) = post(&own, "documents/order-7/revisions", &label).await;
+    assert_eq!((status, &told["field"]), (422, &json!("number")), "{told}");
+    let (status, told) = post(&other, "documents/order-7/revisions", &label).await;
+    assert_eq!((status, &told["code"]), (404, &json!("document-not-numbered")), "{told}");
+    assert!(service.terminate());
+}
