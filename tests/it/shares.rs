@@ -215,6 +215,42 @@ async fn a_caller_whose_queue_is_full_is_refused_and_another_is_not() {
     deployment.assert_clean();
 }
 
+/// Goal: a service has one caller's part of the queue, whomever it asks for. Method: while the
+/// ledger is locked it asks for more people than one caller may have waiting.
+#[tokio::test]
+async fn a_service_that_names_many_people_fills_one_callers_part_of_the_queue() {
+    let mut deployment = Deployment::embedded();
+    deployment.apply_load_series();
+    let clients = tokens(&mut deployment, &[("desk", "speaks_for_people = true")]);
+    deployment.extra += "[allocator]\nqueue_max = 1000\ncaller_queue_max = 30\nflight_max = 10\n\
+                         [limits]\nuser_per_minute = 0\naddress_per_minute = 0\n";
+    let service = deployment.serve();
+    let ledger = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
+    let holder = ledger.begin_with("begin immediate").await.unwrap();
+    let ask = |person: u32| {
+        let url = format!("{}/api/v1/documents/d{person}/generate-number", service.url);
+        let request = clients[0].post(url).json(&json!({ "type": "LOAD" }));
+        let request = request.header("on-behalf-of", format!("p{person}"));
+        tokio::spawn(async move { request.send().await.unwrap().status().as_u16() })
+    };
+    let asked: Vec<_> = (0..200).map(ask).collect();
+    let deadline = Instant::now() + LIMIT;
+    while waiting(&service).await < 200.0 {
+        assert!(Instant::now() < deadline, "{}", service.log());
+    }
+    holder.rollback().await.unwrap();
+    let mut numbered = 0;
+    for asked in asked {
+        let status = asked.await.unwrap();
+        assert!([201, 503].contains(&status), "{status}");
+        numbered += usize::from(status == 201);
+    }
+    // Those of the transaction that waited for the ledger, and a line.
+    assert!((30..=60).contains(&numbered), "{numbered} of 200");
+    assert!(service.terminate());
+    deployment.assert_clean();
+}
+
 #[tokio::test]
 async fn a_token_asks_for_so_many_numbers_in_one_call() {
     let mut deployment = Deployment::embedded();

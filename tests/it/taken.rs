@@ -190,88 +190,94 @@ async fn documents_of_a_list_count_each_and_those_that_have_a_number_are_shown_b
     }
 }
 
-/// Goal: labels, steps, checks that somebody has are answered over the limit too, and count once.
-/// Method: each is asked for again, with something left and with nothing.
-#[tokio::test]
-async fn labels_and_steps_that_somebody_has_are_shown_whatever_limits_say_and_count_once() {
-    let [step, other] = ["C0001A010120150710000000000077", "C0001A010120150710000000000078"];
-    for (_deployment, desk, _redis) in desks() {
-        let note = async |person: &str, path: &str, body: Value| {
-            let request = desk.post(person, path, &body).header("idempotency-key", "k");
-            let answer = request.send().await.unwrap();
-            let rate = answer.headers()["ratelimit"].to_str().unwrap().to_owned();
-            let left = rate.trim_start_matches("\"user\";r=")[..1].to_owned();
-            let status = answer.status().as_u16();
-            let told: Value = answer.json().await.unwrap();
-            (format!("{status}, {left} left"), told)
-        };
-        let label =
-            async |rev: &str| note("ann", "documents/d1/revisions", json!({ "rev": rev })).await;
-        let begin = async |serial: &str| {
-            let body = json!({ "serial": serial, "on_repeat": "result" });
-            note("ann", "serials/system/begin", body).await
-        };
-        let succeed = async || {
-            let body = json!({ "serial": step, "attempt": 1, "result": { "paid": 7 } });
-            note("ann", "serials/system/succeed", body).await
-        };
-        let context = json!({ "DISCIPLINE": "TER", "RFA_TYPE": "RPT", "REV": "A" });
-        let rfa = json!({
-            "type": "RFA", "project": "LCBP3-C2", "date": "2025-12-02", "context": context,
-        });
-        let (told, body) = note("ann", "documents/d1/generate-number", rfa).await;
-        assert_eq!(told, "201, 3 left", "{body}");
-        for (wanted, (told, body)) in [
-            ("201, 2 left", label("B").await),
-            ("200, 2 left", label("B").await),
-            ("200, 2 left", label("A").await),
-            ("201, 1 left", begin(step).await),
-            ("200, 1 left", begin(step).await),
-            ("200, 0 left", succeed().await),
-            ("429, 0 left", label("C").await),
-            ("429, 0 left", begin(other).await),
-            ("200, 0 left", label("B").await),
-            ("200, 0 left", label("A").await),
-            ("200, 0 left", succeed().await),
-            ("200, 0 left", begin(step).await),
-        ] {
-            assert_eq!(told, wanted, "{body}");
-        }
-        assert_eq!(begin(step).await.1["result"], json!({ "paid": 7 }));
+/// Asks for several things under a key of the person, one after the other; what each is answered.
+async fn told_of_each(desk: &Desk, person: &str, asked: &[(&str, Value)]) -> Vec<String> {
+    let mut told = Vec::new();
+    for (path, body) in asked {
+        let request = desk.post(person, path, body).header("idempotency-key", "k");
+        let answer = request.send().await.unwrap();
+        let status = answer.status().as_u16();
+        let rate = answer.headers()["ratelimit"].to_str().unwrap();
+        let left = &rate.trim_start_matches("\"user\";r=")[..1];
+        told.push(format!("{status}, {left} left"));
+    }
+    told
+}
 
-        let pay = async || {
-            let body = json!({
-                "system": "C0001", "module": "A01", "instance": "01", "step": "pay",
-                "unified_serial": "C0001A0101201507100000000001", "date": "2015-07-10",
-            });
-            note("bob", "serials/system", body).await
-        };
-        let check = async || {
-            let serial = "C0001A0101D0002201507102301100000000001";
-            let body = json!({ "serial": serial, "window": "1h" });
-            note("bob", "serials/interface/check", body).await
-        };
-        let run = async |verb: &str, further: Value| {
-            let mut body = json!({ "serial": other });
-            body.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
-            note("bob", &format!("serials/system/{verb}"), body).await
-        };
-        let fail = async || run("fail", json!({ "attempt": 1, "reason": "no money" })).await;
-        for (wanted, (told, body)) in [
-            ("201, 3 left", pay().await),
-            ("200, 3 left", pay().await),
-            ("200, 3 left", pay().await),
-            ("200, 2 left", check().await),
-            ("200, 2 left", check().await),
-            ("201, 1 left", run("begin", json!({})).await),
-            ("200, 0 left", fail().await),
-            ("200, 0 left", pay().await),
-            ("200, 0 left", check().await),
-            ("200, 0 left", fail().await),
-            ("429, 0 left", run("begin", json!({})).await),
-        ] {
-            assert_eq!(told, wanted, "{body}");
-        }
+#[tokio::test]
+async fn a_label_or_a_step_that_somebody_has_is_shown_whatever_limits_say_and_counts_once() {
+    let [step, other] = ["C0001A010120150710000000000077", "C0001A010120150710000000000078"];
+    let label = |rev: &str| ("documents/d1/revisions", json!({ "rev": rev }));
+    let begin =
+        |serial: &str| ("serials/system/begin", json!({ "serial": serial, "on_repeat": "result" }));
+    let succeed = || {
+        let body = json!({ "serial": step, "attempt": 1, "result": { "paid": 7 } });
+        ("serials/system/succeed", body)
+    };
+    let context = json!({ "DISCIPLINE": "TER", "RFA_TYPE": "RPT", "REV": "A" });
+    let rfa = json!({
+        "type": "RFA", "project": "LCBP3-C2", "date": "2025-12-02", "context": context,
+    });
+    let (asked, wanted): (Vec<_>, Vec<_>) = [
+        (("documents/d1/generate-number", rfa), "201, 3 left"),
+        (label("B"), "201, 2 left"),
+        (label("B"), "200, 2 left"),
+        (label("A"), "200, 2 left"),
+        (begin(step), "201, 1 left"),
+        (begin(step), "200, 1 left"),
+        (succeed(), "200, 0 left"),
+        (label("C"), "429, 0 left"),
+        (begin(other), "429, 0 left"),
+        (label("B"), "200, 0 left"),
+        (label("A"), "200, 0 left"),
+        (succeed(), "200, 0 left"),
+        (begin(step), "200, 0 left"),
+    ]
+    .into_iter()
+    .unzip();
+    for (_deployment, desk, _redis) in desks() {
+        assert_eq!(told_of_each(&desk, "ann", &asked).await, wanted);
+        let (path, body) = begin(step);
+        let (_, shown) = told(desk.post("ann", path, &body)).await;
+        assert_eq!(shown["result"], json!({ "paid": 7 }), "{shown}");
+        assert!(desk.service.terminate());
+    }
+}
+
+#[tokio::test]
+async fn a_steps_serial_or_a_check_that_somebody_has_is_shown_whatever_limits_say_and_counts_once()
+{
+    let step = "C0001A010120150710000000000078";
+    let pay = json!({
+        "system": "C0001", "module": "A01", "instance": "01", "step": "pay",
+        "unified_serial": "C0001A0101201507100000000001", "date": "2015-07-10",
+    });
+    let pay = || ("serials/system", pay.clone());
+    let check = || {
+        let serial = "C0001A0101D0002201507102301100000000001";
+        ("serials/interface/check", json!({ "serial": serial, "window": "1h" }))
+    };
+    let begin = || ("serials/system/begin", json!({ "serial": step }));
+    let fail =
+        || ("serials/system/fail", json!({ "serial": step, "attempt": 1, "reason": "no money" }));
+    let (asked, wanted): (Vec<_>, Vec<_>) = [
+        (pay(), "201, 3 left"),
+        (pay(), "200, 3 left"),
+        (pay(), "200, 3 left"),
+        (check(), "200, 2 left"),
+        (check(), "200, 2 left"),
+        (begin(), "201, 1 left"),
+        (begin(), "200, 1 left"),
+        (fail(), "200, 0 left"),
+        (pay(), "200, 0 left"),
+        (check(), "200, 0 left"),
+        (fail(), "200, 0 left"),
+        (begin(), "429, 0 left"),
+    ]
+    .into_iter()
+    .unzip();
+    for (_deployment, desk, _redis) in desks() {
+        assert_eq!(told_of_each(&desk, "bob", &asked).await, wanted);
         assert!(desk.service.terminate());
     }
 }
