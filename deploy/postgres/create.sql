@@ -1,5 +1,5 @@
--- Makes the roles of a ledger and a database of its own. Once per server, as a superuser or a managed
--- server's administrator (docs/deploy.md), by psql:
+-- Makes the roles of a ledger and a database of its own. Once per server, as a superuser or a
+-- managed server's administrator (docs/deploy.md), by psql:
 --
 --   OWNER_PASSWORD=… WRITER_PASSWORD=… psql --set ON_ERROR_STOP=1 --file deploy/postgres/create.sql \
 --     postgres://postgres@db/postgres
@@ -45,8 +45,8 @@ where not exists (select 1 from pg_database where datname = 'numerator') \gexec
 revoke numerator_owner from current_user;
 \endif
 
--- Whoever holds an advisory lock keeps imports, change requests and migrations waiting. These rights
--- are a database's own, and a superuser's to give: a restored one needs this again.
+-- Whoever holds an advisory lock keeps imports, change requests and migrations waiting. These
+-- rights are a database's own, and a superuser's to give: a restored one needs this again.
 \connect numerator
 select format('revoke execute on function %s from public; grant execute on function %1$s to '
     'numerator_owner, numerator_writer, numerator_archiver', oid::regprocedure)

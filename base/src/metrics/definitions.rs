@@ -193,8 +193,8 @@ definitions! {
     CERTIFICATE_LEFT GAUGE "numerator_certificate_left_seconds" ["certificate"]
         "Seconds until a certificate ends: server (what `http.listen` shows: of its chain \
          the one that ends first), database-authority and database-client (`sslrootcert` and \
-         `sslcert` of `database.url`), authority (`SSL_CERT_FILE`); of several authorities the last. Negative: \
-         it has ended; NaN: there is none, or it cannot be read.";
+         `sslcert` of `database.url`), authority (`SSL_CERT_FILE`); of several authorities the \
+         last. Negative: it has ended; NaN: there is none, or it cannot be read.";
     TOKEN_LEFT GAUGE "numerator_token_left_seconds" []
         "Seconds until the first token of those in force ends, without those that have ended; \
          +Inf: none of them does.";
