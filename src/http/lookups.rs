@@ -37,8 +37,8 @@ pub(super) struct LookUp<'a> {
     issued: bool,
     /// Its rows, one per scope of uniqueness.
     numbers: Vec<NumberRow<'a>>,
-    /// The series that can read it as a number of theirs, active or not, in a version in force or an
-    /// earlier one.
+    /// The series that can read it as a number of theirs, active or not, in a version in force or
+    /// an earlier one.
     candidates: Vec<ReadingAnswer>,
 }
 

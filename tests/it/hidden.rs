@@ -49,8 +49,8 @@ const OBSERVERS: [(&str, &str, Hidden); 14] = [
     ("operate-p", "roles = [\"operator\"]\nprojects = [\"P1\"]", Hidden::Everything),
     ("operate-s", OPERATOR_OF_SERIES, Hidden::Everything),
 ];
-/// Observers of one engine alone, but for the long form: each is asked on one of them at least. What
-/// each engine's queries show has its own tests.
+/// Observers of one engine alone, but for the long form: each is asked on one of them at least.
+/// What each engine's queries show has its own tests.
 const ON_POSTGRES_ALONE: [&str; 5] = ["own-p", "admin-own", "super-s", "audit-p", "operate-s"];
 const ON_SQLITE_ALONE: [&str; 7] =
     ["own-s", "own-ps", "admin", "super-p", "audit-s", "audit-ps", "operate-p"];

@@ -43,6 +43,7 @@ mod setup;
 mod shelf;
 mod sights;
 mod snowflakes;
+mod starts;
 mod succession;
 mod sweeping;
 mod takes;
@@ -103,9 +104,6 @@ ledger_contract! {
         of_many_importers_of_one_code_one_gets_it
         a_series_with_counters_keeps_the_tables_that_name_them
     }
-    windows {
-        a_successor_serves_from_a_day_on_beside_the_series_before_it
-    }
     series {
         activity_changes_by_versions_of_their_own
         each_change_of_a_series_is_an_event
@@ -123,6 +121,9 @@ ledger_contract! {
         a_first_counter_is_refused_for_a_version_of_before_the_series_was_used
     }
     succession {
+        a_successor_serves_from_a_day_on_beside_the_series_before_it
+        versions_that_were_used_elsewhere_come_before_the_one_in_force
+        what_was_used_elsewhere_is_no_beginning_of_another_series
         an_heir_of_another_spelling_is_refused
         the_text_of_a_former_prefix_is_refused
         the_text_of_an_earlier_version_of_another_series_is_refused
@@ -367,12 +368,10 @@ ledger_contract! {
         a_chain_lists_its_serials_and_events_in_pages
         random_calls_about_a_step_follow_its_rules
     }
-    import_meetings {
+    imports {
         a_first_touch_waits_for_the_import_that_makes_its_counter
         whoever_needs_a_counter_that_an_import_makes_waits_for_that_counter
         an_import_that_waits_while_its_counter_is_lifted_is_undone
-    }
-    imports {
         an_imported_counter_goes_on_above_what_was_imported
         what_did_not_come_along_is_a_gap
         numbers_come_after_their_counter
@@ -386,10 +385,6 @@ ledger_contract! {
         an_import_that_ends_with_an_error_is_undone
         an_import_into_a_series_that_has_changed_is_undone
         an_import_into_a_ledger_that_went_back_is_refused
-    }
-    moves {
-        versions_that_were_used_elsewhere_come_before_the_one_in_force
-        what_was_used_elsewhere_is_no_beginning_of_another_series
     }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed

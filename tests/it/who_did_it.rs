@@ -89,11 +89,15 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     is_hers(&reconciled["user"]);
     deployment.ok(&["reconcile", "--rejected", "--apply"]);
     assert_eq!(events(&deployment, "reconciled")[0]["rejected"], true);
+    a_restored_ledger_is_told(&deployment, is_hers);
+}
+
+fn a_restored_ledger_is_told(deployment: &Deployment, is_hers: impl Fn(&Value)) {
     let restore = ["reconcile", "--ledger-restored", "--hold", "--apply", "--margin", "7"];
     deployment.ok(&restore);
-    let reconciled = &events(&deployment, "reconciled")[0];
+    let reconciled = &events(deployment, "reconciled")[0];
     assert_eq!((&reconciled["margin"], &reconciled["hold"]), (&7.into(), &true.into()));
-    let restored = events(&deployment, "ledger-restored");
+    let restored = events(deployment, "ledger-restored");
     assert_eq!(restored.len(), 9, "one for each partition");
     for it in &restored {
         assert_eq!((&it["margin"], &it["without_redis"]), (&7.into(), &false.into()));

@@ -219,7 +219,6 @@ impl Metrics {
         let histograms = |definition: defined::Definition, values: &[&'static str]| {
             Family::new(values.iter().copied(), |value| definition.histogram(&[value]))
         };
-        let hazard = |name| defined::LEDGER_HAZARD.gauge(&[name]);
         let retries = |path, reasons: &[&'static str]| {
             Family::new(reasons.iter().copied(), |reason| defined::RETRIES.counter(&[path, reason]))
         };
@@ -262,7 +261,9 @@ impl Metrics {
             journal_batch_records: defined::JOURNAL_BATCH_RECORDS.histogram(&[]),
             ledger_up: defined::LEDGER_UP.gauge(&[]),
             clock_offset: defined::CLOCK_OFFSET.gauge(&[]),
-            ledger_hazards: Family::new(LEDGER_HAZARDS, hazard),
+            ledger_hazards: Family::new(LEDGER_HAZARDS, |name| {
+                defined::LEDGER_HAZARD.gauge(&[name])
+            }),
             ledger_connections_used: defined::LEDGER_CONNECTIONS.gauge(&["used"]),
             ledger_connections_idle: defined::LEDGER_CONNECTIONS.gauge(&["idle"]),
             ledger_connections_max: defined::LEDGER_CONNECTIONS_MAX.gauge(&[]),

@@ -31,6 +31,18 @@ fn listed(account: &CounterAccount) -> Vec<(EntryKind, i64, i64)> {
     account.entries.iter().map(|entry| (entry.kind, entry.run.first, entry.run.last)).collect()
 }
 
+/// What of the account is dated on a day, whatever stands for it.
+async fn its_part_is_what_is_dated_in_it(world: &World) {
+    for (day, values, kept_aside) in [("2026-01-02", 5, 1), ("2026-01-03", 0, 0)] {
+        let of = KeyCondition { series_without: vec![7], ..KeyCondition::default() };
+        let dated = DatedPart { of, days: [day.into(), day.into()] };
+        let told = world.ledger.accounts_with_part(&everything(), Some(&dated)).await.unwrap();
+        let Accounted::Whole(all) = told else { panic!("{told:?}") };
+        let part = all[0].part.as_ref().unwrap();
+        assert_eq!((part.values, part.kept_aside), (values, kept_aside), "{day}");
+    }
+}
+
 pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (id, ..) = world.seed(open, &spec("k")).await;
@@ -61,14 +73,7 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
     assert_eq!(ends, [first.number, last.number]);
     assert_eq!((told.rows.bound, told.rows.later, told.rows.before), (0, 4, 0));
     assert!(!told.is_sound(), "nobody has explained what came twice");
-    for (day, values, kept_aside) in [("2026-01-02", 5, 1), ("2026-01-03", 0, 0)] {
-        let of = KeyCondition { series_without: vec![7], ..KeyCondition::default() };
-        let dated = DatedPart { of, days: [day.into(), day.into()] };
-        let told = world.ledger.accounts_with_part(&everything(), Some(&dated)).await.unwrap();
-        let Accounted::Whole(all) = told else { panic!("{told:?}") };
-        let part = all[0].part.as_ref().unwrap();
-        assert_eq!((part.values, part.kept_aside), (values, kept_aside), "{day}");
-    }
+    its_part_is_what_is_dated_in_it(&world).await;
     for allocation_id in [rejected.record.allocation_id, collided.record.allocation_id] {
         let (user_id, reason) = ("op".into(), "seen to".into());
         let explained = Acknowledgement { allocation_id, user_id, reason };

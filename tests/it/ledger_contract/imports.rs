@@ -6,6 +6,11 @@ use numerator::ledger::{
     PartitionState, SeriesVersion, TakeOrder, TakeOutcome,
 };
 
+pub(super) use super::import_meetings::{
+    a_first_touch_waits_for_the_import_that_makes_its_counter,
+    an_import_that_waits_while_its_counter_is_lifted_is_undone,
+    whoever_needs_a_counter_that_an_import_makes_waits_for_that_counter,
+};
 use super::setup::change;
 use super::world::{PARTITION, World, at, entry, order_of, record, spec, with};
 

@@ -5,10 +5,13 @@ use numerator::ledger::{
     ActivityChange, At, Closing, CounterSpec, Expected, LedgerError, Owner, PartitionState,
     SeriesChange, SeriesRefusal, SeriesRemoval, SeriesVersion, SharedLedger,
 };
-use serde_json::json;
 
 use super::setup::change;
-use super::world::{NOW_US, World, entry, spec};
+pub(super) use super::starts::{
+    a_start_is_compared_with_where_counters_go_on_after_an_interruption,
+    no_counter_begins_below_the_start_in_force_whatever_its_process_knows,
+};
+use super::world::{NOW_US, World, spec};
 
 fn activity(series_id: i64, active: bool) -> ActivityChange {
     let (saved_by, reason) = ("boss".to_owned(), "moved".to_owned());
@@ -20,7 +23,7 @@ fn removal(series_id: i64) -> SeriesRemoval {
     SeriesRemoval { series_id, expected: None, removed_by, reason, removed_at_us: NOW_US + 1 }
 }
 
-fn building_on(version: &SeriesVersion, template: &str) -> SeriesChange {
+pub(super) fn building_on(version: &SeriesVersion, template: &str) -> SeriesChange {
     let expected = Expected::Version { series_id: version.series_id, version: version.version };
     SeriesChange { expected, ..change(&version.definition.code, template) }
 }
@@ -37,7 +40,7 @@ pub(super) async fn refusal(ledger: &SharedLedger, change: SeriesChange) -> Seri
 }
 
 /// An epoch of the database in the partition of a series.
-async fn epoch_of(world: &World, series: &SeriesVersion) -> At {
+pub(super) async fn epoch_of(world: &World, series: &SeriesVersion) -> At {
     let (partition, ledger) = (series.partition, &world.ledger);
     let next = ledger.bump(At { partition, epoch: 0 }, PartitionState::Open, world.node, "t").await;
     let at = At { partition, epoch: next.unwrap().unwrap() };
@@ -45,7 +48,7 @@ async fn epoch_of(world: &World, series: &SeriesVersion) -> At {
     at
 }
 
-fn first_counter(series: &SeriesVersion) -> CounterSpec {
+pub(super) fn first_counter(series: &SeriesVersion) -> CounterSpec {
     CounterSpec { series_id: series.series_id, version: series.version, ..spec("k") }
 }
 
@@ -223,26 +226,6 @@ pub(super) async fn an_heir_does_not_begin_with_numbers_that_are_out(world: Worl
     says(refusal(ledger, building_on(&heir, "N-{SEQ:3}")).await, 3);
 }
 
-pub(super) async fn a_start_is_compared_with_where_counters_go_on_after_an_interruption(
-    world: World,
-) {
-    let series = super::imports::series(&world).await;
-    let at = world.redis_epoch(Closing::Exact).await;
-    let spec = CounterSpec { series_id: series.series_id, ..spec("") };
-    let (counter_id, _, ceiling) = world.seed(at, &spec).await;
-    world.append(&[entry(at, counter_id, 1)]).await;
-    world.redis_epoch(Closing::Ceiling).await;
-    let starting_at = |start: i64| {
-        let mut change = building_on(&series, &series.definition.template);
-        change.definition.serials[0].start = start.unsigned_abs();
-        change
-    };
-    let refused = refusal(&world.ledger, starting_at(ceiling + 2)).await.to_string();
-    let (on, to) = (format!("goes on with {}", ceiling + 1), format!("--next {}", ceiling + 2));
-    assert!(refused.contains(&on) && refused.contains(&to), "{refused}");
-    assert!(save(&world.ledger, starting_at(ceiling + 1)).await.is_new);
-}
-
 pub(super) async fn a_series_without_counters_is_removed_for_good_and_leaves_its_code(
     world: World,
 ) {
@@ -357,57 +340,4 @@ pub(super) async fn of_a_removal_and_a_first_counter_at_once_one_succeeds(world:
         removed += usize::from(gone.is_ok());
     }
     assert_eq!(ledger.series().await.unwrap().len(), 24 - removed);
-}
-
-/// Goal: what lies below a start is given by nobody once the start is saved. Method: a first
-/// counter by a process that goes by the version before, after the save and, on PostgreSQL, while
-/// its transaction is under way.
-pub(super) async fn no_counter_begins_below_the_start_in_force_whatever_its_process_knows(
-    world: World,
-) {
-    let ledger = &world.ledger;
-    let starting = |code: &str, start: u64| {
-        let mut change = change(code, &format!("{code}-{{PROJECT}}-{{SEQ:6}}"));
-        let serial = json!({ "counter": ["project"], "start": start });
-        change.definition.serials = vec![serde_json::from_value(serial).unwrap()];
-        change
-    };
-    let of = |series: &SeriesVersion, project: &str, start: u64| {
-        let key = format!("project={project}");
-        CounterSpec { start, key, ..first_counter(series) }
-    };
-    let first = save(ledger, starting("S", 1)).await;
-    let at = epoch_of(&world, &first).await;
-    ledger.seed(at, world.node, &[of(&first, "P1", 2_000)]).await.unwrap();
-    let second = save(ledger, starting("S", 1_000)).await;
-    let error = ledger.seed(at, world.node, &[of(&first, "P2", 1)]).await.expect_err("too low");
-    assert!(matches!(error, LedgerError::SeriesChanged), "{error}");
-    assert_eq!(ledger.counters_of(first.series_id).await.unwrap(), 1);
-    ledger.seed(at, world.node, &[of(&second, "P2", 1_000)]).await.unwrap();
-    // A version before with the same start gives nothing that the one in force does not.
-    let mut renamed = starting("S", 1_000);
-    renamed.definition.name = "another".into();
-    save(ledger, renamed).await;
-    ledger.seed(at, world.node, &[of(&second, "P3", 1_000)]).await.unwrap();
-    if ledger.engine() == "sqlite" {
-        return;
-    }
-    save(ledger, starting("R", 1)).await;
-    let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
-    let mut beginning = pool.begin().await.unwrap();
-    for statement in [
-        "select series_id from series where code = 'R' for share",
-        "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, \
-         taken, ceiling, step, seeded_by, seeded_at_us) select series_id, 'SEQ', 'project=P1', \
-         partition, 0, 0, 0, 0, 0, 1, decode(repeat('00', 16), 'hex'), 0 from series \
-         where code = 'R'",
-    ] {
-        sqlx::query(statement).execute(&mut *beginning).await.unwrap();
-    }
-    let (other, raised) = (world.another().await, starting("R", 1_000));
-    let saving = tokio::spawn(async move { other.apply_series(&[raised]).await });
-    assert!(world.meets_lock(&pool, &saving).await, "saved beside a counter that begins");
-    beginning.commit().await.unwrap();
-    let error = saving.await.unwrap().expect_err("the counter is below");
-    assert!(matches!(error, LedgerError::Series(SeriesRefusal::BelowStart(_))), "{error}");
 }

@@ -13,7 +13,12 @@ use serde_json::json;
 
 use super::imports::counter;
 use super::moves::elsewhere;
+pub(super) use super::moves::{
+    versions_that_were_used_elsewhere_come_before_the_one_in_force,
+    what_was_used_elsewhere_is_no_beginning_of_another_series,
+};
 use super::setup::change;
+pub(super) use super::windows::a_successor_serves_from_a_day_on_beside_the_series_before_it;
 use super::world::{NOW_US, World, spec};
 
 /// A definition that shows the year and begins anew with it.
