@@ -60,7 +60,7 @@ impl Ask {
     /// The same about what is nowhere; nothing where it asks about nothing that is hidden.
     pub(super) fn of_nowhere(&self) -> Option<Self> {
         let renamed = |text: &str| {
-            text.replace("HID", "NIX").replace("P2", "P9").replace("secret", "nowhere")
+            text.replace("HID", "HIE").replace("P2", "P9").replace("secret", "nowhere")
         };
         let (path, body) = (renamed(&self.path), self.body.as_ref().map(Value::to_string));
         let body = body.map(|text| serde_json::from_str(&renamed(&text)).unwrap());
@@ -169,7 +169,7 @@ fn documents() -> Vec<Ask> {
     for (document, order) in [
         ("hidden", json!({ "rev": "B" })),
         ("hidden", json!({ "rev": "B", "series": "HID" })),
-        ("nobody", json!({ "rev": "B", "series": "NIX" })),
+        ("nobody", json!({ "rev": "B", "series": "HIE" })),
         ("labelled", json!({ "rev": "B", "number": "BOTH-P4-0002-A" })),
         ("counted", json!({ "rev": "B", "series": "BOTH" })),
         // It has this label already.

@@ -74,9 +74,11 @@ fn is_hexadecimal(text: &str) -> bool {
 /// A text about what is hidden as one about what is nowhere.
 pub(super) fn replaced(text: &str, ids: &Ids) -> String {
     let mut text = text.to_owned();
-    for (hidden, nowhere) in [("HID", "NIX"), ("P2", "P9"), ("secret", "nowhere")] {
+    for (hidden, nowhere) in [("HID", "HIE"), ("P2", "P9"), ("secret", "nowhere")] {
         text = text.replace(hidden, nowhere);
     }
+    // What is left of a number behind what was read of it.
+    text = text.replace("\\\"2-0001\\\"", "\\\"9-0001\\\"");
     for (hidden, nowhere) in
         [(ids.hidden, Ids::UNKNOWN.hidden), (ids.counter, Ids::UNKNOWN.counter)]
     {
