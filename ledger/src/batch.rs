@@ -92,13 +92,16 @@ pub(super) enum WantedKey {
     Document,
 }
 
-/// The name of a file that has a number of the document that `q` asks for.
+/// The name of a file that has a number of the document that `q` asks for. One whose project was
+/// not kept is of any: what was archived by a process that keeps none gets no second number.
 macro_rules! archived_file {
     () => {
         "(select f.name from archived_number n \
          join archive_file f on f.archive_file_id = n.archive_file_id \
          join counter h on h.counter_id = n.counter_id \
-         where n.document_hash = q.document_hash and h.series_id = q.series_id limit 1)"
+         where n.document_hash = q.document_hash and h.series_id = q.series_id \
+         and (q.project_hash is null \
+         or coalesce(n.project_hash, q.project_hash) = q.project_hash) limit 1)"
     };
 }
 pub(super) use archived_file;
@@ -114,6 +117,10 @@ pub(super) struct Earlier<'a> {
     pub(super) since_us: i64,
     /// As what a document is looked for whose number may have moved to a file.
     pub(super) document_hash: Option<i64>,
+    /// The code of its project, empty where it has none; of any without it.
+    pub(super) project: Option<&'a str>,
+    /// As what that is looked for beside the document.
+    pub(super) project_hash: Option<i64>,
 }
 
 /// What a batch says to the marks of one counter: how far its rows reach, and what they account

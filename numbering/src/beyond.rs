@@ -47,6 +47,8 @@ impl SeriesDefinition {
             // Which of its requests get a number, and what an answer waits for.
             policy: _,
             once_per_document: _,
+            // It keeps projects apart that met.
+            documents: _,
             chronology: _,
             closed_before: _,
             document_date: _,
@@ -170,6 +172,7 @@ mod tests {
             ("serves.default", json!(true), false),
             ("policy", json!("gapless"), false),
             ("once_per_document", json!(true), false),
+            ("documents", json!("project"), false),
             ("chronology", json!(true), false),
             ("closed_before", json!("2025-01-01"), false),
             ("document_date", json!({ "past": "1y", "future": "1y" }), false),

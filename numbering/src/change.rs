@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
-use super::{SerialDefinition, Series, SeriesDefinition};
+use super::{Documents, SerialDefinition, Series, SeriesDefinition};
 
 /// Why a series that has issued numbers cannot be changed so. `field` says where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -34,6 +34,17 @@ pub enum ChangeError {
         /// The field that names, or named, the table.
         field: String,
     },
+    /// An id would name another document than before: whoever repeats a request would get a second
+    /// number.
+    #[error(
+        "{field}: an id would name another document than before, and a retry would get a second \
+         number; save a successor, a series of another code and text that serves from a day on, or \
+         keep it as it was"
+    )]
+    Documents {
+        /// The field that differs.
+        field: &'static str,
+    },
     /// The journal compares numbers within their scope only.
     #[error(
         "unique_within: numbers to come would not be compared with those issued before; begin the \
@@ -48,6 +59,7 @@ impl ChangeError {
     pub fn field(&self) -> &str {
         match self {
             ChangeError::Counters { field } | ChangeError::References { field } => field,
+            ChangeError::Documents { field } => field,
             ChangeError::Scope => "unique_within",
         }
     }
@@ -57,11 +69,15 @@ impl ChangeError {
 ///
 /// Either both take their numbers from the same counters and within the same scope, all named by
 /// ids of the same tables or by codes, or no text
-/// can be a number of both: they begin or end with different literals, or differ in length.
+/// can be a number of both: they begin or end with different literals, or differ in length. And an
+/// id names the same document in both, whatever their texts.
 ///
 /// # Errors
 /// See [`ChangeError`].
 pub fn check_change(earlier: &Series, next: &Series) -> Result<(), ChangeError> {
+    if let Some(field) = other_documents(&earlier.definition, &next.definition) {
+        return Err(ChangeError::Documents { field });
+    }
     let other_table = next.definition.refers_otherwise_than(&earlier.definition);
     let error = match (other_counters(earlier, next), other_table) {
         (Some(field), _) => ChangeError::Counters { field },
@@ -112,6 +128,16 @@ fn serials_kept(earlier: &Series, next: &Series) -> Vec<bool> {
     let known: Vec<_> = earlier.definition.taken_serials().iter().map(naming).collect();
     let next = next.definition.taken_serials();
     next.iter().map(|serial| known.contains(&naming(serial))).collect()
+}
+
+/// The field by which an id names another document than before.
+fn other_documents(earlier: &SeriesDefinition, next: &SeriesDefinition) -> Option<&'static str> {
+    if earlier.documents != next.documents {
+        return Some("documents");
+    }
+    // A project of a table is known by its id.
+    let is_other_table = earlier.references.project != next.references.project;
+    (next.documents == Documents::Project && is_other_table).then_some("references.project")
 }
 
 fn other_scope(earlier: &Series, next: &Series) -> bool {
@@ -184,7 +210,7 @@ impl SeriesDefinition {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{serial, series};
-    use super::super::{Reset, SeriesDefinition};
+    use super::super::{Documents, Reset, SeriesDefinition};
     use super::*;
 
     fn yearly(template: &str) -> SeriesDefinition {
@@ -278,6 +304,23 @@ mod tests {
         // What no counter and no scope counts by may refer to anything.
         let project = changed(&earlier, |next| next.references.project = Some("projects".into()));
         assert_eq!(check(&earlier, &project), Ok(()));
+    }
+
+    #[test]
+    fn another_owner_of_documents_is_refused_behind_every_text() {
+        let of_series = yearly("A-{YEAR}-{SEQ:4}");
+        let of_projects = changed(&of_series, |next| next.documents = Documents::Project);
+        let refused = |field| Err(ChangeError::Documents { field });
+        for (earlier, next) in [(&of_series, &of_projects), (&of_projects, &of_series)] {
+            assert_eq!(check(earlier, next), refused("documents"));
+            let next = changed(next, |next| next.template = "B-{YEAR}-{SEQ:4}".into());
+            assert_eq!(check(earlier, &next), refused("documents"), "another text");
+        }
+        let listed = changed(&of_projects, |next| next.references.project = Some("p".into()));
+        assert_eq!(check(&of_projects, &listed), refused("references.project"));
+        assert_eq!(check(&listed, &of_projects), refused("references.project"));
+        let more = changed(&listed, |next| next.once_per_document = Some(true));
+        assert_eq!(check(&listed, &more), Ok(()));
     }
 
     #[test]

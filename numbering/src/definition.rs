@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::documents::Documents;
 use super::plausible::{DocumentDate, LookAlikes, PlausibleDates};
 
 /// What the name of a dimension ends in where a key holds ids of a table. No variable has a
@@ -34,6 +35,9 @@ pub struct SeriesDefinition {
     /// the policy says: see [`SeriesDefinition::is_once_per_document`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_per_document: Option<bool>,
+    /// Whose documents its ids name; a series that has issued numbers keeps it.
+    #[serde(default, skip_serializing_if = "Documents::are_of_the_series")]
+    pub documents: Documents,
     /// Whether no number may be dated before the last one of its counters: those that differ in
     /// their period alone. For gapless series.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

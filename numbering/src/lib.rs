@@ -12,6 +12,7 @@ mod compare;
 mod compile;
 mod date;
 mod definition;
+mod documents;
 mod draft;
 mod error;
 mod exchange;
@@ -70,6 +71,7 @@ pub use definition::{
     Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,
     VariableDefinition,
 };
+pub use documents::{Documents, DocumentsOf};
 pub use draft::{Draft, Inputs, Recipient, Told};
 pub use error::{InputError, ParseError};
 pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};

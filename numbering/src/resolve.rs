@@ -11,7 +11,7 @@ use super::reference::ReferenceRow;
 use super::series::Variable;
 use super::served::{ORIGINATORS, RECIPIENT, id_names};
 use super::text::normal_code;
-use super::{InputError, Inputs, Series};
+use super::{Documents, InputError, Inputs, Series};
 
 /// The kind of recipient that a number shows (R2.1).
 const MAIN_KIND: &str = "TO";
@@ -207,6 +207,10 @@ fn project_of_member(
             excerpt(&named),
             listed()
         )),
+        // A retry would be another's document once its originator is a member elsewhere.
+        (None, _) if series.definition.documents == Documents::Project => {
+            Err(missing(series, "project".into()))
+        }
         (None, [project]) => {
             let served = &series.served.projects;
             if served.is_empty() || served.has(project) {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::series::Variable;
-use super::{Inputs, Series, SeriesDefinition};
+use super::{Documents, Inputs, Series, SeriesDefinition};
 
 /// What stands for a project where the series names none.
 const PROJECT: &str = "PROJECT";
@@ -20,15 +20,17 @@ impl Series {
     /// tables, or made up; no proof that the series accepts them.
     #[must_use]
     pub fn sample(&self, now: Timestamp) -> Inputs {
-        let SeriesDefinition { serves, references, .. } = &self.definition;
+        let SeriesDefinition { serves, references, documents, .. } = &self.definition;
         let listed = |table: Option<&String>| {
             let row = self.reference.rows(table?).find(|row| row.active)?;
             Some(row.code.clone())
         };
+        // From the originator, where memberships are looked at.
+        let follows = references.membership && *documents == Documents::Series;
         let project = serves.projects.first().cloned();
         let project = project.or_else(|| {
             let made_up = || listed(references.project.as_ref()).unwrap_or(PROJECT.to_owned());
-            self.project_needed.then(made_up)
+            (self.project_needed || references.membership).then(made_up)
         });
         let sourced = self.sourced();
         let needed = |variable: &&Variable| {
@@ -47,8 +49,7 @@ impl Series {
         };
         Inputs {
             type_code: serves.types.first().cloned().unwrap_or_default(),
-            // Where memberships are looked at, it follows from the originator.
-            project: project.filter(|_| !references.membership),
+            project: project.filter(|_| !follows),
             date: self.nearest_date(now),
             phase: self.phase_needed.then(|| PHASE.to_owned()),
             context: self.variables.iter().filter(needed).map(value).collect(),

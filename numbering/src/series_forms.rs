@@ -13,6 +13,7 @@ pub const SERIES_FORMS: &[Form] = &[
     ("SeriesDefinition.serves", "a table of what it numbers", "{ types = [\"INV\"] }"),
     ("SeriesDefinition.policy", "", "\"durable\""),
     ("SeriesDefinition.once_per_document", "", "true"),
+    ("SeriesDefinition.documents", "", "\"project\""),
     ("SeriesDefinition.chronology", "", "true"),
     ("SeriesDefinition.closed_before", "a date in quotes", "\"2025-01-01\""),
     (

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::plausible::{PlausibleDates, YEARS_MAX};
 use super::{
-    Inputs, LookAlikes, Membership, Overflow, Policy, ReferenceRow, References, Reset,
+    Documents, Inputs, LookAlikes, Membership, Overflow, Policy, ReferenceRow, References, Reset,
     SerialDefinition, Series, SeriesDefinition, Serves, Style, TemplateError,
 };
 
@@ -23,6 +23,7 @@ pub(super) fn definition() -> SeriesDefinition {
         serves: Serves { types: vec!["T".into()], ..Serves::default() },
         policy: Policy::Fast,
         once_per_document: None,
+        documents: Documents::Series,
         chronology: false,
         closed_before: None,
         document_date: None,

@@ -138,7 +138,7 @@ fn key(deployment: &str, order: &Order) -> String {
     let Record { series_id, document_id, idempotency_key, user_id, .. } = &*order.record;
     let document = document_id.as_ref().filter(|_| !order.request.again);
     let (kind, user, id) = match (document, idempotency_key) {
-        (Some(document), _) => ("document", "", document.clone()),
+        (Some(document), _) => ("document", "", order.documents.name(document)),
         (None, Some(key)) => ("key", user_id.as_str(), key.clone()),
         (None, None) => ("allocation", "", order.record.allocation_id.to_string()),
     };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use numbering::{Inputs, PartialNumber, Series, Told, fits_some_day};
+use numbering::{DocumentsOf, Inputs, PartialNumber, Series, Told, fits_some_day};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
@@ -43,6 +43,8 @@ pub(super) struct DayTurns {
     asked: Vec<Arc<ServedSeries>>,
     /// Names the series together: the same for each process.
     family: i64,
+    /// Whose document its id names, where all of them say the same; else the series'.
+    documents: DocumentsOf,
     /// The turn that is near.
     near: Option<Timestamp>,
     /// The partition of one of them, in whose places a request waits for the moment.
@@ -97,10 +99,13 @@ impl DayTurns {
         let mut asked: Vec<Arc<ServedSeries>> = served.chain(ended).map(Arc::clone).collect();
         asked.sort_unstable_by_key(|one| one.version.series_id);
         asked.dedup_by_key(|one| one.version.series_id);
-        let all = stretches.iter().filter_map(|stretch| stretch.served);
-        let family = all.map(|one| one.version.series_id).min()?;
+        let all = || stretches.iter().filter_map(|stretch| stretch.served);
+        let family = all().map(|one| one.version.series_id).min()?;
+        let mut owners = all().map(|one| one.series.documents_of(inputs));
+        let documents = owners.next().filter(|first| owners.all(|owner| owner == *first));
+        let documents = documents.unwrap_or_default();
         let partition = fitting[0].version.partition;
-        Some(DayTurns { asked, family, near: near(&stretches, now), partition })
+        Some(DayTurns { asked, family, documents, near: near(&stretches, now), partition })
     }
 }
 
@@ -193,7 +198,7 @@ impl Allocator {
             turns.family,
             &request.user_id,
             request.idempotency_key.as_deref(),
-            request.document_id.as_deref(),
+            request.document_id.as_ref().map(|id| turns.documents.name(id)).as_deref(),
             request.again.then(|| digest(request)).as_deref(),
         );
         let window = context.windows_asked(1).as_micros();
@@ -239,12 +244,14 @@ impl Order {
             payload_digest: digest(request),
             issued_at_us,
         };
+        let documents = served.series.documents_of(&request.inputs);
         let counter = NO_COUNTER.to_owned();
         let none = Take { counter, count: 1, step: 1, start: 1, max: 1, seen: None };
         Order {
             served: Arc::clone(served),
-            request: issue_request(served, &record, vec![none], request.again),
+            request: issue_request(served, (&record, &documents), vec![none], request.again),
             record: Arc::new(record),
+            documents,
             partial: PartialNumber::default(),
             specs: Vec::new(),
             family: None,

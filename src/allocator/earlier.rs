@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use numbering::{Policy, Series, SeriesDefinition};
+use numbering::{Documents, Policy, Series, SeriesDefinition};
 use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 
@@ -71,6 +71,7 @@ fn as_it_reads(definition: &SeriesDefinition) -> [u8; 32] {
         description: String::new(),
         policy: Policy::Fast,
         once_per_document: None,
+        documents: Documents::Series,
         chronology: false,
         closed_before: None,
         document_date: None,

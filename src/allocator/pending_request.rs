@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use numbering::{
-    CounterKey, Draft, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake,
+    CounterKey, DocumentsOf, Draft, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake,
     SnowflakePlace, Told, hexadecimal,
 };
 use serde::Serializer as _;
@@ -31,6 +31,8 @@ pub(super) struct Order {
     pub served: Arc<ServedSeries>,
     /// What the journal will know of it.
     pub record: Arc<Record>,
+    /// Whose document its id names.
+    pub documents: DocumentsOf,
     /// What Redis is asked; what only its epoch knows of it is put in when it is sent.
     pub request: IssueRequest,
     /// The number but for its values.
@@ -116,12 +118,13 @@ impl Order {
         let payload_digest = digest(&request);
         // The journal is read by people and programs that do not know ids.
         let inputs = draft.resolved.unwrap_or(request.inputs);
+        let documents = served.series.documents_of(&inputs);
         let record = Record {
             allocation_id: Uuid::now_v7(),
             series_id,
             version: served.version.version,
             type_code: inputs.type_code,
-            project: inputs.project,
+            project: documents.journaled(inputs.project),
             scope: draft.scope,
             mask: draft.partial.to_text(),
             document_id: request.document_id,
@@ -142,9 +145,10 @@ impl Order {
         });
         let again = request.again;
         Ok(Order {
-            request: issue_request(&served, &record, takes.collect(), again),
+            request: issue_request(&served, (&record, &documents), takes.collect(), again),
             served,
             record: Arc::new(record),
+            documents,
             partial: draft.partial,
             specs,
             family: draft.family,
@@ -178,6 +182,7 @@ impl Order {
             user_id: self.record.user_id.clone(),
             idempotency_key: self.record.idempotency_key.clone(),
             document_id: self.record.document_id.clone(),
+            documents: self.documents.clone(),
             payload_digest: self.record.payload_digest.clone(),
             again: self.request.again,
             since_us,
@@ -237,7 +242,7 @@ impl Order {
 /// What Redis is asked, as far as a request says it.
 pub(super) fn issue_request(
     served: &ServedSeries,
-    record: &Record,
+    (record, documents): (&Record, &DocumentsOf),
     takes: Vec<Take>,
     again: bool,
 ) -> IssueRequest {
@@ -245,10 +250,11 @@ pub(super) fn issue_request(
     // The user's length comes first, so that no user and key together read like another pair.
     let user = &record.user_id;
     let caller_key = |key: &String| format!("k:{series_id}:{}:{user}:{key}", user.len());
+    let document_key = |id: &String| format!("d:{series_id}:{}", documents.name(id));
     IssueRequest {
         takes,
         caller_key: record.idempotency_key.as_ref().map(caller_key),
-        document_key: record.document_id.as_ref().map(|id| format!("d:{series_id}:{id}")),
+        document_key: record.document_id.as_ref().map(document_key),
         payload: PayloadMark::of(&record.payload_digest),
         again,
         once_per_document: served.version.definition.is_once_per_document(),

@@ -103,6 +103,7 @@ fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
     let serials = served.series.serials();
     // As for a request: the journal is in codes, with the project that follows from the originator.
     let inputs = draft.resolved.unwrap_or(inputs);
+    let documents = served.series.documents_of(&inputs);
     let taken = |(serial, value): (&numbering::Serial, &u64)| TakenRange {
         counter_id: 0,
         range: Range { first: *value, last: *value, step: serial.step },
@@ -113,7 +114,7 @@ fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
         series_id: served.version.series_id,
         version: served.version.version,
         type_code: inputs.type_code,
-        project: inputs.project,
+        project: documents.journaled(inputs.project),
         scope: draft.scope,
         mask: draft.partial.to_text(),
         document_id: row.document_id,

@@ -231,3 +231,26 @@ async fn two_clocks_on_either_side_of_the_turn_give_a_request_one_number() {
     gets_one_number_of_two_clocks(&Deployment::new(&url, Some(&redis.url()))).await;
     gets_one_number_of_two_clocks(&Deployment::new(&postgres.url("alone"), None)).await;
 }
+
+/// Goal: no tenant's document is dated by the moment of another's. Method: two projects ask for one
+/// id, the second one behind the turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_another_project_is_dated_by_its_own_moment() {
+    let deployment = Deployment::embedded();
+    let turn = apply(&deployment, &[("TENANTS", "documents = \"project\"")]);
+    let process = Process::start(&deployment, turn, -2).await;
+    let of = |project: &str| {
+        let mut request = request("TENANTS", Some("d"), None);
+        request.inputs.project = Some(project.into());
+        request
+    };
+    let (early, _) = process.number(&of("P1")).await;
+    assert!(!early.contains("2-"), "{early}");
+    process.at(2);
+    let (late, replayed) = process.number(&of("P2")).await;
+    assert!(!replayed && late.contains("2-"), "{late}");
+    assert_eq!(process.number(&of("P1")).await, (early, true));
+    assert_eq!(process.number(&of("P2")).await, (late, true));
+    process.service.stop().await.unwrap();
+    deployment.assert_clean();
+}

@@ -99,6 +99,7 @@ mod sweeps;
 mod tables;
 mod taken;
 mod tall_ceilings;
+mod tenants;
 mod token_events;
 mod tokens;
 mod told_times;

@@ -25,8 +25,9 @@ macro_rules! newest {
         concat!(
             "select q.place, a.file as archived, aside.is_any as is_any_aside, ",
             entry_columns!(),
-            " from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) \
-             with ordinality as q (series_id, user_id, value, since_us, document_hash, place) \
+            " from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], \
+             $6::text[], $7::bigint[]) with ordinality as q (series_id, user_id, value, since_us, \
+             document_hash, project, project_hash, place) \
              left join lateral (select ",
             line_columns!(),
             " from journal_row where ",
@@ -108,7 +109,11 @@ impl Bulk for PgConnection {
             }
             // A document is numbered once, whoever asks.
             WantedKey::Document => {
-                newest!("document_id = q.value and series_id = q.series_id", archived_file!())
+                newest!(
+                    "document_id = q.value and series_id = q.series_id \
+                     and (q.project is null or coalesce(project, '') = q.project)",
+                    archived_file!()
+                )
             }
         };
         let rows = sqlx::query(statement)
@@ -117,6 +122,8 @@ impl Bulk for PgConnection {
             .bind(keys.iter().map(|key| key.value).collect::<Vec<_>>())
             .bind(keys.iter().map(|key| key.since_us).collect::<Vec<_>>())
             .bind(keys.iter().map(|key| key.document_hash).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.project).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.project_hash).collect::<Vec<_>>())
             .fetch_all(&mut *self)
             .await?;
         // Where there are some, each key has a row that says so.

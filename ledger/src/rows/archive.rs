@@ -6,7 +6,7 @@ use std::sync::Arc;
 use numbering::{Range, TakenRange};
 use serde::{Deserialize, Serialize};
 
-use super::{At, Entry, IssuePath, JournalRow, Record, SealedRow};
+use super::{At, Entry, IssuePath, JournalRow, Record, SealedRow, project_hash};
 use crate::LedgerError;
 use crate::columns::{
     FurtherSerial, Word as _, from_json, hash64, read_node, read_uuid, unreadable, unsigned,
@@ -231,8 +231,8 @@ pub struct ArchivedRun {
     pub(crate) epoch: i64,
     pub(crate) digest: [u8; 32],
     pub(crate) newest: RunEnd,
-    /// Numbers and documents, as they are looked for.
-    pub(crate) names: Vec<(i64, Option<i64>)>,
+    /// Numbers, documents and projects, as they are looked for.
+    pub(crate) names: Vec<(i64, Option<i64>, i64)>,
 }
 
 /// What a segment has of the last row that it stands for.
@@ -272,7 +272,8 @@ impl ArchivedRun {
         let latest = rows.iter().map(|row| row.document_date.as_str()).max()?;
         let name = |row: &ArchivedRow| {
             let document = row.document_id.as_deref().map(document_hash);
-            Some((number_hash(row.number.as_deref()?), document))
+            let project = project_hash(row.project.as_deref().unwrap_or_default());
+            Some((number_hash(row.number.as_deref()?), document, project))
         };
         Some(ArchivedRun {
             counter_id: first.counter_id,
@@ -311,20 +312,22 @@ pub(crate) fn document_hash(document_id: &str) -> i64 {
 pub(crate) struct ArchivedName {
     pub(crate) number_hash: i64,
     pub(crate) document_hash: Option<i64>,
+    pub(crate) project_hash: i64,
     pub(crate) counter_id: i64,
     pub(crate) first: i64,
 }
 
 impl ArchivedName {
-    /// Of a number, its document, and its counter and first value.
+    /// Of a number, its document and that one's project, and its counter and first value.
     pub(crate) fn of(
         number: &str,
-        document_id: Option<&str>,
+        (document_id, project): (Option<&str>, Option<&str>),
         (counter_id, first): (i64, i64),
     ) -> Self {
         ArchivedName {
             number_hash: number_hash(number),
             document_hash: document_id.map(document_hash),
+            project_hash: project_hash(project.unwrap_or_default()),
             counter_id,
             first,
         }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use numbering::{PartialNumber, TakenRange, first_values};
+use numbering::{DocumentsOf, PartialNumber, TakenRange, first_values};
 use numerator_base::node::NodeId;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer as _};
 use uuid::Uuid;
 
-use super::{At, CounterSpec, Span};
+use super::{At, CounterSpec, Projects, Span};
 use crate::columns::Word as _;
 
 /// Room for an ordinary record on its way through Redis.
@@ -244,6 +244,8 @@ pub struct Question {
     pub idempotency_key: Option<String>,
     /// The document.
     pub document_id: Option<String>,
+    /// Whose document it is.
+    pub documents: DocumentsOf,
     /// Hash of the payload.
     pub payload_digest: String,
     /// Whether a document that has a number for another payload gets another one.
@@ -271,11 +273,12 @@ impl Question {
             && record.issued_at_us >= self.since_us
     }
 
-    /// Whether an entry stands under the document.
-    pub(crate) fn is_of_document(&self, entry: &Entry) -> bool {
+    /// Whether an entry stands under the document, which is of these projects.
+    pub(crate) fn is_of_document(&self, entry: &Entry, projects: &Projects) -> bool {
         let record = &*entry.record;
         self.document_id.is_some()
             && record.document_id == self.document_id
+            && projects.have(record.project.as_deref())
             && record.series_id == self.series_id
             && (self.once_per_document || record.issued_at_us >= self.since_us)
     }

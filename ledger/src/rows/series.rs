@@ -227,7 +227,8 @@ pub enum SeriesRefusal {
     /// give nothing any more (R3.5).
     #[error("{0}")]
     BelowStart(Box<BelowStart>),
-    /// The series has counters, and the change could render a number of theirs again.
+    /// The series has counters, and the change could render a number of theirs again, or give a
+    /// document a second one.
     #[error("series {code} has issued numbers as of version {version}: {why}")]
     Repeats {
         /// The code.

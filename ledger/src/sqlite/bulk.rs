@@ -43,7 +43,10 @@ fn newest_rows(wanted: WantedKey, keys: usize) -> String {
     let key = match wanted {
         WantedKey::CallerKey => "n.idempotency_key = q.value and n.user_id = q.user_id",
         // A document is numbered once, whoever asks.
-        WantedKey::Document => "n.document_id = q.value",
+        WantedKey::Document => {
+            "n.document_id = q.value \
+             and (q.project is null or coalesce(n.project, '') = q.project)"
+        }
     };
     format!(
         "{asked} select q.place, null as archived, {} from asked q \
@@ -66,8 +69,11 @@ fn archived_names(keys: usize) -> String {
 
 /// The keys that are asked for, as both read them.
 fn asked_keys(keys: usize) -> String {
-    let asked = values(6, keys);
-    format!("with asked (place, series_id, user_id, value, since_us, document_hash) as ({asked})")
+    let asked = values(8, keys);
+    format!(
+        "with asked (place, series_id, user_id, value, since_us, document_hash, project, \
+         project_hash) as ({asked})"
+    )
 }
 
 /// Puts what a statement finds under keys into slots that are empty.
@@ -79,9 +85,9 @@ async fn ask(
 ) -> Result<(), LedgerError> {
     let mut query = sqlx::query(AssertSqlSafe(statement));
     for (place, key) in (0_i64..).zip(keys) {
-        let Earlier { series_id, user_id, value, since_us, document_hash } = *key;
-        query = query.bind(place).bind(series_id).bind(user_id).bind(value);
-        query = query.bind(since_us).bind(document_hash);
+        let Earlier { series_id, user_id, value, since_us, .. } = *key;
+        query = query.bind(place).bind(series_id).bind(user_id).bind(value).bind(since_us);
+        query = query.bind(key.document_hash).bind(key.project).bind(key.project_hash);
     }
     for row in query.fetch_all(conn).await? {
         let slot = slot(found, &row)?;

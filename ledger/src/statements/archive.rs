@@ -348,11 +348,11 @@ async fn must_be_fit(conn: &mut Conn) -> Result<(), LedgerError> {
 }
 
 /// Whether a value moved to a file, and a number of its counter with this text and this document,
-/// or none, did.
+/// or none, did: that of the project, as far as it was kept.
 pub(super) async fn is_archived(conn: &mut Conn, name: ArchivedName) -> Result<bool, LedgerError> {
     let found = query(
         "select 1 from archived_number where number_hash = $1 and counter_id = $2 \
-         and document_hash is not distinct from $4 \
+         and document_hash is not distinct from $4 and coalesce(project_hash, $5) = $5 \
          and (select path = 'archived' and last_value >= $3 from journal_row \
          where counter_id = $2 and first_value <= $3 order by first_value desc limit 1) limit 1",
     )
@@ -360,6 +360,7 @@ pub(super) async fn is_archived(conn: &mut Conn, name: ArchivedName) -> Result<b
     .bind(name.counter_id)
     .bind(name.first)
     .bind(name.document_hash)
+    .bind(name.project_hash)
     .fetch_optional(conn)
     .await?;
     Ok(found.is_some())

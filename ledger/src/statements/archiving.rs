@@ -9,15 +9,14 @@ use numerator_base::node::NodeId;
 
 use super::acceptance::kept;
 use super::counters::lock_all;
-use super::{Conn, QueryBuilder, Row, SEARCH, Store, archive, commit, query, query_scalar};
+use super::{
+    Conn, QueryBuilder, Row, SEARCH, Store, archive, archived_names, commit, query, query_scalar,
+};
 use crate::columns::{digest_bytes, read_uuid, to_json};
 use crate::line::{Extent, Line};
 use crate::rows::RunEnd;
 use crate::seal::{ARCHIVED, Writing};
 use crate::{ArchiveFile, ArchivedRow, ArchivedRun, IssuePath, Ledger, LedgerError, SegmentNote};
-
-/// Values of a statement that inserts many.
-const NAMES_MAX: usize = 1_000;
 
 /// Most rows that are read at once.
 const PAGE_MAX: u32 = 10_000;
@@ -180,7 +179,7 @@ async fn make_room(
     }
     if !left.is_empty() {
         write_segments(&mut *tx, &writing, of, by, &left).await?;
-        write_names(&mut *tx, of, &left).await?;
+        archived_names::write(&mut *tx, of, &left).await?;
     }
     // A ledger that forgets it has the rows again, and the file still holds them.
     commit(tx).await?;
@@ -332,31 +331,6 @@ fn segment_of<'a>(
         partition_id: run.partition_id,
         epoch: run.epoch,
     }
-}
-
-async fn write_names(
-    conn: &mut Conn,
-    of: &ArchiveFile,
-    runs: &[&ArchivedRun],
-) -> Result<(), LedgerError> {
-    let names: Vec<(i64, Option<i64>, i64)> = runs
-        .iter()
-        .flat_map(|run| {
-            run.names.iter().map(|(number, document)| (*number, *document, run.counter_id))
-        })
-        .collect();
-    for names in names.chunks(NAMES_MAX) {
-        let mut query = QueryBuilder::new(
-            "insert into archived_number (number_hash, document_hash, counter_id, \
-             archive_file_id) ",
-        );
-        query.push_values(names, |mut row, (number, document, counter_id)| {
-            row.push_bind(*number).push_bind(*document).push_bind(*counter_id);
-            row.push_bind(of.archive_file_id);
-        });
-        query.build().once().execute(&mut *conn).await?;
-    }
-    Ok(())
 }
 
 fn archived_row_of(row: &Row) -> Result<ArchivedRow, LedgerError> {

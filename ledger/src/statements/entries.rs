@@ -178,7 +178,8 @@ async fn judge_archived(
             continue;
         };
         let Extent { counter_id, first, .. } = line.extent;
-        let name = ArchivedName::of(head.number, head.document_id, (counter_id, first));
+        let document = (head.document_id, line.project);
+        let name = ArchivedName::of(head.number, document, (counter_id, first));
         if name.document_hash.is_some() && archive::is_archived(conn, name).await? {
             verdicts[line.entry] = Verdict::Known;
         }

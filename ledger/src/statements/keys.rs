@@ -1,10 +1,13 @@
 //! Keys under which a document or a caller is numbered once, and the names of their locks.
 //! Owns no statement.
 
-use crate::columns::hash64;
-use crate::{Question, Record};
+use numbering::DocumentsOf;
 
-/// A key under which a document or a caller is numbered once.
+use crate::columns::hash64;
+use crate::{Question, Record, TakeOrder};
+
+/// A key under which a document or a caller is numbered once. The documents that projects have by
+/// one id share a key, and wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Caller { series_id: i64, user_id: String, key: String },
@@ -13,13 +16,13 @@ pub(super) enum Key {
 
 impl Key {
     /// The caller's own, where there is one.
-    pub(super) fn caller(series_id: i64, user_id: &str, key: Option<&String>) -> Option<Self> {
+    fn caller(series_id: i64, user_id: &str, key: Option<&String>) -> Option<Self> {
         let key = key?.clone();
         Some(Key::Caller { series_id, user_id: user_id.to_owned(), key })
     }
 
     /// The document's, where there is one.
-    pub(super) fn document(series_id: i64, document_id: Option<&String>) -> Option<Self> {
+    fn document(series_id: i64, document_id: Option<&String>) -> Option<Self> {
         Some(Key::Document { series_id, document_id: document_id?.clone() })
     }
 
@@ -43,6 +46,41 @@ impl Key {
     ) -> impl Iterator<Item = Key> + use<> {
         let caller = Key::caller(series_id, user_id, key);
         caller.into_iter().chain(Key::document(series_id, document_id))
+    }
+}
+
+/// A key and whose document it is: what a transaction tells its orders apart by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Named {
+    key: Key,
+    of: DocumentsOf,
+}
+
+impl Named {
+    /// The caller's own, where there is one.
+    pub(super) fn caller(question: &Question) -> Option<Self> {
+        let Question { series_id, user_id, idempotency_key, .. } = question;
+        let key = Key::caller(*series_id, user_id, idempotency_key.as_ref())?;
+        Some(Named::of(key, question))
+    }
+
+    /// The document's, where there is one.
+    pub(super) fn document(question: &Question) -> Option<Self> {
+        let key = Key::document(question.series_id, question.document_id.as_ref())?;
+        Some(Named::of(key, question))
+    }
+
+    /// Those that the number of an order stands under.
+    pub(super) fn all_of(order: &TakeOrder) -> impl Iterator<Item = Named> {
+        Key::all_of(&order.record).map(move |key| Named::of(key, &order.question))
+    }
+
+    fn of(key: Key, question: &Question) -> Self {
+        let of = match key {
+            Key::Caller { .. } => DocumentsOf::Series,
+            Key::Document { .. } => question.documents.clone(),
+        };
+        Named { key, of }
     }
 }
 

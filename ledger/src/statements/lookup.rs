@@ -8,14 +8,14 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::keys::{self, Key};
-use super::{CALL, Conn, QueryBuilder, Row, found_aside, put_aside, query};
+use super::{CALL, Conn, QueryBuilder, Row, found_aside, projects, put_aside, query};
 use crate::Ledger;
 use crate::batch::{Earlier, WantedKey, entry_columns, line_columns};
 use crate::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
 use crate::outline::read_mask;
-use crate::rows::document_hash;
+use crate::rows::{Projects, document_hash, project_hash};
 use crate::{At, Entry, Found, IssuePath, JournalRow, LedgerError, Question, Record};
 
 impl Ledger {
@@ -117,13 +117,15 @@ impl Ledger {
     }
 }
 
-/// Answers questions, two statements however many there are (F1).
+/// Answers questions, two statements however many there are (F1), and one more for each table whose
+/// rows have documents of their own.
 pub(super) async fn answers(
     conn: &mut Conn,
     questions: &[Question],
 ) -> Result<Vec<Found>, LedgerError> {
-    let (by_key, of_keys) = newest(conn, WantedKey::CallerKey, questions).await?;
-    let (by_document, of_documents) = newest(conn, WantedKey::Document, questions).await?;
+    let (any, apart) = (vec![Projects::Any; questions.len()], projects::of(conn, questions).await?);
+    let (by_key, of_keys) = newest(conn, WantedKey::CallerKey, questions, &any).await?;
+    let (by_document, of_documents) = newest(conn, WantedKey::Document, questions, &apart).await?;
     let found = |((by_key, _), (by_document, archived)): (UnderKey, UnderKey)| Found {
         by_key,
         by_document,
@@ -131,7 +133,7 @@ pub(super) async fn answers(
     };
     let mut all: Vec<Found> = by_key.into_iter().zip(by_document).map(found).collect();
     if of_keys || of_documents {
-        put_aside::answer(conn, questions, &mut all).await?;
+        put_aside::answer(conn, questions, &apart, &mut all).await?;
     }
     for (found, question) in all.iter_mut().zip(questions) {
         let is_unknown = found.by_document.is_none() && !question.again;
@@ -144,11 +146,13 @@ pub(super) async fn answers(
 /// What stands under a key: the newest entry, and the file that may have one.
 type UnderKey = (Option<Entry>, Option<String>);
 
-/// The newest entry under one kind of key of each question, and whether any record is put aside.
+/// The newest entry under one kind of key of each question, in rows of its projects, and whether
+/// any record is put aside.
 async fn newest(
     conn: &mut Conn,
     wanted: WantedKey,
     questions: &[Question],
+    projects: &[Projects],
 ) -> Result<(Vec<UnderKey>, bool), LedgerError> {
     let mut entries: Vec<UnderKey> = vec![(None, None); questions.len()];
     let (mut places, mut keys) = (Vec::new(), Vec::new());
@@ -159,11 +163,20 @@ async fn newest(
             WantedKey::Document if question.once_per_document => (&question.document_id, i64::MIN),
             WantedKey::Document => (&question.document_id, *since_us),
         };
-        if let Some(value) = value {
+        let Some(value) = value else { continue };
+        // A number that moved to a file is older than any window.
+        let document_hash = (since_us == i64::MIN).then(|| document_hash(value));
+        for project in projects[place].sought() {
             places.push(place);
-            // A number that moved to a file is older than any window.
-            let document_hash = (since_us == i64::MIN).then(|| document_hash(value));
-            keys.push(Earlier { series_id: *series_id, user_id, value, since_us, document_hash });
+            keys.push(Earlier {
+                series_id: *series_id,
+                user_id,
+                value,
+                since_us,
+                document_hash,
+                project,
+                project_hash: document_hash.and(project).map(project_hash),
+            });
         }
     }
     if keys.is_empty() {
@@ -173,10 +186,22 @@ async fn newest(
     for (place, row) in places.into_iter().zip(newest.rows) {
         let Some(row) = row else { continue };
         let is_row = row.try_get::<Option<i64>>("counter_id")?.is_some();
-        let entry = if is_row { Some(entry_of(&row)?) } else { None };
-        entries[place] = (entry, row.try_get("archived")?);
+        let (known, file) = &mut entries[place];
+        if is_row {
+            let entry = entry_of(&row)?;
+            let is_older = |other: &Entry| age(other) < age(&entry);
+            if known.as_ref().is_none_or(is_older) {
+                *known = Some(entry);
+            }
+        }
+        *file = file.take().or(row.try_get("archived")?);
     }
     Ok((entries, newest.is_any_aside))
+}
+
+/// By which of two rows under a key one is newer.
+fn age(entry: &Entry) -> (i64, Option<u64>) {
+    (entry.record.issued_at_us, entry.taken.first().map(|taken| taken.range.first))
 }
 
 /// What earlier attempts of these allocations wrote on the database path (F10).

@@ -16,7 +16,7 @@ use crate::batch::Mark;
 use crate::columns::{raw, read_raw, signed, unsigned};
 use crate::connections::Share;
 use crate::line::{Extent, Line};
-use crate::rows::{AsideNames, document_hash, key_hash, number_hash};
+use crate::rows::{AsideNames, Projects, document_hash, key_hash, number_hash};
 use crate::{Entry, Found, LedgerError, Position, Question};
 
 /// Under this id stands what was refused of a counter that the ledger does not have: an id is never
@@ -184,10 +184,12 @@ fn asides(rows: &[Row]) -> Result<Vec<Aside>, LedgerError> {
     Ok(found)
 }
 
-/// Adds what is put aside to what the journal answered to questions: the newest of both counts.
+/// Adds what is put aside to what the journal answered to questions, each for a document of these
+/// projects: the newest of both counts.
 pub(super) async fn answer(
     conn: &mut Conn,
     questions: &[Question],
+    projects: &[Projects],
     found: &mut [Found],
 ) -> Result<(), LedgerError> {
     let keys = |question: &Question| {
@@ -203,11 +205,11 @@ pub(super) async fn answer(
         than.as_ref().is_none_or(|than| than.record.issued_at_us <= one.record.issued_at_us)
     };
     for Aside { entry, .. } in named(conn, &columns).await? {
-        for (question, found) in questions.iter().zip(found.iter_mut()) {
+        for ((question, of), found) in questions.iter().zip(projects).zip(found.iter_mut()) {
             if question.is_keyed_like(&entry) && newer(&entry, &found.by_key) {
                 found.by_key = Some(entry.clone());
             }
-            if question.is_of_document(&entry) && newer(&entry, &found.by_document) {
+            if question.is_of_document(&entry, of) && newer(&entry, &found.by_document) {
                 found.by_document = Some(entry.clone());
             }
         }

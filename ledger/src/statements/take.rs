@@ -22,7 +22,7 @@ use super::chronology::LastDates;
 use super::counters::{self, lock_or_create};
 use super::entries::{self, Care, Verdict};
 use super::gaps::{self, Loss};
-use super::keys::{self, Key};
+use super::keys::{self, Key, Named};
 use super::planned::Planned;
 use super::seed::{self, Toucher, fenced, name};
 use super::{CALL, Conn, Store, commit, confirmed_takes, lookup, nodes, partitions, put_aside};
@@ -209,7 +209,7 @@ struct Plan {
     counters: BTreeMap<Name, Working>,
     dates: LastDates,
     entries: Vec<Entry>,
-    keys: HashMap<Key, usize>,
+    keys: HashMap<Named, usize>,
 }
 
 impl Plan {
@@ -217,10 +217,9 @@ impl Plan {
     /// own.
     fn order(&mut self, order: &TakeOrder) -> Result<Planned, LedgerError> {
         let question = &order.question;
-        let place = |key: Option<Key>| key.and_then(|key| self.keys.get(&key)).copied();
-        let caller = question.idempotency_key.as_ref();
-        let by_key = place(Key::caller(question.series_id, &question.user_id, caller));
-        let by_document = place(Key::document(question.series_id, question.document_id.as_ref()))
+        let place = |name: Option<Named>| name.and_then(|name| self.keys.get(&name)).copied();
+        let by_key = place(Named::caller(question));
+        let by_document = place(Named::document(question))
             .filter(|place| question.is_answered_by(&self.entries[*place]));
         if by_key.is_some() || by_document.is_some() {
             return Ok(Planned::Same { by_key, by_document });
@@ -248,7 +247,7 @@ impl Plan {
         }
         self.dates.note(order);
         let place = self.entries.len();
-        self.keys.extend(Key::all_of(&order.record).map(|key| (key, place)));
+        self.keys.extend(Named::all_of(order).map(|name| (name, place)));
         self.entries.push(Entry {
             record: order.record.clone(),
             taken,

@@ -11,20 +11,20 @@ const OBSOLETE_US: i64 = 40 * 86_400_000_000;
 /// Rows of earlier turns that go with each request.
 const GOING_MAX: i64 = 20;
 
-/// The names of a request, the one by which it is known first: the caller's key, then the document.
-/// `family`: the series that take turns for it. `again`: its payload, where another number is asked
-/// for a document that has one. Names are hashes; a name that two requests share dates one of them
-/// as the other.
+/// The names of a request, the one by which it is known first: the caller's key, then the document,
+/// by its name among those of the family. `family`: the series that take turns for it. `again`:
+/// its payload, where another number is asked for a document that has one. Names are hashes; a name
+/// that two requests share dates one of them as the other.
 #[must_use]
 pub fn undated_names(
     family: i64,
     user_id: &str,
     key: Option<&str>,
-    document_id: Option<&str>,
+    document: Option<&str>,
     again: Option<&str>,
 ) -> Vec<i64> {
     let by_key = key.map(|key| format!("{:?}", ("key", family, user_id, key)));
-    let by_document = document_id.map(|id| format!("{:?}", ("document", family, id, again)));
+    let by_document = document.map(|name| format!("{:?}", ("document", family, name, again)));
     let names = by_key.into_iter().chain(by_document);
     names.map(|name| i64::from_be_bytes(hash64(&name).to_be_bytes())).collect()
 }

@@ -36,8 +36,8 @@ impl ConfirmedNumber {
         let value = entry.taken.first().map(|taken| (taken.counter_id, taken.range.first));
         let (counter_id, first) = value.unwrap_or_default();
         let first = i64::try_from(first).unwrap_or(i64::MAX);
-        let document_id = entry.record.document_id.as_deref();
-        let archived_as = ArchivedName::of(&entry.number, document_id, (counter_id, first));
+        let document = (entry.record.document_id.as_deref(), entry.record.project.as_deref());
+        let archived_as = ArchivedName::of(&entry.number, document, (counter_id, first));
         ConfirmedNumber { allocation: entry.record.allocation_id, archived_as }
     }
 }
@@ -184,7 +184,7 @@ mod tests {
 
     fn number(allocation: usize) -> ConfirmedNumber {
         let allocation = Uuid::from_u128(allocation as u128);
-        ConfirmedNumber { allocation, archived_as: ArchivedName::of("n", None, (1, 1)) }
+        ConfirmedNumber { allocation, archived_as: ArchivedName::of("n", (None, None), (1, 1)) }
     }
 
     #[test]

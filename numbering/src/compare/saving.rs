@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::super::window::days_of;
 use super::super::{
-    LookAlikes, Policy, ReferenceData, Series, SeriesDefinition, Serves, TemplateError,
+    Documents, LookAlikes, Policy, ReferenceData, Series, SeriesDefinition, Serves, TemplateError,
     VariableDefinition,
 };
 use super::accepting::{Hasty, Pairs};
@@ -325,6 +325,7 @@ fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
         description: String::new(),
         policy: Policy::default(),
         once_per_document: None,
+        documents: Documents::default(),
         chronology: false,
         closed_before: None,
         document_date: None,

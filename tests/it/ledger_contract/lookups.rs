@@ -1,5 +1,13 @@
 //! What the journal answers.
 
+mod tenants;
+
+pub(super) use tenants::{
+    a_projects_document_is_found_in_rows_of_its_codes_alone,
+    an_archived_document_of_another_project_keeps_nobody_out,
+    one_transaction_tells_the_documents_of_two_projects_apart,
+};
+
 use numerator::ledger::{
     Closing, CounterSpec, Found, IssuePath, JournalFilter, JournalRow, LedgerError, NewRevision,
     NumberStatus, Position, Question, Revised, Sort, ValueOf,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use numbering::{NUMBER_MAX, Range, TakenRange};
+use numbering::{DocumentsOf, NUMBER_MAX, Range, TakenRange};
 use numerator::clock::ManualClock;
 use numerator::ledger::{
     At, Claim, Closing, CounterSpec, Deployment, Entry, IssuePath, LedgerError, LedgerSettings,
@@ -276,6 +276,7 @@ pub(super) fn question(record: &Record) -> Question {
         user_id: record.user_id.clone(),
         idempotency_key: record.idempotency_key.clone(),
         document_id: record.document_id.clone(),
+        documents: DocumentsOf::Series,
         since_us: 0,
         once_per_document: false,
     }

@@ -101,7 +101,7 @@ fn the_series_on_the_seed_data_are_proved_beside_those_that_ship() {
 fn every_series_of_the_pages_is_proved_beside_its_own() {
     let pages = ["docs/numbering.md", "docs/numbering-tutorial.md"].map(|page| text(&folder(page)));
     let blocks: Vec<&str> = pages.iter().flat_map(|page| page.split("```toml\n").skip(1)).collect();
-    assert_eq!(blocks.len(), 17);
+    assert_eq!(blocks.len(), 18);
     for block in blocks {
         let (toml, _) = block.split_once("```").expect("an end");
         assert_proved(toml, &read_series(toml).expect("reads"), &Arc::default());

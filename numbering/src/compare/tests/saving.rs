@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::super::{
-    DocumentDate, LookAlikes, PlausibleDates, Policy, Reset, SeriesDefinition, Style,
+    DocumentDate, Documents, LookAlikes, PlausibleDates, Policy, Reset, SeriesDefinition, Style,
     VariableDefinition,
 };
 use super::super::{
@@ -24,11 +24,12 @@ fn versions_are_one_where_every_field_that_numbers_come_from_is() {
     const TOLD: [bool; 2] = [true, true];
     const NUMBERED: [bool; 2] = [false, true];
     const CHOSEN: [bool; 2] = [false, false];
-    let edits: [Edit; 35] = [
+    let edits: [Edit; 36] = [
         ("name", |s| s.name = "Other".into(), TOLD),
         ("description", |s| s.description = "Other".into(), TOLD),
         ("policy", |s| s.policy = Policy::Durable, TOLD),
         ("once_per_document", |s| s.once_per_document = Some(true), TOLD),
+        ("documents", |s| s.documents = Documents::Project, TOLD),
         ("chronology", |s| s.chronology = true, TOLD),
         ("closed_before", |s| s.closed_before = Some("2025-01-01".into()), TOLD),
         ("document_date", |s| s.document_date = Some(DocumentDate::default()), TOLD),
