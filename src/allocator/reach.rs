@@ -61,17 +61,29 @@ pub(super) fn refused(request: &Request, error: InputError) -> AllocError {
     }
 }
 
+/// Says no more than what the token's own lists and the request say.
 fn out_of_reach(request: &Request) -> AllocError {
-    AllocError::out_of_reach(&request.inputs.type_code)
+    let Request { inputs, identity, .. } = request;
+    match &inputs.project {
+        Some(project) if !identity.reach.has_project(Some(project)) => {
+            let hint = "`project` is none of the token's `projects`, for which alone it asks";
+            unknown(&inputs.type_code, hint.to_owned())
+        }
+        _ => AllocError::out_of_reach(&inputs.type_code),
+    }
+}
+
+fn unknown(type_code: &str, hint: String) -> AllocError {
+    RuleError::UnknownType { type_code: type_code.to_owned(), hint }.into()
 }
 
 impl AllocError {
     /// The one refusal of what there is not and of what is out of reach, whatever was found of it.
     #[must_use]
     pub fn out_of_reach(type_code: &str) -> Self {
-        let hint = "none within reach of the token; the lists `series` and `projects` of the token \
-                    say how far it reaches";
-        RuleError::UnknownType { type_code: type_code.to_owned(), hint: hint.to_owned() }.into()
+        let hint = "no series that the token reaches serves it with what the request says; the \
+                    lists `series` and `projects` of the token say how far it reaches";
+        unknown(type_code, hint.to_owned())
     }
 }
 

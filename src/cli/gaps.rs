@@ -60,7 +60,7 @@ pub enum Reason {
     Collided,
     /// Below what was imported, and not among it.
     BeforeImport,
-    /// Passed over by a change that two people answer for.
+    /// Passed over by a change that was asked for, with its reason.
     Skipped,
 }
 

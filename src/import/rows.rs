@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 
 use super::metered::Metered;
 use super::report::{Problem, ProblemKind};
-use super::separated::{Line, Separated, column_name, separator};
+use super::separated::{Line, NOT_UTF8, Separated, column_name, separator};
 use super::{ImportError, ListFile};
 
 /// The column that a list cannot be without.
@@ -144,7 +144,7 @@ impl Rows {
                 }
                 *line += 1;
                 let Ok(text) = std::str::from_utf8(text) else {
-                    return Ok(Some(Err(unreadable(*line, "not in UTF-8"))));
+                    return Ok(Some(Err(unreadable(*line, NOT_UTF8))));
                 };
                 let number = text.trim_start_matches('\u{feff}').trim();
                 if !number.is_empty() {

@@ -3,6 +3,10 @@
 
 use std::io::{self, Chain, Read};
 
+/// What is said of a line of another encoding: workbooks, and what spreadsheets save by default.
+pub(super) const NOT_UTF8: &str =
+    "not in UTF-8; save the sheet as CSV UTF-8 (a workbook is not read)";
+
 /// Signs that may separate columns.
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
@@ -95,7 +99,7 @@ impl<R: Read> Separated<R> {
         let fields: Result<Vec<&str>, _> = fields.collect();
         let columns = self.names.len();
         let fields = match fields {
-            Err(_) => Err("not in UTF-8".into()),
+            Err(_) => Err(NOT_UTF8.into()),
             Ok(fields) if columns > 0 && fields.len() != columns => {
                 Err(format!("{} columns, where the first line has {columns}", fields.len()))
             }

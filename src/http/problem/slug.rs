@@ -316,9 +316,9 @@ slugs! {
         "the journal is too far behind",
     QueueFull "queue-full" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "Too many requests wait"
-        "too many requests wait, or the bodies that are sent, or the answers that are not read, \
-         take as much memory as they may, those of the caller or of all: slow down; `detail` says \
-         which",
+        "too many requests wait, or the bodies that are sent, or the answers that are made or not \
+         read, take as much memory as they may, those of the caller or of all: slow down; `detail` \
+         says which",
     ChecksFull "checks-full" SERVICE_UNAVAILABLE "yes" "no"
         "Too much is being checked"
         "too many series are checked, numbers read back or look-ups made at once, of the caller or \
