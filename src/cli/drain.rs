@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::output::{print, print_json};
-use super::session::{note_act, open_stores, with_service};
+use super::session::{note_act, open_own_stores, with_service};
 use super::words;
 use crate::backoff::Backoff;
 use crate::config::{DurationText, Settings};
@@ -107,7 +107,7 @@ pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
         };
         answer.adoption = with_service(settings, adopt).await?;
     }
-    let stores = open_stores(settings).await?;
+    let stores = open_own_stores(settings).await?;
     let looked = wait(&stores, &mut answer, if args.apply { patience } else { Duration::ZERO });
     let looked = looked.await;
     if args.apply {

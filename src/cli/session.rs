@@ -96,6 +96,30 @@ pub(super) async fn open_stores(settings: &Settings) -> anyhow::Result<Stores> {
     Ok(Stores { ledger, redis, keys: Keys::new(&deployment.prefix), clock: clock() })
 }
 
+/// The same for a look at what Redis holds, which says nothing by the keys of another ledger.
+///
+/// # Errors
+/// Keys of another ledger, as far as Redis answers: who looks says that it does not.
+pub(super) async fn open_own_stores(settings: &Settings) -> anyhow::Result<Stores> {
+    let (ledger, deployment) = open_deployment(settings).await?;
+    let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
+    let stores = Stores { ledger, redis, keys: Keys::new(&deployment.prefix), clock: clock() };
+    let Some(redis) = &stores.redis else { return Ok(stores) };
+    let own = deployment.deployment_id.to_string();
+    for partition in 0..deployment.partitions {
+        let Ok(survey) = redis.survey(&stores.keys, partition, &[]).await else { break };
+        if survey.owner.is_some_and(|owner| owner.deployment != own) {
+            stores.close().await;
+            bail!(
+                "redis.url: the keys under {:?} are those of another ledger (partition \
+                 {partition}); lead it to this ledger's Redis, or another database of it",
+                deployment.prefix
+            );
+        }
+    }
+    Ok(stores)
+}
+
 /// A partition that an operator names must be one.
 pub(super) async fn check_partition(
     ledger: &SharedLedger,

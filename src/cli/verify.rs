@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::output::{print, print_json};
-use super::session::open_stores;
+use super::session::{clock, open_own_stores};
 use crate::archive::{Checked, Folder, check};
 use crate::audit::{AuditKey, PublicKey};
 use crate::config::{DurationText, Settings};
@@ -58,9 +58,12 @@ struct Report {
 /// # Errors
 /// A ledger that cannot be reached, or that is not clean.
 pub async fn run(settings: &Settings, args: &VerifyArgs) -> anyhow::Result<()> {
+    if args.from.is_some_and(|from| from > clock().now_us()) {
+        bail!("--from: it is to come, and nothing was issued since then; give an earlier one");
+    }
     let folder = args.archive.as_deref().map(Folder::open).transpose().context("--archive")?;
     let trusted: Vec<PublicKey> = settings.audit.read_key()?.iter().map(AuditKey::public).collect();
-    let stores = open_stores(settings).await?;
+    let stores = open_own_stores(settings).await?;
     let report = reconciler::verify_from(&stores, args.patience.0, args.from).await;
     let archive = match &folder {
         Some(folder) => Some(check(&stores.ledger, folder, &trusted).await),

@@ -331,6 +331,12 @@ async fn another_ledgers_redis_another_redis_than_the_processes_and_a_wrong_port
     };
     Found::of(&one, &[]).comes_to(0, "well");
     to_do(&two, &redis.url(), &["are those of another ledger", "partitions 0, 1, 2"]);
+    for command in ["drain", "verify"] {
+        let told = two.run(&[command]);
+        assert_eq!(told.status.code(), Some(1), "{told:?}");
+        let says = String::from_utf8_lossy(&told.stderr);
+        assert!(says.contains("are those of another ledger"), "{command}: {says}");
+    }
     to_do(&one, &other.url(), &["another Redis than the one that the other processes see"]);
     let nowhere = format!("redis://127.0.0.1:{}", free_port());
     let unreached = Found::of(&one, &["--redis-url", &nowhere]);

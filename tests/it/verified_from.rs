@@ -28,6 +28,8 @@ async fn is_proved(deployment: &Deployment, sql: impl AsyncFn(&str)) {
     assert!(is_clean && report["values"] == 5 && report["left_alone"] == 10, "{report}");
     let said = deployment.ok(&["verify", "--from", &from]);
     assert!(said.trim_end().ends_with("10 of before were left alone"), "{said}");
+    let to_come = deployment.run(&["verify", "--from", "2999-01-01"]);
+    assert_eq!(to_come.status.code(), Some(1), "{to_come:?}");
     // Everything from before the first number on is the whole.
     let (is_clean, report) = deployment.verify_with(&["--from", "2000-01-01"]);
     assert!(is_clean && report["values"] == 15 && report["left_alone"] == 0, "{report}");
