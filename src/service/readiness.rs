@@ -72,7 +72,8 @@ pub struct Serving {
 /// What works whether new documents get numbers or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Works {
-    /// Partitions in which retries get the numbers that were taken for them.
+    /// Partitions in which retries get the numbers that were taken for them: without the ledger
+    /// only what Redis keeps whole.
     pub replays: usize,
     /// Partitions in which counters in use give numbers to what names no document and no key, such
     /// as ranges.
@@ -206,8 +207,11 @@ impl Service {
             workers.iter().filter(|worker| is_so(worker) || by_database(worker)).count()
         };
         let can_commit = !self.lacks_commits();
+        // A record of Redis points to the ledger once its number is in the journal.
+        let keeps_whole = self.context.settings.idempotency_keep_whole;
+        let can_read = !self.context.membership.sight().lacks(Use::Read);
         Works {
-            replays: count(|worker| worker.remembers),
+            replays: count(|worker| worker.remembers) * usize::from(keeps_whole || can_read),
             warm_counters: count(|worker| worker.has_room),
             new_counters: can_commit && workers.iter().any(WorkerView::serves),
             gapless: can_commit && workers.last().is_some_and(WorkerView::serves),
