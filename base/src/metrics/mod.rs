@@ -207,18 +207,22 @@ pub struct Handles {
     routes: Found<String, Arc<RouteMeter>>,
 }
 
+/// A counter for each value of a label.
+fn counters(definition: defined::Definition, values: &[&'static str]) -> Family<Counter> {
+    Family::new(values.iter().copied(), |value| definition.counter(&[value]))
+}
+
+/// A histogram for each value of a label.
+fn histograms(definition: defined::Definition, values: &[&'static str]) -> Family<Histogram> {
+    Family::new(values.iter().copied(), |value| definition.histogram(&[value]))
+}
+
 impl Metrics {
     /// Looks every handle up. Install the recorder first: handles are bound to the one they met.
     #[must_use]
     pub fn new() -> Self {
         // For their zeros only: the stores look their own up, and may not be configured.
         let _ = (LedgerMeter::new(), RedisMeter::new(), stores::start_counting_gaps());
-        let counters = |definition: defined::Definition, values: &[&'static str]| {
-            Family::new(values.iter().copied(), |value| definition.counter(&[value]))
-        };
-        let histograms = |definition: defined::Definition, values: &[&'static str]| {
-            Family::new(values.iter().copied(), |value| definition.histogram(&[value]))
-        };
         let retries = |path, reasons: &[&'static str]| {
             Family::new(reasons.iter().copied(), |reason| defined::RETRIES.counter(&[path, reason]))
         };
