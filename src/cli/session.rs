@@ -91,19 +91,23 @@ pub(super) async fn open_deployment(
 
 /// Opens the stores to look at, without joining as a node.
 pub(super) async fn open_stores(settings: &Settings) -> anyhow::Result<Stores> {
-    let (ledger, deployment) = open_deployment(settings).await?;
-    let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
-    Ok(Stores { ledger, redis, keys: Keys::new(&deployment.prefix), clock: clock() })
+    Ok(open_stores_of(settings).await?.0)
 }
 
-/// The same for a look at what Redis holds, which says nothing by the keys of another ledger.
-///
-/// # Errors
-/// Keys of another ledger, as far as Redis answers: who looks says that it does not.
-pub(super) async fn open_own_stores(settings: &Settings) -> anyhow::Result<Stores> {
+async fn open_stores_of(settings: &Settings) -> anyhow::Result<(Stores, Deployment)> {
     let (ledger, deployment) = open_deployment(settings).await?;
     let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
-    let stores = Stores { ledger, redis, keys: Keys::new(&deployment.prefix), clock: clock() };
+    let keys = Keys::new(&deployment.prefix);
+    Ok((Stores { ledger, redis, keys, clock: clock() }, deployment))
+}
+
+/// The same for a command that judges what Redis holds: the keys must be this ledger's.
+///
+/// # Errors
+/// Also keys of another ledger. A Redis that does not answer is no error here; the command reports
+/// it.
+pub(super) async fn open_own_stores(settings: &Settings) -> anyhow::Result<Stores> {
+    let (stores, deployment) = open_stores_of(settings).await?;
     let Some(redis) = &stores.redis else { return Ok(stores) };
     let own = deployment.deployment_id.to_string();
     for partition in 0..deployment.partitions {

@@ -208,10 +208,10 @@ impl Service {
         };
         let can_commit = !self.lacks_commits();
         // A record of Redis points to the ledger once its number is in the journal.
-        let keeps_whole = self.context.settings.idempotency_keep_whole;
-        let can_read = !self.context.membership.sight().lacks(Use::Read);
+        let answers_retries = self.context.settings.idempotency_keep_whole
+            || !self.context.membership.sight().lacks(Use::Read);
         Works {
-            replays: count(|worker| worker.remembers) * usize::from(keeps_whole || can_read),
+            replays: if answers_retries { count(|worker| worker.remembers) } else { 0 },
             warm_counters: count(|worker| worker.has_room),
             new_counters: can_commit && workers.iter().any(WorkerView::serves),
             gapless: can_commit && workers.last().is_some_and(WorkerView::serves),
