@@ -222,8 +222,10 @@ fn the_next_block_of_values_is_begun_by_moving_the_counter_there() {
 /// on the path of Redis and on that of the database.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_was_stored_above_a_counter_is_kept_by_whoever_counts() {
-    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let postgres = Postgres::start();
     for (schema, policy) in [("starts_fast", "fast"), ("starts_gapless", "gapless")] {
+        // Each ledger has a Redis of its own: keys of another ledger are refused.
+        let redis = Redis::start();
         let mut deployment = Deployment::new(&postgres.url(schema), Some(&redis.url()));
         deployment.extra = "return_after = \"1s\"\n".into();
         let file = deployment.path("LOAD.toml");
