@@ -71,7 +71,7 @@ fn main() -> ExitCode {
         Command::Baseline(args) => baselines::run(&args),
         Command::Nemesis(args) => nemesis::run(&args),
         Command::Numerator { arguments } => {
-            numerator::cli::main(std::iter::once("numerator".into()).chain(arguments))
+            numerator::cli::main(std::iter::once("numerator".into()).chain(arguments).collect())
         }
     }
 }

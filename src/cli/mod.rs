@@ -154,13 +154,15 @@ const THREADS_STOP_MAX: Duration = Duration::from_secs(1);
 /// The whole program: reads the command line, whose first word is the program's own name, and runs
 /// one command on a runtime of its own. Never returns on wrong usage.
 ///
+/// Its arguments have one type, so that it is compiled here alone: a generic function would be
+/// compiled, with all that it calls, once more for each program that calls it.
+///
 /// # Panics
 /// When the machine gives no threads for the runtime.
-pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn main(args: Vec<OsString>) -> ExitCode {
     // Two TLS libraries are in the tree's reach; whoever asks first must find the one we chose.
     // It fails only where one is installed already, and then there is nothing left to choose.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let args: Vec<OsString> = args.into_iter().collect();
     let as_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let cli = Cli::parse_from(args);
     let runtime = runtime().expect("threads for the runtime");
@@ -187,12 +189,17 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// # Errors
 /// When the machine gives no threads.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    runtime_builder().build()
+}
+
+fn runtime_builder() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         builder.worker_threads(cores.div_ceil(2));
     }
-    builder.enable_all().build()
+    builder.enable_all();
+    builder
 }
 
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {

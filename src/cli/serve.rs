@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
+use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -61,7 +62,9 @@ pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<
         }
     });
     let metrics = || service.metrics.clone();
+    let secondary = SecondaryRuntime::start().context("threads for the secondary runtime")?;
     let doors = http::doors(service.clone(), settings, metrics(), prometheus.clone());
+    let doors = doors.with_secondary(secondary.handle());
     let bounds = http::ConnectionBounds::of(settings);
     let health = async {
         if let Some(listener) = health_listener {
@@ -131,6 +134,41 @@ fn keep_up(prometheus: &PrometheusHandle) -> JoinHandle<()> {
             let _ = tokio::task::spawn_blocking(move || prometheus.run_upkeep()).await;
         }
     })
+}
+
+/// How much lower the priority of the secondary runtime's threads is (`nice(2)`).
+const SECONDARY_NICENESS: i32 = 10;
+
+/// The runtime that answers large batches, and all requests that take no numbers. Where threads
+/// have priorities of their own, its threads yield the processor to those that take numbers.
+struct SecondaryRuntime(Option<Runtime>);
+
+impl SecondaryRuntime {
+    fn start() -> std::io::Result<Self> {
+        let mut builder = super::runtime_builder();
+        builder.thread_name("secondary");
+        #[cfg(target_os = "linux")]
+        builder.on_thread_start(|| {
+            // A service that may not lower a priority goes on without: it is slower, and no less
+            // right.
+            let thread = Some(rustix::thread::gettid());
+            let _ = rustix::process::setpriority_process(thread, SECONDARY_NICENESS);
+        });
+        builder.build().map(|runtime| SecondaryRuntime(Some(runtime)))
+    }
+
+    fn handle(&self) -> Handle {
+        self.0.as_ref().expect("it is there until it is dropped").handle().clone()
+    }
+}
+
+impl Drop for SecondaryRuntime {
+    fn drop(&mut self) {
+        // A task of another runtime may not wait for its threads.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// Binds an address.

@@ -9,12 +9,15 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Path, State};
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::{Method, Request};
 use axum::response::{IntoResponse, Response};
 use axum::{BoxError, Extension, Router};
 use futures_util::FutureExt;
-use futures_util::future::Either;
+use futures_util::future::{BoxFuture, Either};
 use percent_encoding::percent_decode_str;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 use tower::ServiceExt;
 
 use super::body::{BodyBounds, Json};
@@ -22,24 +25,39 @@ use super::gate::{self, Caller, Gate, Peer, Route};
 use super::problem::Problem;
 use super::{App, batches, generate, serials};
 
+/// Longest body of a batch that is answered by the connection's own runtime, in bytes: some eighty
+/// documents.
+const SHORT_BYTES_MAX: u64 = 8_192;
+
 /// How requests are answered: by the router, and those that take numbers before it. Cheap to clone.
 #[derive(Clone)]
 pub struct Doors {
     router: Router,
     numbers: Option<Arc<NumberDoor>>,
+    /// Where large batches and the router's requests are answered; the connection's own runtime
+    /// where nothing is named.
+    secondary: Option<Handle>,
 }
 
 /// By the router alone.
 impl From<Router> for Doors {
     fn from(router: Router) -> Self {
-        Doors { router, numbers: None }
+        Doors { router, numbers: None, secondary: None }
     }
 }
 
 impl Doors {
     /// The router, and before it the calls that take numbers.
     pub(super) fn new(router: Router, numbers: NumberDoor) -> Self {
-        Doors { router, numbers: Some(Arc::new(numbers)) }
+        Doors { router, numbers: Some(Arc::new(numbers)), secondary: None }
+    }
+
+    /// The same, with a runtime for requests that take long. A page of a thousand rows, or a batch
+    /// of a thousand documents, takes a thread for milliseconds, which calls for one number would
+    /// wait for on a thread that they share.
+    #[must_use]
+    pub fn with_secondary(self, runtime: Handle) -> Self {
+        Doors { secondary: Some(runtime), ..self }
     }
 
     /// Answers a request from that end of a connection.
@@ -55,17 +73,42 @@ impl Doors {
             Some((Arc::clone(door), Taking::of(request.method(), request.uri().path())?))
         });
         if let Some((door, taking)) = known {
+            let is_large = taking == Taking::Batch && is_large(&request);
             // In a place of its own: an idle connection would keep room for it otherwise.
-            return Either::Left(Box::pin(door.answer(request, peer, taking)));
+            let answered = Box::pin(door.answer(request, peer, taking));
+            return match &self.secondary {
+                Some(runtime) if is_large => Either::Right(Either::Left(on(runtime, answered))),
+                _ => Either::Left(answered),
+            };
         }
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
         let answered = self.router.clone().oneshot(request);
-        Either::Right(answered.map(|answer: Result<_, Infallible>| match answer {
+        let answered = answered.map(|answer: Result<_, Infallible>| match answer {
             Ok(response) => response,
             Err(never) => match never {},
-        }))
+        });
+        Either::Right(match &self.secondary {
+            Some(runtime) => Either::Left(on(runtime, Box::pin(answered))),
+            None => Either::Right(answered),
+        })
     }
+}
+
+/// Whether a body is longer than what is worked on between two short calls, or may be: a body in
+/// chunks does not say its length.
+fn is_large<B>(request: &Request<B>) -> bool {
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|sent| sent.to_str().ok());
+    length.and_then(|length| length.parse().ok()).is_none_or(|bytes: u64| bytes > SHORT_BYTES_MAX)
+}
+
+/// Answers on that runtime. A client that leaves ends its request there as it would here.
+fn on(
+    runtime: &Handle,
+    answered: BoxFuture<'static, Response>,
+) -> impl Future<Output = Response> + Send + use<> {
+    AbortOnDropHandle::new(runtime.spawn(answered))
+        .map(|answer| answer.unwrap_or_else(|error| Problem::internal(&error).into_response()))
 }
 
 /// What a call takes, by its path.

@@ -15,7 +15,8 @@ const WAITING_MAX: usize = 4_096;
 /// Of them, calls of one caller.
 const CALLER_WAITING_MAX: usize = 256;
 
-/// Longest wait for a place.
+/// Longest wait for a place. Callers that came together would leave together, and come again
+/// together: each waits for a time of its own, at least half as long.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The places of one kind.
@@ -68,12 +69,20 @@ impl Places {
             line.join(caller)?
         };
         let _stand = Stand { places: self, caller, ticket };
-        tokio::time::timeout(WAIT_MAX, told).await.ok()?.ok()
+        tokio::time::timeout(wait_of(ticket), told).await.ok()?.ok()
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
         self.0.lock().expect("no holder of this lock panics")
     }
+}
+
+/// How long the holder of a ticket waits: tickets that follow each other are spread evenly (a
+/// multiplicative hash: Knuth, The Art of Computer Programming, 6.4).
+fn wait_of(ticket: u64) -> Duration {
+    let part = ticket.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let half = WAIT_MAX / 2;
+    half + half.mul_f64(part as f64 / f64::from(u32::MAX))
 }
 
 impl Drop for Place {
@@ -197,5 +206,19 @@ mod tests {
         assert!(other.as_mut().await.is_none(), "it waited too long");
         drop((waiting, other, first));
         assert!(places.take(&b).await.is_some());
+    }
+
+    /// Two hundred that came at once come again over two seconds and a half, a few at a time.
+    #[test]
+    fn those_that_came_together_do_not_leave_together() {
+        let mut leave: Vec<_> = (1..=200).map(wait_of).collect();
+        leave.sort();
+        assert!(WAIT_MAX / 2 <= leave[0] && leave[199] <= WAIT_MAX);
+        let tenth = WAIT_MAX / 20;
+        for begin in 0..10 {
+            let from = WAIT_MAX / 2 + tenth * begin;
+            let count = leave.iter().filter(|at| (from..from + tenth).contains(at)).count();
+            assert!((15..=25).contains(&count), "{count} from {from:?}");
+        }
     }
 }

@@ -3,9 +3,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -33,6 +33,9 @@ const LONGER: u32 = 5;
 
 /// Longest wait of one exchange of the crowd.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Longest wait until the crowd has come.
+const GATHERING_MAX: Duration = Duration::from_secs(30);
 
 /// Pause of who has been answered, or was left.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -72,8 +75,14 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let load = load.load(served.address, load.open(RATE));
 
     let (alone, ()) = load.run(&work, async {});
-    let stop = Arc::new(AtomicBool::new(false));
-    let crowd = size.gather(crowd, &stop);
+    let (stop, gathered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let crowd = size.gather(crowd, &stop, &gathered);
+    // What is measured is the crowd, not its coming: its clients take a core while they connect.
+    let began = Instant::now();
+    while gathered.load(Ordering::Relaxed) < size.connections() && began.elapsed() < GATHERING_MAX {
+        std::thread::sleep(PAUSE);
+    }
+    let came = gathered.load(Ordering::Relaxed);
     let (beside, ()) = load.run(&work, async {});
     stop.store(true, Ordering::Relaxed);
     crowd.join().expect("the crowd does not panic");
@@ -83,7 +92,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let p99 = |measured: &Measured| measured.latencies.percentile_ms(99.0);
     let row = Row::new("p99 beside a crowd", p99(&beside), "ms");
     let row = row.per(p99(&beside) / p99(&alone), "alone");
-    section.rows.push(row.reach(Reach::AtMost(P99_MOST)).note(beside.repeats()));
+    let note =
+        format!("{came} of {} connections had come; {}", size.connections(), beside.repeats());
+    section.rows.push(row.reach(Reach::AtMost(P99_MOST)).note(note));
     if let Some(peak) = resident_peak_mb(served.id()) {
         let row = Row::new("memory of the service, at most", peak, "MiB");
         section.rows.push(row.reach(Reach::AtMost(MEMORY_MOST_MB)));
@@ -118,9 +129,19 @@ fn series_of_values(served: &Served) -> std::path::PathBuf {
 }
 
 impl Crowd {
-    /// The crowd, on a thread of its own, until it is told to stop.
-    fn gather(self, one: Caller, stop: &Arc<AtomicBool>) -> JoinHandle<()> {
-        let stop = Arc::clone(stop);
+    /// How many connections it has.
+    fn connections(self) -> usize {
+        self.bodies + self.deaf + self.readers + self.wrong
+    }
+
+    /// The crowd, on a thread of its own, until it is told to stop; counts those that have come.
+    fn gather(
+        self,
+        one: Caller,
+        stop: &Arc<AtomicBool>,
+        came: &Arc<AtomicUsize>,
+    ) -> JoinHandle<()> {
+        let (stop, came) = (Arc::clone(stop), Arc::clone(came));
         std::thread::spawn(move || {
             let mut builder = tokio::runtime::Builder::new_current_thread();
             let runtime = builder.enable_all().build().expect("a runtime for the crowd");
@@ -129,20 +150,25 @@ impl Crowd {
                 // Like many values and none of them.
                 let wrong = Arc::new(one.batch("wrong", &"0".repeat(124)));
                 let body = Arc::new(one.unfinished());
-                for _ in 0..self.bodies {
-                    tokio::task::spawn_local(hold(one.address, Arc::clone(&body)));
+                for i in 0..self.bodies {
+                    let again = PATIENCE.mul_f64(1.0 + i as f64 / self.bodies as f64);
+                    let came = Arc::clone(&came);
+                    tokio::task::spawn_local(hold(one.address, Arc::clone(&body), again, came));
                 }
                 for i in 0..self.deaf {
                     let list = ["configs", "configs/WIDE/versions", "numbers?user_id=crowd"][i % 3];
                     let asked = one.get(list).repeat(200);
-                    tokio::task::spawn_local(hold(one.address, Arc::new(asked)));
+                    let came = Arc::clone(&came);
+                    tokio::task::spawn_local(hold(one.address, Arc::new(asked), PATIENCE, came));
                 }
                 for i in 0..self.readers {
                     let list = ["numbers?user_id=crowd&limit=1000", "numbers?service=crowd"][i % 2];
-                    tokio::task::spawn_local(ask(one.address, Arc::new(one.get(list))));
+                    let (asked, came) = (Arc::new(one.get(list)), Arc::clone(&came));
+                    tokio::task::spawn_local(ask(one.address, asked, came));
                 }
                 for _ in 0..self.wrong {
-                    tokio::task::spawn_local(ask(one.address, Arc::clone(&wrong)));
+                    let (asked, came) = (Arc::clone(&wrong), Arc::clone(&came));
+                    tokio::task::spawn_local(ask(one.address, asked, came));
                 }
                 while !stop.load(Ordering::Relaxed) {
                     sleep(PAUSE).await;
@@ -211,27 +237,37 @@ impl Caller {
     }
 }
 
-/// Sends as much as is taken, and holds the connection; again where that is closed.
-async fn hold(address: SocketAddr, bytes: Arc<Vec<u8>>) {
+/// Sends as much as is taken, and holds the connection; again, after so long, where that is closed.
+async fn hold(address: SocketAddr, bytes: Arc<Vec<u8>>, again: Duration, came: Arc<AtomicUsize>) {
+    let mut has_come = false;
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
+            count_once(&mut has_come, &came);
             let _ = timeout(PATIENCE, stream.write_all(&bytes)).await;
             let _ = timeout(PATIENCE, stream.readable()).await;
             // What it has sent is not read.
-            sleep(PATIENCE).await;
+            sleep(again).await;
         }
         sleep(PAUSE).await;
     }
 }
 
 /// Asks again and again, and reads what is answered.
-async fn ask(address: SocketAddr, bytes: Arc<Vec<u8>>) {
+async fn ask(address: SocketAddr, bytes: Arc<Vec<u8>>, came: Arc<AtomicUsize>) {
     let mut connection = Connection::new(address);
+    let mut has_come = false;
     loop {
         let answered = timeout(PATIENCE, connection.exchange(&bytes)).await;
+        count_once(&mut has_come, &came);
         if !answered.is_ok_and(|answer| answer.is_ok()) {
             connection = Connection::new(address);
             sleep(PAUSE).await;
         }
+    }
+}
+
+fn count_once(has_come: &mut bool, came: &AtomicUsize) {
+    if !std::mem::replace(has_come, true) {
+        came.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -287,6 +287,49 @@ fn asked_of_length(path: &'static str, bytes: &'static str) -> Asked {
     asked(path, "").with(CONTENT_LENGTH.as_str(), bytes)
 }
 
+/// Goal: calls for one number, and short batches, wait for nothing that takes long. Method: the
+/// secondary runtime answers nothing until its thread runs.
+#[tokio::test]
+async fn a_large_batch_and_a_list_are_answered_by_the_secondary_runtime_alone() {
+    let mut answering = Answering::start("30s").await;
+    let secondary = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let secondary = secondary.expect("a runtime");
+    answering.doors = answering.doors.clone().with_secondary(secondary.handle().clone());
+    let list = |spaces: usize| {
+        let document = json!({ "document_id": "d1", "type": "SPO", "date": "2024-01-22" });
+        let list = format!("{}{}", json!({ "documents": [document] }), " ".repeat(spaces));
+        let length: &'static str = list.len().to_string().leak();
+        asked(BATCHES, list).with(CONTENT_LENGTH.as_str(), length)
+    };
+    let configs = "/api/v1/document-numbering/configs";
+    let long = [list(10_000), Asked { headers: Vec::new(), ..list(0) }];
+    let long = long.into_iter().chain([Asked { method: Method::GET, ..asked(configs, "") }]);
+    let long: Vec<Asked> = long.collect();
+    let mut waiting: Vec<_> = long
+        .iter()
+        .map(|asked| Box::pin(answering.ask(asked, asked.body.clone().into())))
+        .collect();
+    for one in &mut waiting {
+        assert!(futures_util::poll!(one).is_pending());
+    }
+    for short in [asked(LETTERS, spo()), list(0)] {
+        let answered = answering.ask(&short, short.body.clone().into()).await;
+        assert!([200, 201].contains(&answered.status), "{answered:?}");
+    }
+    for one in &mut waiting {
+        assert!(futures_util::poll!(one).is_pending());
+    }
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::spawn(move || secondary.block_on(ended));
+    for one in waiting {
+        let answered = one.await;
+        assert_eq!(answered.status, 200, "{answered:?}");
+    }
+    end.send(()).expect("it runs");
+    thread.join().expect("it ends").expect("it is told to");
+    answering.service.stop().await.expect("stopped");
+}
+
 /// Goal: what few calls do costs the most frequent one nothing. Method: the room that its future
 /// takes, which is moved from hand to hand several times before it is first polled.
 #[tokio::test]
