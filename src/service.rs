@@ -51,9 +51,7 @@ use crate::process::{
     Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, OwnSight,
     Places, PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
-use crate::reconciler::{
-    Reconciler, settle_behind, sweep, turn_over, watch_ceilings, watch_hazards,
-};
+use crate::reconciler::{Reconciler, settle_behind, sweep, watch_ceilings, watch_hazards};
 use crate::task::Task;
 use changes::watch_changes;
 use joining::{agree_window, join};
@@ -63,7 +61,6 @@ use opening::open_to_write;
 fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Result<Vec<Task>> {
     let mut tasks = vec![
         settle_behind(Arc::clone(context)),
-        turn_over(Arc::clone(context)),
         sweep(Arc::clone(context)),
         Clocks::start(Arc::clone(context)),
     ];

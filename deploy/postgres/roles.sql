@@ -125,13 +125,14 @@ begin
             'a process reports anew; they go with their inquest'),
         ('interface_check', 'insert, update (accepted_at_us, accepted_by, accepted_key, repeats, '
             'repeated_at_us)', 'a serial is accepted once; repetitions are counted'),
-        ('journal', 'insert, update',
-            'rows of an earlier version are turned over; a trigger keeps all others'),
+        ('journal', 'insert, update (retry_count)',
+            'a revision locks the row of its number, which takes a right to a column; a trigger '
+            'keeps every row'),
         ('journal_batch', 'insert', 'sealed'),
         ('journal_kind', 'insert', 'rows point to it'),
         ('journal_name', 'insert', 'rows point to it'),
-        ('journal_rejected', 'insert, update (number_hash, document_hash, key_hash, '
-            'acknowledged_at_us, acknowledged_by, acknowledged_reason), delete',
+        ('journal_rejected', 'insert, update (acknowledged_at_us, acknowledged_by, '
+            'acknowledged_reason), delete',
             'a record that is journaled after all leaves it; verify misses what is in neither'),
         ('membership', 'insert, update (active)', 'reference data: stays, and is switched'),
         ('node', 'insert, update, delete', 'heartbeats; swept long after the process ended'),
@@ -171,7 +172,7 @@ begin
             raise exception 'table % belongs to %: run this as the owner of all tables of the '
                 'ledger, or give them to one (docs/deploy.md)', it.name, other;
         end if;
-        -- A ledger of an earlier version lacks some.
+        -- A ledger that is older than this file lacks some.
         continue when it.rights = ''
             or to_regclass(format('%I.%I', ledger, it.name)) is null;
         execute format('grant %s on table %I.%I to %s', it.rights, ledger, it.name, writers);

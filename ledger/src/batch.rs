@@ -92,16 +92,14 @@ pub(super) enum WantedKey {
     Document,
 }
 
-/// The name of a file that has a number of the document that `q` asks for. One whose project was
-/// not kept is of any: what was archived by a process that keeps none gets no second number.
+/// The name of a file that has a number of the document that `q` asks for.
 macro_rules! archived_file {
     () => {
         "(select f.name from archived_number n \
          join archive_file f on f.archive_file_id = n.archive_file_id \
          join counter h on h.counter_id = n.counter_id \
          where n.document_hash = q.document_hash and h.series_id = q.series_id \
-         and (q.project_hash is null \
-         or coalesce(n.project_hash, q.project_hash) = q.project_hash) limit 1)"
+         and (q.project_hash is null or n.project_hash = q.project_hash) limit 1)"
     };
 }
 pub(super) use archived_file;

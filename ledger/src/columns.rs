@@ -21,8 +21,7 @@ pub(super) const HASH: &str = "sha256-64";
 /// The values of a further serial of a number, as the first serial's row carries them.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FurtherSerial {
-    /// Its name; empty in rows of older versions.
-    #[serde(default)]
+    /// Its name.
     pub(super) serial: String,
     /// What was taken.
     pub(super) taken: TakenRange,

@@ -189,10 +189,6 @@ pub(crate) trait Bulk: Send {
     /// they stood before. Unknown ones are left out.
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError>;
 
-    /// Turns at most so many rows of the journal over that an earlier version wrote; how many it
-    /// did. None where another process is at it, or where there are none.
-    async fn turn_over(&mut self, rows_max: u32) -> Result<u64, LedgerError>;
-
     /// Removes the rows of a counter that begin in a run of values; how many. The transaction must
     /// write a segment that stands for them.
     async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError>;

@@ -60,8 +60,6 @@ pub struct Confirmed {
     pub incarnation: i64,
     /// What was drawn with it.
     pub nonce: Uuid,
-    /// When the last of it was confirmed, in microseconds of UTC; none in the words of an earlier
-    /// version.
-    #[serde(default)]
-    pub at_us: Option<i64>,
+    /// When the last of it was confirmed, in microseconds of UTC.
+    pub at_us: i64,
 }

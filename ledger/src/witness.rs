@@ -71,7 +71,7 @@ impl Witness {
         let Confirmation { marks, at_us, incarnation, .. } = *self.nodes().get(&node)?;
         let Marks { beat, batches } = marks;
         let Incarnation { number, nonce } = incarnation;
-        Some(Confirmed { node, beat, batches, incarnation: number, nonce, at_us: Some(at_us) })
+        Some(Confirmed { node, beat, batches, incarnation: number, nonce, at_us })
     }
 
     /// Notes that a node was registered, when, and in which incarnation.

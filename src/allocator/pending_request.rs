@@ -208,7 +208,7 @@ impl Order {
     }
 
     /// The answer for values of this order, or of an earlier allocation of its series.
-    pub(super) fn issued(&self, mut entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
+    pub(super) fn issued(&self, entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
         let single = entry.taken.iter().all(|taken| taken.range.first == taken.range.last);
         let last_number = if single {
             None
@@ -218,24 +218,8 @@ impl Order {
             let lasts: Vec<u64> = entry.taken.iter().map(|taken| taken.range.last).collect();
             Some(partial.fill(&lasts)?)
         };
-        let names = &entry.record.serials;
-        if names.len() < entry.taken.len() || names.iter().any(String::is_empty) {
-            self.name_serials(&mut entry);
-        }
         let series = self.served.version.definition.code.clone();
         Ok(Issued { entry, series, last_number, replayed })
-    }
-
-    /// Names the serials of an entry that an older version recorded without their names.
-    fn name_serials(&self, entry: &mut Entry) {
-        let serials = &mut Arc::make_mut(&mut entry.record).serials;
-        serials.resize(entry.taken.len(), String::new());
-        // The record first: its version may have listed the serials in another order.
-        for (name, declared) in serials.iter_mut().zip(self.served.series.serials()) {
-            if name.is_empty() {
-                name.clone_from(&declared.name);
-            }
-        }
     }
 }
 

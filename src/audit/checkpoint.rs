@@ -36,14 +36,8 @@ pub enum CheckpointError {
     Unsigned,
 }
 
-/// The form of this version: a batch is bound by its whole row, a version too, and counters and
-/// series are bound. The first form bound batches by their seals.
-pub(super) const FORM: u32 = 2;
-
-/// The form of a text that says none.
-fn first_form() -> u32 {
-    1
-}
+/// The form of this version.
+pub(super) const FORM: u32 = 1;
 
 /// The text of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +46,6 @@ pub(super) struct Body {
     /// Its number.
     pub(super) checkpoint: i64,
     /// Its form.
-    #[serde(default = "first_form")]
     pub(super) form: u32,
     /// When it was made.
     pub(super) at: String,
@@ -64,25 +57,12 @@ pub(super) struct Body {
     pub(super) batches: Part,
     pub(super) events: Part,
     pub(super) versions: Part,
-    #[serde(default)]
     pub(super) counters: Part,
-    #[serde(default)]
     pub(super) series: Part,
-    /// Rows of before seals; in the first alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) unsealed: Option<UnsealedRows>,
     /// The highest id of a batch that was there; in the first alone, where that binds not all of
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) before_key: Option<i64>,
-}
-
-/// Rows of before seals.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct UnsealedRows {
-    pub(super) rows: u64,
-    pub(super) digest: String,
 }
 
 /// What is bound of one table.
@@ -110,11 +90,10 @@ pub(super) struct Entry {
 }
 
 /// The letter of each standing.
-const LETTERS: [(Vouched, &str); 5] = [
+const LETTERS: [(Vouched, &str); 4] = [
     (Vouched::Proven, "p"),
     (Vouched::Unproven, "u"),
     (Vouched::Forged, "f"),
-    (Vouched::Unsealed, "n"),
     (Vouched::Plain, "r"),
 ];
 
@@ -129,14 +108,10 @@ impl Entry {
         Entry { id: row.id, standing, digest }
     }
 
-    /// Whether a row says what a checkpoint of a form bound.
-    pub(super) fn is_of(&self, row: &Bound, form: u32) -> bool {
-        // Whether a batch has a seal is part of it, who proved it is not: that needs the key.
-        let is_sealed = |standing| standing != Vouched::Unsealed;
-        let digest = if form < FORM { row.digest_before } else { row.digest };
-        self.id == row.id
-            && self.digest == digest[..SHOWN_BYTES]
-            && is_sealed(self.standing) == is_sealed(row.standing)
+    /// Whether a row says what a checkpoint bound. Who proved it is not compared: that needs the
+    /// key.
+    pub(super) fn is_of(&self, row: &Bound) -> bool {
+        self.id == row.id && self.digest == row.digest[..SHOWN_BYTES]
     }
 }
 
@@ -226,7 +201,7 @@ impl Body {
             .ok_or(CheckpointError::Unsigned)?;
         let body: Body = serde_json::from_str(&signed.body)
             .map_err(|error| CheckpointError::Unreadable(error.to_string()))?;
-        if body.form > FORM {
+        if body.form != FORM {
             let why = format!("its form is {}, and this version knows {FORM}", body.form);
             return Err(CheckpointError::Unreadable(why));
         }

@@ -3,8 +3,6 @@
 
 use std::collections::HashSet;
 
-use numbering::hexadecimal;
-
 use super::checkpoint::{Body, Part, TABLES};
 use super::report::Place;
 use super::seals::{Ids, Incomplete, Seals};
@@ -57,7 +55,6 @@ impl Course<'_> {
         let may_stay = self.trust.from > 1 || self.ledger.sizes().await?.revisions > 0;
         let stands = segments::judge(&seals.segments, (&files, may_stay), voucher, &mut self.found);
         self.settle(incomplete, stands);
-        self.compare_unsealed(seals).await?;
         for SchemaDeviation { name, digest } in self.ledger.schema_deviations().await? {
             let why = match digest {
                 None => format!("{name} is not there"),
@@ -67,7 +64,6 @@ impl Course<'_> {
         }
         let report = &mut self.report;
         report.rows = seals.rows;
-        report.rows_before_seals = seals.unsealed_rows;
         [report.batches, report.events, report.versions, report.counters, report.series] =
             self.tables.each_ref().map(|table| table.count);
         let mut found = std::mem::take(&mut self.found);
@@ -133,10 +129,7 @@ impl Course<'_> {
             after = if last.id < 1 { last.id } else { last.id.max(begun_at) };
             let mut without_rows = Vec::new();
             for row in rows.iter().filter(|row| row.id < 1 || row.id > begun_at) {
-                if self.look_at((table, index), row, seals, unbound)
-                    && row.standing != Vouched::Unsealed
-                    && !seals.has_met(row.id)
-                {
+                if self.look_at((table, index), row, seals, unbound) && !seals.has_met(row.id) {
                     without_rows.push(row.id);
                 }
             }
@@ -182,7 +175,7 @@ impl Course<'_> {
                     Vouched::Unproven if self.is_of_before_key(index, row.id) => {}
                     Vouched::Unproven => self.found.add(place, WITHOUT_KEY.into()),
                     Vouched::Forged => self.found.add(place, FALSE_PROOF.into()),
-                    Vouched::Unsealed | Vouched::Plain => {}
+                    Vouched::Plain => {}
                 }
                 return seals.unbound.contains(row.id);
             }
@@ -200,21 +193,5 @@ impl Course<'_> {
         let found = self.ledger.checkpoints(before - 1, 1).await?;
         let read = found.first().and_then(|signed| Body::read(signed).ok());
         Ok(read.map_or(0, |(body, _)| body.parts()[index].upto))
-    }
-
-    async fn compare_unsealed(&mut self, seals: &Seals) -> anyhow::Result<()> {
-        let Some((rows, digest)) = &self.unsealed else {
-            if seals.unsealed_rows > 0 && self.trust.from <= 1 {
-                let why = format!("has {} rows, and no checkpoint binds them", seals.unsealed_rows);
-                self.found.add(Place::Before, why);
-            }
-            return Ok(());
-        };
-        let now = self.ledger.unsealed(None).await?;
-        if now.rows != *rows || hexadecimal(&now.digest) != *digest {
-            let why = format!("had {rows} rows and has {}, or they say something else", now.rows);
-            self.found.add(Place::Before, why);
-        }
-        Ok(())
     }
 }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use numbering::hexadecimal;
 use serde_json::Value;
 
-use super::checkpoint::{Body, FORM, Part, TABLES, UnsealedRows, name_of};
+use super::checkpoint::{Body, FORM, Part, TABLES, name_of};
 use super::key::AuditKey;
 use crate::clock::SharedClock;
 use crate::ledger::{Bindable, Bound, LedgerError, OneIncarnation, SharedLedger, Vouched};
@@ -110,10 +109,8 @@ pub async fn make(
     }
     let parts = <[Part; TABLES.len()]>::try_from(parts);
     let [batches, events, versions, counters, series] = parts.expect("a part of each table");
-    let (mut unsealed, mut before_key) = (None, None);
+    let mut before_key = None;
     if before.is_none() {
-        let all = ledger.unsealed(Some(within)).await?;
-        unsealed = Some(UnsealedRows { rows: all.rows, digest: hexadecimal(&all.digest) });
         // What is there by now was written before anybody could know of a key.
         let highest = ledger.last_batch(Some(within)).await?;
         before_key = Some(highest).filter(|highest| *highest > batches.upto);
@@ -129,7 +126,6 @@ pub async fn make(
         versions,
         counters,
         series,
-        unsealed,
         before_key,
     };
     warn_of_forged(&body);

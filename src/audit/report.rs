@@ -23,8 +23,6 @@ pub enum Place {
     Counter(i64),
     /// The code of a series.
     Series(i64),
-    /// What was there before seals.
-    Before,
     /// Rows of the journal that are of no batch.
     Journal,
     /// Files that segments stand for, and their entries.
@@ -42,7 +40,6 @@ impl fmt::Display for Place {
             Place::Checkpoint(number) => write!(f, "checkpoint {number}"),
             Place::Counter(id) => write!(f, "counter {id}"),
             Place::Series(id) => write!(f, "series {id}"),
-            Place::Before => f.write_str("the record of before seals"),
             Place::Journal => f.write_str("the journal"),
             Place::Archive => f.write_str("the archive"),
             Place::Schema => f.write_str("the schema"),
@@ -89,8 +86,6 @@ pub struct AuditReport {
     pub batches: u64,
     /// Rows compared with the seals of their batches.
     pub rows: u64,
-    /// Rows of before seals, bound as a whole.
-    pub rows_before_seals: u64,
     /// Rows that were not compared: segments stand for them, and no file was given that has them.
     pub rows_archived: u64,
     /// Rows that were not compared: their batches lack rows that no file gave.
@@ -192,9 +187,6 @@ impl fmt::Display for AuditReport {
         }
         write!(f, "{batches} batches, {rows} rows compared, ")?;
         writeln!(f, "{events} events, {versions} versions")?;
-        if self.rows_before_seals > 0 {
-            writeln!(f, "{} rows of before seals", self.rows_before_seals)?;
-        }
         writeln!(f, "{} counters, {} series", self.counters, self.series)?;
         writeln!(f, "{} batches are not bound yet", self.unbound_batches)?;
         self.write_unknown(f)?;

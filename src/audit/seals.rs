@@ -55,7 +55,7 @@ impl Pending {
     /// Whether its rows so far are what was sealed.
     fn is_sound(&mut self) -> bool {
         let rows = std::mem::take(&mut self.rows);
-        !self.is_broken && Some(self.batch.seal_of(rows).to_vec()) == self.batch.seal
+        !self.is_broken && self.batch.seal_of(rows).as_slice() == self.batch.seal
     }
 }
 
@@ -64,11 +64,7 @@ impl Pending {
 pub(super) struct Seals {
     /// Rows compared, and those that wait for others of their batches.
     pub(super) rows: u64,
-    /// Rows of no sealed batch.
-    pub(super) unsealed_rows: u64,
     pending: HashMap<i64, Pending>,
-    /// Batches of before seals.
-    unsealed: Ids,
     /// Batches that were whole, sound or not.
     met: Ids,
     /// Those whose rows are what was sealed.
@@ -95,19 +91,13 @@ impl Seals {
     }
 
     fn knows(&self, batch_id: i64) -> bool {
-        self.met.contains(batch_id)
-            || self.unsealed.contains(batch_id)
-            || self.pending.contains_key(&batch_id)
+        self.met.contains(batch_id) || self.pending.contains_key(&batch_id)
     }
 
     /// Takes in the rows of a slice; `batches` are theirs, as far as they are new and there.
     fn take_in(&mut self, slice: Vec<SealedRow>, batches: Vec<SealedBatch>, found: &mut Findings) {
         for batch in batches {
-            if batch.seal.is_some() {
-                self.pending.insert(batch.batch_id, Pending::of(batch));
-            } else {
-                self.unsealed.insert(batch.batch_id);
-            }
+            self.pending.insert(batch.batch_id, Pending::of(batch));
         }
         for row in slice {
             self.take_in_row(row, found);
@@ -123,10 +113,7 @@ impl Seals {
             let segment = Segment::of(row.batch_id, stands_for.clone());
             self.segments.insert((row.counter_id, row.first), segment);
         }
-        let Some(batch_id) = row.batch_id.filter(|id| !self.unsealed.contains(*id)) else {
-            self.unsealed_rows += 1;
-            return;
-        };
+        let batch_id = row.batch_id;
         if self.met.contains(batch_id) {
             found.add(Place::Batch(batch_id), format!("has a row more: {}", name_of(&row)));
             return;
@@ -223,7 +210,7 @@ pub(super) async fn compare(
         .map(|slice| tokio::task::spawn_blocking(move || (slice.rows(), slice.done, slice.of)));
     let mut read = std::pin::pin!(read.buffered(SLICES_AHEAD));
     // What the checkpoints before bound is left alone; ids below 1 are of none.
-    let is_of_these = |row: &SealedRow| row.batch_id.is_none_or(|id| id > after || id < 1);
+    let is_of_these = |row: &SealedRow| row.batch_id > after || row.batch_id < 1;
     while let Some(slice) = read.next().await {
         let (rows, done, of) = slice.context("reading ended early")?;
         let rows = rows?.into_iter().filter(is_of_these).collect();
@@ -249,7 +236,7 @@ async fn take_in(
     rows: Vec<SealedRow>,
     found: &mut Findings,
 ) -> Result<Seals, LedgerError> {
-    let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.batch_id).collect();
+    let mut ids: Vec<i64> = rows.iter().map(|row| row.batch_id).collect();
     ids.sort_unstable();
     ids.dedup();
     ids.retain(|id| !seals.knows(*id));

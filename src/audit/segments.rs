@@ -12,7 +12,7 @@ use crate::ledger::{ArchiveFile, SegmentNote, StandsFor};
 /// A segment that was met.
 #[derive(Debug)]
 pub(super) struct Segment {
-    batch_id: Option<i64>,
+    batch_id: i64,
     last: i64,
     note: Option<SegmentNote>,
     /// How many of its rows a file gave.
@@ -20,7 +20,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    pub(super) fn of(batch_id: Option<i64>, StandsFor { last, note }: StandsFor) -> Self {
+    pub(super) fn of(batch_id: i64, StandsFor { last, note }: StandsFor) -> Self {
         Segment { batch_id, last, note, read: 0 }
     }
 
@@ -91,7 +91,7 @@ pub(super) fn judge(
             found.add(Place::Archive, why);
         }
         let unread = note.rows.saturating_sub(segment.read);
-        match segment.batch_id.map_or(Voucher::Unsound, &voucher) {
+        match voucher(segment.batch_id) {
             Voucher::Good => stands.good += unread,
             Voucher::NotYet => stands.not_yet += unread,
             Voucher::Unsound => {

@@ -44,7 +44,6 @@ pub(super) struct Course<'a> {
     pub(super) report: AuditReport,
     previous: Option<String>,
     pub(super) tables: [Table; TABLES.len()],
-    pub(super) unsealed: Option<(u64, String)>,
     /// Up to which id batches may be of before the key.
     before_key: i64,
 }
@@ -84,7 +83,6 @@ pub async fn verify(
         report: AuditReport::default(),
         previous: None,
         tables: Default::default(),
-        unsealed: None,
         before_key: 0,
     };
     let mut number = trust.from.max(1);
@@ -151,13 +149,11 @@ impl Course<'_> {
         let (body, _) = Body::read(&signed)
             .map_err(|error| anyhow::anyhow!("--from: checkpoint {number}: {error}"))?;
         self.previous = Some(name_of(&signed));
-        // Rows of before seals have no place: they are always compared.
         let first = self.ledger.checkpoints(0, 1).await?;
         if let Some((first, key)) = first.first().and_then(|first| Body::read(first).ok())
             && self.trust.keys.contains(&key)
         {
             self.before_key = first.before_key();
-            self.unsealed = first.unsealed.map(|rows| (rows.rows, rows.digest));
         }
         for (table, part) in self.tables.iter_mut().zip(body.parts()) {
             table.last = part.clone();
@@ -220,9 +216,6 @@ impl Course<'_> {
         if is_trusted && is_first {
             self.before_key = body.before_key();
         }
-        if let (true, Some(before)) = (is_trusted, &body.unsealed) {
-            self.unsealed = Some((before.rows, before.digest.clone()));
-        }
         // What nobody vouches for binds nothing.
         for index in (0..TABLES.len()).filter(|_| is_trusted) {
             self.take_in_part(&body, index).await?;
@@ -252,7 +245,7 @@ impl Course<'_> {
         let row = rows.binary_search_by_key(&entry.id, |row| row.id).map(|at| &rows[at]);
         match row {
             Err(_) => self.found.add(place, format!("is gone; checkpoint {number} binds it")),
-            Ok(row) if !entry.is_of(row, body.form) => {
+            Ok(row) if !entry.is_of(row) => {
                 self.found.add(place, format!("is not what checkpoint {number} binds"));
             }
             Ok(_) => {}

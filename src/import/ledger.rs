@@ -17,7 +17,7 @@ use super::tables::{Source, TableRow};
 use super::tally::Tally;
 use super::{Import, ImportError, apply_counters};
 use crate::allocator::ServedSeries;
-use crate::ledger::{Imported, ImportedVersion, lifted_epoch};
+use crate::ledger::{Imported, ImportedVersion};
 
 /// What is read, all as it is at one moment: `counter` last, since the others say what its rows
 /// mean.
@@ -184,12 +184,8 @@ impl Old {
                 self.references.insert(of, text("reference_id"));
             }
             "partition" => {
-                let ceiling = number(table_row, "last_ceiling_epoch");
-                // An older version has no such columns.
-                let [lifted, recovered] = ["lifted_epoch", "recovered_ceiling_epoch"]
+                let epochs = ["epoch", "last_ceiling_epoch", "lifted_epoch"]
                     .map(|column| number(table_row, column));
-                let lifted = lifted_epoch(lifted, recovered, ceiling);
-                let epochs = [number(table_row, "epoch"), ceiling, lifted];
                 self.partitions.insert(text("partition_id"), epochs);
                 self.is_held |= table_row.get("state") == Some("held");
             }

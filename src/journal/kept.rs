@@ -123,7 +123,8 @@ pub(super) mod tests {
     pub(in crate::journal) fn entry(epoch: u64) -> (Entry, Arc<str>) {
         let record = serde_json::json!({
             "allocation_id": uuid::Uuid::nil(), "series_id": 1, "version": 1, "type_code": "T",
-            "scope": "", "mask": "{0:3}", "document_date": "2026-01-02", "counter_keys": ["k"],
+            "scope": "", "mask": "{0:3}", "document_date": "2026-01-02", "serials": ["SEQ"],
+            "counter_keys": ["k"],
             "user_id": "u", "payload_digest": "00", "issued_at_us": 0,
         });
         let record: Record = serde_json::from_value(record).expect("a record");

@@ -68,7 +68,7 @@ impl Other {
     }
 
     /// Whether it has a Redis and does not reach it. One that has none is there by somebody's
-    /// choice, and one of an earlier version does not say.
+    /// choice; a command does not say.
     fn tries(&self) -> bool {
         self.words.as_ref().is_some_and(|words| !words.without_redis)
     }

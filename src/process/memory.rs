@@ -245,7 +245,7 @@ mod tests {
         let (mut memory, node) = memory();
         let (was, is) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let confirmed =
-            |beat, nonce| Confirmed { node, beat, batches: 0, incarnation: 1, nonce, at_us: None };
+            |beat, nonce| Confirmed { node, beat, batches: 0, incarnation: 1, nonce, at_us: 0 };
         let began = Instant::now();
         for beat in 1..=3 {
             tokio::time::advance(TTL).await;

@@ -176,7 +176,7 @@ mod tests {
 
     fn said(beat: i64) -> Said {
         let (node, nonce) = (NodeId(Uuid::nil()), Uuid::nil());
-        let confirmed = Confirmed { node, beat, batches: 2, incarnation: 3, nonce, at_us: Some(4) };
+        let confirmed = Confirmed { node, beat, batches: 2, incarnation: 3, nonce, at_us: 4 };
         Said { confirmed, epochs: vec![0, 7] }
     }
 

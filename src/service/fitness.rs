@@ -13,16 +13,11 @@ use crate::task::Task;
 /// Least time between two looks, and how long something is missing before it is looked again.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
-/// Refuses to write numbers to a database in which something is missing, and gives the names by
-/// which it is looked for to what an earlier version put aside.
+/// Refuses to write numbers to a database in which something is missing.
 pub(super) async fn must_be_fit(ledger: &SharedLedger) -> anyhow::Result<()> {
     let lacks = ledger.lacks().await.context("looking at the tables of the ledger")?;
     let lacks = all_lacks(&lacks);
     ensure!(lacks.is_empty(), "the ledger (database.url) lacks what numbers need: {lacks}");
-    let named = ledger.name_put_aside().await.context("naming rejected records")?;
-    if named > 0 {
-        tracing::info!(named, "rejected records of an earlier version are found by their names");
-    }
     Ok(())
 }
 

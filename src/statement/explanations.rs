@@ -240,13 +240,6 @@ pub(super) const PARTLY_SEALED: Phrase = [
     "該檢查點封存 {bound} 筆記錄；另有 {later} 筆在其後寫入，尚未封存。",
     "This checkpoint seals {bound} records; {later} were written later and are not sealed yet.",
 ];
-pub(super) const BEFORE_SEALS: Phrase = [
-    "บันทึก {before} รายการมีมาก่อนเริ่มใช้ตราผนึก จุดตรวจสอบแรกผนึกไว้รวมกันทั้งหมด",
-    "{before} 条记录早于封存制度，由首个检查点整体封存。",
-    "{before} 筆記錄早於封存制度，由首個檢查點整體封存。",
-    "{before} records are older than seals; the first checkpoint binds all such records as a \
-     whole.",
-];
 pub(super) const WITHOUT_KEY: Phrase = [
     "บันทึก {keyless} รายการเขียนโดยไม่มีกุญแจ หรือเขียนโดยผู้อื่น จึงไม่ได้ผนึก",
     "{keyless} 条记录是在没有密钥的情况下写入的，或由他人写入，未封存。",

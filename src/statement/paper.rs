@@ -189,8 +189,6 @@ pub struct SealAnswer {
     pub records_sealed: u64,
     /// Records that came later.
     pub records_later: u64,
-    /// Records of before seals.
-    pub records_before_seals: u64,
     /// Records that were written without the key, or by somebody else: nothing seals them.
     pub records_without_key: u64,
     /// The same in sentences.

@@ -2,7 +2,7 @@
 //! that is `numerator audit verify`.
 
 use super::explanations::{
-    BEFORE_SEALS, HOW_TO_CHECK, NOT_SEALED, PARTLY_SEALED, SEALED, WITHOUT_KEY, WRONG_SEAL,
+    HOW_TO_CHECK, NOT_SEALED, PARTLY_SEALED, SEALED, WITHOUT_KEY, WRONG_SEAL,
 };
 use super::paper::SealAnswer;
 use super::phrases::say;
@@ -19,11 +19,9 @@ pub(super) fn seal(
     let rows = accounts.iter().fold(BoundRows::default(), |sum, account| BoundRows {
         bound: sum.bound + account.rows.bound,
         later: sum.later + account.rows.later,
-        before: sum.before + account.rows.before,
         keyless: sum.keyless + account.rows.keyless,
     });
-    let (bound, later, before) =
-        (rows.bound.to_string(), rows.later.to_string(), rows.before.to_string());
+    let (bound, later) = (rows.bound.to_string(), rows.later.to_string());
     let mut sentences = Vec::new();
     let sealing = match sealing {
         None => Err(NOT_SEALED),
@@ -39,9 +37,6 @@ pub(super) fn seal(
     });
     let sealing = sealing.ok();
     if sealing.is_some() {
-        if rows.before > 0 {
-            sentences.push(say(language, BEFORE_SEALS, &[("before", &before)]));
-        }
         if rows.keyless > 0 {
             let keyless = rows.keyless.to_string();
             sentences.push(say(language, WITHOUT_KEY, &[("keyless", &keyless)]));
@@ -56,7 +51,6 @@ pub(super) fn seal(
         public_key: sealing.as_ref().map(|it| it.public_key.to_string()),
         records_sealed: rows.bound,
         records_later: rows.later,
-        records_before_seals: rows.before,
         records_without_key: rows.keyless,
         sentences,
     }

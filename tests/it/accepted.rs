@@ -60,7 +60,7 @@ async fn accepted_series_beside_each_other_issue_no_text_twice() {
     deployment.assert_clean();
 }
 
-/// What an earlier release let through, as its ledger has it: series `A` of the text of series `B`.
+/// What no save lets through, written past the program: series `A` of the text of series `B`.
 async fn stored(deployment: &Deployment, policies: [&str; 2]) {
     for (code, policy) in ["A", "B"].into_iter().zip(policies) {
         let settings = format!("policy = \"{policy}\"");

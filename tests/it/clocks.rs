@@ -1,7 +1,6 @@
 //! Nothing that is evidence goes by one machine's clock (F37): what a process, an archiver, a sweep
 //! do whose clock is off, and what a ledger does whose rows were written by one.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -104,43 +103,6 @@ async fn values(service: &Service, name: &str) -> Vec<f64> {
     let page = page.text().await.unwrap();
     let of = |line: &str| Some(line.strip_prefix(name)?.rsplit_once(' ')?.1.parse().unwrap());
     page.lines().filter_map(of).collect()
-}
-
-/// Goal: a ledger in which a process with a clock a month ahead has swept notices that it went back
-/// as any other does (V4). Method: an earlier version has said that it has swept up to then; files
-/// of before the service are put back under it, on the same timeline.
-#[tokio::test]
-async fn files_put_back_are_held_though_a_clock_a_month_ahead_has_swept() {
-    let mut postgres = Postgres::start();
-    let clocks = Clocks::at(Some(&postgres.url("poisoned")), None, "+32d");
-    // The partitions are open already: no epoch is missing.
-    assert!(clocks.right.serve().terminate());
-    postgres.sql("update poisoned.deployment set nodes_swept_us = 4000000000000000");
-    postgres.back_up();
-    let service = clocks.right.serve();
-    let mut numbers = BTreeSet::new();
-    for document in ["d1", "d2", "d3"] {
-        assert!(numbers.insert(number(&service, document, 201).await));
-    }
-    // Heartbeats have confirmed them: nothing but its row shows that it was there.
-    let beat = || postgres.sql("select max(beat) from poisoned.node").parse::<i64>().unwrap();
-    let taken = beat();
-    eventually(LIMIT, async || if beat() > taken + 2 { Ok(()) } else { Err(service.log()) }).await;
-    postgres.restore();
-    // It is held until its users agree on it, or an operator decides.
-    for attempt in 0.. {
-        let document = format!("after-{attempt}");
-        let (status, body) = take(&reqwest::Client::new(), &service.url, &document).await;
-        if status == 201 {
-            let again = body["document_number"].as_str().unwrap().to_owned();
-            assert!(numbers.insert(again.clone()), "{again} was issued twice: {numbers:?}");
-        }
-        if service.log().contains("THE LEDGER WENT BACK") {
-            break;
-        }
-        assert!(attempt < 1_000, "nobody noticed: {status} {body} {}", service.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// Goal: who is a month ahead does nothing at all, and says what is wrong (V4).

@@ -171,8 +171,7 @@ async fn a_preview_goes_on_as_the_epoch_of_its_counter_was_closed() {
     let over = "update counter set ceiling = 9; insert into closed_epoch \
         (partition_id, epoch, closing, closed_at_us) \
         select partition_id, epoch, 'exact', 0 from partition where epoch > 0; \
-        update partition set epoch = epoch + 2, last_ceiling_epoch = epoch + 1, \
-        recovered_ceiling_epoch = epoch + 1 where epoch > 0";
+        update partition set epoch = epoch + 2, last_ceiling_epoch = epoch + 1 where epoch > 0";
     let at_ceiling = "update closed_epoch set closing = 'ceiling'";
     for (sql, number) in [(over, "SPO-20240122-002\n"), (at_ceiling, "SPO-20240122-010\n")] {
         sqlx::raw_sql(sql).execute(&pool).await.unwrap();

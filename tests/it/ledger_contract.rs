@@ -67,7 +67,6 @@ ledger_contract! {
         a_table_that_is_missing_is_nobodys_fault
         what_is_put_aside_was_issued
         what_is_put_aside_is_journaled_again_once
-        what_an_earlier_version_put_aside_is_found_before_and_after_it_is_named
     }
     setup {
         a_deployment_is_written_once_and_other_settings_are_refused
@@ -262,9 +261,6 @@ ledger_contract! {
         of_a_value_that_many_counters_have_the_ranges_are_told_and_that_there_are_more
     }
     narrow {
-        rows_of_an_earlier_version_say_what_they_said
-        a_process_that_cannot_read_narrow_rows_keeps_them_wide
-        a_slice_that_is_killed_leaves_its_rows_as_they_were
         what_can_be_derived_is_not_stored
         who_writes_a_name_for_the_first_time_keeps_nobody_waiting
     }
@@ -286,7 +282,6 @@ ledger_contract! {
         what_was_taken_where_a_series_lived_then_is_journaled_where_it_lives_now
         a_counter_is_lifted_where_its_series_lives_now
         a_refused_record_spends_no_value_of_the_counter_that_has_its_id_by_now
-        a_serial_that_an_older_version_knew_by_its_place_is_found_by_its_name
         numbers_at_most_lost_are_summed_over_touched_and_untouched_counters
         a_word_for_an_epoch_counts_from_a_hold_to_its_end
         the_newest_number_is_of_before_the_hold
@@ -389,11 +384,10 @@ ledger_contract! {
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed
         a_schema_newer_than_the_binary_is_refused
+        a_ledger_of_before_the_baseline_is_refused
         an_older_schema_is_refused_and_the_command_is_named
         of_many_migrators_one_migrates_and_all_succeed
-        a_migration_waits_for_a_lock_in_short_tries
         a_column_of_another_type_is_worth_a_retry_and_the_next_call_works
-        counters_of_an_older_schema_get_the_names_of_their_serials
         whoever_looks_at_a_copy_reads_its_log_too
     }
 }

@@ -47,11 +47,9 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     // As an older one.
     postgres.sql(
         "set search_path = who; \
-         delete from _sqlx_migrations where version = 56; \
-         drop trigger change_request_begins on change_request; \
-         drop trigger change_request_stays on change_request; \
-         drop trigger change_request_is_not_removed on change_request; \
-         drop trigger change_request_is_not_emptied on change_request",
+         delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations); \
+         drop view counter_row, numbers, document_sequence, com_no_serial, \
+         document_number_counters, document_number_audit",
     );
     deployment.ok(&["migrate"]);
     deployment.apply_load_series();

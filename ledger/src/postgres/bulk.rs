@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::lines::Lines;
-use super::{definitions, slices, turn_over};
+use super::{definitions, slices};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file,
     entry_columns, is_any_aside, line_columns,
@@ -20,6 +20,8 @@ use crate::statement::Row;
 use crate::{LedgerError, RawRows};
 
 /// The newest row under a condition, for each key; beside it, or alone, the file that may have one.
+/// What rows share is compared within `coalesce`: while a ledger has no statistics, the planner
+/// would else begin with all rows of a user.
 macro_rules! newest {
     ($condition:literal, $archived:expr) => {
         concat!(
@@ -103,14 +105,15 @@ impl Bulk for PgConnection {
         let statement = match wanted {
             WantedKey::CallerKey => {
                 newest!(
-                    "idempotency_key = q.value and user_id = q.user_id and series_id = q.series_id",
+                    "idempotency_key = q.value and coalesce(user_id, '') = q.user_id \
+                     and coalesce(series_id, 0) = q.series_id",
                     "cast(null as text)"
                 )
             }
             // A document is numbered once, whoever asks.
             WantedKey::Document => {
                 newest!(
-                    "document_id = q.value and series_id = q.series_id \
+                    "document_id = q.value and coalesce(series_id, 0) = q.series_id \
                      and (q.project is null or coalesce(project, '') = q.project)",
                     archived_file!()
                 )
@@ -188,10 +191,6 @@ impl Bulk for PgConnection {
         .fetch_all(&mut *self)
         .await?;
         rows.into_iter().map(|row| Ok(Before::of(&Row::Postgres(row))?)).collect()
-    }
-
-    async fn turn_over(&mut self, rows_max: u32) -> Result<u64, LedgerError> {
-        turn_over::turn_over(self, rows_max).await
     }
 
     async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError> {

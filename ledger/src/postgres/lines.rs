@@ -293,7 +293,7 @@ impl<'l> Lines<'l> {
             nothing_above!(),
             // A number that is put aside is issued, too.
             " and not exists (select 1 from journal_rejected \
-             where number_hash = any($42::bigint[]) or number_hash is null)",
+             where number_hash = any($42::bigint[]))",
             " returning 1) select (select count(*) from moved) as moved, \
              (select count(*) from inserted) as inserted"
         );

@@ -12,7 +12,7 @@ use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::postgres::PgConnection;
 
 use crate::patience::SEARCH_TIME;
-use crate::schema::{BEATS, HEARTBEATS, Migrated, Schema, nobody_is_at_work};
+use crate::schema::{Migrated, Schema};
 use crate::{LedgerError, LedgerSettings};
 
 /// The roles and their rights, one statement.
@@ -119,7 +119,6 @@ async fn migrate(
     // What looked older may have been one that was just being set up.
     let schema = schema(connection, migrations).await?;
     let Some(migrated) = schema.is_behind(migrations, settings.migrate)? else { return Ok(None) };
-    must_be_alone(connection).await?;
     drop_broken_indexes(connection, migrations).await?;
     let indexes = migrations.iter().filter(|migration| migration.no_tx);
     let indexes: Vec<i64> = indexes.map(|migration| migration.version).collect();
@@ -160,27 +159,6 @@ pub(super) async fn grant_roles(connection: &mut PgConnection) -> Result<bool, L
     let after: Option<String> = sqlx::query_scalar(RIGHTS).fetch_one(&mut *tx).await?;
     tx.commit().await?;
     Ok(before != after)
-}
-
-/// Refuses to go on beside a process of an earlier version that could not read what this one
-/// writes: one that beats its heart. One that fell silent is adopted later.
-async fn must_be_alone(connection: &mut PgConnection) -> Result<(), LedgerError> {
-    let is_wide: bool = sqlx::query_scalar(
-        "select to_regclass(quote_ident(current_schema()) || '.node') is not null \
-         and to_regclass(quote_ident(current_schema()) || '.journal_batch') is null",
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    if !is_wide {
-        return Ok(());
-    }
-    let before = sqlx::query_as(BEATS).fetch_all(&mut *connection).await?;
-    if before.is_empty() {
-        return Ok(());
-    }
-    tokio::time::sleep(HEARTBEATS).await;
-    let after = sqlx::query_as(BEATS).fetch_all(&mut *connection).await?;
-    nobody_is_at_work(&before, &after)
 }
 
 /// Has later statements wait so long for one lock.
@@ -252,22 +230,29 @@ mod tests {
         proof_key: None,
     };
 
-    /// A table, and an index of it in a migration of its own.
-    fn migrations() -> Migrator {
+    /// A table, and what comes next in a migration of its own.
+    fn migrations(next: &'static str) -> Migrator {
         let one = |version, sql: &'static str| {
             let no_tx = sql.starts_with("-- no-transaction");
             let sql = SqlStr::from_static(sql);
             Migration::new(version, "test".into(), MigrationType::Simple, sql, no_tx)
         };
         let table = one(1, "create table line (value bigint)");
-        let index = one(
-            2,
-            "-- no-transaction\ncreate index concurrently if not exists line_value on line (value)",
-        );
-        Migrator { migrations: Cow::Owned(vec![table, index]), ..Migrator::DEFAULT }
+        Migrator { migrations: Cow::Owned(vec![table, one(2, next)]), ..Migrator::DEFAULT }
     }
 
-    /// The process of the server that builds the index, once it waits.
+    /// An index of it.
+    const INDEX: &str =
+        "-- no-transaction\ncreate index concurrently if not exists line_value on line (value)";
+
+    /// Makes the table alone.
+    async fn make_table(connection: &mut PgConnection) {
+        let mut table = migrations(INDEX);
+        table.migrations.to_mut().pop();
+        run_all(connection, table, HASTY).await.expect("table");
+    }
+
+    /// The process of the server that migrates, once it waits.
     async fn waiting(url: &str) -> i32 {
         let mut other = PgConnection::connect(url).await.expect("connection");
         let query = "select pid from pg_stat_activity where wait_event_type = 'Lock' \
@@ -290,14 +275,12 @@ mod tests {
         let postgres = Postgres::start();
         let url = postgres.empty_url("indexes");
         let mut ours = PgConnection::connect(&url).await.expect("connection");
-        let mut table = migrations();
-        table.migrations.to_mut().pop();
-        run_all(&mut ours, table, HASTY).await.expect("table");
+        make_table(&mut ours).await;
         let mut writer = PgConnection::connect(&url).await.expect("connection");
         let mut open = writer.begin().await.expect("transaction");
         let insert = "insert into line (value) values (1)";
         sqlx::query(insert).execute(&mut *open).await.expect("row");
-        let building = run_all(&mut ours, migrations(), HASTY);
+        let building = run_all(&mut ours, migrations(INDEX), HASTY);
         let (result, ()) = tokio::join!(building, async {
             let builder = waiting(&url).await;
             let mut other = PgConnection::connect(&url).await.expect("connection");
@@ -315,7 +298,40 @@ mod tests {
             postgres.sql(&format!("select indisvalid from pg_index where {index}"))
         };
         assert_eq!(is_whole(), "f", "the building has left something behind");
-        run_all(&mut ours, migrations(), HASTY).await.expect("built");
+        run_all(&mut ours, migrations(INDEX), HASTY).await.expect("built");
         assert_eq!(is_whole(), "t");
+    }
+
+    /// Goal: a migration that waits for a table holds nobody up for longer than its own short wait.
+    /// Method: a session that reads the table, and a statement that comes after the migration.
+    #[tokio::test]
+    async fn a_migration_waits_for_a_lock_in_short_tries() {
+        const COLUMN: &str = "alter table line add column line_value bigint";
+        let postgres = Postgres::start();
+        let url = postgres.empty_url("locks");
+        let mut ours = PgConnection::connect(&url).await.expect("connection");
+        make_table(&mut ours).await;
+        let mut other = PgConnection::connect(&url).await.expect("connection");
+        let mut reader = other.begin().await.expect("transaction");
+        let lock = "lock table line in access share mode";
+        sqlx::query(lock).execute(&mut *reader).await.expect("lock");
+        let hasty = LedgerSettings { migrate_lock_timeout: Duration::from_millis(100), ..HASTY };
+        let error = run_all(&mut ours, migrations(COLUMN), hasty).await.expect_err("no lock");
+        assert!(matches!(error, LedgerError::LockTimeout { .. }), "{error}");
+        let patient = LedgerSettings { migrate_attempts: 60, ..hasty };
+        let migrating = run_all(&mut ours, migrations(COLUMN), patient);
+        let (migrated, ()) = tokio::join!(migrating, async {
+            for _ in 0..2 {
+                waiting(&url).await;
+                let mut behind = PgConnection::connect(&url).await.expect("connection");
+                let begun = Instant::now();
+                let read = sqlx::query("select count(value) from line").execute(&mut behind).await;
+                read.expect("a row behind the migration");
+                let waited = begun.elapsed();
+                assert!(waited < Duration::from_secs(2), "held up for {waited:?}");
+            }
+            reader.commit().await.expect("commit");
+        });
+        migrated.expect("migrated");
     }
 }

@@ -15,7 +15,6 @@ mod open;
 mod runs;
 mod slices;
 mod tls;
-mod turn_over;
 
 use engine::PgEngine;
 pub(super) use look::look;

@@ -55,11 +55,7 @@ pub(super) async fn read(conn: &mut PgConnection, from: i64) -> Result<Vec<u8>, 
     let statement = format!(
         "copy (select batch_id, kind_id, user_name_id, address_name_id, counter_id, first_value, \
          last_value, step, allocation_id, number, scope, mask, outline, rest, context, \
-         document_id, idempotency_key, document_day, digest, issued_at_us, retry_count, path, \
-         batch_id is not null and not (series_id is null and version is null \
-         and type_code is null and project is null and document_date is null and user_id is null \
-         and ip_address is null and payload_digest is null and partition_id is null \
-         and epoch is null and node_id is null and journaled_at_us is null) \
+         document_id, idempotency_key, document_day, digest, issued_at_us, retry_count, path \
          from journal where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid) \
          to stdout (format binary)"
     );
@@ -84,14 +80,14 @@ pub(crate) fn rows_of(bytes: &[u8], texts: &JournalTexts) -> Option<Vec<SealedRo
     loop {
         match i16::from_be_bytes(reader.take(2)?.try_into().ok()?) {
             -1 => return Some(rows),
-            23 => rows.push(row_of(&mut reader, texts, &mut dates)?),
+            22 => rows.push(row_of(&mut reader, texts, &mut dates)?),
             _ => return None,
         }
     }
 }
 
 fn row_of(reader: &mut Copied<'_>, texts: &JournalTexts, dates: &mut Dates) -> Option<SealedRow> {
-    let batch_id = reader.long()?;
+    let batch_id = reader.long()?.unwrap_or_default();
     let kind = reader.small()?.and_then(|id| texts.kinds.get(&id));
     let user = reader.small()?.and_then(|id| texts.names.get(&id));
     let address_id = reader.small()?;
@@ -108,9 +104,7 @@ fn row_of(reader: &mut Copied<'_>, texts: &JournalTexts, dates: &mut Dates) -> O
     let issued_at_us = reader.long()??;
     let retry_count = reader.small()?;
     let path = reader.text()?;
-    let is_wide = reader.field()?? != [0];
-    // A row of an earlier version has neither; an address that is not there is none that was left
-    // out.
+    // An address that is not there is none that was left out.
     let whole = kind.zip(user).zip(day).filter(|_| address_id.is_none() || address.is_some());
     let bytes = whole.map(|((kind, user), day)| {
         let row = RowText {
@@ -142,7 +136,7 @@ fn row_of(reader: &mut Copied<'_>, texts: &JournalTexts, dates: &mut Dates) -> O
         row.bytes()
     });
     let stands_for = StandsFor::of(number, context, last.unwrap_or(first));
-    let says_more = is_wide || stands_for.is_some() && path.is_some();
+    let says_more = stands_for.is_some() && path.is_some();
     Some(SealedRow { batch_id, counter_id, first, bytes, stands_for, says_more })
 }
 

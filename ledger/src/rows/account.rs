@@ -209,8 +209,6 @@ pub struct BoundRows {
     pub bound: u64,
     /// In batches that it had not seen.
     pub later: u64,
-    /// Of before seals.
-    pub before: u64,
     /// Of batches without a proof, and of none.
     pub keyless: u64,
 }

@@ -118,7 +118,7 @@ impl ArchivedRow {
     #[must_use]
     pub fn sealed(&self) -> SealedRow {
         SealedRow {
-            batch_id: Some(self.batch_id),
+            batch_id: self.batch_id,
             counter_id: self.counter_id,
             first: self.first,
             bytes: Some(self.text().bytes()),

@@ -43,8 +43,7 @@ pub struct Record {
     /// The variables of the request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
-    /// Names of the serials; none, or empty ones, where an older version wrote the record.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Names of the serials; none of the row that keeps the text of a revision.
     pub serials: Vec<String>,
     /// Counter keys, one per serial.
     pub counter_keys: Vec<String>,

@@ -144,7 +144,7 @@ pub struct Partition {
     /// The last epoch closed at the ceiling; 0: none.
     pub last_ceiling_epoch: u64,
     /// Counters of this epoch and of older ones go on above their ceilings, however theirs was
-    /// closed: a release lifted them, or a program that went by the newest close; 0: none (F32).
+    /// closed: a release lifted them; 0: none (F32).
     pub lifted_epoch: u64,
     /// Who bumped or claimed, while not `open`.
     pub actor: Option<NodeId>,
@@ -197,14 +197,6 @@ impl Partition {
             _ => None,
         }
     }
-}
-
-/// Up to which epoch counters go on above their ceilings, by three columns of a partition: as was
-/// `lifted`, while the epoch that a recovery closed last at the ceiling is the last that was closed
-/// there; else that `ceiling` one itself (F32).
-#[must_use]
-pub fn lifted_epoch<T: Copy + PartialEq>(lifted: T, recovered: T, ceiling: T) -> T {
-    if recovered == ceiling { lifted } else { ceiling }
 }
 
 /// An epoch that has ended.

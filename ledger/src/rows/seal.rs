@@ -44,8 +44,6 @@ pub enum Vouched {
     Unknown,
     /// A batch with a proof that whoever has the key did not make.
     Forged,
-    /// A batch of before seals.
-    Unsealed,
     /// A row of another table.
     Plain,
 }
@@ -59,9 +57,6 @@ pub struct Bound {
     pub standing: Vouched,
     /// SHA-256 of what it says.
     pub digest: [u8; 32],
-    /// What a checkpoint of the first form binds of it: of a batch its seal, of a version not
-    /// whether it is active.
-    pub digest_before: [u8; 32],
 }
 
 /// A journal batch, as far as its rows are compared with it.
@@ -71,8 +66,8 @@ pub struct SealedBatch {
     pub batch_id: i64,
     /// How many rows it was written with.
     pub line_count: i32,
-    /// What it was sealed with; none of before seals.
-    pub seal: Option<Vec<u8>>,
+    /// What it was sealed with; nothing where somebody took it away.
+    pub seal: Vec<u8>,
     pub(crate) node: Vec<u8>,
     pub(crate) partition_id: i32,
     pub(crate) epoch: i64,
@@ -82,8 +77,8 @@ pub struct SealedBatch {
 /// A row of the journal on its way to the seal of its batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedRow {
-    /// Its batch; none of before batches.
-    pub batch_id: Option<i64>,
+    /// Its batch; 0, which no batch has, where it names none.
+    pub batch_id: i64,
     /// Its counter.
     pub counter_id: i64,
     /// Its first value.
@@ -92,8 +87,8 @@ pub struct SealedRow {
     pub bytes: Option<Vec<u8>>,
     /// Of a segment: for what it stands.
     pub stands_for: Option<StandsFor>,
-    /// Whether it says something that seals do not cover: it points to a batch, and readers see a
-    /// column of before batches; or it is a segment, and has the path of a number.
+    /// Whether it says something that seals do not cover: it is a segment, and has the path of a
+    /// number.
     pub says_more: bool,
 }
 
@@ -149,14 +144,4 @@ pub(crate) struct KindText {
     pub(crate) version: i32,
     pub(crate) type_code: String,
     pub(crate) project: Option<String>,
-}
-
-/// Rows of before seals: how many, and a SHA-256 over what they say, in the order of their counters
-/// and values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unsealed {
-    /// How many.
-    pub rows: u64,
-    /// Over all of them.
-    pub digest: [u8; 32],
 }

@@ -250,11 +250,6 @@ impl Bulk for SqliteConnection {
         Ok(found.into_values().collect())
     }
 
-    async fn turn_over(&mut self, _: u32) -> Result<u64, LedgerError> {
-        // Its migration has turned all of them over.
-        Ok(0)
-    }
-
     async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError> {
         let mut gone = 0;
         for statement in [

@@ -9,8 +9,7 @@ use numerator_base::clock::SharedClock;
 use numerator_base::owned::remedy;
 use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
-    SqliteSynchronous,
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions as _, Connection as _};
 
@@ -20,7 +19,7 @@ use super::mark::MarkFile;
 use super::place::Place;
 use super::private;
 use crate::dialect::Engine;
-use crate::schema::{BEATS, HEARTBEATS, Migrated, Schema, nobody_is_at_work};
+use crate::schema::{Migrated, Schema};
 use crate::statements::agree;
 use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings, Migrate};
@@ -142,8 +141,8 @@ pub(super) fn must_not_be_gone(path: &Path, mark: &MarkFile) -> Result<(), Ledge
     if is_there || !mark.path().exists() { Ok(()) } else { Err(gone(path, mark)) }
 }
 
-/// The same of a file that is no ledger, or one of before ledgers had an incarnation: a client that
-/// opens an empty file makes pages of it.
+/// The same of a file that is no ledger, or has nothing agreed on in it: a client that opens an
+/// empty file makes pages of it.
 async fn must_show_what_was_agreed(
     writer: &SqlitePool,
     path: &Path,
@@ -184,31 +183,9 @@ async fn bring_up_to_date(
     };
     let migrated = Schema::of(&MIGRATIONS, &applied)?.is_behind(&MIGRATIONS, migrate)?;
     if migrated.is_some() {
-        must_be_alone(&mut connection).await?;
         MIGRATIONS.run_direct(None, &mut *connection, false).await?;
     }
     Ok(migrated)
-}
-
-/// Refuses to go on beside a process of an earlier version that could not read what this one
-/// writes: one that beats its heart. One that fell silent is adopted later.
-async fn must_be_alone(connection: &mut SqliteConnection) -> Result<(), LedgerError> {
-    let is_wide: bool = sqlx::query_scalar(
-        "select count(*) = 1 from sqlite_schema \
-         where type = 'table' and name in ('node', 'journal_batch')",
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    if !is_wide {
-        return Ok(());
-    }
-    let before = sqlx::query_as(BEATS).fetch_all(&mut *connection).await?;
-    if before.is_empty() {
-        return Ok(());
-    }
-    tokio::time::sleep(HEARTBEATS).await;
-    let after = sqlx::query_as(BEATS).fetch_all(&mut *connection).await?;
-    nobody_is_at_work(&before, &after)
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.

@@ -111,8 +111,7 @@ pub(crate) fn row_of(row: &SqliteRow, texts: &JournalTexts) -> Result<SealedRow,
         }
     };
     let stands_for = StandsFor::of(number, context, last);
-    let batch_id = Some(row.try_get(0)?);
-    // There are no columns of before batches.
+    let batch_id = row.try_get::<Option<i64>, _>(0)?.unwrap_or_default();
     let says_more = stands_for.is_some() && row.try_get::<Option<&str>, _>(21)?.is_some();
     Ok(SealedRow { batch_id, counter_id, first, bytes, stands_for, says_more })
 }

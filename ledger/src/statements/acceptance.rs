@@ -1,6 +1,6 @@
-//! Series that accept an ambiguity (F43): those that a release of before let through although
-//! somebody may be answered before the ledger is asked, and those whose rows have to stay in the
-//! journal, since these alone keep a text from coming twice.
+//! Series that accept an ambiguity (F43): those that are stored although a caller may be answered
+//! before the ledger is asked, and those whose rows have to stay in the journal, since these alone
+//! keep a text from coming twice.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ struct Comparison {
 
 impl Ledger {
     /// The active series that accept an ambiguity of which not every series is `gapless`, each with
-    /// the reason: versions that were saved before that was refused.
+    /// the reason: a save refuses them.
     ///
     /// # Errors
     /// A ledger that does not answer, a search that was given up.

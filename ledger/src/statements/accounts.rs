@@ -35,9 +35,8 @@ const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch
        select cast(0 as bigint) as place, cast(0 as bigint) as id, r.first_value, r.last_value, \
          r.step, r.path as word, cast(0 as bigint) as epoch, r.issued_at_us as at_us, \
          r.allocation_id, cast(null as text) as said_by, cast(null as text) as said, r.batch_id, \
-         cast(case when b.batch_id is null and r.batch_id is not null then 3 \
-           when b.seal is null then 0 when b.proof is null then 1 else 2 end as bigint) \
-           as is_sealed \
+         cast(case when b.batch_id is null then 0 when b.proof is null then 1 else 2 end \
+           as bigint) as is_sealed \
        from journal_row r left join journal_batch b on b.batch_id = r.batch_id \
        where r.counter_id = $1 and r.first_value >= $2 and (r.first_value > $2 or $3 < 0) \
        order by r.first_value limit $5) as journaled \
@@ -328,12 +327,11 @@ impl Seen {
     /// Counts how a row of the journal is bound.
     fn bind(&mut self, row: &Row, order: &AccountOrder) -> Result<(), LedgerError> {
         let batch_id: Option<i64> = row.try_get("batch_id")?;
-        // 0: of before seals, 1: without a proof, 2: with one, 3: of a batch that is not there.
+        // 0: of a batch that is not there, 1: without a proof, 2: with one.
         let sealed: i64 = row.try_get("is_sealed")?;
         let place = match (batch_id, &order.seen) {
-            (None, _) => &mut self.rows.before,
-            _ if sealed == 0 => &mut self.rows.before,
-            _ if sealed == 3 => &mut self.rows.keyless,
+            (None, _) => &mut self.rows.keyless,
+            _ if sealed == 0 => &mut self.rows.keyless,
             (Some(batch_id), Some(_)) if sealed == 1 && batch_id > self.before_key => {
                 &mut self.rows.keyless
             }

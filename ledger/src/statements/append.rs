@@ -9,9 +9,7 @@ use numerator_base::node::NodeId;
 use uuid::Uuid;
 
 use super::entries::{self, Care, Judged, Verdict};
-use super::{
-    CALL, Conn, SEARCH, Store, blame, commit, commit_alone, nodes, partitions, put_aside, query,
-};
+use super::{CALL, Conn, Store, blame, commit, commit_alone, nodes, partitions, put_aside, query};
 use crate::Ledger;
 use crate::batch::{Before, Mark};
 use crate::columns::{raw, unsigned, unsigned_small};
@@ -45,19 +43,6 @@ impl Ledger {
     pub async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError> {
         self.call(CALL.named("append").of(Share::Journal), async |store| {
             append(store, node, entries).await
-        })
-        .await
-    }
-
-    /// Turns at most so many rows of the journal over that an earlier version wrote; how many it
-    /// did, 0 where none are left or another process is at it. What a row says stays as it was.
-    /// Safe to repeat, and to end at any moment.
-    pub async fn turn_over(&self, rows_max: u32) -> Result<u64, LedgerError> {
-        self.call(SEARCH, async |store| {
-            let mut tx = store.begin().await?;
-            let turned = tx.turn_over(rows_max).await?;
-            commit(tx).await?;
-            Ok(turned)
         })
         .await
     }

@@ -252,21 +252,14 @@ async fn rows_of(conn: &mut Conn, run: &ArchivedRun) -> Result<Vec<ArchivedRow>,
     query.push("j.counter_id = ").push_bind(run.counter_id);
     query.push(" and j.first_value >= ").push_bind(run.first);
     query.push(" and j.first_value <= ").push_bind(run.last);
-    query.push(" and j.batch_id is not null order by j.first_value");
+    query.push(" order by j.first_value");
     let rows = query.build().fetch_all(conn).await?;
     rows.iter().map(archived_row_of).collect()
 }
 
-/// Which of the rows stay in the journal: those of batches without a seal, and numbers that have
-/// revisions.
+/// Which of the rows stay in the journal: numbers that have revisions.
 async fn must_stay(store: &Store, rows: &[ArchivedRow]) -> Result<Vec<bool>, LedgerError> {
-    let mut batches: Vec<i64> = rows.iter().map(|row| row.batch_id).collect();
-    batches.sort_unstable();
-    batches.dedup();
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
-    let mut query = QueryBuilder::new("select batch_id from journal_batch where seal is null and ");
-    query.push("batch_id").push_among(batches);
-    let unsealed: Vec<i64> = query.build().scalar().fetch_all(&store.reader).await?;
     let revised: Vec<i64> = query_scalar(
         "select distinct value from revision where counter_id = $1 and value >= $2 \
          and value <= $3",
@@ -276,9 +269,7 @@ async fn must_stay(store: &Store, rows: &[ArchivedRow]) -> Result<Vec<bool>, Led
     .bind(last.first)
     .fetch_all(&store.reader)
     .await?;
-    let stays =
-        |row: &ArchivedRow| unsealed.contains(&row.batch_id) || revised.contains(&row.first);
-    Ok(rows.iter().map(stays).collect())
+    Ok(rows.iter().map(|row| revised.contains(&row.first)).collect())
 }
 
 async fn write_segments(

@@ -6,17 +6,11 @@ use uuid::Uuid;
 use super::append::{self, Bringer};
 use super::counters::lock_all;
 use super::entries::Care;
-use super::{
-    Conn, QueryBuilder, Row, SEARCH, Store, commit, commit_alone, gaps, query, records, restored,
-};
+use super::{Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, gaps, query, records, restored};
 use crate::Ledger;
 use crate::columns::{read_raw, read_uuid, signed};
 use crate::connections::Share;
-use crate::rows::AsideNames;
 use crate::{Entry, Event, JournaledAgain, LedgerError, PutAside};
-
-/// Rows that are named in one transaction.
-const NAMED_AT_ONCE: i64 = 500;
 
 impl Ledger {
     /// Records that are put aside, behind a place, oldest first, each allocation once.
@@ -49,44 +43,6 @@ impl Ledger {
     ) -> Result<JournaledAgain, LedgerError> {
         self.call(SEARCH.of(Share::Journal), async |store| {
             journal_again(store, node, allocation_id, by).await
-        })
-        .await
-    }
-
-    /// Gives rows of an earlier version the names by which they are looked for; how many.
-    pub async fn name_put_aside(&self) -> Result<u64, LedgerError> {
-        self.call(SEARCH, async |store| {
-            let (mut named, mut after) = (0, 0_i64);
-            loop {
-                let mut tx = store.begin().await?;
-                let rows = query(
-                    "select journal_rejected_id, raw from journal_rejected \
-                     where number_hash is null and journal_rejected_id > $1 \
-                     order by journal_rejected_id limit $2",
-                )
-                .bind(after)
-                .bind(NAMED_AT_ONCE)
-                .fetch_all(&mut *tx)
-                .await?;
-                let Some(last) = rows.last() else { return Ok(named) };
-                after = last.try_get("journal_rejected_id")?;
-                for row in &rows {
-                    let Ok(entry) = read_raw(row.try_get("raw")?) else { continue };
-                    let names = AsideNames::of(&entry);
-                    query(
-                        "update journal_rejected set number_hash = $2, document_hash = $3, \
-                         key_hash = $4 where journal_rejected_id = $1",
-                    )
-                    .bind(row.try_get::<i64>("journal_rejected_id")?)
-                    .bind(names.number)
-                    .bind(names.document)
-                    .bind(names.key)
-                    .execute(&mut *tx)
-                    .await?;
-                    named += 1;
-                }
-                commit(tx).await?;
-            }
         })
         .await
     }

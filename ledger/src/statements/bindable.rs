@@ -113,7 +113,7 @@ async fn bound_rows(
 
 /// A row that nobody proves.
 fn plain(id: i64, digest: [u8; 32]) -> Bound {
-    Bound { id, standing: Vouched::Plain, digest, digest_before: digest }
+    Bound { id, standing: Vouched::Plain, digest }
 }
 
 fn bound_batch(store: &Store, row: &Row) -> Result<Bound, LedgerError> {
@@ -131,21 +131,15 @@ fn bound_batch(store: &Store, row: &Row) -> Result<Bound, LedgerError> {
         .bytes(seal)
         .bytes(proof)
         .end();
-    // One of another length is nobody's.
-    let sealed = seal.map(|seal| <[u8; 32]>::try_from(seal).unwrap_or([0; 32]));
-    let (standing, digest_before) = match sealed {
-        None => (Vouched::Unsealed, [0; 32]),
-        Some(seal) => {
-            let standing = match (proof, store.proof_key()) {
-                (Some(proof), Some(key)) if proof == key.prove(&seal) => Vouched::Proven,
-                (Some(_), Some(_)) => Vouched::Forged,
-                (Some(_), None) => Vouched::Unknown,
-                (None, _) => Vouched::Unproven,
-            };
-            (standing, seal)
-        }
+    // One of another length, or none, is nobody's.
+    let seal = seal.and_then(|seal| <[u8; 32]>::try_from(seal).ok()).unwrap_or([0; 32]);
+    let standing = match (proof, store.proof_key()) {
+        (Some(proof), Some(key)) if proof == key.prove(&seal) => Vouched::Proven,
+        (Some(_), Some(_)) => Vouched::Forged,
+        (Some(_), None) => Vouched::Unknown,
+        (None, _) => Vouched::Unproven,
     };
-    Ok(Bound { id: row.try_get("batch_id")?, standing, digest, digest_before })
+    Ok(Bound { id: row.try_get("batch_id")?, standing, digest })
 }
 
 fn bound_event(row: &Row) -> Result<Bound, LedgerError> {
@@ -166,24 +160,17 @@ fn bound_event(row: &Row) -> Result<Bound, LedgerError> {
 fn bound_version(row: &Row) -> Result<Bound, LedgerError> {
     let [version, active]: [i32; 2] = [row.try_get("version")?, row.try_get("active")?];
     let text = |column| row.try_get::<&str>(column).map(str::as_bytes);
-    let said = |form: &str| -> Result<RowDigest, LedgerError> {
-        Ok(RowDigest::of(form)
-            .integer(row.try_get("series_id")?)
-            .integer(Some(i64::from(version)))
-            .bytes(Some(text("definition")?))
-            .bytes(Some(text("saved_by")?))
-            .bytes(Some(text("reason")?))
-            .integer(row.try_get("saved_at_us")?))
-    };
-    let whole = said("series_version row")?
+    let digest = RowDigest::of("series_version row")
+        .integer(row.try_get("series_id")?)
+        .integer(Some(i64::from(version)))
+        .bytes(Some(text("definition")?))
+        .bytes(Some(text("saved_by")?))
+        .bytes(Some(text("reason")?))
+        .integer(row.try_get("saved_at_us")?)
         .integer(Some(i64::from(active)))
-        .integer(row.try_get("saved_with")?);
-    Ok(Bound {
-        id: row.try_get("series_version_id")?,
-        standing: Vouched::Plain,
-        digest: whole.end(),
-        digest_before: said("series_version")?.end(),
-    })
+        .integer(row.try_get("saved_with")?)
+        .end();
+    Ok(plain(row.try_get("series_version_id")?, digest))
 }
 
 fn bound_counter(row: &Row) -> Result<Bound, LedgerError> {

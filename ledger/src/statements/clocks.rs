@@ -15,7 +15,7 @@ impl Ledger {
     pub async fn times(&self, upto_us: i64) -> Result<LedgerTimes, LedgerError> {
         self.call(CALL, async |store| {
             let mut conn = store.reader.acquire().await?;
-            // Ids rise with time; what an earlier version wrote without a batch is older.
+            // Ids rise with time.
             let journaled_us = query_scalar(
                 "select journaled_at_us from journal_batch order by batch_id desc limit 1",
             );

@@ -34,8 +34,8 @@ impl Ledger {
             let mut tx = store.begin_in(within).await?;
             // An identity is never drawn twice: a row that is there is this call's own, repeated.
             query(
-                "insert into node (node_id, label, version, started_at_us, is_dated) \
-                 values ($1, $2, $3, $4, true) on conflict do nothing",
+                "insert into node (node_id, label, version, started_at_us) \
+                 values ($1, $2, $3, $4) on conflict do nothing",
             )
             .bind(bytes(&node.node_id))
             .bind(&node.label)
@@ -66,8 +66,7 @@ impl Ledger {
                 reaches || (shown.is_none() && sweeping::is_swept(&mut *tx, node).await?)
             } else {
                 let replaced_at_us = lineage::replaced_at_us(&mut *tx, known).await?;
-                replaced_at_us
-                    .is_some_and(|replaced| reaches || at_us.is_some_and(|at_us| at_us <= replaced))
+                replaced_at_us.is_some_and(|replaced| reaches || at_us <= replaced)
             };
             tx.commit().await?;
             Ok(is_remembered)

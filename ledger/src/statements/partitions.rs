@@ -8,7 +8,7 @@ use crate::Ledger;
 use crate::columns::{Word, read_node, read_owner, signed, small, unsigned, unsigned_small};
 use crate::connections::Share;
 use crate::statement::On;
-use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted, lifted_epoch};
+use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted};
 
 impl Ledger {
     /// All partitions.
@@ -92,7 +92,7 @@ impl Ledger {
 async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
     let rows = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
          lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
          from partition order by partition_id",
     )
@@ -106,7 +106,7 @@ async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
 pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
          lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
          from partition where partition_id = $1",
     )
@@ -120,7 +120,7 @@ pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, L
 pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
          lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
          from partition where partition_id = $1",
     )
@@ -211,19 +211,14 @@ fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
     let closing: Option<String> = row.try_get("last_closing")?;
     let epoch = |column| unsigned(row.try_get(column)?, column);
     let lender: Option<Vec<u8>> = row.try_get("lender")?;
-    let last_ceiling_epoch = epoch("last_ceiling_epoch")?;
     Ok(Partition {
         partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
         epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
         state,
         owner: read_owner(row.try_get("owner")?, row.try_get("incarnation")?)?,
         last_closing: closing.as_deref().map(Closing::read).transpose()?,
-        last_ceiling_epoch,
-        lifted_epoch: lifted_epoch(
-            epoch("lifted_epoch")?,
-            epoch("recovered_ceiling_epoch")?,
-            last_ceiling_epoch,
-        ),
+        last_ceiling_epoch: epoch("last_ceiling_epoch")?,
+        lifted_epoch: epoch("lifted_epoch")?,
         actor: actor.filter(|_| state != PartitionState::Open),
         cause: row.try_get("cause")?,
         wanted: Wanted::read(row.try_get("wanted")?)?,

@@ -154,7 +154,7 @@ pub(super) async fn named(
         "select counter_id, first_value, last_value, allocation_id, raw, rejected_at_us \
          from journal_rejected",
     );
-    let mut before = " where number_hash is null or ";
+    let mut before = " where ";
     for (column, hashes) in columns.iter().filter(|(_, hashes)| !hashes.is_empty()) {
         query.push(before).push(column).push_among(hashes.clone());
         before = " or ";

@@ -138,11 +138,6 @@ impl Ledger {
             };
             query(
                 "update partition set state = $3, owner = $4, incarnation = $5, last_closing = $6, \
-                 lifted_epoch = case when $6 = 'ceiling' and last_ceiling_epoch <> \
-                 recovered_ceiling_epoch \
-                     then last_ceiling_epoch else lifted_epoch end, \
-                 recovered_ceiling_epoch = \
-                     case when $6 = 'ceiling' then epoch - 1 else recovered_ceiling_epoch end, \
                  last_ceiling_epoch = case when $6 = 'ceiling' then epoch - 1 else \
                  last_ceiling_epoch end, \
                  actor = $7, changed_at_us = $8 where partition_id = $1 and epoch = $2",

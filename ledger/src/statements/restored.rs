@@ -93,7 +93,8 @@ impl Ledger {
             query(
                 "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = \
                  null, \
-                 last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, \
+                 last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, lifted_epoch = $2 - 1, \
+                 seen_epoch = 0, \
                  vouched_epoch = 0, actor = null, cause = 'the ledger was restored', \
                  changed_at_us = $3 where partition_id = $1",
             )
@@ -182,15 +183,11 @@ impl Names {
         Ok(Names(names))
     }
 
-    /// Whether a serial's id is that of the counter of its name; an entry without names says
-    /// nothing else.
+    /// Whether a serial's id is that of the counter of its name. The row that keeps the text of a
+    /// revision has no counter, and no name that says otherwise.
     fn are_own(&self, entry: &Entry, place: usize) -> bool {
-        let Ok((series_id, serial, key)) = name(entry, place) else { return true };
-        // An older version knew a serial by its place only.
-        let is_placed = serial.parse::<usize>().is_ok();
-        self.0.get(&entry.taken[place].counter_id).is_some_and(|name| {
-            name.0 == series_id && name.2 == key && (is_placed || name.1 == serial)
-        })
+        let Ok(own) = name(entry, place) else { return true };
+        self.0.get(&entry.taken[place].counter_id).is_some_and(|name| *name == own)
     }
 }
 
@@ -208,7 +205,7 @@ async fn found_by_name(
     for (index, entry) in entries.iter().enumerate() {
         for (place, taken) in entry.taken.iter().enumerate() {
             let (series_id, serial, key) = name(entry, place)?;
-            let (serial, origin) = known.serial(conn, series_id, serial).await?;
+            let origin = known.origin(conn, series_id, &serial).await?;
             let (start, step) = origin.unwrap_or((taken.range.first, taken.range.step));
             let version = ANY_VERSION;
             let spec = CounterSpec {
@@ -240,11 +237,10 @@ async fn found_by_name(
 /// The name of the counter of an entry's serial: its series, its serial, its key.
 pub(super) fn name(entry: &Entry, place: usize) -> Result<(i64, String, String), LedgerError> {
     let Record { series_id, serials, counter_keys, .. } = &*entry.record;
-    let nameless = || LedgerError::Refused(format!("serial {place} has no counter key"));
-    let key = counter_keys.get(place).ok_or_else(nameless)?;
-    let serial = serials.get(place).filter(|name| !name.is_empty());
-    let serial = serial.cloned().unwrap_or_else(|| place.to_string());
-    Ok((*series_id, serial, key.clone()))
+    match (serials.get(place), counter_keys.get(place)) {
+        (Some(serial), Some(key)) => Ok((*series_id, serial.clone(), key.clone())),
+        _ => Err(LedgerError::Refused(format!("serial {place} has no name or no counter key"))),
+    }
 }
 
 /// The serials of series by their newest versions.
@@ -258,32 +254,24 @@ impl Definitions {
         conn: &mut Conn,
         (series_id, serial, key): (i64, String, String),
     ) -> Result<CounterSpec, LedgerError> {
-        let (serial, origin) = self.serial(conn, series_id, serial).await?;
-        let (start, step) = origin.unwrap_or((1, 1));
+        let (start, step) = self.origin(conn, series_id, &serial).await?.unwrap_or((1, 1));
         let version = ANY_VERSION;
         Ok(CounterSpec { series_id, version, serial, key, start, step, max: start, headroom: 0 })
     }
 
-    /// Name, first value and step of a serial. An older version knew it by its place only, which
-    /// is a number and so no name. No first value and step where the ledger has forgotten it.
-    async fn serial(
+    /// First value and step of a serial; none where the ledger has forgotten it.
+    async fn origin(
         &mut self,
         conn: &mut Conn,
         series_id: i64,
-        serial: String,
-    ) -> Result<(String, Option<(u64, u64)>), LedgerError> {
+        serial: &str,
+    ) -> Result<Option<(u64, u64)>, LedgerError> {
         let serials = match self.0.entry(series_id) {
             hash_map::Entry::Occupied(known) => known.into_mut(),
             hash_map::Entry::Vacant(empty) => empty.insert(read_serials(conn, series_id).await?),
         };
-        let declared = match serial.parse::<usize>() {
-            Ok(place) => serials.get(place),
-            Err(_) => serials.iter().find(|declared| declared.name == serial),
-        };
-        Ok(match declared {
-            Some(declared) => (declared.name.clone(), Some((declared.start, declared.step))),
-            None => (serial, None),
-        })
+        let declared = serials.iter().find(|declared| declared.name == serial);
+        Ok(declared.map(|declared| (declared.start, declared.step)))
     }
 }
 

@@ -5,8 +5,8 @@
 //! Whose identity is not there has been forgotten, whatever time somebody says that he swept.
 //!
 //! What stays however old it is: whoever was never accounted for (it explains gaps, F17); the two
-//! newest epochs in which anybody took part, for Redis may still name their nodes (F25, W1); a node
-//! that a participation or a lease names; and one that an earlier version registered.
+//! newest epochs in which anybody took part, for Redis may still name their nodes (F25, W1); and a
+//! node that a participation or a lease names.
 
 use numerator_base::node::NodeId;
 
@@ -92,7 +92,6 @@ async fn nodes(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {
            where (n.left_at_us is not null or n.adopted_at_us is not null) \
            and coalesce(n.left_at_us, 0) < $1 \
            and coalesce(n.adopted_at_us, 0) < $1 \
-           and n.is_dated \
            and not exists (select 1 from participant p where p.node_id = n.node_id) \
            and not exists (select 1 from snowflake_lease l where l.holder = n.node_id) \
            limit $2) returning node_id",

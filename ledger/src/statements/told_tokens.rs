@@ -131,8 +131,8 @@ pub(super) async fn is_told(conn: &mut Conn, row: &Row) -> Result<bool, LedgerEr
     Ok(judge(&token, fingerprint.as_deref(), &said[&token.name]).is_none())
 }
 
-/// Reads events back from the newest, as far as is needed: a fingerprint says all, and without one
-/// the first event of a token says what it was given.
+/// Reads events back from the newest, as far as is needed: a fingerprint says all, and where none
+/// is compared the first event of a token says what it was given.
 async fn read_events(
     conn: &mut Conn,
     mut said: HashMap<String, Said>,
@@ -176,7 +176,7 @@ impl Said {
         match &self.last {
             None => true,
             Some((kind, _)) if kind == REVOKED => false,
-            Some((_, last)) if with_secrets && last["fingerprint"].is_string() => false,
+            Some(_) if with_secrets => false,
             Some(_) => self.created.is_none(),
         }
     }
@@ -188,21 +188,17 @@ fn judge(token: &StoredToken, fingerprint: Option<&str>, said: &Said) -> Option<
     match (kind == REVOKED, token.revoked_at_us) {
         (true, None) => return Some(TokenFlaw::Revoked),
         (false, Some(_)) => return Some(TokenFlaw::Changed),
-        (true, Some(_)) => {
-            // An event of an earlier version has no fingerprint; a revoked token gives nothing.
-            let is_other = last["fingerprint"].as_str().zip(fingerprint);
-            let is_other = is_other.is_some_and(|(told, found)| told != found);
-            return is_other.then_some(TokenFlaw::Changed);
-        }
-        (false, None) => {}
+        // A revoked token gives nothing: its rights are not compared without its secret.
+        (true, Some(_)) if fingerprint.is_none() => return None,
+        (true, Some(_)) | (false, None) => {}
     }
-    let is_as_told = match (last["fingerprint"].as_str(), fingerprint, &said.created) {
-        (Some(told), Some(found), _) => told == found,
-        (_, _, Some(created)) => {
+    let is_as_told = match (fingerprint, &said.created) {
+        (Some(found), _) => last["fingerprint"].as_str() == Some(found),
+        (None, Some(created)) => {
             rights_of(token) == rights_told(created)
                 && last["expires_at_us"].as_i64() == token.rights.expires_at_us
         }
-        (_, _, None) => return Some(TokenFlaw::NoEvent),
+        (None, None) => return Some(TokenFlaw::NoEvent),
     };
     (!is_as_told).then_some(TokenFlaw::Changed)
 }
@@ -220,13 +216,11 @@ fn rights_of(token: &StoredToken) -> Value {
     ])
 }
 
-/// The same by the event; earlier versions knew less, and gave it to nobody.
+/// The same by the event.
 fn rights_told(created: &Value) -> Value {
-    let speaks = created["speaks_for_people"].as_bool().unwrap_or_default();
-    let [roles, series, projects] =
-        ["roles", "series", "projects"].map(|field| created[field].clone());
-    let (most, pace) = (&created["count_max"], &created["requests_per_minute"]);
-    json!([roles, series, projects, most, pace, speaks])
+    let fields =
+        ["roles", "series", "projects", "count_max", "requests_per_minute", "speaks_for_people"];
+    fields.map(|field| created[field].clone()).into()
 }
 
 /// Tells one row of a token from any other, but for its last use, and nothing of its secret.

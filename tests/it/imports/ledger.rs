@@ -89,7 +89,8 @@ fn a_counter_that_is_not_accounted_for_goes_on_above_its_ceiling() {
     let unclosed = "update old.partition set epoch = epoch + 1";
     let released = "insert into old.closed_epoch select partition_id, epoch, 'exact', 0 \
         from old.partition on conflict do nothing; \
-        update old.partition set epoch = epoch + 3, last_ceiling_epoch = epoch + 2";
+        update old.partition set epoch = epoch + 3, last_ceiling_epoch = epoch + 2, \
+        lifted_epoch = epoch + 2";
     let retired = "insert into old.participant \
         select partition_id, epoch, 'gone', 'joined', 0 from old.partition";
     for story in [unclosed, released, retired] {
@@ -105,7 +106,7 @@ fn a_counter_that_is_not_accounted_for_goes_on_above_its_ceiling() {
 fn an_epoch_that_was_closed_exact_is_accounted_for() {
     let later = "update old.partition set epoch = epoch + 1";
     let later_at_ceiling = "update old.partition set epoch = epoch + 2, \
-        last_ceiling_epoch = epoch + 1, recovered_ceiling_epoch = epoch + 1";
+        last_ceiling_epoch = epoch + 1";
     for since in [later, later_at_ceiling] {
         let this = Move::start();
         this.old.ok(&["next", "LOAD"]);

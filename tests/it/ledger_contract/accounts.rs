@@ -71,7 +71,7 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
     assert_eq!((told.values(), told.tally.sum(), told.unexplained), (8, 8, 2));
     let ends = [&told.first, &told.last].map(|end| end.as_ref().unwrap().number.clone().unwrap());
     assert_eq!(ends, [first.number, last.number]);
-    assert_eq!((told.rows.bound, told.rows.later, told.rows.before), (0, 4, 0));
+    assert_eq!((told.rows.bound, told.rows.later, told.rows.keyless), (0, 4, 0));
     assert!(!told.is_sound(), "nobody has explained what came twice");
     its_part_is_what_is_dated_in_it(&world).await;
     for allocation_id in [rejected.record.allocation_id, collided.record.allocation_id] {

@@ -216,20 +216,3 @@ pub(super) async fn what_is_put_aside_is_journaled_again_once(world: World) {
     assert_eq!(world.gaps(id).await, []);
     assert_eq!(world.ledger.unsettled(10).await.unwrap(), []);
 }
-
-pub(super) async fn what_an_earlier_version_put_aside_is_found_before_and_after_it_is_named(
-    world: World,
-) {
-    let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &spec("k")).await;
-    let aside = of_document(entry(open, id, 1), "doc");
-    world.ledger.reject(&aside, "test").await.unwrap();
-    let forget = "update journal_rejected set number_hash = null, document_hash = null, \
-                  key_hash = null";
-    world.plain_sql(forget).await;
-    for named in [1, 0] {
-        let found = world.ledger.replays(&[question(&aside.record)]).await.unwrap();
-        assert_eq!(found[0].by_document.as_ref(), Some(&aside));
-        assert_eq!(world.ledger.name_put_aside().await.unwrap(), named);
-    }
-}

@@ -8,7 +8,6 @@ ledger_contract! {
         a_chain_made_anew_is_found_by_its_key_and_by_what_was_kept
         rows_are_kept_from_whoever_is_not_their_owner
         a_batch_of_a_process_without_the_key_is_named
-        rows_of_before_seals_are_bound_as_a_whole
         a_batch_that_comes_late_is_bound_late
         a_part_that_was_kept_out_is_no_part_of_the_seal
         what_was_there_before_the_key_is_taken_as_it_is_however_much_it_is
@@ -22,7 +21,6 @@ ledger_contract! {
     blinded {
         whatever_would_blind_the_comparison_is_named
         what_the_migrations_make_is_what_is_compared
-        checkpoints_of_the_first_form_bind_what_they_bound
     }
     generated {
         each_change_of_each_column_is_named_or_listed_by_the_page
@@ -39,7 +37,7 @@ ledger_contract! {
         seals_of_archived_rows_are_compared_with_the_files
         a_document_whose_number_is_archived_is_numbered_once
         what_was_confirmed_may_be_archived_and_must_not_be_forgotten
-        what_is_young_unsealed_revised_or_unsettled_stays_in_the_journal
+        what_is_young_revised_or_unsettled_stays_in_the_journal
         whatever_ends_an_archiver_loses_nothing
         a_file_that_is_not_as_it_was_makes_no_room
         a_file_that_was_lost_is_given_up_while_the_journal_has_its_rows

@@ -48,8 +48,6 @@ pub(super) async fn an_untouched_counter_loses_nothing_by_a_later_close_at_the_c
     assert_eq!(world.seed(last, &spec("lost")).await, (lost, 10, 20));
 }
 
-/// By a release, and by a program that goes by the newest close at the ceiling and does not know
-/// what this one notes beside it.
 pub(super) async fn what_was_lifted_goes_on_above_its_ceiling_whatever_is_closed_later(
     world: World,
 ) {
@@ -64,13 +62,9 @@ pub(super) async fn what_was_lifted_goes_on_above_its_ceiling_whatever_is_closed
     let next = world.redis_epoch(Closing::Ceiling).await;
     assert_eq!(world.seed(next, &spec("released")).await.1, 10);
 
-    let (older, ..) = world.seed(next, &spec("by an older program")).await;
-    world.redis_epoch(Closing::Exact).await;
-    world.sql("update partition set last_ceiling_epoch = epoch - 1 where epoch > 0").await;
     let own = world.redis_epoch(Closing::Exact).await;
     let (cold, ..) = world.seed(own, &spec("cold")).await;
     world.redis_epoch(Closing::Exact).await;
     let last = world.redis_epoch(Closing::Ceiling).await;
-    assert_eq!(world.seed(last, &spec("by an older program")).await, (older, 10, 20));
     assert_eq!(world.seed(last, &spec("cold")).await, (cold, 0, 10));
 }

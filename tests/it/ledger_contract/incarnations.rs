@@ -244,18 +244,17 @@ pub(super) async fn a_later_incarnation_is_ones_own_only_by_descent(world: World
     let other = world.another().await;
     other.hold_all(&[], "a copy is tried").await.unwrap();
     assert!(other.remembers(&mine).await.unwrap(), "nothing of it is missing");
-    let at_us = mine.at_us.unwrap();
+    let at_us = mine.at_us;
     let earlier = Confirmed { beat: mine.beat + 9, ..mine };
     assert!(other.remembers(&earlier).await.unwrap(), "who held it has decided on that");
-    let later = Confirmed { at_us: Some(at_us + 3_600_000_000), ..earlier };
+    let later = Confirmed { at_us: at_us + 3_600_000_000, ..earlier };
     assert!(!other.remembers(&later).await.unwrap(), "it was confirmed beside this one");
-    assert!(!other.remembers(&Confirmed { at_us: None, ..earlier }).await.unwrap());
     let strange = Confirmed { nonce: system_random(), ..mine };
     assert!(!other.remembers(&strange).await.unwrap(), "another branch drew that number");
     // Whoever ends the next hold has decided on these, too, wherever they are written down.
     other.hold_all_after(&later, &[], "found by its witness").await.unwrap();
     other.hold_all_after(&strange, &[], "found by its witness").await.unwrap();
-    let decided = Confirmed { at_us: Some(at_us), ..later };
+    let decided = Confirmed { at_us, ..later };
     assert!(other.remembers(&decided).await.unwrap() && other.remembers(&strange).await.unwrap());
 }
 
@@ -276,11 +275,9 @@ pub(super) async fn a_branch_excuses_nothing_by_its_own_sweep(world: World) {
     let sweep = Sweep { ended_before_us: NOW_US + 1, rows_max: 100 };
     assert_eq!(branch.sweep(&sweep).await.unwrap().nodes, 1);
     assert!(branch.remembers(&before).await.unwrap(), "who held it has decided on that");
-    let at_us = before.at_us.map(|at_us| at_us + 3_600_000_000);
+    let at_us = before.at_us + 3_600_000_000;
     let beside = Confirmed { at_us, beat: before.beat + 9, ..before };
     assert!(!branch.remembers(&beside).await.unwrap(), "it was confirmed beside the branch");
-    let undated = Confirmed { at_us: None, ..before };
-    assert!(!branch.remembers(&undated).await.unwrap(), "it does not say when");
 }
 
 /// A checkpoint follows from what several calls read: of a ledger that has gone back meanwhile none
@@ -299,7 +296,6 @@ pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(worl
         let (reads, ids) = (Some(before), (0, i64::MAX));
         assert!(went_back(&ledger.last_checkpoint(reads).await));
         assert!(went_back(&ledger.bindable(reads, Bindable::Batches, ids, 1).await));
-        assert!(went_back(&ledger.unsealed(reads).await));
         let (last, next) = (checkpoint(1), checkpoint(2));
         assert!(went_back(&ledger.add_checkpoint(before, Some(&last), &next).await));
     };

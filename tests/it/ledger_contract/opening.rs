@@ -1,7 +1,6 @@
 //! Opening a ledger.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;
 use numerator::clock::ManualClock;
@@ -42,44 +41,21 @@ pub(super) async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
     assert_eq!(ids.len(), 1, "one deployment");
 }
 
-/// The statements that make a ledger of the schema before serials had names, with a series whose
-/// serials are `SEQ` and `LOT` and a counter of each, and of a third that the series has no more.
-const OLDER: [&str; 4] = [
-    "insert into series (code, partition, active_version) values ('S', 0, 1)",
-    "insert into series_version (series_id, version, definition, saved_by, reason, saved_at_us) \
-     values (1, 1, '{\"serials\":[{\"name\":\"SEQ\"},{\"name\":\"LOT\"}]}', 'me', 'because', 0)",
-    "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, taken, \
-     ceiling, step, journaled, seeded_by, seeded_at_us) select 1, n.serial, 'k', 0, 3, 0, 1, \
-     5 + n.serial, 10, 1, 4, d.deployment_id, 0 from deployment d \
-     cross join (select 0 as serial union all select 1 union all select 2) n order by 2",
-    "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, taken, \
-     ceiling, step, journaled, seeded_by, seeded_at_us) select 2, 0, 'k', 0, 0, 0, 0, 0, 0, 1, 0, \
-     d.deployment_id, 0 from deployment d",
+/// What leaves a ledger as the version before the last migration did. The last one makes views.
+const OLDER: [&str; 7] = [
+    "drop view numbers",
+    "drop view document_sequence",
+    "drop view com_no_serial",
+    "drop view document_number_counters",
+    "drop view document_number_audit",
+    "drop view counter_row",
+    "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)",
 ];
 
-/// Makes the schema of version 6 and fills it.
-macro_rules! make_older {
-    ($pool:expr, $migrations:literal) => {{
-        let pool = $pool;
-        let mut before = sqlx::migrate!($migrations);
-        before.migrations = before.iter().filter(|step| step.version < 7).cloned().collect();
-        before.run(&pool).await.unwrap();
-        sqlx::query(
-            "insert into deployment (deployment_id, partitions, prefix, hash) \
-                     select $1, 4, 'nbr', 'sha256-64'",
-        )
-        .bind(vec![0_u8; 16])
-        .execute(&pool)
-        .await
-        .unwrap();
-        for statement in OLDER {
-            sqlx::query(statement).execute(&pool).await.unwrap();
-        }
-        pool.close().await;
-    }};
-}
+/// What makes it one that another baseline was the first schema of.
+const OTHER: &str = "update _sqlx_migrations set checksum = ";
 
-/// A ledger of the schema of version 6.
+/// The URL of another ledger, which lacks the last migration.
 async fn older(world: &World) -> String {
     let url = match world.ledger.engine() {
         "sqlite" => format!("{}-older", world.url),
@@ -91,13 +67,25 @@ async fn older(world: &World) -> String {
             format!("{}_older", world.url)
         }
     };
-    if let Some(path) = url.strip_prefix("sqlite:") {
-        let new = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
-        make_older!(sqlx::SqlitePool::connect_with(new).await.unwrap(), "migrations/sqlite");
-    } else {
-        make_older!(sqlx::PgPool::connect(&url).await.unwrap(), "migrations/postgres");
+    drop(open(&url, connections(1), world.clock.clone()).await.unwrap());
+    for statement in OLDER {
+        run(&url, statement).await;
     }
     url
+}
+
+/// Runs a statement past the program.
+async fn run(url: &str, statement: &str) {
+    let statement = sqlx::AssertSqlSafe(statement.to_owned());
+    if url.starts_with("sqlite:") {
+        let pool = sqlx::SqlitePool::connect(url).await.unwrap();
+        sqlx::query(statement).execute(&pool).await.unwrap();
+        pool.close().await;
+    } else {
+        let pool = sqlx::PgPool::connect(url).await.unwrap();
+        sqlx::query(statement).execute(&pool).await.unwrap();
+        pool.close().await;
+    }
 }
 
 pub(super) async fn an_older_schema_is_refused_and_the_command_is_named(world: World) {
@@ -107,7 +95,10 @@ pub(super) async fn an_older_schema_is_refused_and_the_command_is_named(world: W
         let error = open(&url, explicit, world.clock.clone()).await.err().expect("refused");
         assert!(matches!(error, LedgerError::Migration(_)), "{error}");
         let says = error.to_string();
-        assert!(says.contains("migration 6 of") && says.contains("`numerator migrate`"), "{says}");
+        assert!(
+            says.contains("migration 7 of 8") && says.contains("`numerator migrate`"),
+            "{says}"
+        );
     }
     open(&url, connections(1), world.clock.clone()).await.unwrap();
     open(&url, explicit, world.clock.clone()).await.expect("up to date");
@@ -126,35 +117,26 @@ pub(super) async fn of_many_migrators_one_migrates_and_all_succeed(world: World)
     }
 }
 
-/// Goal: a migration that waits for a table holds nobody up for longer than its own short wait.
-/// Method: a session that reads the table, and a statement that comes after the migration.
-pub(super) async fn a_migration_waits_for_a_lock_in_short_tries(world: World) {
-    if world.ledger.engine() == "sqlite" {
-        // One lock file, and one writer: there is no lock of a table.
-        return;
+/// Goal: a ledger of before the baseline is not taken for a newer one, nor migrated, whether it has
+/// as many migrations as this program, fewer or more. Method: other checksums in its list.
+pub(super) async fn a_ledger_of_before_the_baseline_is_refused(world: World) {
+    let other = if world.ledger.engine() == "sqlite" { "x'00'" } else { "'\\x00'" };
+    let more = format!(
+        "insert into _sqlx_migrations (version, description, success, checksum, execution_time) \
+         values (81, 'documents of projects', true, {other}, 0)"
+    );
+    let fewer = "delete from _sqlx_migrations where version > 1".to_owned();
+    for change in [format!("{OTHER}{other}"), more, fewer] {
+        run(&world.url, &change).await;
+        let opened = open(&world.url, connections(1), world.clock.clone()).await;
+        let looked = look(&world.url, connections(1), world.clock.clone()).await;
+        for error in [opened.err().unwrap(), looked.unwrap().schema.unwrap_err()] {
+            assert!(matches!(error, LedgerError::Migration(_)), "{error}");
+            let says = error.to_string();
+            assert!(says.contains("before version 0.1.0"), "{change}: {says}");
+            assert!(says.contains("cannot go on with it"), "{change}: {says}");
+        }
     }
-    let url = older(&world).await;
-    let pool = sqlx::PgPool::connect(&url).await.unwrap();
-    let mut reader = pool.begin().await.unwrap();
-    let lock = "lock table counter in access share mode";
-    sqlx::query(lock).execute(&mut *reader).await.unwrap();
-    let short = Duration::from_millis(100);
-    let hasty =
-        LedgerSettings { migrate_lock_timeout: short, migrate_attempts: 1, ..connections(1) };
-    let error = open(&url, hasty, world.clock.clone()).await.err().expect("no lock");
-    assert!(matches!(error, LedgerError::LockTimeout { .. }), "{error}");
-    let patient = LedgerSettings { migrate_attempts: 60, ..hasty };
-    let clock = world.clock.clone();
-    let migrator = tokio::spawn(async move { open(&url, patient, clock).await.map(drop) });
-    for _ in 0..2 {
-        assert!(world.meets_lock(&pool, &migrator).await, "migrated under a reader");
-        let begun = Instant::now();
-        sqlx::query("select count(taken) from counter").execute(&pool).await.unwrap();
-        let waited = begun.elapsed();
-        assert!(waited < Duration::from_secs(2), "held up for {waited:?}");
-    }
-    reader.commit().await.unwrap();
-    migrator.await.unwrap().unwrap();
 }
 
 /// Goal: where a newer version gives a column another type, the statements that a running process
@@ -175,31 +157,11 @@ pub(super) async fn a_column_of_another_type_is_worth_a_retry_and_the_next_call_
     world.ledger.nodes().await.expect("prepared anew");
 }
 
-pub(super) async fn counters_of_an_older_schema_get_the_names_of_their_serials(world: World) {
-    let url = older(&world).await;
-    let ledger = open(&url, connections(1), world.clock.clone()).await.unwrap();
-    let counter = async |series_id, serial| ledger.counter(series_id, serial, "k").await.unwrap();
-    for (serial, taken) in [("SEQ", 5), ("LOT", 6), ("2", 7)] {
-        let row = counter(1, serial).await.unwrap();
-        assert_eq!((row.epoch, row.start, row.taken, row.ceiling), (3, 1, taken, 10), "{serial}");
-        assert_eq!((row.counter_id, row.journaled), (taken - 4, 4), "{serial}");
-    }
-    assert!(counter(2, "0").await.is_some(), "of a series that is not there");
-    assert_eq!(counter(1, "0").await, None);
-}
-
 pub(super) async fn a_schema_newer_than_the_binary_is_refused(world: World) {
     let newer = "insert into _sqlx_migrations (version, description, success, checksum, \
                  execution_time) values (9999, 'later', true, ";
-    if let Some(path) = world.url.strip_prefix("sqlite:") {
-        let pool = sqlx::SqlitePool::connect(path).await.unwrap();
-        let sql = sqlx::AssertSqlSafe(format!("{newer} x'00', 0)"));
-        sqlx::query(sql).execute(&pool).await.unwrap();
-    } else {
-        let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
-        let sql = sqlx::AssertSqlSafe(format!("{newer} '\\x00', 0)"));
-        sqlx::query(sql).execute(&pool).await.unwrap();
-    }
+    let checksum = if world.ledger.engine() == "sqlite" { "x'00'" } else { "'\\x00'" };
+    run(&world.url, &format!("{newer} {checksum}, 0)")).await;
     let error = open(&world.url, connections(1), world.clock.clone()).await.err().expect("refused");
     assert!(matches!(error, LedgerError::Migration(_)), "{error}");
     assert!(error.to_string().contains("9999"), "{error}");

@@ -205,8 +205,7 @@ const CLOSED_SINCE: &str = "insert into closed_epoch (partition_id, epoch, closi
     select partition_id, epoch, 'exact', 0 from partition where state = 'open'; \
     insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
     select partition_id, epoch + 1, 'ceiling', 0 from partition where state = 'open'; \
-    update partition set epoch = epoch + 2, last_ceiling_epoch = epoch + 1, \
-    recovered_ceiling_epoch = epoch + 1 where state = 'open'";
+    update partition set epoch = epoch + 2, last_ceiling_epoch = epoch + 1 where state = 'open'";
 
 pub(super) async fn a_counter_is_lifted_where_its_series_lives_now(world: World) {
     // The copy is from before its policy was changed, and redis counted it.
@@ -263,33 +262,6 @@ pub(super) async fn a_refused_record_spends_no_value_of_the_counter_that_has_its
     assert_eq!(counter("gone").await, None);
     assert_eq!(ledger.totals().await.unwrap().rejected, 3, "each is kept raw, once");
     assert_eq!(world.holes(first, 0, 2_000).await, [(1, 2_000)], "none is accounted for");
-}
-
-pub(super) async fn a_serial_that_an_older_version_knew_by_its_place_is_found_by_its_name(
-    world: World,
-) {
-    let definition = serde_json::json!({
-        "code": "S", "name": "n", "serves": {"types": ["S"]}, "template": "{SEQ:3}-{SEQ:3:LOT}",
-        "serials": [{}, {"name": "LOT", "start": 5}],
-    });
-    let (series_id, partition) = saved(&world, definition).await;
-    let at = At { partition, epoch: 0 };
-
-    let nameless = with(entry(at, 777, 9), |record| {
-        record.series_id = series_id;
-        record.serials.clear();
-    });
-    world.ledger.journal_again(world.node, &[nameless]).await.unwrap();
-    world.ledger.hold_all(&[], "c").await.unwrap();
-    let lift = |place: &str| Lift { series_id, serial: place.into(), key: "k".into(), value: 20 };
-    let lifts = ["1", "7"].map(lift);
-    assert_eq!(world.ledger.lift(at.partition, world.node, &lifts).await.unwrap(), 2);
-
-    let counter = async |serial| world.ledger.counter(series_id, serial, "k").await.unwrap();
-    assert_eq!(counter("SEQ").await.unwrap().taken, 9);
-    let lot = counter("LOT").await.unwrap();
-    assert_eq!((lot.origin, lot.ceiling), (4, 20));
-    assert_eq!(counter("7").await.unwrap().ceiling, 20, "no version has so many serials");
 }
 
 pub(super) async fn numbers_at_most_lost_are_summed_over_touched_and_untouched_counters(

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use numerator::audit::{AuditKey, AuditReport, Kept, Line, Made, Place, Trust, make, verify};
 use numerator::clock::SharedClock;
-use numerator::ledger::{
-    At, Bindable, Closing, Entry, LedgerSettings, SharedLedger, SignedCheckpoint, open,
-};
+use numerator::ledger::{At, Bindable, Closing, Entry, LedgerSettings, SharedLedger, open};
 use numerator::node::NodeId;
 
 use super::world::{World, connections, entry, range, spec, with};
@@ -86,40 +84,6 @@ impl Kit {
     pub(super) async fn try_checkpoint(&self) {
         let clock: SharedClock = self.world.clock.clone();
         make(&self.world.ledger, &clock, "n", &self.key).await.unwrap();
-    }
-
-    /// The first checkpoint as the version before this one would have made it: without a form,
-    /// batches by their seals, versions without whether they are active.
-    pub(super) async fn checkpoint_of_the_first_form(&self) {
-        let part = async |table| {
-            let rows = self.world.ledger.bindable(None, table, (0, i64::MAX), 100).await.unwrap();
-            let letter = if table == Bindable::Batches { "p" } else { "r" };
-            let bound: Vec<String> = rows
-                .iter()
-                .map(|row| {
-                    let digest = numbering::hexadecimal(&row.digest_before[..16]);
-                    format!("{}{letter}{digest}", row.id)
-                })
-                .collect();
-            let upto = rows.last().map_or(0, |row| row.id);
-            serde_json::json!({ "upto": upto, "bound": bound })
-        };
-        let digest = numbering::hexadecimal(&[0; 32]);
-        let body = serde_json::json!({
-            "checkpoint": 1, "at": "2026-01-01T00:00:00Z", "node": "n",
-            "batches": part(Bindable::Batches).await, "events": part(Bindable::Events).await,
-            "versions": part(Bindable::Versions).await,
-            "unsealed": { "rows": 0, "digest": digest },
-        });
-        let body = body.to_string();
-        let signed = SignedCheckpoint {
-            number: 1,
-            signature: self.key.sign(&body),
-            public_key: self.key.public().bytes().to_vec(),
-            body,
-        };
-        let within = self.world.ledger.one_incarnation().await.unwrap();
-        assert!(self.world.ledger.add_checkpoint(within, None, &signed).await.unwrap());
     }
 
     pub(super) async fn report_with(&self, kept: Option<&str>) -> AuditReport {

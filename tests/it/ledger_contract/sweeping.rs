@@ -78,8 +78,7 @@ pub(super) async fn participations_in_epochs_closed_long_ago_go(world: World) {
 pub(super) async fn nodes_that_ended_long_ago_go_unless_something_names_them(world: World) {
     let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
-    let [left, retired, lessee, undated, both, again] = [
-        world.guest().await,
+    let [left, retired, lessee, both, again] = [
         world.guest().await,
         world.guest().await,
         world.guest().await,
@@ -89,7 +88,7 @@ pub(super) async fn nodes_that_ended_long_ago_go_unless_something_names_them(wor
     let named = world.leaver(open).await;
     let lease = ledger.lease_snowflakes(lessee, 1, Duration::from_secs(1)).await.unwrap();
     assert!(lease.is_some());
-    for node in [left, lessee, undated, both] {
+    for node in [left, lessee, both] {
         ledger.leave(node).await.unwrap();
     }
     for node in [retired, again] {
@@ -99,11 +98,6 @@ pub(super) async fn nodes_that_ended_long_ago_go_unless_something_names_them(wor
     world.clock.set(NOW_US + 10);
     assert!(ledger.retire_node(both, 0).await.unwrap());
     ledger.leave(again).await.unwrap();
-    let id = undated.0.simple();
-    let is_it = if ledger.engine() == "sqlite" { "hex(node_id)" } else { "encode(node_id, 'hex')" };
-    let earlier = if ledger.engine() == "sqlite" { "0" } else { "false" };
-    let sql = format!("update node set is_dated = {earlier} where lower({is_it}) = '{id}'");
-    world.sql(&sql).await;
 
     assert_eq!(world.sweeps(NOW_US).await, (0, 0));
     let one = Sweep { rows_max: 1, ..before(NOW_US + 1) };
@@ -114,7 +108,6 @@ pub(super) async fn nodes_that_ended_long_ago_go_unless_something_names_them(wor
         (world.node, "it is there"),
         (named, "it took part in the present epoch"),
         (lessee, "its lease may not be over"),
-        (undated, "an earlier version registered it"),
         (both, "it was adopted later"),
         (again, "it left later"),
     ] {
@@ -143,12 +136,11 @@ pub(super) async fn who_slept_until_its_row_was_swept_is_gone_and_nothing_went_b
     let appended = ledger.append(sleeper, &[entry(open, counter_id, 1)]).await.unwrap();
     assert_eq!(appended.written, 1);
 
-    let late = Confirmed { at_us: Some(NOW_US + 1_000_000), ..word };
-    let undated = Confirmed { at_us: None, ..word };
-    for word in [word, late, undated] {
+    let late = Confirmed { at_us: NOW_US + 1_000_000, ..word };
+    for word in [word, late] {
         assert!(ledger.remembers(&word).await.unwrap(), "its identity is there: {word:?}");
     }
-    let stranger = Confirmed { node: NodeId::random(), at_us: Some(0), ..word };
+    let stranger = Confirmed { node: NodeId::random(), at_us: 0, ..word };
     assert!(!ledger.remembers(&stranger).await.unwrap(), "however old a word is");
     // The ledger goes back to before the sweep, and to before what was confirmed last.
     world.sql("delete from swept_node").await;
@@ -165,8 +157,6 @@ pub(super) async fn no_sweep_excuses_a_ledger_that_forgot_a_node(world: World) {
     assert_eq!(world.sweeps(NOW_US + 1).await, (0, 1));
     let word = ledger.confirmed(world.node).unwrap();
     world.sql("delete from node").await;
-    // What an earlier version said that was a month ahead.
-    world.sql(&format!("update deployment set nodes_swept_us = {}", NOW_US * 2)).await;
     let beaten = ledger.heartbeat(world.node, None).await;
     assert!(matches!(beaten, Err(LedgerError::WentBack(_))), "{beaten:?}");
     assert!(!ledger.remembers(&word).await.unwrap());

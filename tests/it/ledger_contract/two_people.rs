@@ -17,7 +17,7 @@ ledger_contract! {
     two_people {
         one_person_under_two_writings_of_a_name_is_refused
         the_ledger_itself_refuses_one_person_under_two_writings
-        a_request_of_an_earlier_version_is_compared_the_same_way
+        a_pending_request_is_compared_by_folded_names
         a_token_that_is_not_in_force_manages_nothing
         an_approval_and_a_revocation_come_one_after_the_other
         a_request_that_takes_long_keeps_nobody_from_revoking_its_token
@@ -104,8 +104,8 @@ pub(super) async fn the_ledger_itself_refuses_one_person_under_two_writings(worl
     assert!(takes(&world, &names(["erp", "anna", "crm", "bert"])).await);
 }
 
-/// A pending row of before has no folded names: they are written with the answer.
-pub(super) async fn a_request_of_an_earlier_version_is_compared_the_same_way(world: World) {
+/// A pending row has no folded names: they are written with the answer.
+pub(super) async fn a_pending_request_is_compared_by_folded_names(world: World) {
     let at = world.database_epoch().await;
     let counter_id = taken(&world, at, 1).await;
     let new = NewChange { requested_by: "jwt:anna".into(), ..next(counter_id, 5) };

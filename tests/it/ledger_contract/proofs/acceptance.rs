@@ -118,7 +118,7 @@ pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_b
     ambiguity(ledger.set_activity(&activity(saved.series_id, true)).await);
 }
 
-/// Writes the text and the acceptance of a series over, as an earlier release let them through.
+/// Writes the text and the acceptance of a series over, past the program.
 async fn forge(world: &World, code: &str) {
     let edit = format!(
         "update series_version set definition = replace(definition, '\"template\":\"{code}', \

@@ -1,6 +1,0 @@
--- no-transaction
--- The batches of before seals: whether there are any, and which.
--- old binary: see 0032
-
-create index concurrently if not exists journal_batch_unsealed on journal_batch (batch_id)
-    where seal is null;

@@ -1,2 +1,0 @@
--- The indexes that others have taken the place of went with the table of before (0025).
--- old binary: see 0025
