@@ -244,7 +244,7 @@ impl From<sqlx::migrate::MigrateError> for LedgerError {
     }
 }
 
-/// PostgreSQL: the ledger lives another life than the one agreed on (migration 20).
+/// PostgreSQL: the ledger lives another life than the one agreed on (`must_be_incarnation`).
 const NO_SUCH_INCARNATION: &str = "NU001";
 
 /// PostgreSQL: a statement that was prepared gives columns of other types by now, because somebody

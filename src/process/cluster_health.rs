@@ -260,7 +260,7 @@ mod tests {
         look(&[("b", &[0])]);
         tokio::time::advance(period * 100).await;
         assert!(!look(&[("b", &[0])]), "it would lead the partition away again");
-        // By choice, or of a version that does not say: it holds Redis up, as it always did.
+        // By choice, or it does not say: it holds Redis up.
         for words in [Some(NodeWords { without_redis: true, ..NodeWords::default() }), None] {
             let mut seen = others(&nodes, &[("", &[])]);
             seen[0].words = words;

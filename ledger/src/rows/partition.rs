@@ -154,7 +154,7 @@ pub struct Partition {
     pub wanted: Wanted,
     /// Whether a command has lent it to the database for as long as it runs.
     pub is_lent: bool,
-    /// The node that has lent it, where one said so.
+    /// The node that has lent it.
     pub lender: Option<NodeId>,
     /// The last epoch in which a ceiling was raised far above its counter; 0: none is left.
     pub tall_epoch: u64,

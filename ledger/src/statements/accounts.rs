@@ -326,18 +326,15 @@ impl Seen {
 
     /// Counts how a row of the journal is bound.
     fn bind(&mut self, row: &Row, order: &AccountOrder) -> Result<(), LedgerError> {
-        let batch_id: Option<i64> = row.try_get("batch_id")?;
+        let batch_id = row.try_get::<Option<i64>>("batch_id")?.unwrap_or_default();
         // 0: of a batch that is not there, 1: without a proof, 2: with one.
         let sealed: i64 = row.try_get("is_sealed")?;
-        let place = match (batch_id, &order.seen) {
-            (None, _) => &mut self.rows.keyless,
+        let place = match &order.seen {
             _ if sealed == 0 => &mut self.rows.keyless,
-            (Some(batch_id), Some(_)) if sealed == 1 && batch_id > self.before_key => {
-                &mut self.rows.keyless
-            }
-            (Some(batch_id), Some(seen)) if seen.holds(batch_id) => &mut self.rows.bound,
-            (Some(batch_id), _) if batch_id < 1 => &mut self.rows.keyless,
-            (Some(_), _) => &mut self.rows.later,
+            Some(_) if sealed == 1 && batch_id > self.before_key => &mut self.rows.keyless,
+            Some(seen) if seen.holds(batch_id) => &mut self.rows.bound,
+            _ if batch_id < 1 => &mut self.rows.keyless,
+            _ => &mut self.rows.later,
         };
         *place += 1;
         Ok(())

@@ -3,7 +3,7 @@
 
 use numerator_base::actor::through;
 
-use super::{Conn, QueryBuilder, Row, query_scalar};
+use super::{Conn, QueryBuilder, Row};
 use crate::{JournalFilter, LedgerError};
 
 /// Actors whose rows are looked for one after the other, each by its index; of more, all rows are
@@ -17,7 +17,7 @@ pub(super) enum User {
     Any,
     /// By the id of a name.
     Id(i32),
-    /// By names: rows that are not turned over yet have no id of one.
+    /// By names, of which there are too many to look for each.
     Named(Vec<String>),
     /// By the identity, whoever the person was.
     Service(String),
@@ -30,15 +30,13 @@ pub(super) async fn of(conn: &mut Conn, filter: &JournalFilter) -> Result<Vec<Us
         (Some(person), Some(service)) if person != service => through(service, person),
         (Some(name), _) | (None, Some(name)) => name.clone(),
     };
-    let actors = named(&mut *conn, filter, &own).await?;
-    let are_wide = has_wide_rows(conn).await?;
-    if actors.len() <= ACTORS_MAX && !are_wide {
+    let actors = named(conn, filter, &own).await?;
+    if actors.len() <= ACTORS_MAX {
         return Ok(actors.into_iter().map(|(id, _)| User::Id(id)).collect());
     }
     Ok(vec![match &filter.service {
         Some(service) if filter.user_id.is_none() => User::Service(service.clone()),
-        // Of wide rows it may be written nowhere else.
-        _ => User::Named(actors.into_iter().map(|(_, name)| name).chain([own]).collect()),
+        _ => User::Named(actors.into_iter().map(|(_, name)| name).collect()),
     }])
 }
 
@@ -75,13 +73,4 @@ async fn named(
 /// A text as a pattern that means itself, escaped by `!`.
 fn literal(text: &str) -> String {
     text.replace('!', "!!").replace('%', "!%").replace('_', "!_")
-}
-
-/// Whether rows are left that name their user themselves.
-async fn has_wide_rows(conn: &mut Conn) -> Result<bool, LedgerError> {
-    let wide: Option<i64> =
-        query_scalar("select counter_id from journal where batch_id is null limit 1")
-            .fetch_optional(conn)
-            .await?;
-    Ok(wide.is_some())
 }

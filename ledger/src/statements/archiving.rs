@@ -70,7 +70,7 @@ impl Ledger {
 
     /// The next rows of a counter behind a value that may move to a file, in their order, and the
     /// value behind which to go on; none once a row was issued or written after `before_us`.
-    /// Segments and rows that are not under seal are passed over, and numbers that have revisions.
+    /// Segments are passed over, and numbers that have revisions.
     pub async fn archivable(
         &self,
         counter_id: i64,
@@ -98,8 +98,7 @@ impl Ledger {
                     break;
                 }
                 next = Some(row.try_get("first_value")?);
-                let is_wide = row.try_get::<Option<i64>>("batch_id")?.is_none();
-                if !is_segment && !is_wide {
+                if !is_segment {
                     all.push(archived_row_of(row)?);
                 }
             }
