@@ -110,6 +110,11 @@ fn every_test_that_the_protocol_promises_exists() {
 }
 
 #[test]
+fn the_protocol_has_a_heading_for_every_rule_that_the_code_names() {
+    report(&guards::unexplained_rules(&sources()));
+}
+
+#[test]
 fn nothing_is_left_for_later() {
     check("", tree::left_for_later);
 }

@@ -19,19 +19,19 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
-/// Goal: nobody has to find a command by chance. Method: those of the command line against the
-/// README's table.
+/// Goal: every command can be found on the page of commands. Method: those of the command line
+/// against its table.
 #[test]
-fn the_readme_lists_every_command() {
-    let readme = include_str!("../../README.md");
-    let table: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+fn the_page_of_commands_lists_every_command() {
+    let page = include_str!("../../docs/cli.md");
+    let table: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     let commands = Cli::command();
     for command in commands.get_subcommands().map(clap::Command::get_name) {
         let cell = |row: &&str| {
             let names = row.split('|').nth(1).unwrap_or_default();
             names.split('`').any(|name| name == command || name.starts_with(&format!("{command} ")))
         };
-        assert!(table.iter().any(cell), "{command} is not in the README's table of commands");
+        assert!(table.iter().any(cell), "{command} is not in the table of docs/cli.md");
     }
 }
 

@@ -222,7 +222,7 @@ impl Scene {
                 self.postgres.restore();
                 self.held().await;
             }
-            "somebody holds the rows of counters" => {
+            "a session holds the rows of counters" => {
                 self.hold_elsewhere().await;
                 self.hold_counters().await;
             }
@@ -233,7 +233,7 @@ impl Scene {
                 self.replica = Some(other);
             }
             "redis.url is taken out of the settings" => self.take_redis_out(),
-            "somebody writes a token into the database" => {
+            "a token is written into the database past the program" => {
                 let hash = "ab".repeat(32);
                 self.postgres.sql(&format!(
                     "insert into runbook.token (name, sha256, roles, series, projects, \

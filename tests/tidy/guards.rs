@@ -1,4 +1,5 @@
-//! `docs/protocol.md` promises tests: each that it names must exist.
+//! `docs/protocol.md` promises tests: each that it names must exist. It explains the rules of the
+//! protocol: each that the code names must have a heading.
 
 use std::collections::BTreeSet;
 
@@ -44,6 +45,42 @@ fn promised(text: &str) -> impl Iterator<Item = (usize, &str)> {
     quoted.skip(1).step_by(2).filter(move |(_, part)| is_name(part))
 }
 
+/// Rules that the code names and the page has no heading for.
+pub(crate) fn unexplained_rules(sources: &[Source]) -> Vec<String> {
+    let page = sources.iter().find(|source| source.path == PAGE).expect("the page is there");
+    let explained: BTreeSet<&str> = page.text.lines().filter_map(explained_rule).collect();
+    let is_code = |source: &&Source| [".rs", ".lua"].iter().any(|end| source.path.ends_with(end));
+    let named = sources
+        .iter()
+        .filter(is_code)
+        .flat_map(|source| rules(&source.text).map(move |(at, rule)| (source, at, rule)));
+    named
+        .filter(|(_, _, rule)| !explained.contains(rule))
+        .map(|(source, at, rule)| {
+            format!("{}:{}: {PAGE} explains no {rule}", source.path, line_of(&source.text, at))
+        })
+        .collect()
+}
+
+/// The rule of a heading such as `### F9: a ledger that went back is held`.
+fn explained_rule(line: &str) -> Option<&str> {
+    line.strip_prefix("### ")?.split_once(':').map(|(rule, _)| rule)
+}
+
+/// The ids of rules in a text, `F` with one or two digits, and their places.
+fn rules(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices('F').filter_map(move |(at, _)| {
+        let rest = &text[at..];
+        let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+        let digits = &rest[1..end];
+        let is_rule = (1..=2).contains(&digits.len())
+            && digits.bytes().all(|digit| digit.is_ascii_digit())
+            && !text[..at].ends_with(is_word);
+        is_rule.then_some((at, &rest[..end]))
+    })
+}
+
 #[test]
 fn a_promised_test_that_nobody_wrote_is_found() {
     let page = "the `a_test_that_is_there` and `a_test_that_is_not`, `recovery.barrier_max`";
@@ -51,4 +88,15 @@ fn a_promised_test_that_nobody_wrote_is_found() {
     let sources = [Source::sample(PAGE, page), Source::sample("a.rs", code)];
     let findings = missing_guards(&sources);
     assert_eq!(findings, [format!("{PAGE}:1: no test is called a_test_that_is_not")]);
+}
+
+#[test]
+fn a_rule_without_a_heading_is_found() {
+    // Put together here, or this file would be found.
+    let unknown = concat!("F", "99");
+    let page = format!("### F9: a ledger that went back\n\nAs {unknown}, it is held.");
+    let code = format!("// As F9 and 0xF9 say.\n// As {unknown} says.");
+    let sources = [Source::sample(PAGE, &page), Source::sample("a.rs", &code)];
+    let findings = unexplained_rules(&sources);
+    assert_eq!(findings, [format!("a.rs:2: {PAGE} explains no {unknown}")]);
 }
