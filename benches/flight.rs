@@ -6,9 +6,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use numerator::counter::{Flight, Guard, IdempotencyLimits, IssueRequest, Keys, PayloadMark, Take};
 use numerator::ledger::Record;
 use numerator::node::NodeId;
+use numerator::redis::{Flight, Guard, IdempotencyLimits, IssueRequest, Keys, PayloadMark, Take};
 use uuid::Uuid;
 
 const NOW_MS: i64 = 1_764_600_000_000;

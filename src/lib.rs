@@ -2,49 +2,37 @@
 //!
 //! The rooms, from the bottom up (dependencies point only upwards in this list):
 //!
-//! - [`numbering`], a crate of its own, is the numbering language: pure, no I/O.
-//! - [`clock`], [`node`], [`task`], [`backoff`], [`metrics`], of the crate `numerator-base`: the
-//!   time, the identity of a process, the form of its loops and waits, and what it counts.
-//! - [`counter`] is Redis, [`ledger`] is SQL: crates that do not know each other.
-//! - [`journal`] writes numbers down behind the answers, [`revision`] gives issued ones another
-//!   label, [`language`] is what users and auditors are spoken to in, [`limits`] count how often
-//!   somebody asks, [`external`] asks others.
-//! - [`process`] is this process as a node: its identity, stores, bounds, and what it knows.
-//! - [`reconciler`] puts things right after a fault.
-//! - [`allocator`] takes numbers.
-//! - [`archive`] moves old rows to files, [`gauges`] looks at them all, [`import`] reads what other
-//!   systems have issued, on its way into the ledger, [`statement`] is the auditor's paper.
-//! - [`config`] reads the settings and [`service`] builds the whole from them.
-//! - [`http`] and [`cli`] are the doors.
+//! - The crates: [`numbering`] is the numbering language, pure; [`clock`], [`node`], [`task`],
+//!   [`backoff`], [`metrics`] come from `numerator-runtime`; [`redis`] and [`ledger`] do not know
+//!   each other.
+//! - [`auth`] is who asks and what it may do.
+//! - [`engine`] takes numbers and remembers them.
+//! - [`telemetry`] is what the process says of itself.
+//! - [`config`] reads the settings, [`startup`] builds the whole from them.
+//! - [`web`] is what every route shares, [`terminal`] what every command shares.
+//! - [`features`] have a folder each: logic, routes, commands.
+//! - [`routes`] and [`commands`] list them all.
 
-pub use numerator_base::{backoff, clock, metrics, node, refusals, task};
-pub use numerator_counter as counter;
+pub mod auth;
+pub mod commands;
+pub mod engine;
+pub mod features;
+pub mod routes;
+pub mod startup;
+pub mod telemetry;
+pub mod terminal;
+pub mod web;
 pub use numerator_ledger as ledger;
+pub use numerator_redis as redis;
+pub use numerator_runtime::{backoff, clock, metrics, node, refusals, task};
 
-pub mod access;
-pub mod allocator;
-pub mod archive;
-pub mod audit;
-pub mod cli;
 pub mod config;
-pub mod external;
-pub mod gauges;
-pub mod http;
-pub mod import;
-pub mod journal;
 pub mod language;
-pub mod limits;
-pub mod log_lines;
-pub mod process;
-pub mod reconciler;
-pub mod revision;
-pub mod service;
-pub mod statement;
 
 #[cfg(test)]
 use numbering::{Form, Misfit, Notation, form_of, json_of_toml, read_written};
 #[cfg(test)]
-#[path = "../numbering/src/written/shape.rs"]
+#[path = "../crates/numbering/src/written/shape.rs"]
 mod shape;
 
 /// Short-lived texts of requests and records that live for a minute lie side by side: the system's

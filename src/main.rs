@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    numerator::cli::main(std::env::args_os().collect())
+    numerator::commands::main(std::env::args_os().collect())
 }

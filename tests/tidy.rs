@@ -4,6 +4,8 @@
 //! to findings, with a small test beside it that proves that it can find something.
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+#[path = "tidy/budgets.rs"]
+mod budgets;
 #[path = "tidy/excerpts.rs"]
 mod excerpts;
 #[path = "tidy/form.rs"]
@@ -38,6 +40,13 @@ fn report(findings: &[String]) {
 #[test]
 fn rooms_depend_one_way() {
     check(".rs", rooms::wrong_arrows);
+}
+
+#[test]
+fn no_room_grows_beyond_its_budget() {
+    let budgets = std::fs::read_to_string("tests/budgets.toml").expect("the budgets");
+    let budgets = toml::from_str(&budgets).expect("rooms with their lines");
+    report(&budgets::overdrawn(&budgets, &budgets::lines_of_rooms(&sources())));
 }
 
 #[test]
@@ -94,7 +103,8 @@ fn every_engine_has_every_migration() {
 #[test]
 fn every_statement_names_its_columns() {
     let sources = sources();
-    let rooms = ["ledger/src/", "src/import/", "migrations/", "loadtest/src/baselines/"];
+    let rooms =
+        ["crates/ledger/src/", "src/features/import/", "migrations/", "loadtest/src/baselines/"];
     let is_sql = |source: &&Source| rooms.iter().any(|room| source.path.starts_with(room));
     report(&sources.iter().filter(is_sql).flat_map(tree::unnamed_columns).collect::<Vec<_>>());
 }

@@ -5,7 +5,7 @@
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::routing::post;
-use harness::service::{Deployment, Program};
+use testkit::service::{Deployment, Program};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 

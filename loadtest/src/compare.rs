@@ -89,7 +89,9 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
         return ExitCode::from(2);
     }
     if cfg!(debug_assertions) && !args.smoke {
-        say("this is a debug build: its figures say nothing (cargo run --release -p loadtest)");
+        say(
+            "this is a debug build: its figures say nothing (cargo run --profile dist -p loadtest)",
+        );
     }
     let bench = args.bench();
     let circumstances = Circumstances::begin();

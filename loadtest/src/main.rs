@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use harness::service::Program;
+use testkit::service::Program;
 
 /// Exit code of a command line that cannot be followed.
 const WRONG_USAGE: u8 = 2;
@@ -70,9 +70,9 @@ fn main() -> ExitCode {
         Command::Soak(args) => soak::run(&args),
         Command::Baseline(args) => baselines::run(&args),
         Command::Nemesis(args) => nemesis::run(&args),
-        Command::Numerator { arguments } => {
-            numerator::cli::main(std::iter::once("numerator".into()).chain(arguments).collect())
-        }
+        Command::Numerator { arguments } => numerator::commands::main(
+            std::iter::once("numerator".into()).chain(arguments).collect(),
+        ),
     }
 }
 

@@ -16,12 +16,12 @@ use super::listening::http;
 use super::shared::shared;
 use super::tokens::{asks_for_tokens, tokens};
 use super::{BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings};
-use crate::counter::{Flight, RedisSettings, unencrypted};
-use crate::gauges::GaugeSettings;
-use crate::journal::JournalSettings;
+use crate::auth::limits::LimitSettings;
+use crate::engine::journal::JournalSettings;
+use crate::engine::node::{DatabaseRetries, ProcessSettings, SnowflakeSettings, SweepSettings};
 use crate::ledger::{LedgerSettings, Migrate, SNOWFLAKE_LEASE_MAX};
-use crate::limits::LimitSettings;
-use crate::process::{DatabaseRetries, ProcessSettings, SnowflakeSettings, SweepSettings};
+use crate::redis::{Flight, RedisSettings, unencrypted};
+use crate::telemetry::gauges::GaugeSettings;
 
 /// For windows that are written in days.
 const DAY: Duration = Duration::from_secs(86_400);

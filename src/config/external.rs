@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DurationText;
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
-use crate::external::{SourceSettings, is_trustworthy};
+use crate::engine::sources::{SourceSettings, is_trustworthy};
 
 /// A settings file is read by people.
 const SOURCES_MAX: usize = 100;

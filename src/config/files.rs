@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::telemetry::certificates::CertificateFile;
+
 use super::{JwtAlgorithm, JwtKeys, SeriesSource, Settings};
 use crate::ledger::postgres_files;
 
@@ -18,17 +20,6 @@ pub struct NamedFile {
     pub path: PathBuf,
     /// Whether nobody else should read it.
     pub is_secret: bool,
-}
-
-/// A file of certificates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CertificateFile {
-    /// Whose they are: `server`, `database-authority`, `database-client` or `authority`.
-    pub of: &'static str,
-    /// What names the file.
-    pub named_by: &'static str,
-    /// Where it is.
-    pub path: PathBuf,
 }
 
 impl CertificateFile {

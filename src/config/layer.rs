@@ -12,9 +12,9 @@ use super::external::WrittenSource;
 use super::shared::WrittenTable;
 use super::tokens::{AuthMode, WrittenToken};
 use super::{DurationText, JwtAlgorithm, LogFormat};
-use crate::gauges::GaugeSettings;
+use crate::engine::node::ProcessSettings;
 use crate::ledger::{LedgerSettings, Migrate};
-use crate::process::ProcessSettings;
+use crate::telemetry::gauges::GaugeSettings;
 
 /// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
 #[derive(Clone, Debug, Deserialize, Serialize)]

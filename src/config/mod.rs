@@ -22,10 +22,13 @@ mod shared;
 mod sources;
 mod tokens;
 
-pub use audit::{AuditSettings, Keyless};
+pub use crate::auth::jwt::{JwtAlgorithm, JwtKeys, JwtSettings};
+pub use crate::auth::tokens::Token;
+pub use crate::engine::sealing::{AuditSettings, Keyless};
+pub use crate::telemetry::certificates::CertificateFile;
+pub use crate::telemetry::settings::{LogFormat, LogSettings, TraceSettings};
 pub use duration::DurationText;
-pub use files::{CertificateFile, NamedFile};
-pub use jwt::{JwtAlgorithm, JwtKeys, JwtSettings};
+pub use files::NamedFile;
 pub use sources::{SettingsError, Sources};
 
 use std::fmt;
@@ -36,13 +39,13 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::access::{Grant, Shared};
-use crate::counter::RedisSettings;
-use crate::external::SourceSettings;
-use crate::gauges::GaugeSettings;
+use crate::auth::Shared;
+use crate::auth::limits::LimitSettings;
+use crate::engine::node::ProcessSettings;
+use crate::engine::sources::SourceSettings;
 use crate::ledger::LedgerSettings;
-use crate::limits::LimitSettings;
-use crate::process::ProcessSettings;
+use crate::redis::RedisSettings;
+use crate::telemetry::gauges::GaugeSettings;
 
 /// The settings of a process. Holds passwords (in URLs), which `Debug` leaves out.
 #[derive(Clone)]
@@ -178,15 +181,6 @@ pub struct TlsSettings {
     pub reload_period: Duration,
 }
 
-/// A bearer token that may ask for numbers. The token itself is kept nowhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
-    /// SHA-256 of the token.
-    pub sha256: [u8; 32],
-    /// What it gives, and to whom.
-    pub granted: Grant,
-}
-
 /// What stands for the series that ship with the program.
 const BUILT_IN: &str = "built-in";
 
@@ -206,39 +200,6 @@ impl fmt::Display for SeriesSource {
             SeriesSource::Path(path) => write!(f, "{}", path.display()),
         }
     }
-}
-
-/// What is logged, and how. Logs go to stderr.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogSettings {
-    /// `log.format`.
-    pub format: LogFormat,
-    /// `log.filter`: a level, or directives such as `info,numerator::http=debug`; absent: `info`
-    /// for `serve`, `warn` for the other commands.
-    pub filter: Option<String>,
-    /// `log.refused_per_second_max`: lines in a second of requests that are refused.
-    pub refused_per_second_max: u32,
-}
-
-/// Which spans leave the process, and whereto.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceSettings {
-    /// `trace.otlp_url`: a collector that takes OTLP over HTTP; absent: none leaves.
-    pub otlp_url: Option<String>,
-    /// `trace.sampled_percent`: how many of a hundred requests are traced where the caller does not
-    /// say.
-    pub sampled_percent: u32,
-}
-
-/// Shape of a log line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Pretty,
-    /// One JSON object per line.
-    Json,
 }
 
 #[cfg(test)]

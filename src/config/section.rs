@@ -8,8 +8,8 @@ macro_rules! section {
         $(#[$doc])*
         #[derive(Clone, Debug, Deserialize, Serialize)]
         #[serde(default, deny_unknown_fields)]
-        pub(in crate::config) struct $name {
-            $($(#[$meaning])* pub(in crate::config) $field: $kind,)*
+        pub(crate) struct $name {
+            $($(#[$meaning])* pub(crate) $field: $kind,)*
         }
 
         impl Default for $name {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{Checked, wrong};
 use super::external::WrittenSource;
-use crate::access::{Reach, Shared};
+use crate::auth::Shared;
+use crate::auth::scope::Reach;
 
 /// A settings file is read by people.
 const TABLES_MAX: usize = 1_000;

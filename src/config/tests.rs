@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::access::{Grant, Role};
+use crate::auth::{Grant, Role};
 
 fn sources(flags: &[(&str, &str)]) -> Sources {
     Sources {

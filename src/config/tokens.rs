@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{Checked, wrong};
 use super::{Token, layer};
-use crate::access::WrittenGrant;
-use crate::allocator::COUNT_MAX;
+use crate::auth::COUNT_MAX;
+use crate::auth::WrittenGrant;
 
 /// A settings file is read by people: tokens by the thousand belong into the ledger.
 const TOKENS_MAX: usize = 1_000;

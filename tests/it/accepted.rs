@@ -1,11 +1,11 @@
 //! An ambiguity is accepted where the ledger answers before the caller is answered: every series of
 //! the pair is gapless (F43).
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
@@ -70,7 +70,7 @@ async fn stored(deployment: &Deployment, policies: [&str; 2]) {
     let edit = "update series_version set definition = replace(definition, \
                 '\"template\":\"A-{SEQ:4}\"', '\"template\":\"B-{SEQ:4}\",\
                 \"ambiguity_accepted\":\"Agreed with the auditors.\"')";
-    let edit = sqlx::AssertSqlSafe(harness::forge::sqlite(edit));
+    let edit = sqlx::AssertSqlSafe(testkit::forge::sqlite(edit));
     sqlx::raw_sql(edit).execute(&pool).await.unwrap();
     pool.close().await;
 }

@@ -7,8 +7,8 @@ use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::process::free_port;
-use harness::service::Service;
+use testkit::process::free_port;
+use testkit::service::Service;
 
 /// A series whose variable is exactly three digits wide, and one whose type is easily mistyped.
 const SERIES: &str = r#"

@@ -4,9 +4,9 @@ use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::load::post;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::load::post;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 const DAY: &str = "2024-01-22";
 

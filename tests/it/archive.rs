@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::Duration;
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use numerator::clock::{Clock as _, SystemClock};
 use serde_json::Value;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::{Deployment, program_with};
 use crate::machine::off_by;

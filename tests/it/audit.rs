@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::forge;
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::eventually::eventually;
+use testkit::forge;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::archive::days_ago_text;
 use crate::deployment::{Deployment, program_with};

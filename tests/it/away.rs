@@ -5,12 +5,12 @@ mod callers;
 
 use std::time::{Duration, Instant};
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
-use harness::service::{SQLITE_FILE, Service};
 use serde_json::{Value, json};
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
+use testkit::service::{SQLITE_FILE, Service};
 
 use crate::deployment::Deployment;
 

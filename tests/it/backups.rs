@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

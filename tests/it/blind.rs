@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::{self, take};
-use harness::postgres::Postgres;
-use harness::process::free_port;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
-use harness::service::Service;
-use numerator::counter::{Keys, Redis as Client, RedisSettings};
+use numerator::redis::{Keys, Redis as Client, RedisSettings};
 use serde_json::Value;
+use testkit::eventually::eventually;
+use testkit::load::{self, take};
+use testkit::postgres::Postgres;
+use testkit::process::free_port;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

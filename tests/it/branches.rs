@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use harness::eventually::eventually;
-use harness::postgres::Postgres;
-use harness::service::Service;
+use testkit::eventually::eventually;
+use testkit::postgres::Postgres;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 use crate::load::open;

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::sync::Arc;
 
-use harness::process::free_port;
-use harness::service::Service;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use testkit::process::free_port;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
@@ -97,7 +97,7 @@ fn a_key_of_another_certificate_ends_the_program_at_its_start_and_leaves_no_trac
     assert!(!refused.status.success());
     let said = said(&refused);
     assert!(said.contains(&format!("http.tls_key: {key}: is not the key of")), "{said}");
-    assert!(!deployment.path(harness::service::SQLITE_FILE).exists(), "nothing was set up");
+    assert!(!deployment.path(testkit::service::SQLITE_FILE).exists(), "nothing was set up");
 }
 
 #[test]

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use numerator::clock::{Clock as _, SystemClock};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+use testkit::eventually::eventually;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::take;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::eventually::eventually;
+use testkit::load::take;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::archive::now_text;
 use crate::deployment::{Deployment, program_with};

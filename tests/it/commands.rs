@@ -3,8 +3,8 @@
 use std::process::Stdio;
 
 use crate::deployment::Deployment;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -333,7 +333,7 @@ fn status_and_series_print_what_there_is() {
 /// once; what its client says of its own end is no news.
 #[test]
 fn short_commands_do_not_warn_of_the_end_of_their_own_redis_client() {
-    let nobody = harness::process::free_port();
+    let nobody = testkit::process::free_port();
     let deployment = Deployment::sqlite(Some(&format!("redis://127.0.0.1:{nobody}")));
     let status = &["status", "--patience", "1ms"];
     for (command, code) in [(&["next", "SPO"][..], 0), (status, 1), (&["preview", "SPO"], 0)] {
@@ -354,7 +354,7 @@ async fn an_import_gives_back_the_room_of_the_write_ahead_log() {
     let list = deployment.path("list.txt");
     std::fs::write(&list, lines.join("\n")).unwrap();
     deployment.ok(&["import", &list.display().to_string(), "--apply"]);
-    let log = deployment.path(&format!("{}-wal", harness::service::SQLITE_FILE));
+    let log = deployment.path(&format!("{}-wal", testkit::service::SQLITE_FILE));
     let bytes = std::fs::metadata(&log).unwrap().len();
     // The event of the import, and the heartbeats of the service since.
     assert!(bytes < 200_000, "{bytes}");

@@ -11,9 +11,9 @@ use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::load::post;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::load::post;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 /// How soon a running node serves by a change on a machine that is very busy.
 const PICKED_UP_LIMIT: Duration = Duration::from_secs(20);

@@ -1,10 +1,10 @@
 //! Counters as people look them up: by what they count, page by page, with how full they are.
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

@@ -6,12 +6,12 @@ mod statements;
 use std::process::Command;
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::{self, Running};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use sqlx::AssertSqlSafe;
 use statements::granted;
+use testkit::eventually::eventually;
+use testkit::load::{self, Running};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

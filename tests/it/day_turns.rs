@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use jiff::{SignedDuration, Timestamp, Unit};
 use numbering::Inputs;
-use numerator::access::Identity;
-use numerator::allocator::{AllocError, Issued, Request};
+use numerator::auth::Identity;
 use numerator::clock::{Clock as _, ManualClock, SystemClock};
 use numerator::config::{Settings, Sources};
-use numerator::service::{Mode, Service};
+use numerator::engine::allocator::{AllocError, Issued, Request};
+use numerator::startup::{Mode, Service};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Parser as _;
-use harness::load;
-use harness::postgres::Postgres;
-use harness::process::free_port;
-use harness::redis::Redis;
-use numerator::cli::Cli;
+use numerator::commands::Cli;
 use numerator::config::{LogFormat, Settings, Sources};
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::process::free_port;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

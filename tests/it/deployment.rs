@@ -2,20 +2,20 @@
 
 use std::ops::{Deref, DerefMut};
 
-use harness::service::Program;
+use testkit::service::Program;
 
-/// The harness' deployment of this build's program.
-pub(crate) struct Deployment(harness::service::Deployment);
+/// The testkit's deployment of this build's program.
+pub(crate) struct Deployment(testkit::service::Deployment);
 
 impl Deployment {
     /// On PostgreSQL and Redis.
     pub(crate) fn new(database_url: &str, redis_url: Option<&str>) -> Self {
-        Deployment(harness::service::Deployment::new(program(), database_url, redis_url))
+        Deployment(testkit::service::Deployment::new(program(), database_url, redis_url))
     }
 
     /// The same of a program started another way.
     pub(crate) fn of(program: Program, database_url: &str, redis_url: Option<&str>) -> Self {
-        Deployment(harness::service::Deployment::new(program, database_url, redis_url))
+        Deployment(testkit::service::Deployment::new(program, database_url, redis_url))
     }
 
     /// SQLite in a folder of its own.
@@ -25,7 +25,7 @@ impl Deployment {
 
     /// The same of a program started another way.
     pub(crate) fn sqlite_of(program: Program, redis_url: Option<&str>) -> Self {
-        Deployment(harness::service::Deployment::sqlite(program, redis_url))
+        Deployment(testkit::service::Deployment::sqlite(program, redis_url))
     }
 
     /// Embedded: SQLite in a folder of its own, no Redis.
@@ -35,7 +35,7 @@ impl Deployment {
 }
 
 impl Deref for Deployment {
-    type Target = harness::service::Deployment;
+    type Target = testkit::service::Deployment;
 
     fn deref(&self) -> &Self::Target {
         &self.0

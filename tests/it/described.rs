@@ -14,8 +14,8 @@ use reqwest::{Client, Method, Response};
 use serde_json::Value;
 
 use crate::deployment::Deployment;
-use harness::service::Service;
 use schema::Schemas;
+use testkit::service::Service;
 
 /// How long a number may take on its way into the journal.
 const JOURNALED_MAX: Duration = Duration::from_secs(10);

@@ -7,11 +7,11 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::postgres::Postgres;
-use harness::process::free_port;
-use harness::redis::Redis;
 use serde_json::Value;
+use testkit::eventually::eventually;
+use testkit::postgres::Postgres;
+use testkit::process::free_port;
+use testkit::redis::Redis;
 
 use crate::deployment::{Deployment, program_with};
 use crate::machine::off_by;
@@ -154,7 +154,7 @@ fn a_file_is_looked_at_and_nothing_is_made_beside_it() {
     let is_log = |path: &PathBuf| path.display().to_string().contains("-wal");
     assert!(!files(&deployment.path("")).keys().any(is_log), "the ledger is one file again");
 
-    let ledger = deployment.path(harness::service::SQLITE_FILE);
+    let ledger = deployment.path(testkit::service::SQLITE_FILE);
     std::fs::remove_file(&ledger).unwrap();
     let gone = Found::of(&deployment, &[]);
     gone.comes_to(1, "something-to-do");
@@ -240,7 +240,7 @@ async fn processes_that_died_do_not_have_their_restarted_redis_called_another_on
     let deployment = Deployment::new(&postgres.url("power"), Some(&redis.url()));
     deployment.apply_load_series();
     let mut service = deployment.serve();
-    harness::load::documents(&service.url, 2, 20).await.assert_contiguous(20);
+    testkit::load::documents(&service.url, 2, 20).await.assert_contiguous(20);
     service.kill();
     redis.kill();
     redis.restart();
@@ -271,7 +271,7 @@ fn root_is_told_what_the_owner_of_the_data_folder_may_not_do() {
     well.has("data.dir", "well", &["has the ledger's witness"]);
     assert_eq!(well.says("ledger", "something-to-do"), Vec::<String>::new());
     let witness = deployment.witnesses().remove(0);
-    let ledger = deployment.path(harness::service::SQLITE_FILE);
+    let ledger = deployment.path(testkit::service::SQLITE_FILE);
     for path in [&witness, &ledger] {
         chown(path, Some(0), Some(0)).unwrap();
         std::fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();

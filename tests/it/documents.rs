@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::deployment::Deployment;
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 /// Longest wait for the journal, on a machine that is busy with something else.
 const JOURNAL_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::postgres::Postgres;
-use harness::process::free_port;
-use harness::service::Service;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use testkit::eventually::eventually;
+use testkit::postgres::Postgres;
+use testkit::process::free_port;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
@@ -115,7 +115,7 @@ async fn what_ends_what_is_due_and_what_a_process_uses_is_shown() {
     shows(&service, "numerator_checkpoint_age_seconds", |seconds| seconds < 1.0).await;
     assert!(service.terminate());
     // One that starts where none can be made tells the age of the last one, not its own.
-    let changed = harness::forge::postgres(
+    let changed = testkit::forge::postgres(
         "update checkpoint set body = regexp_replace(body, '\"at\":\"[^\"]*\"', \
          '\"at\":\"2020-01-01T00:00:00Z\"')",
     );

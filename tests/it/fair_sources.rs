@@ -9,9 +9,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use futures_util::future::join_all;
-use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::service::Service;
 use tokio::sync::{Semaphore, watch};
 
 use crate::deployment::Deployment;

@@ -6,10 +6,10 @@ use numerator::ledger::{JournalFilter, SharedLedger};
 
 use crate::deployment::Deployment;
 use crate::load::open;
-use harness::load::{self, Running, Seen};
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
+use testkit::load::{self, Running, Seen};
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
 
 const CONNECTIONS: usize = 32;
 

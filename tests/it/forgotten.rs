@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use numerator::ledger::PartitionState;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 use crate::load::open;

@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use harness::service::Service;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
@@ -312,12 +312,12 @@ async fn a_series_that_was_removed_gives_its_label_back() {
         "code": "REAL", "name": "REAL", "template": "R-{SEQ:3}", "serves": { "types": ["REAL"] },
         "serials": [{ "counter": ["type"] }], "reason": "test",
     });
-    let (status, body) = harness::load::post(&Client::new(), &configs, &real).await;
+    let (status, body) = testkit::load::post(&Client::new(), &configs, &real).await;
     assert_eq!(status, 201, "{body}");
     let url = format!("{}/api/v1/documents/d1/generate-number", service.url);
     let order = json!({ "type": "REAL" });
     for status in [201, 200] {
-        assert_eq!(harness::load::post(&Client::new(), &url, &order).await.0, status);
+        assert_eq!(testkit::load::post(&Client::new(), &url, &order).await.0, status);
     }
     let metrics = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
     let metrics = metrics.text().await.unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use harness::cluster::Cluster;
-use harness::postgres::{Postgres, STANDBY};
-use harness::redis::Redis as Server;
-use harness::sentinel::Sentinels;
-use numerator::counter::{Checkup, Redis, RedisSettings};
+use numerator::redis::{Checkup, Redis, RedisSettings};
+use testkit::cluster::Cluster;
+use testkit::postgres::{Postgres, STANDBY};
+use testkit::redis::Redis as Server;
+use testkit::sentinel::Sentinels;
 
 use crate::deployment::Deployment;
 use crate::load::open;
@@ -31,7 +31,7 @@ async fn checkups(url: String, masters: usize) -> Vec<Checkup> {
 }
 
 fn names(checkup: &Checkup) -> Vec<&'static str> {
-    checkup.hazards.iter().map(numerator::counter::Hazard::name).collect()
+    checkup.hazards.iter().map(numerator::redis::Hazard::name).collect()
 }
 
 #[tokio::test]

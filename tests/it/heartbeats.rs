@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::postgres::Postgres;
-use harness::service::Service;
 use sqlx::Connection as _;
+use testkit::eventually::eventually;
+use testkit::postgres::Postgres;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 use crate::load::open;

@@ -14,9 +14,9 @@ mod place;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use serde_json::{Value, json};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 use crate::load::is_long;

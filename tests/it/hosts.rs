@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use harness::service::Service;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service as Process;
 use numbering::Inputs;
-use numerator::access::Identity;
-use numerator::allocator::{NumberTaken, Request};
+use numerator::auth::Identity;
 use numerator::clock::SystemClock;
 use numerator::config::{Settings, Sources};
+use numerator::engine::allocator::{NumberTaken, Request};
 use numerator::ledger::SeriesRemoval;
-use numerator::service::{Mode, Service};
+use numerator::startup::{Mode, Service};
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service as Process;
 
 use crate::deployment::Deployment;
 

@@ -8,7 +8,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::service::Service;
+use testkit::service::Service;
 
 const NUMBERS: &str = "/api/v1/document-numbering/numbers";
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load;
-use harness::postgres::Postgres;
 use sqlx::AssertSqlSafe;
+use testkit::eventually::eventually;
+use testkit::load;
+use testkit::postgres::Postgres;
 
 use crate::archive::days_ago_text;
 use crate::deployment::{Deployment, program_with};
@@ -236,7 +236,7 @@ fn owned_is_kept(postgres: &Postgres) {
 
 fn owned_is_put_back(postgres: &Postgres) {
     for table in WRITTEN {
-        postgres.sql(&harness::forge::postgres(&format!(
+        postgres.sql(&testkit::forge::postgres(&format!(
             "delete from held.{table}; insert into held.{table} overriding system value \
              select * from public.kept_{table}"
         )));

@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load::post;
-use harness::redis::Redis;
-use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

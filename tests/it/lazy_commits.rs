@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::{self, take};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::eventually::eventually;
+use testkit::load::{self, take};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 use crate::load::open;

@@ -1,7 +1,7 @@
 //! One node loses one of its links, and the other node does not: the service as a whole stays where
 //! it is (F22).
 
-use harness::redis::Redis;
+use testkit::redis::Redis;
 
 use crate::stage::Stage;
 

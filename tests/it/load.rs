@@ -6,9 +6,9 @@ use numerator::clock::SystemClock;
 use numerator::ledger::{self, LedgerSettings, SharedLedger};
 
 use crate::deployment::Deployment;
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 /// Requests of the large load, in the long form of the tests too, and the connections that make
 /// them.

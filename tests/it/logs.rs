@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use serde_json::Value;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

@@ -1,10 +1,10 @@
 //! Numbers looked up by their text: in every scope that has them, and those that nobody has.
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

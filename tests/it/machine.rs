@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::load::{Running, take};
-use harness::postgres::Postgres;
-use harness::process::faketime;
-use harness::redis::Redis;
+use testkit::load::{Running, take};
+use testkit::postgres::Postgres;
+use testkit::process::faketime;
+use testkit::redis::Redis;
 
 use crate::deployment::{Deployment, program, program_with};
 use crate::load::open;

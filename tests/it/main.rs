@@ -1,4 +1,4 @@
-//! The one integration binary: real servers, started by the harness and killed at its end.
+//! The one integration binary: real servers, started by the testkit and killed at its end.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
 mod accepted;

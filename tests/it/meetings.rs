@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load;
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
-use harness::service::Service;
 use numerator::ledger::SharedLedger;
 use serde_json::{Value, json};
+use testkit::eventually::eventually;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
+use testkit::service::Service;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 

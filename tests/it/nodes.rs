@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use harness::redis::Redis;
+use testkit::redis::Redis;
 
 use crate::stage::Stage;
 

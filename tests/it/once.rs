@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 /// Longest wait for a window of a second to be over; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -92,14 +92,14 @@ async fn once_a_document_is_numbered_for_ever_where_the_database_takes_the_numbe
     let postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.url("once"), None);
     let age = async || {
-        let age = harness::forge::postgres(AGE);
+        let age = testkit::forge::postgres(AGE);
         postgres.sql(&format!("set search_path = once; {age}"));
     };
     numbered_once_without_redis(&deployment, age).await;
     let deployment = Deployment::embedded();
     let age = async || {
         let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
-        sqlx::raw_sql(sqlx::AssertSqlSafe(harness::forge::sqlite(AGE)))
+        sqlx::raw_sql(sqlx::AssertSqlSafe(testkit::forge::sqlite(AGE)))
             .execute(&pool)
             .await
             .unwrap();
@@ -120,7 +120,7 @@ async fn once_a_gapless_series_that_says_nothing_numbers_a_document_for_ever() {
     let service = deployment.serve();
     let (status, body) = take(&service, "GAPLESS", "d1").await;
     assert_eq!(status, 201, "{body}");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(harness::forge::sqlite(AGE))).execute(&pool).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(testkit::forge::sqlite(AGE))).execute(&pool).await.unwrap();
     is_numbered_once(&service, "GAPLESS").await;
 }
 

@@ -5,12 +5,12 @@ use std::fs::metadata;
 use std::process::Command;
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::{self, Running};
-use harness::redis::Redis;
-use harness::service::SQLITE_FILE;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
+use testkit::eventually::eventually;
+use testkit::load::{self, Running};
+use testkit::redis::Redis;
+use testkit::service::SQLITE_FILE;
 
 use crate::deployment::Deployment;
 use crate::restored::assert_held;

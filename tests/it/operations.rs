@@ -9,10 +9,10 @@ mod looks;
 mod reconciles;
 mod watching;
 
-use harness::load::Running;
-use harness::service::Service;
 use numerator::ledger::{Partition, SharedLedger};
 use serde_json::Value;
+use testkit::load::Running;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

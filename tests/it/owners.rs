@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::postgres::Postgres;
-use harness::process::{find_program, free_port};
+use testkit::eventually::eventually;
+use testkit::postgres::Postgres;
+use testkit::process::{find_program, free_port};
 
 /// Who runs the service, and somebody else; root runs commands.
 const SERVICE: u32 = 65_534;

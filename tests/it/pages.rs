@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
-use harness::redis::Redis;
-use numerator::cli::Cli;
+use numerator::commands::Cli;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

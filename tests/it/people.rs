@@ -7,9 +7,9 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 const NUMBERS: &str = "/api/v1/document-numbering/numbers";
 const PREVIEW: &str = "/api/v1/document-numbering/preview";

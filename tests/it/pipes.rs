@@ -51,7 +51,7 @@ fn a_reader_that_has_read_enough_ends_every_command_quietly() {
         assert_eq!(says(&output), "", "{arguments:?}");
     }
     // What is not as it should be is no less so where nobody reads it.
-    let file = deployment.path(harness::service::SQLITE_FILE);
+    let file = deployment.path(testkit::service::SQLITE_FILE);
     let taken = "update counter set taken = taken + 1, ceiling = ceiling + 1";
     let wrong = Command::new("sqlite3").arg(file).arg(taken).output().unwrap();
     assert!(wrong.status.success(), "{}", says(&wrong));

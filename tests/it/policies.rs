@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
 use crate::load::open;
-use harness::load::{self, Running, post};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::load::{self, Running, post};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 /// How long an answer is watched not to come.
 const HELD_BACK: Duration = Duration::from_millis(700);
@@ -33,7 +33,7 @@ fn taking(
 
 /// A fast series `FAST` and a durable one `SURE`, both warm. Neither asks the journal for documents
 /// that Redis does not know.
-async fn fast_and_durable(deployment: &mut Deployment) -> harness::service::Service {
+async fn fast_and_durable(deployment: &mut Deployment) -> testkit::service::Service {
     deployment.extra = "[ceiling]\nstep_min = 1000\n".into();
     let settings = "policy = \"durable\"\nonce_per_document = false";
     let durable = deployment.series_file("SURE", "S-{SEQ:4}", settings);

@@ -1,12 +1,12 @@
 //! Previews over HTTP: what comes next, and nothing is taken.
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use reqwest::Client;
 use serde_json::json;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::api::{generate, numbering, services, spo};
 use crate::deployment::Deployment;

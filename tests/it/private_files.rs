@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::process::free_port;
+use testkit::eventually::eventually;
+use testkit::process::free_port;
 
 const LIMIT: Duration = Duration::from_secs(20);
 

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use harness::service::Service;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
+use testkit::service::Service;
 
 use crate::api::{generate, numbering, spo};
 use crate::deployment::Deployment;
@@ -33,7 +33,7 @@ async fn text(url: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn the_type_of_a_problem_leads_to_its_page_without_a_token() {
-    let health = format!("127.0.0.1:{}", harness::process::free_port());
+    let health = format!("127.0.0.1:{}", testkit::process::free_port());
     let mut deployment = Deployment::embedded();
     deployment.http = format!("health_listen = \"{health}\"\n");
     let hash = "0".repeat(64);

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use harness::load::{Running, post};
-use harness::postgres::Postgres;
-use harness::prometheus::{Prometheus, promtool};
-use harness::redis::Redis;
 use serde_json::{Value, json};
+use testkit::load::{Running, post};
+use testkit::postgres::Postgres;
+use testkit::prometheus::{Prometheus, promtool};
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

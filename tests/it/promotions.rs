@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load;
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::eventually::eventually;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
+use testkit::service::Service;
 use tokio::time::Instant;
 
 use crate::deployment::Deployment;
@@ -243,7 +243,7 @@ async fn a_ceiling_or_a_counter_that_the_ledger_forgot_is_found_by_the_next_reco
             if is_there { Ok(()) } else { Err(service.log()) }
         })
         .await;
-        let forget = harness::forge::postgres(forget);
+        let forget = testkit::forge::postgres(forget);
         postgres.sql(&format!("set search_path = forgot; {forget}"));
         seen.extend(numbers(&service, "next", 1).await);
         says(&service, "THE LEDGER WENT BACK").await;

@@ -1,9 +1,9 @@
 //! What a text is read as: numbers that no version of a series can have issued are none, and those
 //! of a range and of an earlier version are found.
 
-use harness::load::post;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
 
 use crate::deployment::Deployment;
 

@@ -6,14 +6,14 @@ mod sentinels;
 
 use std::time::{Duration, Instant};
 
-use numerator::counter::{
+use numerator::node::NodeId;
+use numerator::redis::{
     CounterError, Flight, Guard, IdempotencyLimits, IssueRequest, Keys, PayloadMark, Probe, Redis,
     RedisSettings, Take,
 };
-use numerator::node::NodeId;
 
 use fake::{Act, Fake};
-use harness::redis::Redis as Server;
+use testkit::redis::Redis as Server;
 
 /// Longest wait for a client to come back; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(20);

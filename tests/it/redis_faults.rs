@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use harness::load::{self, Running};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use numerator::ledger::PartitionState;
+use testkit::load::{self, Running};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 use crate::load::open;

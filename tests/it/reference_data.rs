@@ -9,10 +9,10 @@ use reqwest::Client;
 use serde_json::{Map, Value, json};
 
 use crate::deployment::Deployment;
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 /// Longest wait for a running service to pick a change up. It promises a second; a busy machine is
 /// given more.

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 /// A request, how often it is made, and the number of the last time.
 struct Reference {

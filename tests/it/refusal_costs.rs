@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use harness::service::Service;
-use numerator::http::Slug;
+use numerator::web::Slug;
 use reqwest::Client;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 use dear::{DOCUMENTS, documents};
@@ -268,7 +268,7 @@ async fn of_a_batch_the_first_ten_refusals_say_what_would_have_been_right() {
         }
         // One alone is told, however many were refused before.
         let url = format!("{}/api/v1/documents/d1/generate-number", stand.service.url);
-        let (_, alone) = harness::load::post(&stand.client, &url, &asked).await;
+        let (_, alone) = testkit::load::post(&stand.client, &url, &asked).await;
         assert!(is_told(&alone), "{alone}");
     }
 }

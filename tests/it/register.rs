@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

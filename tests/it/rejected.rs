@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

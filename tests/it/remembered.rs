@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
@@ -46,7 +46,7 @@ async fn a_retry_whose_number_the_journal_lost_is_refused_at_once_and_gets_no_ot
     let deployment = Deployment::sqlite(Some(&redis.url()));
     let (service, _) = journaled(&redis, &deployment).await;
     let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
-    let forget = sqlx::AssertSqlSafe(harness::forge::sqlite("delete from journal"));
+    let forget = sqlx::AssertSqlSafe(testkit::forge::sqlite("delete from journal"));
     sqlx::raw_sql(forget).execute(&pool).await.unwrap();
     let client = reqwest::Client::new();
     let (status, body) = load::take(&client, &service.url, "d1").await;

@@ -6,15 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::{self, Running};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use numerator::clock::SystemClock;
+use numerator::engine::node::{Membership, ProcessSettings, Testimony};
 use numerator::ledger::LedgerError;
 use numerator::node::{NodeId, system_random};
-use numerator::process::{Membership, ProcessSettings, Testimony};
+use testkit::eventually::eventually;
+use testkit::load::{self, Running};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::{Deployment, program_with};
 use crate::faults::assert_all_journaled;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
 use crate::load::open;
-use harness::postgres::Postgres;
-use harness::service::Service;
+use testkit::postgres::Postgres;
+use testkit::service::Service;
 
 /// Short waits for tests: locks 50 + 100 + 200 + 400 + 800 ms, connections 50 + 100 + 200 ms.
 const SHORT: &str = "[retry]\nlock_delay = \"50ms\"\nconnection_delay = \"50ms\"\n";

@@ -10,9 +10,9 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 const ROLES: [&str; 5] = ["caller", "project-admin", "super-admin", "auditor", "operator"];
 

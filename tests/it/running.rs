@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use harness::eventually::eventually;
-use harness::load;
-use harness::process::free_port;
+use testkit::eventually::eventually;
+use testkit::load;
+use testkit::process::free_port;
 
 use crate::deployment::Deployment;
 

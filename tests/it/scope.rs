@@ -7,10 +7,10 @@ mod shared;
 
 use std::collections::BTreeMap;
 
-use harness::postgres::Postgres;
-use harness::service::Service;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+use testkit::postgres::Postgres;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

@@ -5,12 +5,12 @@ mod runs;
 
 use std::time::{Duration, Instant};
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

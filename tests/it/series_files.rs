@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use harness::postgres::Postgres;
+use testkit::postgres::Postgres;
 
 use crate::deployment::Deployment;
 

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use harness::load::post;
-use harness::process::free_port;
-use harness::service::{Program, Service};
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::process::free_port;
+use testkit::service::{Program, Service};
 
 use crate::deployment::{Deployment, program};
 

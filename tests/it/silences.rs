@@ -7,13 +7,13 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use harness::load::{self, Running};
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
-use harness::service::Service;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
+use testkit::load::{self, Running};
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

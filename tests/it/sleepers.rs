@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use harness::eventually::eventually;
-use harness::redis::Redis;
 use numerator::clock::SystemClock;
+use numerator::engine::node::{Membership, ProcessSettings, Testimony};
 use numerator::ledger::{LedgerError, Owner, Partition, PartitionState};
 use numerator::node::system_random;
-use numerator::process::{Membership, ProcessSettings, Testimony};
+use testkit::eventually::eventually;
+use testkit::redis::Redis;
 use tokio::time::Instant;
 
 use crate::deployment::Deployment;

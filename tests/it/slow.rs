@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use serde_json::{Value, json};
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

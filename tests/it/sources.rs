@@ -10,11 +10,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use futures_util::future::join_all;
-use harness::load;
-use harness::postgres::Postgres;
-use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::service::Service;
 use tokio::sync::{Semaphore, watch};
 
 use crate::deployment::Deployment;

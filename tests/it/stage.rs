@@ -6,10 +6,10 @@ mod spread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
-use harness::service::{Program, Service};
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
+use testkit::service::{Program, Service};
 
 use crate::deployment::{Deployment, program, program_with};
 use spread::{CODES, Spread, series_file};

@@ -1,7 +1,7 @@
 //! The standby that other tests promote does what they rely on: it follows, it lags when it is told
 //! to, and once promoted it has lost exactly what it never received.
 
-use harness::postgres::{Postgres, STANDBY};
+use testkit::postgres::{Postgres, STANDBY};
 
 /// What a server shows of the numbers that the test wrote.
 fn numbers(server: &Postgres) -> String {

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::forge;
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::eventually::eventually;
+use testkit::forge;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

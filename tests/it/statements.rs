@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::forge;
-use harness::load::post;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::eventually::eventually;
+use testkit::forge;
+use testkit::load::post;
 
 use crate::deployment::Deployment;
 

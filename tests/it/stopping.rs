@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::process::free_port;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::process::free_port;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

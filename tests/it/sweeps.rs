@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load;
-use harness::redis::Redis;
-use harness::service::Service;
 use serde_json::json;
+use testkit::eventually::eventually;
+use testkit::load;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 use crate::restored::{copy_ledger, put_in_place};

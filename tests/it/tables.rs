@@ -4,7 +4,7 @@ use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::service::Service;
+use testkit::service::Service;
 
 fn reference(service: &Service, below: &str) -> String {
     format!("{}/api/v1/document-numbering/reference{below}", service.url)

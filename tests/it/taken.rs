@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use harness::redis::Redis;
-use harness::service::Service;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::{self, take};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use numerator::ledger::{At, Raise, TALL_ROOM_MIN};
+use testkit::eventually::eventually;
+use testkit::load::{self, take};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 use crate::load::open;

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
@@ -184,7 +184,7 @@ async fn a_renamed_project_keeps_its_documents() {
         let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
         let mut body = json!({ "type": "LISTED" });
         body.as_object_mut().unwrap().extend(project.as_object().unwrap().clone());
-        harness::load::post(&client, &url, &body).await
+        testkit::load::post(&client, &url, &body).await
     };
     let (status, first) = take("o1", json!({ "project": "P1" })).await;
     assert_eq!(status, 201, "{first}");

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::postgres::Postgres;
-use harness::service::Service;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
+use testkit::eventually::eventually;
+use testkit::postgres::Postgres;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

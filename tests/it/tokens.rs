@@ -7,9 +7,9 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 const TOKENS: &str = "/api/v1/document-numbering/tokens";
 const CONFIGS: &str = "/api/v1/document-numbering/configs";

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use harness::postgres::Postgres;
 use numerator::clock::ManualClock;
 use numerator::ledger::{LedgerSettings, NewNode, open};
 use numerator::node::NodeId;
+use testkit::postgres::Postgres;
 
 use crate::deployment::Deployment;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::service::Service;
 use serde_json::{Value, json};
+use testkit::eventually::eventually;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

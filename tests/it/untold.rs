@@ -4,11 +4,11 @@
 use std::process::Command;
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load::Running;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use serde_json::Value;
+use testkit::eventually::eventually;
+use testkit::load::Running;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::{Deployment, program};
 use crate::machine::SmallDisk;
@@ -137,7 +137,7 @@ async fn status_names_the_process_that_cannot_journal_and_why() {
     let client = reqwest::Client::new();
     let asked = serde_json::json!({ "type": "GAP" });
     let url = format!("{}/api/v1/documents/g1/generate-number", service.url);
-    let (status, body) = harness::load::post(&client, &url, &asked).await;
+    let (status, body) = testkit::load::post(&client, &url, &asked).await;
     assert!(status >= 500, "{status} {body}");
     until(&deployment, &["status"], 1, "No space left").await;
     postgres.sql("drop trigger full_disk on behind.journal");

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use crate::deployment::Deployment;
 use crate::load::open;
-use harness::load::Running;
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
+use testkit::load::Running;
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
 
 const CONNECTIONS: usize = 16;
 

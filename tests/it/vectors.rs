@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::deployment::Deployment;
 use crate::load::is_long;
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 /// Most numbers of a range whose texts are asked for.
 const EXPANDED_MAX: u64 = 1_000;

@@ -1,9 +1,9 @@
 //! `verify --from`: what is new is proved, and what was left alone is told.
 
-use harness::load;
-use harness::postgres::Postgres;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
+use testkit::load;
+use testkit::postgres::Postgres;
 
 use crate::deployment::Deployment;
 
@@ -65,7 +65,7 @@ async fn from_a_time_on_what_is_new_is_proved_and_what_was_left_alone_is_told() 
     let url = embedded.database_url().to_owned();
     is_proved(&embedded, async |statements: &str| {
         let pool = sqlx::SqlitePool::connect(&url).await.unwrap();
-        let statements = harness::forge::sqlite(statements);
+        let statements = testkit::forge::sqlite(statements);
         sqlx::raw_sql(AssertSqlSafe(statements)).execute(&pool).await.unwrap();
         pool.close().await;
     })
@@ -73,7 +73,7 @@ async fn from_a_time_on_what_is_new_is_proved_and_what_was_left_alone_is_told() 
     let postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.url("since"), None);
     is_proved(&deployment, async |statements: &str| {
-        let statements = harness::forge::postgres(statements);
+        let statements = testkit::forge::postgres(statements);
         postgres.sql(&format!("set search_path = since; {statements}"));
     })
     .await;

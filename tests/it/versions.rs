@@ -6,10 +6,10 @@
 //! program does not know. A column that goes, or changes its meaning, is not played: such a
 //! migration says that the older program must stop.
 
-use harness::load::{self, Running};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use serde_json::Value;
+use testkit::load::{self, Running};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

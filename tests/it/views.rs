@@ -1,8 +1,8 @@
 //! The views for people with SQL, on each engine.
 
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use sqlx::{AssertSqlSafe, Row as _};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

@@ -3,9 +3,9 @@
 
 use std::process::Command;
 
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use serde_json::Value;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use crate::deployment::{Deployment, program_with};
 

@@ -8,9 +8,9 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use harness::load::post;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
 
 use crate::deployment::Deployment;
 

@@ -10,10 +10,13 @@ const DECLARATIONS: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
 
 /// The engines of the ledger: each gives the statements what the others give them too, under their
 /// names.
-const ENGINES: [&str; 2] = ["ledger/src/postgres/", "ledger/src/sqlite/"];
+const ENGINES: [&str; 2] = ["crates/ledger/src/postgres/", "crates/ledger/src/sqlite/"];
 
 /// Crates that are one room.
-const ONE_ROOM: [&str; 2] = ["counter/src", "ledger/src"];
+const ONE_ROOM: [&str; 2] = ["crates/redis/src", "crates/ledger/src"];
+
+/// Folders whose own folders are rooms.
+const WINGS: [&str; 2] = ["src/engine/", "src/features/"];
 
 /// Types that share their name with another one of their room.
 pub(crate) fn types_of_one_name(sources: &[Source]) -> Vec<String> {
@@ -50,13 +53,14 @@ fn room(path: &str) -> Option<&str> {
     if let Some(whole) = ONE_ROOM.iter().find(|whole| path.starts_with(*whole)) {
         return Some(whole);
     }
-    let inner = match path.strip_prefix("src/") {
-        Some(_) => "src/".len(),
+    let inner = match WINGS.iter().find(|wing| path.starts_with(*wing)) {
+        Some(wing) => wing.len(),
+        None if path.starts_with("src/") => "src/".len(),
         None => path.find("/src/")? + "/src/".len(),
     };
     match path[inner..].find('/') {
         Some(end) => Some(&path[..inner + end]),
-        None if inner > "src/".len() => Some(&path[..inner - 1]),
+        None if !path.starts_with("src/") => Some(&path[..inner - 1]),
         None => Some(path.trim_end_matches(".rs")),
     }
 }
@@ -84,15 +88,24 @@ fn two_types_of_one_name_are_found_in_a_room_and_nowhere_else() {
         types_of_one_name(&sources)
     };
     let (one, two) = ("pub(super) struct Mark {}\n", "//! x\n\npub type Mark = u8;\n");
+    let places = ("crates/ledger/src/a.rs", "crates/ledger/src/rows/b.rs");
     assert_eq!(
-        found(&[("ledger/src/a.rs", one), ("ledger/src/rows/b.rs", two)]),
-        ["ledger/src calls two types Mark: ledger/src/a.rs:1, ledger/src/rows/b.rs:3"]
+        found(&[(places.0, one), (places.1, two)]),
+        [format!("crates/ledger/src calls two types Mark: {}:1, {}:3", places.0, places.1)]
     );
+    assert_eq!(found(&[("src/engine/a.rs", one), ("src/engine/b/c.rs", two)]), [""; 0]);
+    assert_eq!(found(&[("src/engine/a.rs", one), ("src/engine/a/c.rs", two)]).len(), 1);
     assert_eq!(found(&[("src/a.rs", one), ("src/a/b.rs", "enum Mark {}")]).len(), 1);
-    assert_eq!(found(&[("model/src/a.rs", one), ("model/src/b.rs", "trait Mark {}")]).len(), 1);
-    let engines = ("ledger/src/postgres/a.rs", "ledger/src/sqlite/a.rs");
+    assert_eq!(
+        found(&[("crates/model/src/a.rs", one), ("crates/model/src/b.rs", "trait Mark {}")]).len(),
+        1
+    );
+    let engines = ("crates/ledger/src/postgres/a.rs", "crates/ledger/src/sqlite/a.rs");
     assert_eq!(found(&[(engines.0, one), (engines.1, two)]), [""; 0], "one for each engine");
-    assert_eq!(found(&[(engines.0, one), (engines.1, two), ("ledger/src/a.rs", two)]).len(), 1);
+    assert_eq!(
+        found(&[(engines.0, one), (engines.1, two), ("crates/ledger/src/a.rs", two)]).len(),
+        1
+    );
     assert_eq!(found(&[("src/a.rs", one), ("src/b.rs", two)]), [""; 0], "two rooms");
     let others = "mod tests {\n    struct Mark;\n}\n// struct Mark;\nstruct Marks;\nfn mark() {}";
     assert_eq!(found(&[("src/a.rs", one), ("src/a/b.rs", others)]), [""; 0]);

@@ -4,42 +4,63 @@ use crate::source::{Source, code, is_word, line_of, words};
 
 /// Rooms of the service by floor; a room may name those on lower floors. Those of one floor do not
 /// know each other.
-const FLOORS: [&[&str]; 10] = [
-    &["access"],
-    &["external", "journal", "language", "limits", "log_lines", "revision"],
-    &["process"],
-    &["audit", "reconciler"],
-    &["allocator"],
-    &["archive", "gauges", "import", "statement"],
+const FLOORS: [&[&str]; 19] = [
+    &["language"],
+    &["engine/sources", "engine/journal"],
+    &["auth"],
+    &["engine/node"],
+    &["engine/reconciler", "engine/sealing"],
+    &["engine/allocator"],
+    &["telemetry"],
     &["config"],
-    &["service"],
-    &["http"],
-    &["cli"],
+    &["startup"],
+    &["web"],
+    &["terminal"],
+    &["features/archive", "features/numbers"],
+    &["features/checkpoints", "features/exchange", "features/register", "features/series"],
+    &["features/approvals", "features/import", "features/statement", "features/tokens"],
+    &["features/operations", "features/reference"],
+    &["features"],
+    &["engine"],
+    &["routes"],
+    &["commands"],
 ];
 
 /// Client libraries and the rooms of the service that alone see them: the ledger, a crate of its
 /// own, is one database, and imports read others. Redis' library is no dependency of the service.
-const LIBRARIES: [(&str, &[&str]); 1] = [("sqlx", &["import"])];
+const LIBRARIES: [(&str, &[&str]); 1] = [("sqlx", &["features/import"])];
 
 /// Files of routes that may name the ledger by themselves: the one that gives places, and those
 /// whose work runs within the place of a check.
 const AT_THE_LEDGER: [&str; 5] = [
-    "src/http/effort.rs",
-    "src/http/config_changes.rs",
-    "src/http/config_effect.rs",
-    "src/http/config_saving.rs",
-    "src/http/reference_changes.rs",
+    "src/features/reference/changes.rs",
+    "src/features/series/changes.rs",
+    "src/features/series/effect.rs",
+    "src/features/series/saving.rs",
+    "src/web/admission.rs",
 ];
 
 /// Names that say nothing of what a module owns.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "helpers", "common", "types", "models"];
 
-/// The room that a file belongs to; none for the map and the entrance.
-fn room(path: &str) -> Option<&str> {
-    let inner = path.strip_prefix("src/")?;
-    let name = inner.split('/').next()?;
-    let name = name.strip_suffix(".rs").unwrap_or(name);
-    (!["lib", "main"].contains(&name)).then_some(name)
+/// Folders whose own folders are rooms.
+const WINGS: [&str; 2] = ["engine", "features"];
+
+/// The path of a file's module.
+pub(crate) fn module_of(path: &str) -> Option<Vec<&str>> {
+    let inner = path.strip_prefix("src/")?.strip_suffix(".rs")?;
+    let mut names: Vec<&str> = inner.split('/').collect();
+    names.pop_if(|last| *last == "mod");
+    (!["lib", "main"].contains(&names[0])).then_some(names)
+}
+
+/// The room of a module.
+pub(crate) fn room(module: &[&str]) -> Option<String> {
+    match module {
+        [wing, room, ..] if WINGS.contains(wing) => Some(format!("{wing}/{room}")),
+        [room, ..] => Some((*room).to_owned()),
+        [] => None,
+    }
 }
 
 fn floor(room: &str) -> Option<usize> {
@@ -56,45 +77,80 @@ fn may_name(from: &str, to: &str) -> bool {
     }
 }
 
-/// Names of rooms that the file must not name.
-pub(crate) fn wrong_arrows(source: &Source) -> Vec<String> {
-    let Some(from) = room(&source.path) else { return Vec::new() };
-    if floor(from).is_none() {
-        return vec![format!("{}: room `{from}` is not on the map", source.path)];
-    }
-    let code = code(&source.text);
-    let depth = source.path.matches('/').count() - usize::from(source.path.ends_with("/mod.rs"));
-    let mut named = Vec::new();
-    for root in ["crate::".to_owned(), "super::".repeat(depth)] {
-        for (at, _) in code.match_indices(&root) {
-            if !code[..at].ends_with(|c: char| is_word(c) || c == ':') {
-                named.extend(first_names(&code[at + root.len()..]).map(|name| (at, name)));
-            }
-        }
-    }
-    named.retain(|(_, name)| floor(name).is_some() && !may_name(from, name));
-    let finding = |(at, to): (usize, &str)| {
-        format!("{}:{}: {from} names {to}", source.path, line_of(&code, at))
-    };
-    named.into_iter().map(finding).collect()
+/// Tests look at what they test from above.
+fn is_test(path: &str) -> bool {
+    path.ends_with("tests.rs") || path.contains("/tests/")
 }
 
-/// The name that follows a path's root, or the first names of a group in braces.
-fn first_names(rest: &str) -> impl Iterator<Item = &str> {
-    let group = rest.strip_prefix('{');
-    let mut depth = 0_usize;
-    let end = rest
-        .find(|c: char| {
-            match c {
-                '{' => depth += 1,
-                '}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && (group.is_some() || !is_word(c))
-        })
-        .unwrap_or(rest.len());
-    let names = if group.is_some() { &rest[1..end.max(1)] } else { &rest[..end] };
-    top_items(names).map(|item| item.trim().split(|c| !is_word(c)).next().unwrap_or_default())
+/// Every module of the crate that a file names, with where.
+fn named_modules<'c>(code: &'c str, module: &[&'c str]) -> Vec<(usize, Vec<&'c str>)> {
+    let mut named = Vec::new();
+    for (at, _) in code.match_indices("crate::").chain(code.match_indices("super::")) {
+        if code[..at].ends_with(|c: char| is_word(c) || c == ':') {
+            continue;
+        }
+        let mut rest = &code[at..];
+        let mut head = module.to_vec();
+        if let Some(tree) = rest.strip_prefix("crate::") {
+            (rest, head) = (tree, Vec::new());
+        }
+        while let Some(tree) = rest.strip_prefix("super::") {
+            rest = tree;
+            head.pop();
+        }
+        let mut paths = Vec::new();
+        add_paths(rest, &head, &mut paths);
+        named.extend(paths.into_iter().map(|path| (at, path)));
+    }
+    named
+}
+
+/// The paths of a tree of names, three names of each at most.
+fn add_paths<'c>(tree: &'c str, head: &[&'c str], found: &mut Vec<Vec<&'c str>>) {
+    if let Some(group) = tree.strip_prefix('{') {
+        let mut depth = 1_usize;
+        let end = group.find(|c| {
+            depth = depth + usize::from(c == '{') - usize::from(c == '}');
+            depth == 0
+        });
+        for item in top_items(&group[..end.unwrap_or(group.len())]) {
+            add_paths(item.trim(), head, found);
+        }
+        return;
+    }
+    let end = tree.find(|c| !is_word(c)).unwrap_or(tree.len());
+    let path = [head, &[&tree[..end]]].concat();
+    match tree[end..].strip_prefix("::") {
+        Some(rest) if path.len() < 3 => add_paths(rest, &path, found),
+        _ => found.push(path),
+    }
+}
+
+/// Rooms that the file must not name; routes and commands of another feature.
+pub(crate) fn wrong_arrows(source: &Source) -> Vec<String> {
+    let Some(module) = module_of(&source.path) else { return Vec::new() };
+    let from = room(&module).expect("a module has a room");
+    if floor(&from).is_none() {
+        return vec![format!("{}: room `{from}` is not on the map", source.path)];
+    }
+    if is_test(&source.path) {
+        return Vec::new();
+    }
+    let code = code(&source.text);
+    let mut findings = Vec::new();
+    for (at, path) in named_modules(&code, &module) {
+        let Some(to) = room(&path).filter(|to| floor(to).is_some()) else { continue };
+        let is_caller = |name: &str| name.ends_with("routes") || name.ends_with("command");
+        let is_of_callers = from.starts_with("features/")
+            && to.starts_with("features/")
+            && from != to
+            && path.get(2).is_some_and(|name| is_caller(name));
+        if !may_name(&from, &to) || is_of_callers {
+            let line = line_of(&code, at);
+            findings.push(format!("{}:{line}: {from} names {}", source.path, path.join("::")));
+        }
+    }
+    findings
 }
 
 /// Splits at the commas that are in no inner braces.
@@ -109,10 +165,10 @@ fn top_items(text: &str) -> impl Iterator<Item = &str> {
 /// Client libraries that the file must not name.
 pub(crate) fn strange_libraries(source: &Source) -> Vec<String> {
     let code = code(&source.text);
-    let from = room(&source.path);
+    let from = module_of(&source.path).and_then(|module| room(&module));
     let mut findings = Vec::new();
     for (library, owners) in LIBRARIES {
-        let is_owner = from.is_some_and(|from| owners.contains(&from));
+        let is_owner = from.as_deref().is_some_and(|from| owners.contains(&from));
         if source.path.starts_with("src/") && !is_owner {
             let lines = words(&code, library).map(|at| line_of(&code, at));
             let owners = owners.join(" and ");
@@ -123,11 +179,19 @@ pub(crate) fn strange_libraries(source: &Source) -> Vec<String> {
     findings
 }
 
+/// Whether a file has routes, or what all of them share.
+fn is_of_a_route(source: &Source) -> bool {
+    let has_routes = || source.text.contains("utoipa::path");
+    let path = &source.path;
+    (path.starts_with("src/web/") || path.starts_with("src/features/") && has_routes())
+        && !path.ends_with("tests.rs")
+}
+
 /// Routes that come to the ledger without a place of their kind: whoever has one is given the
 /// ledger by it.
 pub(crate) fn ledgers_without_a_place(source: &Source) -> Vec<String> {
     let is_at_it = AT_THE_LEDGER.contains(&&*source.path);
-    if is_at_it || !source.path.starts_with("src/http/") || source.path.ends_with("tests.rs") {
+    if is_at_it || !is_of_a_route(source) {
         return Vec::new();
     }
     let code = code(&source.text);
@@ -165,28 +229,32 @@ pub(crate) fn empty_names(source: &Source) -> Vec<String> {
 #[test]
 fn a_wrong_arrow_is_found() {
     let count = |path: &str, text: &str| wrong_arrows(&Source::sample(path, text)).len();
-    assert_eq!(count("src/journal.rs", "use crate::http::Problem;"), 1);
-    assert_eq!(count("src/gauges/mod.rs", "fn f() { crate::service::g(); }"), 1);
-    assert_eq!(count("src/import/mod.rs", "use crate::{node::NodeId, config::{A, B}};"), 1);
-    assert_eq!(count("src/http/mod.rs", "use crate::cli;"), 1);
-    assert_eq!(count("src/import/a.rs", "use super::super::config::Row;"), 1);
-    assert_eq!(count("src/import/mod.rs", "use super::config::Row;"), 1);
-    assert_eq!(count("src/journal.rs", "use super::config::Row;"), 1);
+    assert_eq!(count("src/engine/journal.rs", "use crate::web::Problem;"), 1);
+    assert_eq!(count("src/telemetry/gauges/mod.rs", "fn f() { crate::startup::g(); }"), 1);
+    let both = "use crate::{node::NodeId, features::{import::A, numbers}};";
+    assert_eq!(count("src/config/mod.rs", both), 2);
+    assert_eq!(count("src/web/mod.rs", "use crate::commands;"), 1);
+    assert_eq!(count("src/engine/node/a.rs", "use super::super::allocator::Row;"), 1);
+    assert_eq!(count("src/engine/journal.rs", "use super::super::config::Row;"), 1);
     assert_eq!(count("src/attic.rs", ""), 1);
-    assert_eq!(count("src/journal.rs", "use crate::allocator::Allocator;"), 1);
-    assert_eq!(count("src/journal.rs", "use crate::revision::Revision;"), 1);
-    assert_eq!(count("src/allocator/a.rs", "use crate::{counter, journal, ledger::{self, R}};"), 0);
-    assert_eq!(count("src/import/a.rs", "use super::config::Row; // crate::config"), 0);
-    assert_eq!(count("src/cli/serve.rs", "use crate::http;"), 0);
+    assert_eq!(count("src/engine/journal.rs", "use crate::engine::allocator::Allocator;"), 1);
+    let callers = "use crate::features::numbers::{answer, next_command, routes::A};";
+    assert_eq!(count("src/features/register/a.rs", callers), 2);
+    assert_eq!(count("src/features/numbers/a.rs", callers), 0);
+    let below = "use crate::{redis, engine::journal, ledger::{self, R}};";
+    assert_eq!(count("src/engine/allocator/a.rs", below), 0);
+    assert_eq!(count("src/features/import/a.rs", "use super::config::Row; // crate::routes"), 0);
+    assert_eq!(count("src/commands/serve.rs", "use crate::web;"), 0);
+    assert_eq!(count("src/web/server/tests.rs", "use crate::routes;"), 0);
     assert_eq!(count("tests/it/a.rs", "use crate::ledger;"), 0);
 }
 
 #[test]
 fn a_strange_library_is_found() {
     let count = |path: &str, text: &str| strange_libraries(&Source::sample(path, text)).len();
-    assert_eq!(count("src/allocator/mod.rs", "use sqlx::Row;"), 1);
+    assert_eq!(count("src/engine/allocator/mod.rs", "use sqlx::Row;"), 1);
     assert_eq!(count("src/main.rs", "fn f() { sqlx::query(1); }"), 1);
-    assert_eq!(count("src/import/database.rs", "use sqlx::Row;"), 0);
+    assert_eq!(count("src/features/import/database.rs", "use sqlx::Row;"), 0);
     assert_eq!(count("src/config.rs", "// sqlx\nlet ql = \"sqlx\";"), 0);
 }
 
@@ -194,14 +262,14 @@ fn a_strange_library_is_found() {
 fn a_ledger_without_a_place_is_found() {
     let count = |path: &str, text: &str| ledgers_without_a_place(&Source::sample(path, text)).len();
     let take = "fn f() { let ledger = app.service.ledger.clone(); }";
-    assert_eq!(count("src/http/events.rs", take), 1);
-    assert_eq!(count("src/http/events.rs", "let Service { ledger, .. } = &*own.service;"), 1);
-    assert_eq!(count("src/http/serials/a.rs", "super::finish(async move { 1 }).await"), 1);
-    assert_eq!(count("src/http/effort.rs", take), 0);
-    assert_eq!(count("src/cli/events.rs", take), 0);
+    assert_eq!(count("src/web/events.rs", take), 1);
+    assert_eq!(count("src/web/events.rs", "let Service { ledger, .. } = &*own.service;"), 1);
+    assert_eq!(count("src/web/serials/a.rs", "super::finish(async move { 1 }).await"), 1);
+    assert_eq!(count("src/web/admission.rs", take), 0);
+    assert_eq!(count("src/features/operations/events.rs", take), 0);
     let placed = "app.read(&caller, |ledger| async move { ledger.series().await }); list.finish()";
-    assert_eq!(count("src/http/events.rs", placed), 0);
-    assert_eq!(count("src/http/events.rs", "use crate::ledger::Event; // service.ledger"), 0);
+    assert_eq!(count("src/web/events.rs", placed), 0);
+    assert_eq!(count("src/web/events.rs", "use crate::ledger::Event; // service.ledger"), 0);
 }
 
 #[test]

@@ -110,7 +110,7 @@ pub(crate) fn blocking_indexes(source: &Source) -> Vec<String> {
 
 #[test]
 fn a_star_for_columns_is_found_and_a_count_is_not() {
-    let star = |text: &str| unnamed_columns(&Source::sample("ledger/src/a.rs", text)).len();
+    let star = |text: &str| unnamed_columns(&Source::sample("crates/ledger/src/a.rs", text)).len();
     let stars = ["select *", "q.place, j.*", "returning *"];
     for text in stars {
         assert_eq!(star(&format!("\"{text}, c.key from journal\"")), 1, "{text}");

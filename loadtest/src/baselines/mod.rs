@@ -124,7 +124,7 @@ impl Wanted {
 
 /// Serves until it is killed.
 pub(crate) fn run(args: &BaselineArgs) -> ExitCode {
-    let runtime = numerator::cli::runtime().expect("threads for the runtime");
+    let runtime = numerator::commands::runtime().expect("threads for the runtime");
     runtime.block_on(async {
         let router = match args.baseline {
             Baseline::Echo => Router::new().route(ROUTE, post(echo)),

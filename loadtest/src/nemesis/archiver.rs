@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use numerator::archive::{Folder, Moving, STEP_ROWS, archive, look};
-use numerator::audit::AuditKey;
 use numerator::clock::{Clock as _, SystemClock};
+use numerator::engine::sealing::AuditKey;
+use numerator::features::archive::{Folder, Moving, STEP_ROWS, archive, look};
 use numerator::ledger::{JournalFilter, JournalRow, LedgerSettings, open};
 use std::error::Error;
 

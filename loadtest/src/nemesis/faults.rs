@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
 
 use super::check::COUNTERS;
 use super::kinds::{Kind, Target};

@@ -7,8 +7,8 @@
 use std::fmt;
 
 use clap::ValueEnum;
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
 
 use super::file::LedgerFile;
 

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
-use harness::service::Deployment;
+use testkit::postgres::Postgres;
+use testkit::service::Deployment;
 
 use super::faults::LAG;
 use super::ledger::SCHEMA;

@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use harness::process::faketime;
-use harness::service::Program;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Unit};
 use numerator::clock::{Clock as _, SystemClock};
+use testkit::process::faketime;
+use testkit::service::Program;
 
 use super::orders::{LINE_DIGITS, SUCCESSOR, TURNING};
 use super::world::SETTINGS;

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
-use harness::service::{Deployment, Program, Service};
 use tempfile::TempDir;
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
+use testkit::service::{Deployment, Program, Service};
 
 use super::archiver::Archiver;
 use super::ledger::{Engine, Ledger, Stores};

@@ -62,7 +62,7 @@ fn describe() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let build = if cfg!(debug_assertions) { "debug: its figures say nothing" } else { "release" };
     let version = said(Command::new(&program.path).args(&program.arguments).arg("--version"));
-    let postgres = harness::postgres::version();
+    let postgres = testkit::postgres::version();
     let facts = [
         ("processor", field("/proc/cpuinfo", "model name")),
         ("cores, shared by everything", Some(cores.to_string())),

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use harness::service::Deployment;
 use serde_json::Value;
+use testkit::service::Deployment;
 
 use crate::report::{Section, figure};
 use crate::stage::resident_peak_mb;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use harness::process::Process;
+use testkit::process::Process;
 use tokio::time::sleep;
 
 use super::{Bench, send};

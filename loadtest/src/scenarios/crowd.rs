@@ -3,7 +3,8 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -75,14 +76,17 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let load = load.load(served.address, load.open(RATE));
 
     let (alone, ()) = load.run(&work, async {});
-    let (stop, gathered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let crowd = size.gather(crowd, &stop, &gathered);
+    let stop = Arc::new(AtomicBool::new(false));
+    let (sender, gathered) = mpsc::channel();
+    let crowd = size.gather(crowd, &stop, sender);
     // What is measured is the crowd, not its coming: its clients take a core while they connect.
-    let began = Instant::now();
-    while gathered.load(Ordering::Relaxed) < size.connections() && began.elapsed() < GATHERING_MAX {
-        std::thread::sleep(PAUSE);
+    let until = Instant::now() + GATHERING_MAX;
+    let mut came = 0;
+    while came < size.connections()
+        && gathered.recv_timeout(until.saturating_duration_since(Instant::now())).is_ok()
+    {
+        came += 1;
     }
-    let came = gathered.load(Ordering::Relaxed);
     let (beside, ()) = load.run(&work, async {});
     stop.store(true, Ordering::Relaxed);
     crowd.join().expect("the crowd does not panic");
@@ -135,13 +139,8 @@ impl Crowd {
     }
 
     /// The crowd, on a thread of its own, until it is told to stop; counts those that have come.
-    fn gather(
-        self,
-        one: Caller,
-        stop: &Arc<AtomicBool>,
-        came: &Arc<AtomicUsize>,
-    ) -> JoinHandle<()> {
-        let (stop, came) = (Arc::clone(stop), Arc::clone(came));
+    fn gather(self, one: Caller, stop: &Arc<AtomicBool>, came: Sender<()>) -> JoinHandle<()> {
+        let stop = Arc::clone(stop);
         std::thread::spawn(move || {
             let mut builder = tokio::runtime::Builder::new_current_thread();
             let runtime = builder.enable_all().build().expect("a runtime for the crowd");
@@ -152,22 +151,22 @@ impl Crowd {
                 let body = Arc::new(one.unfinished());
                 for i in 0..self.bodies {
                     let again = PATIENCE.mul_f64(1.0 + i as f64 / self.bodies as f64);
-                    let came = Arc::clone(&came);
+                    let came = came.clone();
                     tokio::task::spawn_local(hold(one.address, Arc::clone(&body), again, came));
                 }
                 for i in 0..self.deaf {
                     let list = ["configs", "configs/WIDE/versions", "numbers?user_id=crowd"][i % 3];
                     let asked = one.get(list).repeat(200);
-                    let came = Arc::clone(&came);
+                    let came = came.clone();
                     tokio::task::spawn_local(hold(one.address, Arc::new(asked), PATIENCE, came));
                 }
                 for i in 0..self.readers {
                     let list = ["numbers?user_id=crowd&limit=1000", "numbers?service=crowd"][i % 2];
-                    let (asked, came) = (Arc::new(one.get(list)), Arc::clone(&came));
+                    let (asked, came) = (Arc::new(one.get(list)), came.clone());
                     tokio::task::spawn_local(ask(one.address, asked, came));
                 }
                 for _ in 0..self.wrong {
-                    let (asked, came) = (Arc::clone(&wrong), Arc::clone(&came));
+                    let (asked, came) = (Arc::clone(&wrong), came.clone());
                     tokio::task::spawn_local(ask(one.address, asked, came));
                 }
                 while !stop.load(Ordering::Relaxed) {
@@ -238,7 +237,7 @@ impl Caller {
 }
 
 /// Sends as much as is taken, and holds the connection; again, after so long, where that is closed.
-async fn hold(address: SocketAddr, bytes: Arc<Vec<u8>>, again: Duration, came: Arc<AtomicUsize>) {
+async fn hold(address: SocketAddr, bytes: Arc<Vec<u8>>, again: Duration, came: Sender<()>) {
     let mut has_come = false;
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
@@ -253,7 +252,7 @@ async fn hold(address: SocketAddr, bytes: Arc<Vec<u8>>, again: Duration, came: A
 }
 
 /// Asks again and again, and reads what is answered.
-async fn ask(address: SocketAddr, bytes: Arc<Vec<u8>>, came: Arc<AtomicUsize>) {
+async fn ask(address: SocketAddr, bytes: Arc<Vec<u8>>, came: Sender<()>) {
     let mut connection = Connection::new(address);
     let mut has_come = false;
     loop {
@@ -266,8 +265,9 @@ async fn ask(address: SocketAddr, bytes: Arc<Vec<u8>>, came: Arc<AtomicUsize>) {
     }
 }
 
-fn count_once(has_come: &mut bool, came: &AtomicUsize) {
+fn count_once(has_come: &mut bool, came: &Sender<()>) {
     if !std::mem::replace(has_come, true) {
-        came.fetch_add(1, Ordering::Relaxed);
+        // Nobody waits for those that come late.
+        let _ = came.send(());
     }
 }

@@ -1,6 +1,6 @@
 //! What `verify` takes: its time and its memory.
 
-use harness::service::Deployment;
+use testkit::service::Deployment;
 
 use super::command::Ended;
 use crate::report::{Reach, Row, Section, figure};

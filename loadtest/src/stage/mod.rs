@@ -14,10 +14,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
-use harness::process::{Process, free_port, keep_to};
-use harness::redis::Redis;
-use harness::service::Deployment;
+use testkit::postgres::Postgres;
+use testkit::process::{Process, free_port, keep_to};
+use testkit::redis::Redis;
+use testkit::service::Deployment;
 
 use crate::baselines::Baseline;
 use crate::work::{LINE_DIGITS, SERIES_MAX};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use harness::redis;
+use testkit::redis;
 
 /// Time of the processor that some processes have used, by a name.
 #[derive(Clone, Debug, Default)]

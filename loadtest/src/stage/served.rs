@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use harness::service::{Deployment, SQLITE_FILE, Service};
+use testkit::service::{Deployment, SQLITE_FILE, Service};
 
 use super::Stage;
 use crate::client::Connection;

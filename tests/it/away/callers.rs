@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
 use serde_json::{Value, json};
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
 
 use super::{AT_ONCE, LIMIT, becomes, gauge, ready, series, take};
 use crate::deployment::Deployment;

@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::{PICKED_UP_LIMIT, change, configs, create, send, series, take, told, with};
 use crate::deployment::Deployment;
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 /// How soon a running node serves by a change.
 const PROMISED: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{change, configs, create, get, send, series, take, told, with};
 use crate::deployment::Deployment;
-use harness::service::Service;
+use testkit::service::Service;
 
 /// The status and the tag of a reading by who has something of these tags.
 async fn read(url: &str, known: Option<&str>) -> (u16, String) {

@@ -97,7 +97,7 @@ fn every_right_of_the_writer_has_a_statement_and_every_statement_its_right() {
 /// What the statements for PostgreSQL need, by table.
 pub(super) fn needed() -> BTreeMap<String, Rights> {
     let mut needed = BTreeMap::new();
-    read_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("ledger/src"), &mut needed);
+    read_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/ledger/src"), &mut needed);
     needed
 }
 

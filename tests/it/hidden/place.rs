@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use harness::eventually::eventually;
-use harness::service::Service;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+use testkit::eventually::eventually;
+use testkit::service::Service;
 
 use super::OBSERVERS;
 use super::asks::Ask;

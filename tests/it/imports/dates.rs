@@ -1,6 +1,6 @@
 //! What numbers bring along beside their counters: dates, ids, and what is no longer active.
 
-use harness::postgres::Postgres;
+use testkit::postgres::Postgres;
 
 use super::{file, import, imported, problems};
 use crate::deployment::Deployment;

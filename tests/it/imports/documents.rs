@@ -1,11 +1,11 @@
 //! Documents that come with an import are numbered like those that were numbered here (F29).
 
-use harness::load::post;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use super::{file, imported};
 use crate::deployment::Deployment;

@@ -1,7 +1,7 @@
 //! Counters of another ledger of this program, which has another number of partitions.
 
-use harness::postgres::Postgres;
 use serde_json::Value;
+use testkit::postgres::Postgres;
 
 use super::{imported, problems};
 use crate::deployment::Deployment;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use harness::postgres::Postgres;
-use numerator::allocator::Catalog;
 use numerator::clock::SystemClock;
-use numerator::import::{Choice, Import, apply_ledger, plan_ledger};
+use numerator::engine::allocator::Catalog;
+use numerator::features::import::{Choice, Import, apply_ledger, plan_ledger};
 use numerator::ledger::{LedgerSettings, open};
 use serde_json::Value;
+use testkit::postgres::Postgres;
 
 use super::{file, import, imported, problems};
 use crate::deployment::Deployment;

@@ -3,11 +3,11 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use harness::load::{Running, post};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::{Running, post};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use super::{file, import, imported, problems};
 use crate::deployment::Deployment;

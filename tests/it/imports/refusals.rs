@@ -1,7 +1,7 @@
 //! Tables that would bring counters too low, or the wrong ones: nothing of them is imported.
 
-use harness::postgres::Postgres;
 use serde_json::Value;
+use testkit::postgres::Postgres;
 
 use super::{file, import, problems};
 use crate::deployment::Deployment;

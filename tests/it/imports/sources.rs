@@ -1,7 +1,7 @@
 //! All source systems on one ledger: the series that ship, beside the configurations and counters
 //! that each brings along.
 
-use harness::postgres::Postgres;
+use testkit::postgres::Postgres;
 
 use super::{file, imported};
 use crate::deployment::Deployment;

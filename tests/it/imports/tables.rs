@@ -1,7 +1,7 @@
 //! Tables of other systems: in SQLite, in PostgreSQL, and in a dump.
 
-use harness::postgres::Postgres;
 use sqlx::Connection as _;
+use testkit::postgres::Postgres;
 
 use super::{file, import, imported, problems};
 use crate::deployment::Deployment;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use harness::load::{Running, take};
-use harness::postgres::Postgres;
-use harness::proxy::Proxy;
-use harness::redis::Redis;
 use reqwest::Client;
 use serde_json::Value;
+use testkit::load::{Running, take};
+use testkit::postgres::Postgres;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
 
 use super::{file, import, imported, problems};
 use crate::deployment::Deployment;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use numerator::archive::{Counted, Folder, check, look_in, unnamed};
-use numerator::counter::Keys;
+use numerator::engine::reconciler::{Stores, VerifyReport, verify};
+use numerator::features::archive::{Counted, Folder, check, look_in, unnamed};
 use numerator::ledger::{Closing, CounterSpec, Entry, JournalFilter};
-use numerator::reconciler::{Stores, VerifyReport, verify};
+use numerator::redis::Keys;
 
 use super::forged::Forge;
 use super::sealed::opened;
@@ -153,7 +153,7 @@ pub(super) async fn a_file_that_the_ledger_does_not_name_is_a_finding(world: Wor
     other.kit.write("mallory").await;
     other.archive().await;
     let folder = Folder::open(shelf.path()).unwrap();
-    let numbers = async |trusted: &[numerator::audit::PublicKey]| {
+    let numbers = async |trusted: &[numerator::engine::sealing::PublicKey]| {
         let counted = Counted::of(ledger, &folder, trusted).await.unwrap();
         let filter = JournalFilter { limit: 100, ..JournalFilter::default() };
         let (found, _) = look_in(&folder, &counted, &filter, None).unwrap();

@@ -1,6 +1,6 @@
 //! Rows of the journal that move to files: what stands for them, and whatever ends an archiver.
 
-use numerator::archive::{Folder, Moved, check, look};
+use numerator::features::archive::{Folder, Moved, check, look};
 use numerator::ledger::{
     ArchivedRun, Closing, Entry, Found, JournalFilter, LedgerError, NewRevision, Question, Record,
     SegmentNote, TakeOutcome,
@@ -310,7 +310,7 @@ pub(super) async fn a_file_that_is_not_as_it_was_makes_no_room(world: World) {
     assert_eq!(shelf.archive().await.rows, 5);
     // What others say of it.
     let folder = Folder::open(shelf.path()).unwrap();
-    let findings = async |keys: &[numerator::audit::PublicKey]| {
+    let findings = async |keys: &[numerator::engine::sealing::PublicKey]| {
         check(ledger, &folder, keys).await.unwrap().findings.join("\n")
     };
     let key = shelf.kit.key.public();

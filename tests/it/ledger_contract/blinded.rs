@@ -276,7 +276,7 @@ pub(super) async fn what_the_migrations_make_is_what_is_compared(world: World) {
     let is_whole = lines.iter().all(|(name, _)| world.ledger.names_schema(name));
     assert!(
         deviations.is_empty() && is_whole,
-        "ledger/src/definitions/list.rs must say of {}:\n{list}",
+        "crates/ledger/src/definitions/list.rs must say of {}:\n{list}",
         world.ledger.engine()
     );
 }

@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 
-use harness::postgres::Postgres;
+use testkit::postgres::Postgres;
 
 use super::world::World;
 

@@ -108,7 +108,7 @@ impl Forge {
         match &self.by {
             By::Sqlite(conn) => forge(&mut *conn.lock().await, sql).await,
             By::Postgres(pool) => {
-                let sql = AssertSqlSafe(harness::forge::postgres(sql));
+                let sql = AssertSqlSafe(testkit::forge::postgres(sql));
                 sqlx::raw_sql(sql).execute(pool).await.map(drop)
             }
         }

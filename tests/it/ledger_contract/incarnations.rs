@@ -1,7 +1,7 @@
 //! A ledger is of one incarnation: who agreed on another writes nothing in it and learns nothing
 //! from it (F25). The going back is done with plain SQL, as a copy put in its place would.
 
-use numerator::allocator::{Catalog, CatalogStamp};
+use numerator::engine::allocator::{Catalog, CatalogStamp};
 use numerator::ledger::{
     Acknowledged, At, Bindable, Closing, Confirmed, GapFilter, GapReason, LedgerError, Owner,
     PartitionState, Question, Released, SignedCheckpoint, Sweep,

@@ -74,7 +74,7 @@ const USERS: u64 = 500;
 /// Method: a ledger that was never analyzed, and what its server counts of the index of ids.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_is_sought_among_all_by_what_it_says() {
-    let server = harness::postgres::Postgres::start();
+    let server = testkit::postgres::Postgres::start();
     let world = World::open(&server.url("names")).await;
     let open = world.redis_epoch(Closing::Exact).await;
     let roomy = CounterSpec { headroom: 1_000 * USERS, ..spec("k") };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use harness::postgres::Postgres;
 use numerator::clock::ManualClock;
 use numerator::ledger::{Closing, LedgerError, LedgerSettings, Migrate, SharedLedger, look, open};
+use testkit::postgres::Postgres;
 
 use super::world::{World, connections, deployment, spec};
 

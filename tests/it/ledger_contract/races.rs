@@ -7,7 +7,6 @@ mod removals;
 
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
 use numerator::ledger::{
     Appended, At, Claim, Closing, CounterSpec, Entry, LedgerError, PartitionState, Raise,
     SharedLedger, TakeOrder,
@@ -15,6 +14,7 @@ use numerator::ledger::{
 use numerator::node::NodeId;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
+use testkit::postgres::Postgres;
 use tokio::task::JoinHandle;
 
 use super::world::{LOCK_WAIT, World, at, entry, order_of, range, record, redis, spec, with};

@@ -1,13 +1,13 @@
 //! A ledger that went back: who notices, what is held, how it is released (F9). The going back is
 //! done with plain SQL, as a backup put in place would.
 
-use harness::forge;
 use numerator::clock::Clock as _;
 use numerator::ledger::{
     Acknowledged, At, Closing, Expected, LedgerError, Lift, Owner, PartitionState, Record,
     Released, SeriesChange,
 };
 use numerator::node::NodeId;
+use testkit::forge;
 
 use super::forged;
 use super::world::{

@@ -3,8 +3,9 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use numerator::audit::{AuditKey, AuditReport, Kept, Line, Made, Place, Trust, make, verify};
 use numerator::clock::SharedClock;
+use numerator::engine::sealing::{AuditKey, Line, Made, make};
+use numerator::features::checkpoints::{AuditReport, Kept, Place, Trust, verify};
 use numerator::ledger::{At, Bindable, Closing, Entry, LedgerSettings, SharedLedger, open};
 use numerator::node::NodeId;
 

@@ -3,8 +3,9 @@
 
 use std::io::Cursor;
 
-use numerator::audit::{Kept, Place, Trust, make, verify};
 use numerator::clock::SharedClock;
+use numerator::engine::sealing::make;
+use numerator::features::checkpoints::{Kept, Place, Trust, verify};
 use numerator::ledger::{
     AccountOrder, Accounted, At, Bindable, CounterFilter, CounterSpec, SeenBatches, Vouched,
 };

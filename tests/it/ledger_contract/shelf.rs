@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use numerator::archive::{Folder, Moved, Moving, SealedPages, archive, look};
-use numerator::audit::{AuditReport, Kept, Trust, verify};
+use numerator::features::archive::{Folder, Moved, Moving, SealedPages, archive, look};
+use numerator::features::checkpoints::{AuditReport, Kept, Trust, verify};
 use numerator::ledger::JournalFilter;
 
 use super::sealed::Kit;

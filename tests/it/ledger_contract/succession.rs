@@ -4,7 +4,7 @@
 use std::iter;
 
 use numbering::{Inputs, Reset, RuleError, SeriesDefinition, read_series};
-use numerator::allocator::Catalog;
+use numerator::engine::allocator::Catalog;
 use numerator::ledger::{
     ActivityChange, At, Closing, CounterSpec, LedgerError, Owner, PartitionState, SeriesChange,
     SeriesRefusal, SeriesVersion,

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use numerator::counter::Keys;
+use numerator::engine::reconciler::{Stores, VerifyReport, verify};
 use numerator::ledger::{Acknowledgement, Closing, CounterSpec, Entry};
-use numerator::reconciler::{Stores, VerifyReport, verify};
+use numerator::redis::Keys;
 
 use super::world::{World, entry, range, spec, stepped, with};
 

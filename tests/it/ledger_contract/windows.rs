@@ -9,7 +9,7 @@ pub(super) use undated::{
 };
 
 use numbering::{Inputs, RuleError};
-use numerator::allocator::Catalog;
+use numerator::engine::allocator::Catalog;
 use numerator::ledger::{Expected, SeriesChange, SeriesRefusal};
 
 use super::series::{refusal, save};

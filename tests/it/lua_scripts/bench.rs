@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use numbering::{Range, TakenRange};
-use numerator::counter::{
+use numerator::node::NodeId;
+use numerator::redis::{
     Completion, CounterError, Flight, Guard, IdempotencyLimits, IssueAnswer, IssueOutcome,
     IssueRequest, Keys, OpenOutcome, Opening, PayloadMark, Redis, RedisSettings, SeedPlace,
     SeedState, Take, Trimmed,
 };
-use numerator::node::NodeId;
 
-use harness::redis::Redis as Server;
+use testkit::redis::Redis as Server;
 
 pub(super) const PARTITION: u32 = 7;
 pub(super) const EPOCH: u64 = 5;

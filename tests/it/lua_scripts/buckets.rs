@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use numerator::counter::{IssueOutcome, IssueRequest};
+use numerator::redis::{IssueOutcome, IssueRequest};
 
 use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, range, replayed, seeded, taken, window_ms};
 

@@ -1,6 +1,6 @@
 //! Whether a flight may complete: fences, bars, ghosts, repetitions, counts.
 
-use numerator::counter::{
+use numerator::redis::{
     Completion, Flight, Guard, IdempotencyLimits, IssueOutcome, Raised, SeedPlace, SeedState,
 };
 
@@ -231,7 +231,7 @@ async fn a_barred_node_can_write_nothing_any_more() {
     let mut bench = seeded().await;
     let other = bench.other_node();
     let barred = bench.redis.bar(&bench.keys, &other, bench.guard.node).await.unwrap();
-    assert_eq!(barred, numerator::counter::Barred::Barred);
+    assert_eq!(barred, numerator::redis::Barred::Barred);
     let before = bench.dump();
     let guard = bench.next();
     assert_eq!(bench.refused(&guard).await, Completion::Barred);

@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use numerator::counter::{CounterError, Flight, IssueOutcome, IssueRequest};
+use numerator::redis::{CounterError, Flight, IssueOutcome, IssueRequest};
 
 use super::bench::{Bench, NOW_MS, NUMBER_MAX, keyed, plain, range, take, taken};
 

@@ -1,6 +1,6 @@
 //! Opening an epoch, and what it says of the age of the data set.
 
-use numerator::counter::{OpenOutcome, Opening};
+use numerator::redis::{OpenOutcome, Opening};
 
 use super::bench::{Bench, DEPLOYMENT, EPOCH, NOW_MS, connect};
 

@@ -1,8 +1,6 @@
 //! The outbox: trimmed by its node, and barred, read and dropped by an adopter.
 
-use numerator::counter::{
-    Barred, Completion, Guard, IssueOutcome, OutboxEntry, OutboxPage, Trimmed,
-};
+use numerator::redis::{Barred, Completion, Guard, IssueOutcome, OutboxEntry, OutboxPage, Trimmed};
 
 use super::bench::{Bench, EPOCH, NOW_MS, PARTITION, issued, keyed, plain, range, taken};
 

@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use numerator::counter::{Completion, Flight, IssueOutcome, IssueRequest};
+use numerator::redis::{Completion, Flight, IssueOutcome, IssueRequest};
 
 use super::bench::{
     Bench, NOW_MS, PARTITION, WINDOW_MS, issued, keyed, plain, range, replayed, seeded, taken,

@@ -1,6 +1,6 @@
 //! scan, reveal, seal: what is read of a held partition, and how its owner is ended (F9).
 
-use numerator::counter::{
+use numerator::redis::{
     Completion, HeldKey, IssueOutcome, OpenOutcome, Opening, Remembered, Revealed, SCAN_KEYS,
     Sealed,
 };

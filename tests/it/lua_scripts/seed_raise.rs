@@ -1,6 +1,6 @@
 //! Seeding counters and lifting their ceilings.
 
-use numerator::counter::{
+use numerator::redis::{
     Completion, CounterError, Flight, Guard, IssueOutcome, Raised, SeedPlace, SeedState,
 };
 

@@ -1,11 +1,11 @@
 //! settle: what became of a flight whose answer was lost, once its epoch ends (F17).
 
-use numerator::counter::{Completion, Flight, IssueOutcome, Settled};
+use numerator::redis::{Completion, Flight, IssueOutcome, Settled};
 
 use super::bench::{Bench, issued, keyed, plain, replayed, taken};
 
 /// A flight whose answer nobody saw.
-async fn send(bench: &mut Bench, requests: &[numerator::counter::IssueRequest]) -> Flight {
+async fn send(bench: &mut Bench, requests: &[numerator::redis::IssueRequest]) -> Flight {
     let guard = bench.next();
     let flight = bench.flight(&guard, requests);
     issued(bench.redis.issue(&flight).await);
@@ -69,7 +69,7 @@ async fn a_first_flight_that_is_spent_leaves_a_whole_outbox() {
     let (other, dead) = (bench.other_node(), bench.guard.node);
     bench.redis.bar(&bench.keys, &other, dead).await.unwrap();
     let page = bench.redis.read_outbox(&bench.keys, &other, dead, 0, 10).await.unwrap();
-    let empty = numerator::counter::OutboxPage::Entries { entries: vec![], complete: true };
+    let empty = numerator::redis::OutboxPage::Entries { entries: vec![], complete: true };
     assert_eq!(page, empty);
 }
 

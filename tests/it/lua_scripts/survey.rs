@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use numerator::counter::{Completeness, CounterState, Inspection, OwnerRecord};
 use numerator::node::NodeId;
+use numerator::redis::{Completeness, CounterState, Inspection, OwnerRecord};
 
 use super::bench::{Bench, DEPLOYMENT, EPOCH, PARTITION, plain, taken};
 

@@ -1,6 +1,6 @@
 //! What a sweep removes of a partition's counters, and that nothing else goes with them.
 
-use numerator::counter::{Guard, HeldKey, IssueOutcome, SeedState, SweptCounters};
+use numerator::redis::{Guard, HeldKey, IssueOutcome, SeedState, SweptCounters};
 
 use super::bench::{Bench, EPOCH, NOW_MS, plain};
 

@@ -1,8 +1,8 @@
 //! `drain`.
 
-use harness::load::Running;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::load::Running;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use super::{json, ok};
 use crate::deployment::Deployment;

@@ -1,9 +1,9 @@
 //! `fallback on|off`.
 
-use harness::load::Running;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use numerator::ledger::{Owner, Wanted};
+use testkit::load::Running;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use super::{end_without_a_gap, json, load_partition, ok};
 use crate::deployment::Deployment;

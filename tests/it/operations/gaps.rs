@@ -1,8 +1,8 @@
 //! `gaps`.
 
-use harness::load::Running;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
+use testkit::load::Running;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use super::{load_partition, ok};
 use crate::deployment::Deployment;

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use harness::load::{post, take};
-use harness::postgres::Postgres;
-use harness::redis::Redis;
-use harness::service::Service as Process;
 use numbering::Inputs;
-use numerator::access::Identity;
-use numerator::allocator::Request;
+use numerator::auth::Identity;
 use numerator::clock::SystemClock;
 use numerator::config::{Settings, Sources};
+use numerator::engine::allocator::Request;
 use numerator::ledger::JournalFilter;
-use numerator::service::{Mode, Service};
+use numerator::startup::{Mode, Service};
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::{post, take};
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
+use testkit::service::Service as Process;
 use tokio::task::JoinHandle;
 
 use super::ok;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use serde_json::Value;
+use testkit::load;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use super::{json, load_partition, ok};
 use crate::deployment::Deployment;

@@ -1,10 +1,10 @@
 //! `reconcile`.
 
-use harness::load::Running;
-use harness::postgres::Postgres;
-use harness::redis::Redis;
 use numerator::ledger::{At, Closing, PartitionState};
 use numerator::node::NodeId;
+use testkit::load::Running;
+use testkit::postgres::Postgres;
+use testkit::redis::Redis;
 
 use super::{end_without_a_gap, json, load_partition, ok};
 use crate::deployment::Deployment;

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::redis::Redis;
+use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 

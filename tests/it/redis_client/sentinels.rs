@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use harness::redis::Redis as Server;
+use testkit::redis::Redis as Server;
 
 use super::fake::Fake;
 use super::{LIMIT, client, probe, until_served};
 
 /// A client behind two sentinels.
-fn behind(sentinels: &[Fake; 2], credentials: &str) -> numerator::counter::Redis {
+fn behind(sentinels: &[Fake; 2], credentials: &str) -> numerator::redis::Redis {
     let [one, other] = sentinels.each_ref().map(Fake::port);
     let url = format!(
         "redis-sentinel://{credentials}127.0.0.1:{one}?sentinelServiceName=m&node=127.0.0.1:{other}"

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use harness::eventually::eventually;
-use harness::load;
-use harness::redis::Redis;
-use harness::service::Service;
-use numerator::counter::{Keys, RedisSettings, Sealed};
 use numerator::ledger::{At, Owner, Partition, PartitionState, SharedLedger};
+use numerator::redis::{Keys, RedisSettings, Sealed};
+use testkit::eventually::eventually;
+use testkit::load;
+use testkit::redis::Redis;
+use testkit::service::Service;
 
 use super::reach_journal;
 use crate::deployment::Deployment;
@@ -163,7 +163,7 @@ async fn a_release_that_was_given_up_needs_its_margin_again() {
     let (command_timeout, reconnect_max) = (Duration::from_secs(5), Duration::from_millis(50));
     let url = ended.redis.url();
     let settings = RedisSettings { url, command_timeout, reconnect_max };
-    let redis = numerator::counter::Redis::start(&settings).unwrap();
+    let redis = numerator::redis::Redis::start(&settings).unwrap();
     let pool = sqlx::SqlitePool::connect(ended.deployment.database_url()).await.unwrap();
     let (id, prefix): (Vec<u8>, String) =
         sqlx::query_as("select deployment_id, prefix from deployment")

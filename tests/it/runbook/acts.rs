@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load::Running;
+use testkit::load::Running;
 
 use super::set::Blind;
 use super::{LIMIT, RETURN_AFTER, SCHEMA, Scene};

@@ -1,7 +1,7 @@
 //! What a walk through the runbook is played with: its series, and a process that is of no use.
 
-use harness::process::free_port;
-use harness::service::Service;
+use testkit::process::free_port;
+use testkit::service::Service;
 
 use crate::deployment::Deployment;
 

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load::post;
-use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
+use testkit::load::post;
+use testkit::service::Service;
 
 use super::{INTERFACE, LIMIT, STEP, Stand, UNIFIED, ask, ask_with_key};
 

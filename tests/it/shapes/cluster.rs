@@ -1,6 +1,6 @@
 //! A cluster of three masters, with partitions on all of them.
 
-use harness::cluster::Cluster;
+use testkit::cluster::Cluster;
 
 use crate::stage::Stage;
 

@@ -1,7 +1,7 @@
 //! A replica that somebody promotes by hand, and a client that is pointed at it.
 
-use harness::proxy::Proxy;
-use harness::redis::Redis;
+use testkit::proxy::Proxy;
+use testkit::redis::Redis;
 
 use crate::stage::Stage;
 

@@ -1,7 +1,7 @@
 //! Behind sentinels, which promote a replica by themselves.
 
-use harness::redis::Redis;
-use harness::sentinel::Sentinels;
+use testkit::redis::Redis;
+use testkit::sentinel::Sentinels;
 
 use crate::stage::Stage;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use harness::load::{Seen, post};
+use testkit::load::{Seen, post};
 
 /// Codes of the series, which spread them over all eight partitions.
 pub(super) const CODES: [&str; 12] = ["A", "B", "C", "D", "E", "G", "H", "I", "J", "K", "L", "Y"];

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use numerator::archive::{Folder, Moving, STEP_ROWS, archive};
-use numerator::audit::AuditKey;
 use numerator::clock::{Clock as _, SystemClock};
+use numerator::engine::sealing::AuditKey;
+use numerator::features::archive::{Folder, Moving, STEP_ROWS, archive};
 use numerator::ledger::{LedgerSettings, open};
 
 use super::{Record, bytes};

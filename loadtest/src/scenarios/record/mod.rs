@@ -13,7 +13,7 @@ use std::path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use harness::service::Deployment;
+use testkit::service::Deployment;
 
 use super::command::Ended;
 use super::{Bench, send};

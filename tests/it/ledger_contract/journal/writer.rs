@@ -9,14 +9,14 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use harness::postgres::Postgres;
 use numbering::TakenRange;
 use numerator::backoff::Backoff;
 use numerator::clock::SharedClock;
-use numerator::journal::{self, Handover, JournalQueue, JournalSettings, Lag, Told};
+use numerator::engine::journal::{self, Handover, JournalQueue, JournalSettings, Lag, Told};
 use numerator::ledger::{At, Closing, CounterSpec, Entry, IssuePath};
 use numerator::metrics::Metrics;
 use numerator::task::Task;
+use testkit::postgres::Postgres;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::time::Instant;

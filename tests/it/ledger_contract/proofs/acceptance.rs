@@ -2,7 +2,7 @@
 //! are saved; and keeps the rows that it concerns, and no others, out of archives.
 
 use numbering::{Policy, Reset};
-use numerator::archive::Moved;
+use numerator::features::archive::Moved;
 use numerator::ledger::{ActivityChange, CounterSpec, LedgerError, SeriesChange, SeriesRefusal};
 use serde_json::json;
 

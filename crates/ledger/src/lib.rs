@@ -1,0 +1,124 @@
+//! The ledger: the SQL database that is the truth.
+//!
+//! Owns every statement. The fence of each write that depends on an epoch is the row that the write
+//! changes, never a value read before (F4). Never cancels a statement on a connection that is used
+//! again: callers run ledger work in tasks that nobody aborts, because a dropped `begin` leaves a
+//! transaction open on its connection. A call that takes too long ends with its connections.
+
+mod accounting;
+mod batch;
+mod bound;
+mod calls;
+mod clocks;
+mod columns;
+mod connections;
+mod definitions;
+mod dialect;
+mod error;
+mod fitness;
+mod giving_up;
+mod incarnation;
+mod inquest;
+mod line;
+mod look;
+mod lookalikes;
+mod outline;
+mod patience;
+mod postgres;
+mod progression;
+mod raw_rows;
+mod reference_plan;
+mod rows;
+mod safety;
+mod schema;
+mod seal;
+mod settings;
+mod sharing;
+mod snowflakes;
+mod sqlite;
+mod statement;
+mod statements;
+mod store;
+mod sweeping;
+mod troubles;
+mod witness;
+
+pub use clocks::{Heard, LedgerTimes};
+pub use connections::Connections;
+pub use definitions::Deviation as SchemaDeviation;
+pub use error::LedgerError;
+pub use fitness::{Lack, all_lacks};
+pub use giving_up::{is_given_up, until_given_up};
+pub use incarnation::{Confirmed, OneIncarnation};
+pub use inquest::{Agreement, Known, Report};
+pub use look::{Looked, ServerFacts, look};
+pub use lookalikes::warnings;
+pub use postgres::{postgres_files, postgres_options};
+pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
+pub use rows::*;
+pub use safety::{LedgerCheckup, LedgerHazard};
+pub use schema::{Migrated, Schema};
+pub use seal::ProofKey;
+pub use settings::{LedgerSettings, Migrate};
+pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
+pub use statements::TALL_ROOM_MIN;
+pub use statements::undated_names;
+pub use sweeping::{Sweep, Swept};
+pub use troubles::CallTrouble;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dialect::Engine;
+use numerator_runtime::clock::SharedClock;
+pub(crate) use raw_rows::RawRows;
+
+/// A ledger that was opened, on whichever engine. Its methods stand in `statements`, each with what
+/// it does. They take whole batches; each is one transaction and safe to repeat unless its page
+/// says otherwise.
+pub struct Ledger(Box<dyn Engine>, Option<Migrated>);
+
+impl Ledger {
+    /// What migrations made of it as it was opened; none where its schema was up to date.
+    #[must_use]
+    pub fn migrated(&self) -> Option<Migrated> {
+        self.1
+    }
+
+    /// Ends the connections once their calls have ended; later calls fail. Whoever is the last to
+    /// end leaves a SQLite ledger in one file (F38).
+    pub async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+/// Shared handle to a ledger.
+pub type SharedLedger = Arc<Ledger>;
+
+/// Opens the ledger that `url` names: `sqlite:<path>` (folder and file are created) or
+/// `postgres://…`. Sets an empty one up, and migrates an older one where the settings say so.
+///
+/// # Errors
+/// `Refused` for a URL of another kind and a database that may lose commits; `Migration` for a
+/// schema newer than this binary, or older and not to be changed; `LockTimeout` where a migration
+/// gets no lock; `Unreachable` when the database cannot be reached.
+pub async fn open(
+    url: &str,
+    settings: LedgerSettings,
+    clock: SharedClock,
+) -> Result<SharedLedger, LedgerError> {
+    let (engine, migrated) = if let Some(rest) = url.strip_prefix("sqlite:") {
+        let path = rest.strip_prefix("//").unwrap_or(rest);
+        if path.is_empty() || path.starts_with(":memory:") {
+            let why = "database.url: sqlite needs the path of a file, as in sqlite:data/ledger.db";
+            return Err(LedgerError::Refused(why.into()));
+        }
+        sqlite::open(Path::new(path), settings, clock).await?
+    } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        postgres::open(url, settings, clock).await?
+    } else {
+        let why = "database.url: begins with neither `sqlite:` nor `postgres://`";
+        return Err(LedgerError::Refused(why.into()));
+    };
+    Ok(Arc::new(Ledger(engine, migrated)))
+}

@@ -1,0 +1,76 @@
+//! Looks at a PostgreSQL ledger: its server, its schema, and a pool whose sessions the server
+//! itself keeps from writing.
+
+use numerator_runtime::clock::SharedClock;
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection as _, Row as _};
+
+use super::PgEngine;
+use super::migrate::standing;
+use super::open::{connect, require_durable_commits, session};
+use crate::look::{ServerFacts, Sighted};
+use crate::{LedgerError, LedgerSettings};
+
+/// What keeps sessions from writing.
+const READ_ONLY: (&str, &str) = ("default_transaction_read_only", "on");
+
+/// What the server says of itself. Of others' sessions everybody sees whose they are.
+const FACTS: &str = "\
+    select current_setting('max_connections')::bigint as connections_max, \
+      current_setting('superuser_reserved_connections')::bigint \
+        + coalesce(nullif(current_setting('reserved_connections', true), ''), '0')::bigint \
+        as reserved, \
+      (select nullif(rolconnlimit, -1)::bigint from pg_roles where rolname = current_user) \
+        as of_user, \
+      (select nullif(datconnlimit, -1)::bigint from pg_database \
+        where datname = current_database()) as of_database, \
+      (select count(*) from pg_stat_activity where datid is not null and usename is not null \
+        and usename <> current_user) as others, \
+      pg_is_in_recovery() as is_standby, \
+      current_setting('default_transaction_read_only') = 'on' as is_read_only, \
+      current_schema() is not null as has_schema, \
+      coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create, \
+      exists (select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+        where c.relname = 'journal' and n.nspname = current_schema() \
+        and pg_has_role(current_user, c.relowner, 'member')) as owns_record";
+
+/// Looks at the database that `url` names.
+///
+/// # Errors
+/// A server that cannot be reached or lets nobody in, by its address.
+pub(crate) async fn look(
+    url: &str,
+    settings: LedgerSettings,
+    clock: SharedClock,
+) -> Result<Sighted, LedgerError> {
+    let options = session(url, settings)?;
+    let mut first = connect(&options).await?;
+    let server = facts(&mut first).await;
+    let refusal = require_durable_commits(&mut first).await.err();
+    let schema = standing(&mut first).await;
+    first.close().await?;
+    let engine = PgEngine::new(options.options([READ_ONLY]), settings, clock);
+    Ok(Sighted { engine: Box::new(engine), schema, refusal, server: Some(server) })
+}
+
+async fn facts(connection: &mut PgConnection) -> Result<ServerFacts, LedgerError> {
+    let row = sqlx::query(FACTS).fetch_one(connection).await?;
+    let count = |name: &str| -> Result<u64, LedgerError> {
+        Ok(u64::try_from(row.try_get::<i64, _>(name)?).unwrap_or_default())
+    };
+    let bound = |name: &str| -> Result<Option<u64>, LedgerError> {
+        let bound: Option<i64> = row.try_get(name)?;
+        Ok(bound.map(|bound| u64::try_from(bound).unwrap_or_default()))
+    };
+    Ok(ServerFacts {
+        connections_max: count("connections_max")?,
+        connections_reserved: count("reserved")?,
+        connections_allowed: [bound("of_user")?, bound("of_database")?],
+        connections_of_others: count("others")?,
+        is_standby: row.try_get("is_standby")?,
+        is_read_only: row.try_get("is_read_only")?,
+        has_schema: row.try_get("has_schema")?,
+        may_create: row.try_get("may_create")?,
+        owns_record: row.try_get("owns_record")?,
+    })
+}

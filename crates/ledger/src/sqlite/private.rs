@@ -1,0 +1,92 @@
+//! Keeps a ledger's files for their owner: whoever else may read them has its keys and documents,
+//! and whoever may open them can hold their locks for as long as he likes.
+
+use std::ffi::OsString;
+use std::fs::{File, Permissions, metadata, set_permissions};
+use std::io::{ErrorKind, Result};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use numerator_runtime::owned;
+
+/// Rights to a folder that is made, and to a file: its owner's alone.
+const FOLDER: u32 = 0o700;
+const FILE: u32 = 0o600;
+
+/// What may be done by anybody but the owner.
+const OTHERS: u32 = 0o077;
+
+/// A folder in which others may write, unless each may only remove what is his.
+const OTHERS_WRITE: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+
+/// What lies beside a ledger's file under its name.
+const BESIDE: [&str; 5] = ["", "-wal", "-shm", ".lock", ".mark"];
+
+/// Makes a folder, and those above it that are missing. One that is there stays as it is: it may
+/// have other uses.
+pub(super) fn make_folder(folder: &Path) -> Result<()> {
+    owned::make_folder(folder, FOLDER)?;
+    let mode = metadata(folder).map_or(0, |found| found.permissions().mode());
+    if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
+        let folder = folder.display();
+        tracing::warn!(%folder, "others may put another ledger in its place: chmod 700 the folder");
+    }
+    Ok(())
+}
+
+/// Opens a file beside a ledger to read and write. Where it is missing it is made, and belongs to
+/// the ledger's owner.
+pub(super) fn open(path: &Path, ledger: &Path) -> Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).mode(FILE);
+    match options.clone().create_new(true).open(path) {
+        Ok(file) => {
+            owned::give(&file, if ledger.exists() { ledger } else { folder_of(ledger) })?;
+            Ok(file)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a ledger's file where there is none, for the owner of its folder. One that is there is not
+/// opened: closing it again would end the locks that other connections of this process have on it.
+pub(super) fn make(ledger: &Path) -> Result<()> {
+    match File::options().write(true).create_new(true).mode(FILE).open(ledger) {
+        Ok(file) => owned::give(&file, folder_of(ledger)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder in which a ledger lies.
+fn folder_of(ledger: &Path) -> &Path {
+    match ledger.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Takes from others what they may do with a ledger's files: those that were made before, or by
+/// another program.
+pub(super) fn tighten(ledger: &Path) {
+    for beside in BESIDE {
+        let mut name: OsString = ledger.as_os_str().to_owned();
+        name.push(beside);
+        let path = PathBuf::from(name);
+        let Ok(found) = metadata(&path) else { continue };
+        let mode = found.permissions().mode();
+        if mode & OTHERS == 0 {
+            continue;
+        }
+        match set_permissions(&path, Permissions::from_mode(mode & !OTHERS)) {
+            Ok(()) => tracing::warn!(path = %path.display(), "was open to others; is not any more"),
+            // Another process has just removed it.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "is open to others: chmod 600 it");
+            }
+        }
+    }
+}

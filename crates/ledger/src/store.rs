@@ -1,0 +1,162 @@
+//! A share of the ledger's connections with what its statements go by: the clock, the witness, the
+//! meter; and the ways to begin a transaction.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use numerator_runtime::clock::SharedClock;
+use numerator_runtime::metrics::LedgerMeter;
+use numerator_runtime::node::NodeId;
+use tokio::sync::Notify;
+
+use crate::LedgerError;
+use crate::dialect::{Begin, Pool, Reader, Transaction};
+use crate::incarnation::OneIncarnation;
+use crate::seal::{ProofKey, Writing};
+use crate::statements::KeptSeries;
+use crate::troubles::{CallTroubles, SlowCalls};
+use crate::witness::Witness;
+
+/// What outlives connections.
+#[derive(Clone, Default)]
+pub(crate) struct Lasting {
+    /// What was confirmed.
+    pub(crate) witness: Arc<Witness>,
+    /// Calls and waits.
+    pub(crate) meter: Arc<LedgerMeter>,
+    /// What is not carried out.
+    pub(crate) troubles: Arc<CallTroubles>,
+    /// What takes long.
+    pub(crate) slow: Arc<SlowCalls>,
+    /// `audit.key`: what proves that a batch is this process's own.
+    pub(crate) proof_key: Option<ProofKey>,
+    /// Series whose rows stay out of archives, as they were found last.
+    pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
+    /// Told of each call that failed for a fault of the database.
+    pub(crate) faults: Arc<Notify>,
+}
+
+/// One share of the connections of one time.
+pub(crate) struct Store {
+    pub(crate) reader: Reader,
+    pub(crate) clock: SharedClock,
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) meter: Arc<LedgerMeter>,
+    pub(crate) troubles: Arc<CallTroubles>,
+    pub(crate) slow: Arc<SlowCalls>,
+    pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
+    proof_key: Option<ProofKey>,
+    faults: Arc<Notify>,
+}
+
+impl Store {
+    /// The share that these connections are.
+    pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
+        let Lasting { witness, meter, troubles, slow, proof_key, kept, faults } = lasting;
+        let reader = Reader(pool);
+        Store { reader, clock, witness, meter, troubles, slow, kept, faults, proof_key }
+    }
+
+    /// The connections.
+    pub(crate) fn pool(&self) -> &dyn Pool {
+        &*self.reader.0
+    }
+
+    /// What other connections go on with.
+    pub(crate) fn lasting(&self) -> Lasting {
+        Lasting {
+            witness: Arc::clone(&self.witness),
+            meter: Arc::clone(&self.meter),
+            troubles: Arc::clone(&self.troubles),
+            slow: Arc::clone(&self.slow),
+            proof_key: self.proof_key,
+            kept: Arc::clone(&self.kept),
+            faults: self.faults(),
+        }
+    }
+
+    /// Told of each call that failed for a fault of the database.
+    pub(crate) fn faults(&self) -> Arc<Notify> {
+        Arc::clone(&self.faults)
+    }
+
+    /// What proofs are made with.
+    pub(crate) fn proof_key(&self) -> Option<ProofKey> {
+        self.proof_key
+    }
+
+    /// How a node writes lines now.
+    pub(crate) fn writing(&self, node: NodeId, now_us: i64) -> Writing {
+        Writing { node, now_us, proof_key: self.proof_key }
+    }
+
+    /// Which of these counters somebody else holds at this moment. Waits for none.
+    pub(crate) async fn held_counters(&self, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
+        self.pool().held_counters(self.witness.required(None)?, ids).await
+    }
+
+    /// Begins a transaction in what was agreed on last.
+    pub(crate) async fn begin(&self) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(self.witness.required(None)?), Begin::Writing).await
+    }
+
+    /// Begins a transaction in the incarnation that all calls of one work name.
+    pub(crate) async fn begin_in(
+        &self,
+        OneIncarnation(incarnation): OneIncarnation,
+    ) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(incarnation), Begin::Writing).await
+    }
+
+    /// Begins a transaction that reads: in one incarnation, or in whatever life the ledger lives.
+    pub(crate) async fn begin_reading_in(
+        &self,
+        within: Option<OneIncarnation>,
+    ) -> Result<Transaction, LedgerError> {
+        self.pool().begin(within.map(|OneIncarnation(it)| it), Begin::Reading).await
+    }
+
+    /// Begins a transaction of a node, in the incarnation that it registered in.
+    pub(crate) async fn begin_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(self.witness.required(Some(node))?), Begin::Writing).await
+    }
+
+    /// The same, of a node or of none, for one that waits briefly for each lock.
+    pub(crate) async fn begin_brief(
+        &self,
+        node: Option<NodeId>,
+    ) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(self.witness.required(node)?), Begin::Brief).await
+    }
+
+    /// The same for one that waits shorter for each lock than the session would.
+    pub(crate) async fn begin_impatient(
+        &self,
+        node: NodeId,
+        lock_wait: Duration,
+    ) -> Result<Transaction, LedgerError> {
+        let required = self.witness.required(Some(node))?;
+        self.pool().begin(Some(required), Begin::Impatient(lock_wait)).await
+    }
+
+    /// Begins a transaction that reads, in what was agreed on last.
+    pub(crate) async fn begin_reading(&self) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(self.witness.required(None)?), Begin::Reading).await
+    }
+
+    /// The same in the incarnation in which a node registered.
+    pub(crate) async fn begin_reading_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(self.witness.required(Some(node))?), Begin::Reading).await
+    }
+
+    /// The same for one that waits briefly for each name.
+    pub(crate) async fn begin_asking(&self) -> Result<Transaction, LedgerError> {
+        self.pool().begin(Some(self.witness.required(None)?), Begin::Asking).await
+    }
+
+    /// Begins a transaction in whatever life the ledger lives: for what must be written all the
+    /// same, and for agreeing on one.
+    pub(crate) async fn begin_unfenced(&self) -> Result<Transaction, LedgerError> {
+        self.pool().begin(None, Begin::Writing).await
+    }
+}

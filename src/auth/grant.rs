@@ -1,0 +1,211 @@
+//! What a token gives, as people write it: in the settings, in commands, in requests. Read in one
+//! place, so that it means the same everywhere.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use numbering::{Lines, check_printable};
+
+use crate::auth::rate::Pace;
+use crate::auth::scope::Reach;
+use crate::auth::{IDENTITY_NAME_CHARS_MAX, Identity, LetIn, Role, Roles, is_identity_name};
+
+/// Series, and projects, to which one token is narrowed.
+const REACH_MAX: usize = 1_000;
+/// The highest limit of a token, in requests a minute.
+const REQUESTS_MOST: u64 = 60_000_000;
+/// Longest code of a series or project.
+const CODE_CHARS_MAX: usize = 255;
+
+/// What a token is to give, as it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenGrant<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Words for roles; without any, a caller's.
+    pub roles: Option<&'a [String]>,
+    /// Codes of the series to which it is narrowed; none: to none.
+    pub series: &'a [String],
+    /// Codes of the projects to which it is narrowed; none: to none.
+    pub projects: &'a [String],
+    /// Its last day, in UTC.
+    pub expires: Option<&'a str>,
+    /// Most numbers of one call.
+    pub count_max: Option<u64>,
+    /// Most requests of a minute.
+    pub requests_per_minute: Option<u64>,
+    /// Whether it may ask on behalf of people.
+    pub speaks_for_people: bool,
+}
+
+/// What a token gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Who has it.
+    pub identity: Arc<Identity>,
+    /// From then on it is let in no more, in microseconds since 1970; nothing: never.
+    pub expires_at_us: Option<i64>,
+}
+
+/// What is wrong with what is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantMistake {
+    /// The field.
+    pub field: &'static str,
+    /// What it says, and the remedy.
+    pub reason: String,
+}
+
+impl fmt::Display for GrantMistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.field, self.reason)
+    }
+}
+
+fn mistake<T>(field: &'static str, reason: String) -> Result<T, GrantMistake> {
+    Err(GrantMistake { field, reason })
+}
+
+impl WrittenGrant<'_> {
+    /// Reads it. `count_most`: what nobody may ask for more than.
+    ///
+    /// # Errors
+    /// The first field that says nothing of use.
+    pub fn read(self, count_most: u64) -> Result<Grant, GrantMistake> {
+        let name = self.name;
+        if !is_identity_name(name) {
+            let wanted = format!("write 1 to {IDENTITY_NAME_CHARS_MAX} of A-Z a-z 0-9 . _ -");
+            return mistake("name", format!("{name:?} is not a name; {wanted}"));
+        }
+        self.read_of_named(count_most)
+    }
+
+    /// The same for somebody whose name was read already.
+    ///
+    /// # Errors
+    /// The first field that says nothing of use.
+    pub fn read_of_named(self, count_most: u64) -> Result<Grant, GrantMistake> {
+        let WrittenGrant { name, roles, series, projects, expires, count_max, .. } = self;
+        let count_max = count_max.unwrap_or(count_most);
+        if !(1..=count_most).contains(&count_max) {
+            let reason = format!("{count_max} is out of bounds; write 1 to {count_most}");
+            return mistake("count_max", reason);
+        }
+        let pace = match self.requests_per_minute {
+            None => Pace::Free,
+            Some(quota) if (1..=REQUESTS_MOST).contains(&quota) => Pace::PerMinute(quota),
+            Some(quota) => {
+                let reason = format!("{quota} is out of bounds; write 1 to {REQUESTS_MOST}");
+                return mistake("requests_per_minute", reason);
+            }
+        };
+        let roles = match roles {
+            None => [Role::Caller].into_iter().collect(),
+            Some(words) => read_roles(words)?,
+        };
+        for (field, list) in [("series", series), ("projects", projects)] {
+            let is_code = |code: &String| {
+                (1..=CODE_CHARS_MAX).contains(&code.chars().count())
+                    && check_printable(code, Lines::One).is_ok()
+            };
+            if list.len() > REACH_MAX || !list.iter().all(is_code) {
+                let reason = format!(
+                    "must be at most {REACH_MAX} codes of 1 to {CODE_CHARS_MAX} characters, all \
+                     of them printable"
+                );
+                return mistake(field, reason);
+            }
+        }
+        if roles.has(Role::ProjectAdmin) && projects.is_empty() {
+            let reason = "are none, and a project-admin is one of its projects; list them, or make \
+                          it a super-admin";
+            return mistake("projects", reason.into());
+        }
+        let expires_at_us = expires.map(end_of).transpose()?;
+        let reach = Reach::of(series.to_vec(), projects.to_vec());
+        let (name, speaks_for_people) = (name.into(), self.speaks_for_people);
+        let let_in = LetIn::Elsewhere;
+        let identity = Identity { name, roles, reach, count_max, pace, speaks_for_people, let_in };
+        let identity = Arc::new(identity);
+        Ok(Grant { identity, expires_at_us })
+    }
+}
+
+fn read_roles(words: &[String]) -> Result<Roles, GrantMistake> {
+    let known = || Role::ALL.map(Role::name).join(", ");
+    if words.is_empty() {
+        let reason = format!("are none, and so it may do nothing; list some of {}", known());
+        return mistake("roles", reason);
+    }
+    let read = |word: &String| match Role::named(word) {
+        Some(role) => Ok(role),
+        None => mistake("roles", format!("{word:?} is no role; write some of {}", known())),
+    };
+    words.iter().map(read).collect()
+}
+
+/// The end of a day in UTC.
+///
+/// # Errors
+/// What is no day.
+pub fn end_of(day: &str) -> Result<i64, GrantMistake> {
+    let next = day.parse::<Date>().ok().filter(|date| date.to_string() == day);
+    let next = next.and_then(|date| date.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok());
+    match next {
+        Some(end) => Ok(end.timestamp().as_microsecond()),
+        None => mistake("expires", format!("{day:?} is no last day; write one, as 2027-12-31")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: WrittenGrant<'_> = WrittenGrant {
+        name: "ci",
+        roles: None,
+        series: &[],
+        projects: &[],
+        expires: None,
+        count_max: None,
+        requests_per_minute: None,
+        speaks_for_people: false,
+    };
+
+    #[test]
+    fn who_says_nothing_gets_a_caller_that_reaches_everything() {
+        let Grant { identity, expires_at_us } = NOTHING.read(9).expect("a grant");
+        assert!(identity.roles.iter().eq([Role::Caller]) && identity.reach.is_everything());
+        assert_eq!((&*identity.name, identity.count_max, expires_at_us), ("ci", 9, None));
+        let last = WrittenGrant { expires: Some("1970-01-01"), ..NOTHING };
+        assert_eq!(last.read(9).expect("a grant").expires_at_us, Some(86_400_000_000));
+    }
+
+    #[test]
+    fn each_mistake_names_its_field_and_the_remedy() {
+        let words = |words: &[&str]| words.iter().map(|&word| word.into()).collect::<Vec<String>>();
+        let (none, wrong, admin) = (words(&[]), words(&["boss"]), words(&["project-admin"]));
+        let long = words(&[&"x".repeat(CODE_CHARS_MAX + 1)]);
+        let (control, unseen) = (words(&["A\u{0}"]), words(&["B", "A\u{202e}"]));
+        for (written, field, says) in [
+            (WrittenGrant { name: "a b", ..NOTHING }, "name", "1 to 64"),
+            (WrittenGrant { roles: Some(&none), ..NOTHING }, "roles", "super-admin"),
+            (WrittenGrant { roles: Some(&wrong), ..NOTHING }, "roles", "\"boss\""),
+            (WrittenGrant { roles: Some(&admin), ..NOTHING }, "projects", "list them"),
+            (WrittenGrant { series: &long, ..NOTHING }, "series", "255"),
+            (WrittenGrant { projects: &long, ..NOTHING }, "projects", "255"),
+            (WrittenGrant { series: &control, ..NOTHING }, "series", "printable"),
+            (WrittenGrant { projects: &unseen, ..NOTHING }, "projects", "printable"),
+            (WrittenGrant { expires: Some("2027-1-1"), ..NOTHING }, "expires", "2027-12-31"),
+            (WrittenGrant { count_max: Some(10), ..NOTHING }, "count_max", "1 to 9"),
+            (WrittenGrant { count_max: Some(0), ..NOTHING }, "count_max", "1 to 9"),
+            (WrittenGrant { requests_per_minute: Some(0), ..NOTHING }, "requests_per_minute", "1"),
+        ] {
+            let mistake = written.read(9).expect_err(field);
+            assert_eq!(mistake.field, field);
+            assert!(mistake.reason.contains(says), "{mistake}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What all projects share, sources and tables of reference data, as far as the settings give it to
+//! some of them: whoever is narrowed to those may have their series use it.
+
+use std::collections::BTreeMap;
+
+use numbering::{SeriesDefinition, SharedName};
+
+use crate::auth::scope::Reach;
+
+/// To whom sources and tables are given. One that is given to nobody by name is named in series by
+/// who is not narrowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    sources: BTreeMap<String, Reach>,
+    tables: BTreeMap<String, Reach>,
+}
+
+impl Shared {
+    /// Sources and tables, each with the series and projects to which it is given. One that is
+    /// given to everything is left out: nobody has said so.
+    #[must_use]
+    pub fn of(sources: Vec<(String, Reach)>, tables: Vec<(String, Reach)>) -> Self {
+        let given = |list: Vec<(String, Reach)>| {
+            list.into_iter().filter(|(_, to)| !to.is_everything()).collect()
+        };
+        Shared { sources: given(sources), tables: given(tables) }
+    }
+
+    /// Whether what is named is given to everything that a series serves.
+    #[must_use]
+    pub fn has_given(&self, name: SharedName<'_>, definition: &SeriesDefinition) -> bool {
+        let to = match name {
+            SharedName::Source(name) => self.sources.get(name),
+            SharedName::Table(name) => self.tables.get(name),
+        };
+        to.is_some_and(|to| to.holds(&definition.code, &definition.serves.projects))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_to_some_is_given_to_series_that_serve_no_others() {
+        let list = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let to = |series: &[&str], projects: &[&str]| Reach::of(list(series), list(projects));
+        let shared = Shared::of(
+            vec![("erp".into(), to(&[], &["C1", "C2"])), ("crm".into(), to(&[], &[]))],
+            vec![("sites".into(), to(&["OWN"], &[])), ("erp".into(), to(&["OWN"], &["C1"]))],
+        );
+        let has = |name: SharedName<'_>, code: &str, projects: &[&str]| {
+            let json = serde_json::json!({
+                "code": code, "name": "n", "template": "{SEQ:3}", "serials": [{}],
+                "serves": { "types": ["T"], "projects": projects },
+            });
+            shared.has_given(name, &serde_json::from_value(json).expect("a definition"))
+        };
+        use SharedName::{Source, Table};
+        for (name, code, projects, given) in [
+            (Source("erp"), "S", &["C1"][..], true),
+            (Source("erp"), "S", &["C1", "C2"], true),
+            (Source("erp"), "S", &["C1", "C3"], false),
+            (Source("erp"), "S", &[], false),
+            (Source("crm"), "S", &["C1"], false),
+            (Source("sites"), "OWN", &["C1"], false),
+            (Table("sites"), "OWN", &["C9"], true),
+            (Table("sites"), "S", &["C1"], false),
+            (Table("erp"), "OWN", &["C1"], true),
+            (Table("erp"), "OWN", &["C2"], false),
+            (Table("erp"), "S", &["C1"], false),
+        ] {
+            assert_eq!(has(name, code, projects), given, "{name:?} {code} {projects:?}");
+        }
+    }
+}

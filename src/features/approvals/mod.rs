@@ -1,0 +1,5 @@
+//! Changes that two people answer for: asked for by one, approved by another.
+
+pub mod command;
+pub mod making;
+pub mod routes;

@@ -1,0 +1,383 @@
+//! `POST …/configs/{configId}/reset-counter`, `…/reset-chronology`, and
+//! `/api/v1/document-numbering/change-requests` below them: changes that two people answer for
+//! (R3.5).
+//!
+//! Checks what the ledger does not know, the last value of a serial and its step, when a change is
+//! asked for and again when it is approved.
+
+mod answer;
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use numbering::{Serial, Series, SeriesDefinition};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::engine::allocator::Catalog;
+use crate::features::approvals::making::NotApproved;
+use crate::ledger::{ChangeDecision, Counter, NewChange, WantedChange};
+use crate::web::App;
+use crate::web::body::read_id;
+use crate::web::body::{Json, QueryOf};
+use crate::web::middleware::Caller;
+use crate::web::paging::limit;
+use crate::web::paging::rows_of_page;
+use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::reason::ReasonOrder;
+use crate::web::reason::check_reason;
+use crate::web::visibility::not_found;
+use answer::{ChangeAnswer, ChangeList};
+
+/// Fewest characters that say why a counter is changed.
+const REASON_CHARS_MIN: usize = 20;
+
+/// A counter to go on further up.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResetOrder {
+    /// The counter, as `GET …/counters` names it.
+    counter_id: i64,
+    /// The value that is to come next.
+    next_value: u64,
+    /// Why, in 20 to 500 characters.
+    reason: String,
+}
+
+/// A last date to set back.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChronologyOrder {
+    /// One of the counters that share the date, as `GET …/counters` names it.
+    counter_id: i64,
+    /// The last date that is to count: documents of that day and later ones are numbered again.
+    last_date: String,
+    /// Why, in 20 to 500 characters.
+    reason: String,
+}
+
+/// Why a request is approved.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApprovalOrder {
+    /// Why, if there is something to say.
+    reason: Option<String>,
+}
+
+/// Which requests to list.
+#[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ChangeQuery {
+    /// `true`: only those that wait for an answer, and whose time is not over.
+    #[serde(default)]
+    pending: bool,
+    /// The `next` of the page before.
+    after: Option<i64>,
+    /// At most so many requests, 1 to 1,000; 100 without it.
+    #[serde(default, deserialize_with = "limit")]
+    limit: Option<u32>,
+}
+
+/// Asks for a counter to go on further up.
+#[utoipa::path(
+    post,
+    path = "/api/v1/document-numbering/configs/{configId}/reset-counter",
+    tag = "changes",
+    params(("configId" = i64, Path)),
+    request_body = ResetOrder,
+    responses(
+        (status = 202, body = ChangeAnswer, description = "It waits for an approval"),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn reset_counter(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    config_id: Result<Path<i64>, PathRejection>,
+    Json(order): Json<ResetOrder>,
+) -> Result<Response, Problem> {
+    let (series_id, reason) = (read_id(config_id)?, check_full_reason(&order.reason)?);
+    let ResetOrder { counter_id, next_value, .. } = order;
+    let counter = counter_of(&app, &caller, (series_id, counter_id)).await?;
+    let (definition, serial) = serial_of(&app, series_id, &counter.serial)?;
+    let wanted = WantedChange::NextValue(next_value);
+    must_be_within(&wanted, &definition, &serial)?;
+    let asked = ChangeAsked { series_id, counter_id, wanted, step: serial.step, reason };
+    ask(&app, &caller, asked).await
+}
+
+/// Asks for the last date of a series that keeps chronology to be set back.
+#[utoipa::path(
+    post,
+    path = "/api/v1/document-numbering/configs/{configId}/reset-chronology",
+    tag = "changes",
+    params(("configId" = i64, Path)),
+    request_body = ChronologyOrder,
+    responses(
+        (status = 202, body = ChangeAnswer, description = "It waits for an approval"),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn reset_chronology(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    config_id: Result<Path<i64>, PathRejection>,
+    Json(order): Json<ChronologyOrder>,
+) -> Result<Response, Problem> {
+    let (series_id, reason) = (read_id(config_id)?, check_full_reason(&order.reason)?);
+    let ChronologyOrder { counter_id, last_date: date, .. } = order;
+    let is_date = date.parse::<jiff::civil::Date>().is_ok_and(|read| read.to_string() == date);
+    if !is_date {
+        return Err(Problem::field("last_date", "must be a date, such as 2026-03-31"));
+    }
+    let counter = counter_of(&app, &caller, (series_id, counter_id)).await?;
+    let (definition, serial) = serial_of(&app, series_id, &counter.serial)?;
+    if !definition.chronology {
+        let why = "is of a series that keeps no chronology: no date blocks it";
+        return Err(Problem::field("counter_id", why));
+    }
+    let first = definition.serials.first().filter(|first| first.name == counter.serial);
+    let Some(first) = first else {
+        let why = "is of a further serial; name a counter of the first one, which keeps the dates";
+        return Err(Problem::field("counter_id", why));
+    };
+    let family = counter.key.split(';').take(first.counter.len()).collect::<Vec<_>>().join(";");
+    let wanted = WantedChange::LastDate { family, date };
+    let asked = ChangeAsked { series_id, counter_id, wanted, step: serial.step, reason };
+    ask(&app, &caller, asked).await
+}
+
+/// Lists changes that were asked for, newest first.
+#[utoipa::path(
+    get,
+    path = "/api/v1/document-numbering/change-requests",
+    tag = "changes",
+    params(ChangeQuery),
+    responses(
+        (status = 200, body = ChangeList),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn list_changes(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    QueryOf(ChangeQuery { pending, after, limit }): QueryOf<ChangeQuery>,
+) -> Result<axum::Json<ChangeList>, Problem> {
+    caller.must_reach_events(None)?;
+    let limit = rows_of_page(limit)?;
+    let looking = app
+        .read(&caller, |ledger| async move { ledger.change_requests(after, pending, limit).await });
+    let found = looking.await?;
+    let last = found.last().filter(|_| found.len() == limit as usize);
+    let next = last.map(|request| request.change_id);
+    let change_requests = found.into_iter().map(|it| ChangeAnswer::of(&app, it)).collect();
+    Ok(axum::Json(ChangeList { change_requests, next }))
+}
+
+/// Approves a change that somebody else asked for; it is made before the answer.
+#[utoipa::path(
+    post,
+    path = "/api/v1/document-numbering/change-requests/{changeId}/approve",
+    tag = "changes",
+    params(("changeId" = i64, Path)),
+    request_body = ApprovalOrder,
+    responses(
+        (status = 200, body = ChangeAnswer),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn approve_change(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    change_id: Result<Path<i64>, PathRejection>,
+    Json(order): Json<ApprovalOrder>,
+) -> Result<axum::Json<ChangeAnswer>, Problem> {
+    let change_id = read_change(change_id)?;
+    must_be_told_apart(&app)?;
+    let reason = order.reason.as_deref().map(check_reason).transpose()?;
+    let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());
+    let own = app.clone();
+    let approving = app.note(&caller, |ledger| async move {
+        let request = ledger.change_request(change_id).await?;
+        let (definition, serial) = serial_of(&own, request.series_id, &request.serial)?;
+        must_be_within(&request.wanted, &definition, &serial)?;
+        let step = serial.step;
+        let decision = ChangeDecision { change_id, decided_by, reason, step, shown };
+        let approved = own.service.approve_change(&decision).await;
+        approved.map_err(Problem::of_approval)
+    });
+    let request = approving.await?;
+    Ok(axum::Json(ChangeAnswer::of(&app, request)))
+}
+
+/// Refuses where callers have no tokens: all of them are one, whoever asked by another way.
+fn must_be_told_apart(app: &App) -> Result<(), Problem> {
+    if app.service.tokens.is_some() {
+        return Ok(());
+    }
+    let why = "callers have no tokens here, so all of them are one, and nobody approves anything \
+               over HTTP; `numerator move-counter` moves a counter";
+    Err(Problem::new(Slug::OwnChange, why))
+}
+
+/// Rejects a change, or withdraws one's own request.
+#[utoipa::path(
+    post,
+    path = "/api/v1/document-numbering/change-requests/{changeId}/reject",
+    tag = "changes",
+    params(("changeId" = i64, Path)),
+    request_body = ReasonOrder,
+    responses(
+        (status = 200, body = ChangeAnswer),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn reject_change(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    change_id: Result<Path<i64>, PathRejection>,
+    Json(order): Json<ReasonOrder>,
+) -> Result<axum::Json<ChangeAnswer>, Problem> {
+    let (change_id, reason) = (read_change(change_id)?, Some(check_reason(&order.reason)?));
+    let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());
+    let service = Arc::clone(&app.service);
+    let decision = ChangeDecision { change_id, decided_by, reason, step: 1, shown };
+    let rejecting = app.note(&caller, |_| async move {
+        service.reject_change(&decision).await.map_err(Problem::of_decision)
+    });
+    let request = rejecting.await?;
+    Ok(axum::Json(ChangeAnswer::of(&app, request)))
+}
+
+/// What a caller asks for.
+struct ChangeAsked {
+    series_id: i64,
+    counter_id: i64,
+    wanted: WantedChange,
+    step: u64,
+    reason: String,
+}
+
+async fn ask(app: &App, caller: &Caller, asked: ChangeAsked) -> Result<Response, Problem> {
+    let ChangeAsked { series_id, counter_id, wanted, step, reason } = asked;
+    let limit_us = i64::try_from(app.approval_limit.as_micros()).unwrap_or(i64::MAX);
+    let expires_at_us = app.service.clock.now_us().saturating_add(limit_us);
+    let (requested_by, shown) = (caller.user_id.to_string(), caller.shown());
+    let new = NewChange {
+        series_id,
+        counter_id,
+        wanted,
+        step,
+        reason,
+        requested_by,
+        expires_at_us,
+        shown,
+    };
+    let asking = app.note(caller, |ledger| async move {
+        ledger.request_change(&new).await.map_err(Problem::of_decision)
+    });
+    let request = asking.await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(ChangeAnswer::of(app, request))).into_response())
+}
+
+fn check_full_reason(reason: &str) -> Result<String, Problem> {
+    let reason = check_reason(reason)?;
+    if reason.chars().count() < REASON_CHARS_MIN {
+        let wanted = format!(
+            "must say why in {REASON_CHARS_MIN} characters at least: somebody else has to answer \
+             for it, too"
+        );
+        return Err(Problem::field("reason", wanted));
+    }
+    Ok(reason)
+}
+
+fn read_change(change_id: Result<Path<i64>, PathRejection>) -> Result<i64, Problem> {
+    let refused = |_| Problem::field("changeId", "must be the id of a change request");
+    change_id.map(|Path(id)| id).map_err(refused)
+}
+
+/// The counter that a caller names. Whether it is one of the series is for the ledger to say.
+async fn counter_of(
+    app: &App,
+    caller: &Caller,
+    (series_id, counter_id): (i64, i64),
+) -> Result<Counter, Problem> {
+    let looking =
+        app.read(
+            caller,
+            |ledger| async move { ledger.counters(counter_id.saturating_sub(1), 1).await },
+        );
+    let found = looking.await?.into_iter().next();
+    let is_it =
+        |counter: &Counter| counter.counter_id == counter_id && counter.series_id == series_id;
+    found.filter(is_it).ok_or_else(|| {
+        Problem::field("counter_id", "is no counter of this configuration; list its counters")
+    })
+}
+
+/// A serial of a series in force, and the definition that it is of.
+fn serial_of(app: &App, series_id: i64, name: &str) -> Result<(SeriesDefinition, Serial), Problem> {
+    serial_in(&app.service.allocator.catalog(), series_id, name)
+}
+
+/// The same in a catalog.
+pub(crate) fn serial_in(
+    catalog: &Catalog,
+    series_id: i64,
+    name: &str,
+) -> Result<(SeriesDefinition, Serial), Problem> {
+    let mut of_id = catalog.known().filter(|(version, _)| version.series_id == series_id);
+    let (version, compiled) = of_id.next().ok_or_else(|| not_found(series_id))?;
+    let serials = compiled.map(Series::serials).unwrap_or_default();
+    let serial = serials.iter().find(|serial| serial.name == name);
+    let none = || {
+        let why = "is of a serial that the configuration has no more, or cannot be used with";
+        Problem::field("counter_id", why)
+    };
+    Ok((version.definition.clone(), serial.cloned().ok_or_else(none)?))
+}
+
+/// Refuses a value below the first one of the serial, and one that its numbers never show. One
+/// above `max` is the beginning of a block that a later version has: until then the counter gives
+/// nothing.
+pub(crate) fn must_be_within(
+    wanted: &WantedChange,
+    definition: &SeriesDefinition,
+    serial: &Serial,
+) -> Result<(), Problem> {
+    let WantedChange::NextValue(next) = *wanted else { return Ok(()) };
+    if next < serial.start {
+        let why = format!("must be at least {}, the `start` of the serial", serial.start);
+        return Err(Problem::field("next_value", why));
+    }
+    let mut widest = definition.clone();
+    for declared in widest.serials.iter_mut().filter(|one| one.name == serial.name) {
+        declared.max = None;
+    }
+    let compiled = Series::restore(widest).ok();
+    let mut serials = compiled.iter().flat_map(Series::serials);
+    let max = serials.find(|one| one.name == serial.name).map_or(serial.max, |one| one.max);
+    if next > max {
+        let why = format!("must be at most {max}, the last value that the serial can show");
+        return Err(Problem::field("next_value", why));
+    }
+    Ok(())
+}
+
+impl Problem {
+    /// The problem of an approval; the request waits for one as before, where the ledger says so.
+    pub(crate) fn of_approval(error: NotApproved) -> Self {
+        match error {
+            NotApproved::Ledger(error) => Problem::of_decision(error),
+            NotApproved::Lent(_) | NotApproved::TimedOut(_) => {
+                Problem::new(Slug::LockTimeout, error.to_string()).retry_soon()
+            }
+        }
+    }
+}

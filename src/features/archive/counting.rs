@@ -1,0 +1,91 @@
+//! Which files of an archive's folder count: those that the ledger names by their SHA-256, and
+//! those that a trusted key signs. Others may be anybody's, whatever they are called.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+
+use numbering::hexadecimal;
+
+use super::folder::{Folder, sha256_of};
+use super::looking::files;
+use super::manifest::Manifest;
+use crate::engine::sealing::PublicKey;
+use crate::ledger::SharedLedger;
+
+/// The files of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Those that count, each with its SHA-256 in hexadecimal, by name.
+    pub files: Vec<(String, String)>,
+    /// Files that neither the ledger names nor a trusted key signs.
+    pub others: Vec<String>,
+    /// Those that the ledger names, and in whose place is something else or nothing.
+    pub replaced: Vec<String>,
+}
+
+impl Counted {
+    /// Whatever lies in a folder and is what its manifest says, whoever laid it there: for who made
+    /// the folder and compares it with more than a ledger knows.
+    ///
+    /// # Errors
+    /// A folder or a manifest that cannot be read.
+    pub fn all(folder: &Folder) -> anyhow::Result<Self> {
+        let mut counted = Counted::default();
+        for name in folder.described()? {
+            let text = fs::read_to_string(folder.manifest(&name))?;
+            counted.files.push((name.clone(), Manifest::read(&text, &name, &[])?.sha256));
+        }
+        Ok(counted)
+    }
+
+    /// Looks through a folder. Without trusted keys the ledger alone says what counts.
+    ///
+    /// # Errors
+    /// A ledger or a folder that cannot be read.
+    pub async fn of(
+        ledger: &SharedLedger,
+        folder: &Folder,
+        trusted: &[PublicKey],
+    ) -> anyhow::Result<Self> {
+        // Before the ledger is asked: whoever archives tells it first.
+        let names = folder.all()?;
+        let known: HashMap<String, String> = files(ledger)
+            .await?
+            .into_iter()
+            .filter(|file| file.deleted_at_us.is_none() || folder.has(&file.file.name))
+            .map(|file| (file.file.name, hexadecimal(&file.file.sha256)))
+            .collect();
+        let named: BTreeSet<&str> = known.values().map(String::as_str).collect();
+        let mut counted = Counted::default();
+        for name in names {
+            let said = fs::read_to_string(folder.manifest(&name)).ok();
+            let manifest = said.as_deref().map(|text| Manifest::read(text, &name, &[]));
+            let signed = said.as_deref().filter(|_| !trusted.is_empty());
+            let is_signed = signed.is_some_and(|text| Manifest::read(text, &name, trusted).is_ok());
+            let sha256 = match manifest {
+                Some(Ok(manifest)) => Some(manifest.sha256),
+                // A manifest that was lost or forged is nothing that a look-up needs.
+                _ => sha256_of(&folder.file(&name)).ok().map(|sha256| hexadecimal(&sha256)),
+            };
+            match sha256 {
+                Some(sha256) if is_signed || named.contains(sha256.as_str()) => {
+                    counted.files.push((name, sha256));
+                }
+                _ if known.contains_key(&name) => counted.replaced.push(name),
+                _ => counted.others.push(name),
+            }
+        }
+        Ok(counted)
+    }
+}
+
+/// Files of a folder that the ledger does not name by their SHA-256.
+///
+/// # Errors
+/// A ledger or a folder that cannot be read.
+pub async fn unnamed(ledger: &SharedLedger, folder: &Folder) -> anyhow::Result<Vec<String>> {
+    let names = folder.all()?;
+    let known: BTreeSet<String> =
+        files(ledger).await?.into_iter().map(|file| file.file.name).collect();
+    Ok(names.into_iter().filter(|name| !known.contains(name)).collect())
+}

@@ -1,0 +1,173 @@
+//! Moves old rows of the journal to files: a file at a time, then segments in the place of its
+//! rows, some at a time. Goes on where one that was ended stopped.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use super::folder::Folder;
+use super::looking::{files, open_as};
+use super::writing::{Place, write};
+use crate::backoff::Backoff;
+use crate::clock::SharedClock;
+use crate::engine::sealing::AuditKey;
+use crate::ledger::{ArchiveFile, ArchivedRow, ArchivedRun, LedgerError, SharedLedger};
+use crate::node::NodeId;
+
+/// Most rows of a segment, and how many make room in one transaction at least: their counters are
+/// held meanwhile.
+pub const STEP_ROWS: usize = 2_000;
+/// How often a counter that is held, or being settled, is tried again.
+const ATTEMPTS: u32 = 20;
+
+/// What to move, and for whom.
+pub struct Moving<'m> {
+    /// Rows that were issued and written before this time.
+    pub before_us: i64,
+    /// Who does it, for the record.
+    pub by: &'m str,
+    /// What signs the manifests.
+    pub key: Option<&'m AuditKey>,
+    /// The time.
+    pub clock: SharedClock,
+    /// About how many rows a file has, at most.
+    pub file_rows_max: u64,
+    /// How many rows make room at once: [`STEP_ROWS`], but for tests.
+    pub step_rows: usize,
+    /// Told how many rows of a file were written, and then of how many made room.
+    pub progress: &'m (dyn Fn(u64, Option<u64>) + Sync),
+}
+
+/// What was moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Names of the files, the one that was gone on with first.
+    pub files: Vec<String>,
+    /// Rows that made room.
+    pub rows: u64,
+}
+
+/// Moves all that may move. Ends by itself, and may be ended at any moment: what it began is gone
+/// on with by the next.
+///
+/// # Errors
+/// A ledger or a folder that fails, a file that is not what the ledger says, another archiver.
+pub async fn archive(
+    ledger: &SharedLedger,
+    folder: &Folder,
+    moving: &Moving<'_>,
+) -> anyhow::Result<Moved> {
+    // What it writes into the ledger names it; it joins nothing.
+    let node = NodeId::random();
+    let mut moved = Moved::default();
+    if let Some(begun) = ledger.archive_under_way().await? {
+        moved.rows += make_room(ledger, folder, moving, node, &begun).await?;
+        moved.files.push(begun.file.name);
+    }
+    tidy(ledger, folder).await?;
+    let mut place = Place::BEGIN;
+    while let Some(written) = write(ledger, folder, moving, &mut place).await? {
+        moved.rows += make_room(ledger, folder, moving, node, &written).await?;
+        moved.files.push(written.file.name);
+    }
+    Ok(moved)
+}
+
+/// Removes what is left of files that the ledger never knew.
+async fn tidy(ledger: &SharedLedger, folder: &Folder) -> anyhow::Result<()> {
+    let known: BTreeSet<String> =
+        files(ledger).await?.into_iter().map(|file| file.file.name).collect();
+    folder.tidy(|name| known.contains(name))
+}
+
+/// Has the rows of a file make room for segments; how many did.
+async fn make_room(
+    ledger: &SharedLedger,
+    folder: &Folder,
+    moving: &Moving<'_>,
+    node: NodeId,
+    of: &ArchiveFile,
+) -> anyhow::Result<u64> {
+    let name = &of.file.name;
+    let path = folder.file(name);
+    let shown = path.display();
+    if !path.exists() && !folder.partial(name).exists() {
+        bail!(
+            "{shown} is not there, and its rows are making room: archive to the folder that holds \
+             it; where it is lost, `numerator archive delete {name}` gives it up as long as no row \
+             of it made room"
+        );
+    }
+    (moving.progress)(0, Some(of.file.rows));
+    folder.publish(name, &of.file.manifest)?;
+    let (opened, sha256) = (path.clone(), numbering::hexadecimal(&of.file.sha256));
+    let opening = tokio::task::spawn_blocking(move || open_as(&opened, &sha256));
+    let reader = Arc::new(opening.await??);
+    let (mut gone, mut done) = (0, 0);
+    let mut rest: Vec<ArchivedRow> = Vec::new();
+    for group in 0..reader.groups() {
+        let reader = Arc::clone(&reader);
+        let rows = tokio::task::spawn_blocking(move || reader.read(group)).await?;
+        rest.extend(rows.with_context(|| format!("{shown}"))?);
+        // A run may go on in the next group.
+        while rest.len() >= 2 * moving.step_rows {
+            gone += step(ledger, moving, node, of, &mut rest, &mut done).await?;
+        }
+    }
+    while !rest.is_empty() {
+        gone += step(ledger, moving, node, of, &mut rest, &mut done).await?;
+    }
+    ledger.end_archive(of).await?;
+    Ok(gone)
+}
+
+/// Some runs of the first rows.
+async fn step(
+    ledger: &SharedLedger,
+    moving: &Moving<'_>,
+    node: NodeId,
+    of: &ArchiveFile,
+    rest: &mut Vec<ArchivedRow>,
+    done: &mut u64,
+) -> anyhow::Result<u64> {
+    let (mut runs, mut taken) = (Vec::new(), 0);
+    while taken < moving.step_rows.min(rest.len()) {
+        let rows = &rest[taken..];
+        let rows = &rows[..ArchivedRun::length(rows, moving.step_rows)];
+        runs.push(ArchivedRun::of(rows).context("the file holds rows that are none")?);
+        taken += rows.len();
+    }
+    rest.drain(..taken);
+    let gone = with_patience(ledger, of, node, moving.by, &runs).await?;
+    *done += taken as u64;
+    (moving.progress)(*done, Some(of.file.rows));
+    Ok(gone)
+}
+
+async fn with_patience(
+    ledger: &SharedLedger,
+    of: &ArchiveFile,
+    node: NodeId,
+    by: &str,
+    runs: &[ArchivedRun],
+) -> anyhow::Result<u64> {
+    let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
+    loop {
+        match ledger.make_room(of, node, by, runs).await {
+            // Safe to repeat after an unknown outcome, too.
+            Err(
+                LedgerError::LockTimeout { .. }
+                | LedgerError::Conflict(_)
+                | LedgerError::Unreachable { .. }
+                | LedgerError::Fault(_),
+            ) if backoff.attempts() < ATTEMPTS => backoff.wait().await,
+            outcome => {
+                return outcome.context(
+                    "nothing is lost; what is begun is gone on with when it is archived again",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The end of a comparison: what no checkpoint binds, whether segments stand for what is missing,
+//! and what the record stands on. Reads only.
+
+use std::collections::HashSet;
+
+use super::report::Place;
+use super::seals::{Ids, Incomplete, Seals};
+use super::segments::{self, Stands, Voucher};
+use super::verifying::{Course, FALSE_PROOF, Table, WITHOUT_KEY, place_of};
+use crate::engine::sealing::checkpoint::{Body, Part, TABLES};
+use crate::ledger::{ArchiveFile, Bindable, Bound, SchemaDeviation, Vouched};
+
+/// Rows of a table looked at in one statement.
+const PAGE_ROWS: u32 = 10_000;
+
+/// Batches that no checkpoint binds yet.
+#[derive(Default)]
+struct Unbound {
+    /// Those that somebody with the key wrote.
+    proven: Ids,
+    /// Those of which nobody here can tell.
+    unknown: Ids,
+}
+
+/// Whether an id may be of a row that came behind the last checkpoint.
+fn is_late(last: &Part, id: i64) -> bool {
+    id > last.upto || last.is_open(id)
+}
+
+impl Course<'_> {
+    /// Looks for what no checkpoint binds, for batches without rows, and whether segments stand for
+    /// as many rows as are missing. `ended` are files that had ended before the rows were read.
+    pub(super) async fn end(
+        &mut self,
+        seals: &mut Seals,
+        ended: &HashSet<String>,
+    ) -> anyhow::Result<()> {
+        let mut incomplete = seals.end(&mut self.found);
+        let mut unbound = Unbound::default();
+        for index in 0..TABLES.len() {
+            self.look_for_added(index, seals, &mut incomplete, &mut unbound).await?;
+        }
+        let mut files = self.files().await?;
+        for file in &mut files {
+            file.is_ended &= ended.contains(&file.file.name);
+        }
+        let vouched = &self.tables[0].vouched;
+        let voucher = |batch_id: i64| match () {
+            () if !seals.sound.contains(batch_id) => Voucher::Unsound,
+            () if vouched.contains(batch_id) || unbound.proven.contains(batch_id) => Voucher::Good,
+            () if unbound.unknown.contains(batch_id) => Voucher::NotYet,
+            () => Voucher::None,
+        };
+        // Segments of batches that are left alone stand for rows of the same files.
+        let may_stay = self.trust.from > 1 || self.ledger.sizes().await?.revisions > 0;
+        let stands = segments::judge(&seals.segments, (&files, may_stay), voucher, &mut self.found);
+        self.settle(incomplete, stands);
+        for SchemaDeviation { name, digest } in self.ledger.schema_deviations().await? {
+            let why = match digest {
+                None => format!("{name} is not there"),
+                Some(_) => format!("{name} is not what the migrations make"),
+            };
+            self.found.add(Place::Schema, why);
+        }
+        let report = &mut self.report;
+        report.rows = seals.rows;
+        [report.batches, report.events, report.versions, report.counters, report.series] =
+            self.tables.each_ref().map(|table| table.count);
+        let mut found = std::mem::take(&mut self.found);
+        found.listed.sort();
+        found.listed.dedup();
+        (report.findings, report.more) = (found.listed, found.more);
+        Ok(())
+    }
+
+    /// As many rows must be missing as segments stand for. Of which batches those are, only the
+    /// files say.
+    fn settle(&mut self, incomplete: Vec<Incomplete>, Stands { good, not_yet }: Stands) {
+        let missing: u64 = incomplete.iter().map(|batch| batch.missing).sum();
+        self.report.rows_beside_archive = incomplete.iter().map(|batch| batch.met).sum();
+        let beside = incomplete.iter().filter(|batch| batch.met > 0).count();
+        self.report.batches_beside_archive = beside as u64;
+        if missing > good + not_yet {
+            for Incomplete { batch_id, why, .. } in incomplete {
+                self.found.add(Place::Batch(batch_id), why);
+            }
+            return;
+        }
+        if self.trust.from > 1 {
+            // Batches that are left alone may lack the rows for which segments stand.
+            self.report.rows_not_told = missing;
+            return;
+        }
+        if missing < good {
+            let why = format!("segments stand for {good} rows, and {missing} are missing");
+            self.found.add(Place::Archive, why);
+        }
+        self.report.rows_archived = missing;
+        self.report.rows_not_bound_yet = missing.saturating_sub(good);
+    }
+
+    /// All files of archives that the ledger names.
+    pub(super) async fn files(&self) -> anyhow::Result<Vec<ArchiveFile>> {
+        let mut all: Vec<ArchiveFile> = Vec::new();
+        loop {
+            let after = all.last().map_or(i32::MIN, |file| file.archive_file_id);
+            let page = self.ledger.archive_files(after, PAGE_ROWS).await?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
+    }
+
+    async fn look_for_added(
+        &mut self,
+        index: usize,
+        seals: &Seals,
+        incomplete: &mut Vec<Incomplete>,
+        unbound: &mut Unbound,
+    ) -> anyhow::Result<()> {
+        let table = TABLES[index];
+        let begun_at = self.begun_at(index).await?;
+        let mut after = i64::MIN;
+        loop {
+            let rows = self.ledger.bindable(None, table, (after, i64::MAX), PAGE_ROWS).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            // What was bound before the first checkpoint that is looked at is left alone.
+            after = if last.id < 1 { last.id } else { last.id.max(begun_at) };
+            let mut without_rows = Vec::new();
+            for row in rows.iter().filter(|row| row.id < 1 || row.id > begun_at) {
+                if self.look_at((table, index), row, seals, unbound) && !seals.has_met(row.id) {
+                    without_rows.push(row.id);
+                }
+            }
+            for batch in self.ledger.batches_among(&without_rows).await? {
+                let missing = u64::try_from(batch.line_count).unwrap_or(0);
+                let why = "all its rows are gone".to_owned();
+                if missing == 0 {
+                    self.found.add(Place::Batch(batch.batch_id), why);
+                } else {
+                    let batch_id = batch.batch_id;
+                    incomplete.push(Incomplete { batch_id, missing, met: 0, why });
+                }
+            }
+        }
+    }
+
+    /// Looks at a row of a table; whether it is a batch that had its rows when they were read: one
+    /// that checkpoints bind, or that was there.
+    fn look_at(
+        &mut self,
+        (table, index): (Bindable, usize),
+        row: &Bound,
+        seals: &Seals,
+        unbound: &mut Unbound,
+    ) -> bool {
+        let place = place_of(table, row.id);
+        if row.id < 1 {
+            self.found.add(place, "has an id below 1: no checkpoint binds such".into());
+            return false;
+        }
+        let Table { bound, last, .. } = &self.tables[index];
+        let is_bound = bound.contains(row.id);
+        match table {
+            _ if !is_bound && !is_late(last, row.id) => {
+                let why = "was added, or its number lowered: no checkpoint binds it";
+                self.found.add(place, why.into());
+            }
+            Bindable::Batches if !is_bound => {
+                self.report.unbound_batches += 1;
+                match row.standing {
+                    Vouched::Proven => _ = unbound.proven.insert(row.id),
+                    Vouched::Unknown => _ = unbound.unknown.insert(row.id),
+                    Vouched::Unproven if self.is_of_before_key(index, row.id) => {}
+                    Vouched::Unproven => self.found.add(place, WITHOUT_KEY.into()),
+                    Vouched::Forged => self.found.add(place, FALSE_PROOF.into()),
+                    Vouched::Plain => {}
+                }
+                return seals.unbound.contains(row.id);
+            }
+            _ => return is_bound && table == Bindable::Batches,
+        }
+        false
+    }
+
+    /// Up to which row all was bound before the first checkpoint that is looked at.
+    async fn begun_at(&self, index: usize) -> anyhow::Result<i64> {
+        let before = self.trust.from.max(1) - 1;
+        if before == 0 {
+            return Ok(0);
+        }
+        let found = self.ledger.checkpoints(before - 1, 1).await?;
+        let read = found.first().and_then(|signed| Body::read(signed).ok());
+        Ok(read.map_or(0, |(body, _)| body.parts()[index].upto))
+    }
+}

@@ -1,0 +1,240 @@
+//! What a source says of each counter, added up while it is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numbering::Serial;
+
+use super::reading::Misfit;
+use super::report::{CounterReport, Plan, Problem, ProblemKind, Report};
+use super::runs::Runs;
+use super::tables::{Source, TableRow};
+use super::{Import, ImportError};
+use crate::engine::allocator::ServedSeries;
+use crate::ledger::{Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedLedger, Span};
+
+/// Most runs of values that are held, over all counters: about 100 MB at worst.
+const RUNS_MAX: usize = 1_000_000;
+/// Counters that are listed; more are counted.
+const COUNTERS_LISTED_MAX: usize = 1_000;
+/// Gaps that the ledger is asked for of one counter.
+const GAPS_ASKED: u32 = 10_000;
+/// Holes that are listed of a counter; more are counted.
+const HOLES_LISTED_MAX: usize = 10;
+
+/// Plans the import of the counters in tables. `note` notes what a row says, and returns whether it
+/// says anything; what it cannot map is a problem of its row.
+///
+/// # Errors
+/// A source that cannot be read or has no row of the tables; a ledger that does not answer.
+pub(super) async fn plan_tables(
+    import: &Import<'_>,
+    source: &Source,
+    tables: &[&'static str],
+    note: impl Fn(&TableRow, &mut Tally) -> Result<bool, Misfit> + Sync,
+) -> Result<Plan, ImportError> {
+    let mut report = Report { source: source.name(), ..Report::default() };
+    let mut tally = Tally::default();
+    let there = source
+        .read(tables, &mut |table_row| {
+            let noted = note(&table_row, &mut tally);
+            report.note(&table_row, noted);
+            (import.progress)(report.rows);
+            Ok(())
+        })
+        .await?;
+    source.must_have_rows(tables, &there, report.rows)?;
+    tally.plan(import, report).await
+}
+
+/// Counters by the code of their series, the name of their serial and their key.
+#[derive(Default)]
+pub(super) struct Tally {
+    counters: BTreeMap<(String, String, String), Counted>,
+    runs: usize,
+}
+
+struct Counted {
+    series_id: i64,
+    version: u32,
+    start: u64,
+    step: u64,
+    /// Places of the values that come along.
+    runs: Runs,
+    /// Highest place that was issued, whether its number comes along or not.
+    highest: u64,
+    /// Where numbers come along and the series keeps chronology: whose last date they share.
+    family: Option<String>,
+}
+
+impl Tally {
+    /// Notes a value of a number, with the family of counters that its date counts for; false where
+    /// the counter has it already.
+    ///
+    /// # Errors
+    /// `Form` where the values are too scattered for the memory that an import may take.
+    pub(super) fn number(
+        &mut self,
+        served: &ServedSeries,
+        serial: &Serial,
+        key: &str,
+        value: u64,
+        family: Option<&str>,
+    ) -> Result<bool, ImportError> {
+        let place = (value - serial.start) / serial.step;
+        let counted = self.counter(served, serial, key);
+        if counted.family.is_none() {
+            counted.family = family.map(str::to_owned);
+        }
+        counted.highest = counted.highest.max(place);
+        let before = counted.runs.len();
+        let is_new = counted.runs.insert(place);
+        let after = counted.runs.len();
+        self.runs = self.runs + after - before;
+        if self.runs > RUNS_MAX {
+            let why = "the values have more than 1,000,000 holes; import fewer counters at a time";
+            return Err(ImportError::form("the source", why));
+        }
+        Ok(is_new)
+    }
+
+    /// Notes that a counter has counted up to a place of its step; its highest counts.
+    pub(super) fn counted_upto(
+        &mut self,
+        served: &ServedSeries,
+        serial: &Serial,
+        key: &str,
+        place: u64,
+    ) {
+        let counted = self.counter(served, serial, key);
+        counted.highest = counted.highest.max(place);
+    }
+
+    fn counter(&mut self, served: &ServedSeries, serial: &Serial, key: &str) -> &mut Counted {
+        let code = served.version.definition.code.clone();
+        self.counters.entry((code, serial.name.clone(), key.to_owned())).or_insert_with(|| {
+            Counted {
+                series_id: served.version.series_id,
+                version: served.version.version,
+                start: serial.start,
+                step: serial.step,
+                runs: Runs::default(),
+                highest: 0,
+                family: None,
+            }
+        })
+    }
+
+    /// The plan: values that the counters here have passed are problems of it.
+    pub(super) async fn plan(
+        self,
+        import: &Import<'_>,
+        mut report: Report,
+    ) -> Result<Plan, ImportError> {
+        let mut counters = Vec::with_capacity(self.counters.len());
+        let mut handed_over = BTreeSet::new();
+        report.counters_total = self.counters.len() as u64;
+        for ((series, serial, key), counted) in self.counters {
+            let there = import.ledger.counter(counted.series_id, &serial, &key).await?;
+            let stands_at = there.as_ref().map(|there| u64::try_from(there.taken).unwrap_or(0));
+            if let (Some(there), Some(at)) = (&there, stands_at) {
+                if counted.value(counted.highest) > at {
+                    handed_over.insert(there.partition);
+                }
+                if !counted.fits(at, &open(import.ledger, there).await?) {
+                    report.add(Problem {
+                        place: format!("series {series}, counter {key}"),
+                        number: None,
+                        kind: ProblemKind::CounterPassed,
+                        detail: format!(
+                            "it stands at {at} here; up to there only numbers that an earlier \
+                             import left out of it may be added: leave the others out, or import \
+                             into a series of another code",
+                        ),
+                    });
+                }
+            }
+            if report.counters.len() < COUNTERS_LISTED_MAX {
+                report.counters.push(counted.report(&series, &serial, &key, stands_at));
+            }
+            counters.push(ImportedCounter {
+                series_id: counted.series_id,
+                serial,
+                key,
+                version: counted.version,
+                start: counted.start,
+                step: counted.step,
+                highest: counted.value(counted.highest),
+                family: counted.family,
+            });
+        }
+        Ok(Plan { report, counters, earlier: Vec::new(), handed_over, stand: None })
+    }
+}
+
+/// Values that an earlier import left open, as far as they can be listed.
+async fn open(ledger: &SharedLedger, counter: &Counter) -> Result<Vec<Gap>, ImportError> {
+    let filter = GapFilter {
+        counter_id: Some(counter.counter_id),
+        reason: Some(GapReason::BeforeImport),
+        limit: GAPS_ASKED,
+        ..GapFilter::default()
+    };
+    Ok(ledger.gaps(&filter).await?)
+}
+
+impl Counted {
+    /// Whether all that comes along lies above where the counter stands, or is open. Past the gaps
+    /// that are asked for the ledger itself will show.
+    fn fits(&self, stands_at: u64, open: &[Gap]) -> bool {
+        if open.len() >= GAPS_ASKED as usize {
+            return true;
+        }
+        let holds = |gap: &Gap, (first, last): (u64, u64)| {
+            gap.step == self.step
+                && gap.span.first <= self.value(first)
+                && self.value(last) <= gap.span.last
+        };
+        let above = self.place_above(Some(stands_at));
+        let mut below = self.runs.iter().filter(|(first, _)| *first < above);
+        below.all(|(first, last)| {
+            let run = (first, last.min(above - 1));
+            open.iter().any(|gap| holds(gap, run))
+        })
+    }
+
+    fn value(&self, place: u64) -> u64 {
+        self.start + place * self.step
+    }
+
+    /// The first place above where the counter stands; of one that is new the first of all.
+    fn place_above(&self, stands_at: Option<u64>) -> u64 {
+        match stands_at.and_then(|at| at.checked_sub(self.start)) {
+            Some(distance) => distance / self.step + 1,
+            None => 0,
+        }
+    }
+
+    fn report(
+        &self,
+        series: &str,
+        serial: &str,
+        key: &str,
+        stands_at: Option<u64>,
+    ) -> CounterReport {
+        let span = |(first, last)| Span { first: self.value(first), last: self.value(last) };
+        let above = self.place_above(stands_at);
+        let holes = self.runs.holes(above).take(HOLES_LISTED_MAX).map(span).collect();
+        let (first, _) = self.runs.ends().unwrap_or((0, 0));
+        CounterReport {
+            series: series.to_owned(),
+            serial: serial.to_owned(),
+            counter_key: key.to_owned(),
+            stands_at,
+            first: self.value(first),
+            last: self.value(self.highest),
+            numbers: self.runs.count(),
+            missing: (self.highest + 1).saturating_sub(above) - self.runs.count_from(above),
+            holes,
+        }
+    }
+}

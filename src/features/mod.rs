@@ -1,0 +1,15 @@
+//! What users ask of the program, one folder for one thing: its logic, its routes, its commands.
+//! No feature uses another's routes or commands.
+
+pub mod approvals;
+pub mod archive;
+pub mod checkpoints;
+pub mod exchange;
+pub mod import;
+pub mod numbers;
+pub mod operations;
+pub mod reference;
+pub mod register;
+pub mod series;
+pub mod statement;
+pub mod tokens;

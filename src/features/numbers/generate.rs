@@ -1,0 +1,48 @@
+//! `POST /api/v1/documents/{documentId}/generate-number`: one number for one document.
+
+use crate::features::numbers::answer::outcome_of;
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+
+use crate::engine::allocator::KEY_CHARS_MAX;
+use crate::features::numbers::answer::{NumberAnswer, written};
+use crate::features::numbers::request::{self, NumberOrder};
+use crate::web::App;
+use crate::web::body::Json;
+use crate::web::middleware::Caller;
+use crate::web::problem::{Problem, ProblemBody};
+
+/// Gives a document its number. Repeating the call gives the same number again.
+#[utoipa::path(
+    post,
+    path = "/api/v1/documents/{documentId}/generate-number",
+    tag = "numbers",
+    params(
+        ("documentId" = String, Path, description = "At most 255 characters, percent-encoded"),
+        ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
+    ),
+    request_body = NumberOrder,
+    responses(
+        (status = 201, body = NumberAnswer, description = "A new number"),
+        (status = 200, body = NumberAnswer, description = "The number of an earlier call"),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn generate_number(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    document_id: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+    Json(order): Json<NumberOrder>,
+) -> Result<Response, Problem> {
+    let document_id = request::document_of(document_id)?;
+    let key = request::idempotency_key(&headers, KEY_CHARS_MAX)?;
+    let request = order.request(Some(document_id), key, &caller)?;
+    let issued = app.issue(&caller, request).await?;
+    let answer = written(&NumberAnswer::of(&issued))?;
+    let (status, headers) = outcome_of(issued.replayed);
+    Ok((status, headers, answer).into_response())
+}

@@ -1,0 +1,73 @@
+//! The inputs of a number, as `next` and `preview` take them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::bail;
+use clap::Args;
+use numbering::Inputs;
+
+use crate::auth::{Identity, LOCAL_USER};
+use crate::engine::allocator::{COUNT_MAX, Request};
+use crate::features::numbers::request::check_document_id;
+use crate::terminal::session::refusal;
+
+/// What is to be numbered.
+#[derive(Clone, Debug, Args)]
+pub struct InputArgs {
+    /// Document type
+    #[arg(value_name = "TYPE")]
+    pub type_code: String,
+    /// Document date: 2025-12-02, or a date-time with offset; now without it
+    #[arg(long)]
+    pub date: Option<String>,
+    /// Phase, where the series has phases
+    #[arg(long)]
+    pub phase: Option<String>,
+    /// Project
+    #[arg(long)]
+    pub project: Option<String>,
+    /// Id of the project, where the series has a table of projects
+    #[arg(long, value_name = "ID", conflicts_with = "project")]
+    pub project_id: Option<String>,
+    /// Value of a variable, or its id (`discipline_id=5`) where it has a table; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = crate::terminal::settings::name_value)]
+    pub set: Vec<(String, String)>,
+}
+
+impl InputArgs {
+    /// The request for so many numbers.
+    ///
+    /// # Errors
+    /// A variable that is set twice, a document id that cannot be one.
+    pub(crate) fn request(self, document: Option<String>, count: u64) -> anyhow::Result<Request> {
+        let InputArgs { type_code, date, phase, project, project_id, set } = self;
+        let mut context = BTreeMap::new();
+        for (name, value) in set {
+            if context.contains_key(&name) {
+                bail!("variable {name} is set twice; leave one --set {name}=… out");
+            }
+            context.insert(name, value);
+        }
+        let checked = |id: String| check_document_id("--document", id).map_err(refusal);
+        let document_id = document.map(checked).transpose()?;
+        Ok(Request {
+            inputs: Inputs {
+                type_code,
+                project,
+                project_id,
+                date,
+                phase,
+                context,
+                ..Inputs::default()
+            },
+            document_id,
+            count,
+            again: false,
+            idempotency_key: None,
+            identity: Arc::new(Identity::local(LOCAL_USER, COUNT_MAX)),
+            user_id: LOCAL_USER.into(),
+            ip_address: None,
+        })
+    }
+}

@@ -1,0 +1,223 @@
+//! The one way of routes to numbers, and to what counts as one: what a caller asks for counts by
+//! its limits, and what it has already is shown whatever they say.
+//!
+//! A limit never refuses what it admitted before: whoever is over it is asked about, and nothing is
+//! taken for it, before it is refused.
+
+use std::sync::Arc;
+
+use crate::engine::allocator::{AllocError, Hints, Issued, NumberTaken, Request};
+use crate::web::App;
+use crate::web::admission::no_place;
+use crate::web::limited::{Charge, Limited};
+use crate::web::middleware::Caller;
+use crate::web::problem::{Problem, Slug};
+
+/// Why a call got no number.
+#[derive(Debug)]
+pub(crate) enum NotIssued {
+    /// A limit, or no place in which to look.
+    Refused(Problem),
+    /// Anything else.
+    Alloc(AllocError),
+}
+
+impl From<NotIssued> for Problem {
+    fn from(why: NotIssued) -> Self {
+        match why {
+            NotIssued::Refused(problem) => problem,
+            NotIssued::Alloc(error) => error.into(),
+        }
+    }
+}
+
+impl App {
+    /// Takes what a caller asks for, and notes which path served it.
+    pub(crate) async fn issue(
+        &self,
+        caller: &Caller,
+        request: Request,
+    ) -> Result<Issued, NotIssued> {
+        self.issue_hinting(caller, request, &Hints::default()).await
+    }
+
+    /// The same for one of several, which share what their refusals tell.
+    pub(crate) async fn issue_hinting(
+        &self,
+        caller: &Caller,
+        request: Request,
+        hints: &Hints,
+    ) -> Result<Issued, NotIssued> {
+        let count = request.count;
+        let mut charge = None;
+        if let Some(limited) = &caller.limited {
+            let own = match limited.charge(count) {
+                Ok(own) => own,
+                // In a place of its own: few calls are over a limit.
+                Err(_) => match Box::pin(self.beyond(limited, caller, &request)).await? {
+                    Beyond::Has(issued) => return Ok(issued),
+                    Beyond::Charged(own) => own,
+                },
+            };
+            charge = Some(OpenCharge::of(self, caller, &request, own));
+        }
+        let issued = self.service.allocator.issue_hinting(request, caller.by, hints).await;
+        if let Some(charge) = charge {
+            charge.settle(kept_of(&issued, count));
+        }
+        let issued = issued.map_err(NotIssued::Alloc)?;
+        caller.served_by.note(issued.entry.path);
+        Ok(issued)
+    }
+
+    /// What becomes of a request that a limit refuses: whoever has its number is shown it.
+    async fn beyond(
+        &self,
+        limited: &Arc<Limited>,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Beyond, NotIssued> {
+        let place = limited.place(self.effort.to_read(caller)).await;
+        let place = place.ok_or_else(|| NotIssued::Refused(no_place()))?;
+        let found = self.service.allocator.issued_before(request.clone(), caller.by).await;
+        // What else the call was charged with may take its time: no place is held meanwhile.
+        drop(place);
+        match found {
+            Ok(Some(issued)) => {
+                caller.served_by.note(issued.entry.path);
+                Ok(Beyond::Has(issued))
+            }
+            Err(error) if error.retry_useful() || is_of_earlier(&error) => {
+                Err(NotIssued::Alloc(error))
+            }
+            // A limit stands before whatever else is wrong. Others of a list may have turned out to
+            // take nothing.
+            Ok(None) | Err(_) => {
+                limited.settled().await;
+                limited.charge(request.count).map(Beyond::Charged).map_err(NotIssued::Refused)
+            }
+        }
+    }
+
+    /// Does what counts as one number, though it takes none; what the caller did before counts for
+    /// nothing, and is looked for where a limit refuses more.
+    pub(crate) async fn noted<T>(
+        &self,
+        caller: &Caller,
+        noting: impl Future<Output = Result<T, Problem>>,
+        is_repeat: impl FnOnce(&T) -> bool,
+        looking: impl Future<Output = Result<Option<T>, Problem>>,
+    ) -> Result<T, Problem> {
+        let Some(limited) = &caller.limited else { return noting.await };
+        let charge = match limited.charge(1) {
+            Ok(charge) => charge,
+            Err(refused) => return looking.await?.ok_or(refused),
+        };
+        let noted = noting.await;
+        charge.settle(match &noted {
+            Ok(done) => u64::from(!is_repeat(done)),
+            // Whoever names what is not there has asked for something.
+            Err(problem) if problem.slug() == Slug::DocumentNotNumbered => 1,
+            Err(problem) => u64::from(!problem.is_untaken_for_now()),
+        });
+        noted
+    }
+}
+
+/// What becomes of a request that a limit refuses.
+enum Beyond {
+    /// It has its number.
+    Has(Issued),
+    /// It is within the limit after all.
+    Charged(Charge),
+}
+
+/// Whether a refusal is about a number that was issued before.
+fn is_of_earlier(error: &AllocError) -> bool {
+    matches!(
+        error,
+        AllocError::DocumentNumbered { .. }
+            | AllocError::DocumentArchived { .. }
+            | AllocError::KeyReused
+    )
+}
+
+/// How many of so many numbers count, once it is known what came of them: those that were taken, or
+/// may have been; one of a request that is refused for what it says; none of what the caller has,
+/// or the service could not give.
+fn kept_of(issued: &Result<Issued, AllocError>, count: u64) -> u64 {
+    match issued {
+        Ok(issued) if issued.replayed => 0,
+        Ok(_) => count,
+        Err(error) if error.number_taken() == NumberTaken::Maybe => count,
+        Err(AllocError::DocumentNumbered { number: Some(_) }) => 0,
+        // Its source was asked.
+        Err(AllocError::Source(_)) => 1,
+        Err(error) if error.retry_useful() => 0,
+        Err(_) => 1,
+    }
+}
+
+/// What counts of a request that is being served. Where the client of a person leaves before it is
+/// known what came of it, it is asked about once more.
+struct OpenCharge {
+    charge: Option<Charge>,
+    again: Option<Box<(App, Caller, Request)>>,
+}
+
+impl OpenCharge {
+    fn of(app: &App, caller: &Caller, request: &Request, charge: Charge) -> Self {
+        let has_name = request.document_id.is_some() || request.idempotency_key.is_some();
+        let again = (has_name && charge.counts_numbers())
+            .then(|| Box::new((app.clone(), caller.clone(), request.clone())));
+        OpenCharge { charge: Some(charge), again }
+    }
+
+    fn settle(mut self, kept: u64) {
+        if let Some(charge) = self.charge.take() {
+            charge.settle(kept);
+        }
+    }
+}
+
+impl Drop for OpenCharge {
+    fn drop(&mut self) {
+        let (Some(charge), Some(again)) = (self.charge.take(), self.again.take()) else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let (app, caller, request) = *again;
+            let Some(limited) = &caller.limited else { return };
+            let Some(_place) = limited.place(app.effort.to_read(&caller)).await else { return };
+            // Behind what may still be under way, in the line of the same caller.
+            if let Ok(None) = app.service.allocator.issued_before(request, None).await {
+                charge.settle(0);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::allocator::Unavailable;
+
+    #[test]
+    fn what_took_nothing_counts_for_nothing_unless_the_request_was_wrong() {
+        let unavailable =
+            |taken| AllocError::Unavailable { why: Unavailable::Ledger, retry_after_ms: 1, taken };
+        let wrong = || AllocError::Field { field: "count", reason: String::new() };
+        let own = AllocError::DocumentNumbered { number: Some("A-1".into()) };
+        for (error, kept) in [
+            (unavailable(NumberTaken::No), 0),
+            (unavailable(NumberTaken::Maybe), 5),
+            (AllocError::TimedOut { taken: NumberTaken::No }, 0),
+            (AllocError::TimedOut { taken: NumberTaken::Maybe }, 5),
+            (wrong(), 1),
+            (own, 0),
+            (AllocError::DocumentNumbered { number: None }, 1),
+            (AllocError::KeyReused, 1),
+        ] {
+            assert_eq!(kept_of(&Err(error.clone()), 5), kept, "{error}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! `numerator find`: looks issued numbers up, for people (R5.3). Reads only.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use serde::Serialize;
+
+use crate::config::Settings;
+use crate::engine::sealing::{AuditKey, PublicKey};
+use crate::features::archive::{self, Folder};
+use crate::features::register::pages::{Register, RegisterArgs};
+use crate::features::register::routes::{FoundRow, NumberRow};
+use crate::terminal::output::{print, print_json};
+use crate::terminal::words::table;
+
+const EXAMPLES: &str = "Examples:
+  numerator find --number SPO-20240122-001
+  numerator find --series SPO --from 2026-01-01 --limit 100
+  numerator find --number-prefix LCBP3-C2-RFA --sort number --json
+  numerator find --archive /srv/numerator/archive --document INV-2019-0042";
+
+/// Which to list, and how.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct FindArgs {
+    /// Go on behind the page with this `next` (`--json` shows it), with the same options
+    #[arg(long, value_name = "NEXT", conflicts_with = "number")]
+    pub after: Option<String>,
+    /// Look in the files of an archive instead of the ledger
+    #[arg(long, value_name = "DIR", conflicts_with = "after")]
+    pub archive: Option<PathBuf>,
+    /// List so many numbers
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub limit: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    // Last: its heading stands over all that follows.
+    /// What to look for.
+    #[command(flatten)]
+    pub register: RegisterArgs,
+}
+
+/// A page of numbers.
+#[derive(Serialize)]
+struct NumberPage<'a> {
+    numbers: Vec<NumberRow<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// Prints the numbers that match.
+///
+/// # Errors
+/// A filter that nothing can match, a number that nothing holds, a ledger that cannot be reached, a
+/// closed stdout.
+pub async fn run(settings: &Settings, args: FindArgs) -> anyhow::Result<()> {
+    let FindArgs { register, after, archive, limit, json } = args;
+    if let Some(path) = archive {
+        return look_into(settings, &path, register, limit, json).await;
+    }
+    let mut register = Register::open(settings, register, after).await?;
+    let rows = register.page(limit).await?;
+    if json {
+        print_json(&NumberPage { numbers: NumberRow::all_of(&rows), next: register.next })?;
+    } else if rows.is_empty() {
+        print(["no numbers"])?;
+    } else {
+        print([page(&rows)])?;
+        if register.next.is_some() {
+            crate::terminal::output::say(format_args!(
+                "the first {limit}; there may be more: --limit, --json"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An archived number, and its file.
+#[derive(Serialize)]
+struct ArchivedNumber<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    number: NumberRow<'a>,
+}
+
+/// Archived numbers.
+#[derive(Serialize)]
+struct ArchivePage<'a> {
+    numbers: Vec<ArchivedNumber<'a>>,
+    more: bool,
+}
+
+/// Prints the archived numbers that match.
+async fn look_into(
+    settings: &Settings,
+    path: &Path,
+    args: RegisterArgs,
+    limit: u32,
+    json: bool,
+) -> anyhow::Result<()> {
+    let folder = Folder::open(path).context("--archive")?;
+    let series = args.series.clone();
+    let trusted: Vec<PublicKey> = settings.audit.read_key()?.iter().map(AuditKey::public).collect();
+    let register = Register::open(settings, args, None).await?;
+    let counted = register.counted(&folder, &trusted).await?;
+    for name in &counted.others {
+        crate::terminal::output::say(format_args!(
+            "{name} is not looked into: neither does the ledger name it, nor a trusted key sign it"
+        ));
+    }
+    if let Some(name) = counted.replaced.first() {
+        bail!(
+            "{name} is not what was written; put back what was there, or see `numerator verify \
+             --archive`"
+        );
+    }
+    let filter = register.filter(limit);
+    let looking = move || archive::look_in(&folder, &counted, &filter, series.as_deref());
+    let (found, more) = tokio::task::spawn_blocking(looking).await??;
+    let (files, rows): (Vec<String>, Vec<FoundRow>) =
+        found.into_iter().map(|found| (found.file, FoundRow::of(found.row))).unzip();
+    if json {
+        let numbers = files.iter().zip(NumberRow::all_of(&rows));
+        let numbers = numbers.map(|(file, number)| ArchivedNumber { file, number }).collect();
+        return Ok(print_json(&ArchivePage { numbers, more })?);
+    }
+    if rows.is_empty() {
+        return Ok(print(["no numbers in the files of this archive"])?);
+    }
+    print([page(&rows)])?;
+    let mut names = files;
+    names.sort_unstable();
+    names.dedup();
+    crate::terminal::output::say(format_args!("in {}", names.join(", ")));
+    if more {
+        crate::terminal::output::say(format_args!(
+            "the first {limit}; there are more: --limit, or a narrower search"
+        ));
+    }
+    Ok(())
+}
+
+/// The numbers for people.
+fn page(rows: &[FoundRow]) -> String {
+    let mut table =
+        table(["number", "document", "date", "series", "type", "project", "user", "issued at"]);
+    for row in NumberRow::all_of(rows) {
+        let about = &row.about;
+        let number = match about.serials.first() {
+            Some(values) if values.first < values.last => {
+                let count = (values.last - values.first) / values.step.max(1);
+                format!("{} and {count} more", row.document_number)
+            }
+            _ => row.document_number.to_owned(),
+        };
+        let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
+        table.add_row([
+            number,
+            or_dash(about.document_id),
+            about.document_date.to_owned(),
+            about.source.series.to_owned(),
+            about.source.type_code.to_owned(),
+            or_dash(about.source.project),
+            about.user_id.to_owned(),
+            row.issued_at,
+        ]);
+    }
+    table.to_string()
+}

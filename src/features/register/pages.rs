@@ -1,0 +1,216 @@
+//! The register of numbers as `find` and `export` read it: the same filters, page by page.
+
+use std::sync::Arc;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::config::Settings;
+use crate::engine::allocator::Catalog;
+use crate::engine::sealing::PublicKey;
+use crate::features::archive::{self, Counted, Folder};
+use crate::features::register::lookups::{archived_in, look_up};
+use crate::features::register::query::{NumberQuery, next_of};
+use crate::features::register::routes::FoundRow;
+use crate::ledger::{ArchiveFile, JournalFilter, Position, SharedLedger};
+use crate::terminal::session::{foresee_catalog, open_ledger, refusal};
+use crate::web::{Problem, Slug};
+
+/// What to look for; all that is given must match.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Which numbers")]
+pub struct RegisterArgs {
+    /// Only this number, also within a range or as a revision
+    #[arg(long)]
+    pub number: Option<String>,
+    /// Only numbers that begin so
+    #[arg(long, value_name = "TEXT", conflicts_with = "number")]
+    pub number_prefix: Option<String>,
+    /// Only numbers that hold this somewhere
+    #[arg(long, value_name = "TEXT", conflicts_with = "number")]
+    pub number_containing: Option<String>,
+    /// Only of this document
+    #[arg(long = "document", value_name = "ID")]
+    pub document_id: Option<String>,
+    /// Only those that this user asked for
+    #[arg(long = "user", value_name = "NAME")]
+    pub user_id: Option<String>,
+    /// Only those that this service asked for, for itself or for whomever
+    #[arg(long, value_name = "NAME")]
+    pub service: Option<String>,
+    /// Only of this series, active or not
+    #[arg(long, value_name = "CODE")]
+    pub series: Option<String>,
+    /// Only of this document type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub type_code: Option<String>,
+    /// Only of this project
+    #[arg(long)]
+    pub project: Option<String>,
+    /// Only of this originator (the variable ORIGINATOR, or ORG_CODE)
+    #[arg(long)]
+    pub originator: Option<String>,
+    /// Only issued from this date (UTC) or date-time with offset on
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// Only issued before this date (UTC) or date-time with offset
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    /// Only of documents of this date or a later one
+    #[arg(long, value_name = "DATE")]
+    pub document_date_from: Option<String>,
+    /// Only of documents of a date before this one
+    #[arg(long, value_name = "DATE")]
+    pub document_date_until: Option<String>,
+    /// Only those without a revision, or with one
+    #[arg(long, value_parser = PossibleValuesParser::new(["issued", "revised"]))]
+    pub status: Option<String>,
+    /// Only those that came by this path
+    #[arg(long, value_parser = PossibleValuesParser::new(["redis", "database", "imported"]))]
+    pub path: Option<String>,
+    /// By time of issue, the newest first, or by number
+    #[arg(
+        long,
+        default_value = "time",
+        value_parser = PossibleValuesParser::new(["time", "number"])
+    )]
+    pub sort: String,
+}
+
+impl RegisterArgs {
+    /// The same as the HTTP interface is asked it.
+    fn query(self, after: Option<String>) -> NumberQuery {
+        NumberQuery {
+            number: self.number,
+            number_prefix: self.number_prefix,
+            number_containing: self.number_containing,
+            document_id: self.document_id,
+            user_id: self.user_id,
+            service: self.service,
+            series: self.series,
+            type_code: self.type_code,
+            project: self.project,
+            originator: self.originator,
+            from: self.from,
+            until: self.until,
+            document_date_from: self.document_date_from,
+            document_date_until: self.document_date_until,
+            status: self.status,
+            path: self.path,
+            sort: Some(self.sort),
+            after,
+            limit: None,
+        }
+    }
+}
+
+/// A list of numbers that is being read.
+pub(crate) struct Register {
+    ledger: SharedLedger,
+    filter: JournalFilter,
+    /// What else may hold a number that is looked for by its text.
+    catalog: Option<Arc<Catalog>>,
+    /// What to send as `after` for the next page, where there may be one.
+    pub(crate) next: Option<String>,
+}
+
+impl Register {
+    /// Opens the ledger, and checks what is looked for.
+    ///
+    /// # Errors
+    /// A ledger that cannot be reached; a filter that nothing can match, by its field.
+    pub(crate) async fn open(
+        settings: &Settings,
+        args: RegisterArgs,
+        after: Option<String>,
+    ) -> anyhow::Result<Self> {
+        let asked = args.query(after).check().map_err(refusal)?;
+        let (ledger, catalog) = if asked.is_of_number() {
+            let (ledger, catalog) = foresee_catalog(settings).await?;
+            (ledger, Some(Arc::new(catalog)))
+        } else {
+            (open_ledger(settings).await?, None)
+        };
+        let filter = asked.read(&ledger).await.map_err(refusal)?;
+        Ok(Register { ledger, filter, catalog, next: None })
+    }
+
+    /// The files of an archive that count.
+    ///
+    /// # Errors
+    /// A ledger or a folder that cannot be read.
+    pub(crate) async fn counted(
+        &self,
+        folder: &Folder,
+        trusted: &[PublicKey],
+    ) -> anyhow::Result<Counted> {
+        Counted::of(&self.ledger, folder, trusted).await
+    }
+
+    /// The filter alone, for so many rows.
+    pub(crate) fn filter(self, limit: u32) -> JournalFilter {
+        JournalFilter { limit, ..self.filter }
+    }
+
+    /// How many archive files may hold more of what is looked for: all that have numbers of its
+    /// time.
+    ///
+    /// # Errors
+    /// A ledger that cannot be reached.
+    pub(crate) async fn archive_files(&self) -> anyhow::Result<usize> {
+        let files = archive::files(&self.ledger).await?;
+        let from_us = self.filter.from_us.unwrap_or(i64::MIN);
+        let may_have =
+            |of: &&ArchiveFile| of.deleted_at_us.is_none() && of.file.last_issued_us >= from_us;
+        Ok(files.iter().filter(may_have).count())
+    }
+
+    /// The next page, of so many rows unless the list ends with it.
+    ///
+    /// # Errors
+    /// A ledger that cannot be reached; a number that nothing holds.
+    pub(crate) async fn page(&mut self, rows_max: u32) -> anyhow::Result<Vec<FoundRow>> {
+        let filter = JournalFilter { limit: rows_max, ..self.filter.clone() };
+        let (ledger, catalog) = (Arc::clone(&self.ledger), self.catalog.clone());
+        // A task of its own: whoever stops waiting leaves no statement half way.
+        let reading = tokio::spawn(async move {
+            match (&filter.number, catalog) {
+                (Some(number), Some(catalog)) => {
+                    look_up(&ledger, &catalog, number, &filter, |_| true).await?.seen(|_| true)
+                }
+                _ => {
+                    let rows = ledger.search(&filter).await?;
+                    Ok(rows.into_iter().map(FoundRow::of).collect())
+                }
+            }
+        });
+        let rows: Vec<FoundRow> = reading.await??;
+        if rows.is_empty() && self.filter.after.is_none() {
+            say_where_archived(&self.ledger, self.catalog.as_ref(), &self.filter).await?;
+        }
+        if let (Some(number), true) = (&self.filter.number, rows.is_empty()) {
+            let detail =
+                format!("no number, range or revision that matches has the text {number:?}");
+            return Err(refusal(Problem::new(Slug::NumberNotFound, detail)));
+        }
+        let is_full = self.filter.number.is_none() && rows.len() == rows_max as usize;
+        let last = rows.last().filter(|_| is_full).map(|found| &found.row);
+        self.next = last.and_then(|last| next_of(&self.filter, last));
+        self.filter.after = last.and_then(Position::of);
+        Ok(rows)
+    }
+}
+
+/// Says which archive files have what was looked for and the journal does not have.
+async fn say_where_archived(
+    ledger: &SharedLedger,
+    catalog: Option<&Arc<Catalog>>,
+    filter: &JournalFilter,
+) -> anyhow::Result<()> {
+    for file in archived_in(ledger, catalog, filter).await? {
+        crate::terminal::output::say(format_args!(
+            "in the archive, file {file}: numerator find --archive DIR"
+        ));
+    }
+    Ok(())
+}

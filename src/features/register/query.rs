@@ -1,0 +1,390 @@
+//! What people look for in the register of numbers, as a query or a command line says it: checked,
+//! and read into the ledger's filter; and where a list goes on.
+//!
+//! A list never ends early without saying so: what no index leads to is bounded by a period and the
+//! time of a statement, and refused by its field beyond them.
+
+use jiff::civil::Date;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::auth::{Act, Whose};
+use crate::engine::allocator::Catalog;
+use crate::features::register::documents::{position_text, read_position};
+use crate::ledger::{
+    IssuePath, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, RowSight,
+    SharedLedger, Sort,
+};
+use crate::web::body::must_be_storable;
+use crate::web::instant::read_time;
+use crate::web::middleware::Caller;
+use crate::web::paging::limit;
+use crate::web::paging::rows_of_page;
+use crate::web::problem::Problem;
+use crate::web::visibility::unknown_series;
+
+/// What a place in a list must be.
+const NEXT_WANTED: &str =
+    "must be the `next` of a page as it was given, with the filters and the sort of that page";
+
+/// Bytes of the check of a place: enough that no text that was changed passes by chance.
+const CHECK_BYTES: usize = 8;
+
+/// What to look for; all that is given must match. Texts may be in any Unicode spelling that is the
+/// same in normal form C.
+#[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct NumberQuery {
+    /// The number, exactly; one inside a range is answered with the row of its range, a revision
+    /// with the row of its number.
+    pub(crate) number: Option<String>,
+    /// How the number begins; of a range, its first number.
+    pub(crate) number_prefix: Option<String>,
+    /// What the number holds somewhere, upper and lower case apart; of a range, its first number.
+    pub(crate) number_containing: Option<String>,
+    /// The document.
+    pub(crate) document_id: Option<String>,
+    /// Who asked: the person, or the identity that asked for itself.
+    pub(crate) user_id: Option<String>,
+    /// The identity that asked, for itself or for whomever.
+    pub(crate) service: Option<String>,
+    /// Code of the series, active or not.
+    pub(crate) series: Option<String>,
+    /// Document type.
+    #[serde(rename = "type")]
+    pub(crate) type_code: Option<String>,
+    /// Project.
+    pub(crate) project: Option<String>,
+    /// The variable `ORIGINATOR`, or `ORG_CODE`, its older name.
+    pub(crate) originator: Option<String>,
+    /// Issued at or after: a date (UTC) or a date-time with offset.
+    pub(crate) from: Option<String>,
+    /// Issued before: a date (UTC) or a date-time with offset.
+    pub(crate) until: Option<String>,
+    /// Of documents of this date or a later one.
+    pub(crate) document_date_from: Option<String>,
+    /// Of documents of a date before this one.
+    pub(crate) document_date_until: Option<String>,
+    /// `issued`: without a revision; `revised`: with one at least.
+    pub(crate) status: Option<String>,
+    /// `redis`, `database` or `imported`.
+    pub(crate) path: Option<String>,
+    /// `time`, the newest first, or `number`; `time` without it.
+    pub(crate) sort: Option<String>,
+    /// The `next` of the page before, with the same filters and sort; not with `number`, whose
+    /// rows are one page.
+    pub(crate) after: Option<String>,
+    /// At most so many rows, 1 to 1,000; 100 without it.
+    #[serde(deserialize_with = "limit")]
+    pub(crate) limit: Option<u32>,
+}
+
+/// A query that was checked; the ledger knows its series.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    filter: JournalFilter,
+    series: Option<String>,
+    after: Option<String>,
+}
+
+impl NumberQuery {
+    /// Checks the query; looks nothing up.
+    pub(crate) fn check(self) -> Result<Asked, Problem> {
+        self.check_texts()?;
+        let limit = rows_of_page(self.limit)?;
+        let time = |field, text: &Option<String>| {
+            text.as_deref().map(|text| read_time(field, text)).transpose()
+        };
+        let (from_us, until_us) = (time("from", &self.from)?, time("until", &self.until)?);
+        must_follow("until", from_us, until_us)?;
+        let dated_from = read_date("document_date_from", self.document_date_from)?;
+        let dated_until = read_date("document_date_until", self.document_date_until)?;
+        must_follow("document_date_until", dated_from.as_ref(), dated_until.as_ref())?;
+        let statuses =
+            [("issued", NumberStatus::Issued), ("revised", NumberStatus::Revised)].as_slice();
+        let paths = [IssuePath::Redis, IssuePath::Database, IssuePath::Imported];
+        let paths = paths.map(|path| (path.name(), path));
+        let sorts = [("time", Sort::Time), ("number", Sort::Number)];
+        let normalised = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());
+        let filter = JournalFilter {
+            number: normalised(self.number),
+            number_prefix: normalised(self.number_prefix),
+            number_part: normalised(self.number_containing),
+            document_id: normalised(self.document_id),
+            user_id: self.user_id,
+            service: self.service,
+            series_id: None,
+            type_code: normalised(self.type_code),
+            project: normalised(self.project),
+            originator: normalised(self.originator),
+            from_us,
+            until_us,
+            dated_from,
+            dated_until,
+            status: one_of("status", self.status, statuses)?,
+            path: one_of("path", self.path, &paths)?,
+            sort: one_of("sort", self.sort, &sorts)?.unwrap_or_default(),
+            after: None,
+            limit,
+            shown: RowSight::Everything,
+        };
+        Ok(Asked { filter, series: normalised(self.series), after: self.after })
+    }
+
+    /// Refuses texts that nothing can match, and what does not go together.
+    fn check_texts(&self) -> Result<(), Problem> {
+        let texts = [
+            ("number", &self.number),
+            ("number_prefix", &self.number_prefix),
+            ("number_containing", &self.number_containing),
+            ("document_id", &self.document_id),
+            ("user_id", &self.user_id),
+            ("service", &self.service),
+            ("series", &self.series),
+            ("type", &self.type_code),
+            ("project", &self.project),
+            ("originator", &self.originator),
+        ];
+        must_be_storable(&texts)?;
+        for (field, text) in &texts[1..3] {
+            match text {
+                Some(_) if self.number.is_some() => {
+                    return Err(Problem::field(*field, "must be left out with number"));
+                }
+                Some(text) if text.is_empty() => {
+                    return Err(Problem::field(*field, "must not be empty; leave it out"));
+                }
+                _ => {}
+            }
+        }
+        if self.after.is_some() && self.number.is_some() {
+            let why = "must be left out with number: its rows are one page";
+            return Err(Problem::field("after", why));
+        }
+        Ok(())
+    }
+}
+
+impl Asked {
+    /// Whether it is a number that is looked for by its whole text.
+    pub(crate) fn is_of_number(&self) -> bool {
+        self.filter.number.is_some()
+    }
+
+    /// Refuses what would be a full scan (R5.4): nothing at all, and what no index leads to without
+    /// the period to look through.
+    pub(crate) fn must_be_bounded(&self) -> Result<(), Problem> {
+        let JournalFilter { from_us, until_us, .. } = self.filter;
+        let looks_at_rows = self.filter.looks_at_rows() || self.series.is_some();
+        if self.filter.has_index() || (from_us.is_some() && looks_at_rows) {
+            return Ok(());
+        }
+        if looks_at_rows {
+            let why = "is missing: no index leads to what is looked for; give the period to look \
+                       through, or number_prefix, document_id, user_id or service";
+            return Err(Problem::field("from", why));
+        }
+        if from_us.is_none() && until_us.is_none() {
+            let why = "is missing: name at least one of number, number_prefix, document_id, \
+                       user_id, service, from, until";
+            return Err(Problem::field("number", why));
+        }
+        Ok(())
+    }
+
+    /// The filter for the ledger.
+    pub(crate) async fn read(self, ledger: &SharedLedger) -> Result<JournalFilter, Problem> {
+        let Asked { mut filter, series, after } = self;
+        if let Some(code) = series {
+            let series_id = ledger.series_id(&code).await?;
+            filter.series_id = Some(series_id.ok_or_else(|| unknown_series(&code))?);
+        }
+        if let Some(text) = after {
+            let position = read_next(&filter, &text);
+            filter.after = Some(position.ok_or_else(|| Problem::field("after", NEXT_WANTED))?);
+        }
+        Ok(filter)
+    }
+}
+
+/// What to send as `after` for the page behind a row, where there is one.
+pub(crate) fn next_of(filter: &JournalFilter, last: &JournalRow) -> Option<String> {
+    Position::of(last).map(|position| {
+        let place = position_text(&position);
+        let check = check_of(filter, &place);
+        format!("{place}.{check}")
+    })
+}
+
+/// The place that a text of [`next_of`] names; none where it is not one of this list.
+fn read_next(filter: &JournalFilter, text: &str) -> Option<Position> {
+    let (place, check) = text.rsplit_once('.')?;
+    if check == check_of(filter, place) { read_position(place) } else { None }
+}
+
+/// What tells a place in the list of this filter from other texts. No secret: what it keeps out are
+/// mistakes, since every place may be asked for.
+fn check_of(filter: &JournalFilter, place: &str) -> String {
+    let list = serde_json::to_string(filter).expect("a filter is plain data");
+    let digest = Sha256::new().chain_update(list).chain_update(place).finalize();
+    digest[..CHECK_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What became of a look-up that failed: one that took longer than its time can be narrowed.
+pub(crate) fn failed(error: LedgerError, filter: &JournalFilter) -> Problem {
+    match error {
+        LedgerError::LockTimeout { .. } if filter.number.is_none() => Problem::field(
+            "from",
+            "the look-up took longer than a request may: look through a shorter period, or name \
+             number_prefix, document_id, user_id or service; `numerator find` and `export` have \
+             more time",
+        ),
+        LedgerError::Refused(why) if filter.after.is_some() && why.starts_with("after: ") => {
+            Problem::field(
+                "after",
+                "its number is gone from the journal; begin with the first page",
+            )
+        }
+        error => error.into(),
+    }
+}
+
+fn one_of<T: Copy>(
+    field: &'static str,
+    text: Option<String>,
+    known: &[(&str, T)],
+) -> Result<Option<T>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    match known.iter().find(|(word, _)| *word == text) {
+        Some((_, value)) => Ok(Some(*value)),
+        None => {
+            let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+            Err(Problem::field(field, format!("must be one of {}", words.join(", "))))
+        }
+    }
+}
+
+/// Refuses a period that ends before it begins.
+fn must_follow<T: PartialOrd>(
+    field: &'static str,
+    from: Option<T>,
+    until: Option<T>,
+) -> Result<(), Problem> {
+    match (from, until) {
+        (Some(from), Some(until)) if until <= from => {
+            Err(Problem::field(field, "must be later than where the period begins"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A civil date as the journal writes it.
+fn read_date(field: &'static str, text: Option<String>) -> Result<Option<String>, Problem> {
+    match text {
+        Some(text) if text.parse::<Date>().is_ok_and(|date| date.to_string() == text) => {
+            Ok(Some(text))
+        }
+        Some(_) => Err(Problem::field(field, "must be a date such as 2025-12-02")),
+        None => Ok(None),
+    }
+}
+
+impl Caller {
+    /// The query as far as it may be asked; `None`: nothing of it is seen.
+    ///
+    /// # Errors
+    /// Who is narrowed names what it asks about.
+    pub(crate) fn narrowed(
+        &self,
+        catalog: &Catalog,
+        query: NumberQuery,
+    ) -> Result<Option<NumberQuery>, Problem> {
+        self.must_know(catalog, query.series.as_deref())?;
+        if self.identity.may(Act::ReadNumbers) == Some(Whose::Own) {
+            // For whomever it asked.
+            let own = self.identity.name.to_string();
+            let is_of_others = query.service.as_ref().is_some_and(|service| *service != own);
+            let service = Some(own);
+            return Ok((!is_of_others).then_some(NumberQuery { service, ..query }));
+        }
+        // The rows of one number are few: those that are seen are picked out.
+        if query.number.is_some() {
+            return Ok(Some(query));
+        }
+        let is_seen = self.must_reach(query.series.as_deref(), query.project.as_deref())?;
+        Ok(is_seen.then_some(query))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::ValueOf;
+
+    fn text(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn a_look_up_names_something_to_look_for() {
+        let refused = |query: NumberQuery| {
+            let asked = query.check().expect("checked");
+            asked.must_be_bounded().err()?.wrong_field().map(str::to_owned)
+        };
+        assert_eq!(refused(NumberQuery::default()).as_deref(), Some("number"));
+        let all = NumberQuery { limit: Some(10), ..NumberQuery::default() };
+        assert_eq!(refused(all).as_deref(), Some("number"));
+        for query in [
+            NumberQuery { series: text("S"), ..NumberQuery::default() },
+            NumberQuery { until: text("2026-01-01"), path: text("redis"), ..Default::default() },
+        ] {
+            assert_eq!(refused(query.clone()).as_deref(), Some("from"));
+            assert_eq!(refused(NumberQuery { from: text("2025-01-01"), ..query.clone() }), None);
+            assert_eq!(refused(NumberQuery { user_id: text("u"), ..query }), None);
+        }
+        assert_eq!(refused(NumberQuery { until: text("2026-01-01"), ..Default::default() }), None);
+        let number = NumberQuery { number: text("A/1"), ..NumberQuery::default() };
+        let Asked { filter, .. } = number.check().expect("checked");
+        assert_eq!((filter.number.as_deref(), filter.limit), (Some("A/1"), 100));
+        for limit in [0, 1_001] {
+            let limit = Some(limit);
+            let query = NumberQuery { user_id: text("ci"), limit, ..NumberQuery::default() };
+            assert!(query.check().is_err(), "{limit:?}");
+        }
+        assert!(NumberQuery { number: text("\0"), ..NumberQuery::default() }.check().is_err());
+    }
+
+    #[test]
+    fn a_place_is_one_of_its_own_list_alone() {
+        let of = ValueOf { counter_id: 7, value: 42 };
+        let position = Position { issued_at_us: 1_700_000_000_000_000, of };
+        let place = position_text(&position);
+        let list = JournalFilter { series_id: Some(3), limit: 10, ..JournalFilter::default() };
+        let next = format!("{place}.{}", check_of(&list, &place));
+        let other_page = JournalFilter { limit: 20, after: Some(position), ..list.clone() };
+        assert_eq!(read_next(&other_page, &next), Some(position));
+        for other in [
+            JournalFilter { series_id: Some(4), ..list.clone() },
+            JournalFilter { series_id: None, ..list.clone() },
+            JournalFilter { sort: Sort::Number, ..list.clone() },
+        ] {
+            assert_eq!(read_next(&other, &next), None, "{other:?}");
+        }
+        let changed = next.replace(".42.", ".43.");
+        for text in [&place, &changed, "", &next[..next.len() - 1]] {
+            assert_eq!(read_next(&list, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_look_up_that_takes_too_long_names_what_narrows_it() {
+        let late = || LedgerError::LockTimeout { cause: "late".into(), counter: None };
+        let field =
+            |filter: &JournalFilter| failed(late(), filter).wrong_field().map(str::to_owned);
+        let list = JournalFilter::default();
+        assert_eq!(field(&list).as_deref(), Some("from"));
+        assert_eq!(field(&JournalFilter { number: text("A/1"), ..list }), None);
+    }
+}

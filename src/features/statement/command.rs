@@ -1,0 +1,117 @@
+//! `numerator statement`: the auditor's paper of a series and a period. Reads only.
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+
+use crate::config::Settings;
+use crate::features::statement::routes::{StatementQuery, find_statement};
+use crate::features::statement::{Bounds, Verdict};
+use crate::language::Language;
+use crate::terminal::output::{print, print_drawn, print_json};
+use crate::terminal::session::{clock, foresee_catalog, refusal};
+
+/// How much the command takes: it has ten minutes, a request has less.
+const BOUNDS: Bounds = Bounds { counters_max: 10_000, rows_max: 50_000_000, entries_max: 10_000 };
+
+const EXAMPLES: &str = "Examples:
+  numerator statement --series SPO --period 2026
+  numerator statement --series LETTER --period 2026-01 --project LCBP3-C2 --language th
+  numerator statement --series SPO --period 2026 --format html";
+
+/// Of what, and how.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct StatementArgs {
+    /// Of this series, active or not
+    #[arg(long, value_name = "CODE")]
+    pub series: String,
+    /// Of counters of this period A.D. and of those within it: 2026, 2026-Q1, 2026-01, 2026-W05,
+    /// 2026-01-22. Counters that go on beyond it are shown as a whole, with the part that is dated
+    /// in it
+    #[arg(long, value_name = "PERIOD")]
+    pub period: String,
+    /// Only what is counted for this project
+    #[arg(long)]
+    pub project: Option<String>,
+    /// The language of its sentences; else that of `LC_ALL`, `LC_MESSAGES` or `LANG`, else English
+    #[arg(long, value_enum)]
+    pub language: Option<Spoken>,
+    /// The form; `html` is a page for the printer
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    pub format: Form,
+    /// Print JSON
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+/// Languages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Spoken {
+    /// Thai
+    Th,
+    /// Chinese in simplified characters
+    #[value(name = "zh-Hans", alias = "zh")]
+    ZhHans,
+    /// Chinese in traditional characters
+    #[value(name = "zh-Hant")]
+    ZhHant,
+    /// English
+    En,
+}
+
+/// Forms of the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Lines of text
+    Text,
+    /// Comma-separated values with a head
+    Csv,
+    /// What the HTTP interface answers
+    Json,
+    /// A page for the printer, in one file
+    Html,
+}
+
+impl Spoken {
+    fn language(self) -> Language {
+        match self {
+            Spoken::Th => Language::Thai,
+            Spoken::ZhHans => Language::Chinese,
+            Spoken::ZhHant => Language::TraditionalChinese,
+            Spoken::En => Language::English,
+        }
+    }
+}
+
+/// Prints the paper.
+///
+/// # Errors
+/// A question that is wrong, a ledger that cannot be reached, a closed stdout; a paper that says
+/// that numbers are missing, once it is printed.
+pub async fn run(settings: &Settings, args: StatementArgs) -> anyhow::Result<()> {
+    let StatementArgs { series, period, project, language, format, json } = args;
+    let language = language.map_or_else(language_of_locale, Spoken::language);
+    let (ledger, catalog) = foresee_catalog(settings).await?;
+    let (series, period) = (Some(series), Some(period));
+    let query = StatementQuery { series, period, project, ..StatementQuery::default() };
+    let clock = clock();
+    let statement = find_statement(&ledger, &clock, &catalog, query, (language, BOUNDS));
+    let statement = statement.await.map_err(refusal)?;
+    match if json { Form::Json } else { format } {
+        Form::Text => print(statement.text())?,
+        Form::Csv => print_drawn([statement.csv().trim_end()])?,
+        Form::Json => print_json(&statement)?,
+        Form::Html => print_drawn([statement.page().trim_end()])?,
+    }
+    if statement.verdict == Verdict::NotComplete {
+        bail!("not complete; the paper lists what is not as it should be");
+    }
+    Ok(())
+}
+
+/// The language of the terminal; the first variable that says one counts.
+fn language_of_locale() -> Language {
+    let variables = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter();
+    let said = variables.filter_map(|name| std::env::var(name).ok()).find(|said| !said.is_empty());
+    said.and_then(|locale| Language::of_locale(&locale)).unwrap_or_default()
+}

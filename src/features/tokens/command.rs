@@ -1,0 +1,327 @@
+//! `numerator token create | list | revoke | rotate`: bearer tokens, in the ledger; or lines for
+//! the settings file. stdout alone carries a secret, once.
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use numbering::hexadecimal;
+use serde::Serialize;
+
+use crate::auth::{Role, Secret, WrittenGrant, end_of};
+use crate::config::{DurationText, Settings};
+use crate::engine::allocator::COUNT_MAX;
+use crate::features::tokens::routes::{NewTokenAnswer, TokenAnswer, check_grace, new_token};
+use crate::ledger::{StoredToken, TOKENS_MAX, TokenRevocation, TokenRotation};
+use crate::terminal::output::{must_print, must_print_json, print, print_json, say};
+use crate::terminal::session::{clock, open_ledger, operator, refusal, until_known};
+use crate::terminal::words::{moment, table};
+use crate::web::reason::check_reason;
+
+/// Tokens read at once.
+const PAGE: u32 = 1_000;
+
+/// What to do with tokens.
+#[derive(Clone, Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token and print its secret, once
+    Create(CreateArgs),
+    /// List the tokens of the ledger, revoked ones among them; never a secret
+    List(TokensArgs),
+    /// Have a token let in no more, by every node within a second
+    Revoke(RevokeArgs),
+    /// Give a token a new secret and print it, once; the present one is let in for a while
+    Rotate(RotateArgs),
+}
+
+/// Whose token, and what it gives.
+#[derive(Clone, Debug, Args)]
+pub struct CreateArgs {
+    /// Name of the caller; the journal keeps it as `user_id`
+    pub name: String,
+    /// What it may do: caller, project-admin, super-admin, auditor, operator; may be repeated. A
+    /// caller without it
+    #[arg(long = "role", value_name = "ROLE")]
+    pub roles: Vec<String>,
+    /// A series to which it is narrowed; may be repeated
+    #[arg(long, value_name = "CODE")]
+    pub series: Vec<String>,
+    /// A project to which it is narrowed; may be repeated
+    #[arg(long = "project", value_name = "CODE")]
+    pub projects: Vec<String>,
+    /// Its last day (UTC), such as 2027-12-31
+    #[arg(long, value_name = "DATE")]
+    pub expires: Option<String>,
+    /// Most numbers that one call may ask for
+    #[arg(long, value_name = "N")]
+    pub count_max: Option<u64>,
+    /// Most requests of a minute that take or preview numbers
+    #[arg(long, value_name = "N")]
+    pub requests_per_minute: Option<u64>,
+    /// It may ask on behalf of people, whom it names in the header On-Behalf-Of
+    #[arg(long)]
+    pub speaks_for_people: bool,
+    /// Keep it nowhere: stderr carries lines for the settings file. Asks no ledger
+    #[arg(long)]
+    pub for_settings: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How to list.
+#[derive(Clone, Debug, Args)]
+pub struct TokensArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which token, and why.
+#[derive(Clone, Debug, Args)]
+pub struct RevokeArgs {
+    /// Name of the token
+    pub name: String,
+    /// Why, for the record
+    #[arg(long)]
+    pub reason: String,
+}
+
+/// Which token, and how.
+#[derive(Clone, Debug, Args)]
+pub struct RotateArgs {
+    /// Name of the token
+    pub name: String,
+    /// How long the present secret is still let in, at most 1d; `0s` after a leak
+    #[arg(long, value_name = "DURATION", default_value = "1h")]
+    pub grace: DurationText,
+    /// Its last day (UTC) from now on
+    #[arg(long, value_name = "DATE")]
+    pub expires: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs a command on tokens.
+///
+/// # Errors
+/// A name or right that says nothing of use, an unknown or revoked token, a ledger that cannot be
+/// reached, a closed stdout.
+pub async fn run(
+    settings: impl FnOnce() -> anyhow::Result<Settings>,
+    command: TokenCommand,
+) -> anyhow::Result<()> {
+    match command {
+        TokenCommand::Create(args) if args.for_settings => args.print_lines(),
+        TokenCommand::Create(args) => create(&settings()?, &args).await,
+        TokenCommand::List(args) => list(&settings()?, args.json).await,
+        TokenCommand::Revoke(args) => revoke(&settings()?, args).await,
+        TokenCommand::Rotate(args) => rotate(&settings()?, args).await,
+    }
+}
+
+impl CreateArgs {
+    fn written(&self) -> WrittenGrant<'_> {
+        let roles = (!self.roles.is_empty()).then_some(&*self.roles);
+        WrittenGrant {
+            name: &self.name,
+            roles,
+            series: &self.series,
+            projects: &self.projects,
+            expires: self.expires.as_deref(),
+            count_max: self.count_max,
+            requests_per_minute: self.requests_per_minute,
+            speaks_for_people: self.speaks_for_people,
+        }
+    }
+
+    /// Prints a token that is kept nowhere, and what the settings say of it.
+    fn print_lines(&self) -> anyhow::Result<()> {
+        self.written().read(COUNT_MAX).map_err(anyhow::Error::msg)?;
+        let secret = Secret::draw();
+        let sha256 = hexadecimal(&secret.sha256());
+        if self.json {
+            let (name, token) = (self.name.clone(), secret.show().to_owned());
+            must_print_json(&UnkeptToken { name, token, sha256 })?;
+            return Ok(());
+        }
+        let lines = self.lines(&sha256);
+        say(format_args!("add to the settings file:\n{lines}{SENT}"));
+        Ok(must_print([secret.show()])?)
+    }
+
+    /// Its section of a settings file.
+    fn lines(&self, sha256: &str) -> String {
+        let WrittenGrant { name, roles, series, projects, expires, .. } = self.written();
+        let mut lines = format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = \"{sha256}\"\n");
+        let caller = [Role::Caller.name().to_owned()];
+        let lists =
+            [("roles", roles.unwrap_or(&caller)), ("series", series), ("projects", projects)];
+        for (field, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+            lines += &format!("{field} = {}\n", serde_json::json!(list));
+        }
+        if let Some(quota) = self.requests_per_minute {
+            lines += &format!("requests_per_minute = {quota}\n");
+        }
+        if self.speaks_for_people {
+            lines += "speaks_for_people = true\n";
+        }
+        if let Some(day) = expires {
+            lines += &format!("expires = \"{day}\"\n");
+        }
+        if let Some(most) = self.count_max {
+            lines += &format!("count_max = {most}\n");
+        }
+        lines
+    }
+}
+
+/// What becomes of a secret.
+const SENT: &str = "send it with each request as the header Authorization: Bearer <token>";
+
+/// A new token that is kept nowhere.
+#[derive(Serialize)]
+struct UnkeptToken {
+    name: String,
+    token: String,
+    sha256: String,
+}
+
+async fn create(settings: &Settings, args: &CreateArgs) -> anyhow::Result<()> {
+    let secret = Secret::draw();
+    let new = new_token(args.written(), &secret, &operator(), None).map_err(refusal)?;
+    let ledger = open_ledger(settings).await?;
+    let created = ledger.create_token(&new).await?;
+    until_known(&ledger).await;
+    show(settings, &secret, created, args.json)
+}
+
+async fn rotate(settings: &Settings, args: RotateArgs) -> anyhow::Result<()> {
+    let RotateArgs { name, grace, expires, json } = args;
+    let grace = check_grace(grace).map_err(refusal)?;
+    let expires_at_us = expires.as_deref().map(end_of).transpose().map_err(anyhow::Error::msg)?;
+    let secret = Secret::draw();
+    let (sha256, rotated_by) = (secret.sha256(), operator());
+    let shown = None;
+    let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by, shown };
+    let ledger = open_ledger(settings).await?;
+    let rotated = ledger.rotate_token(&rotation).await?;
+    until_known(&ledger).await;
+    show(settings, &secret, rotated, json)
+}
+
+/// Prints a secret, once.
+fn show(
+    settings: &Settings,
+    secret: &Secret,
+    token: StoredToken,
+    as_json: bool,
+) -> anyhow::Result<()> {
+    if !settings.asks_for_tokens {
+        say("with these settings a service asks nobody for a token: auth.mode = \"on\" has it ask");
+    }
+    if as_json {
+        let about = TokenAnswer::of(token, clock().now_us());
+        must_print_json(&NewTokenAnswer { token: secret.show().to_owned(), about })?;
+        return Ok(());
+    }
+    if let Some(until) = token.former_until_us {
+        say(format_args!("the secret of before is let in until {}", moment(until)));
+    }
+    say(format_args!("every node knows it within a second; {SENT}"));
+    Ok(must_print([secret.show()])?)
+}
+
+async fn revoke(settings: &Settings, args: RevokeArgs) -> anyhow::Result<()> {
+    let reason = check_reason(&args.reason).map_err(refusal)?;
+    let (name, shown) = (args.name, None);
+    let revocation = TokenRevocation { name, revoked_by: operator(), reason, shown };
+    let ledger = open_ledger(settings).await?;
+    let revoked = ledger.revoke_token(&revocation).await?;
+    until_known(&ledger).await;
+    let since = revoked.revoked_at_us.map(moment).unwrap_or_default();
+    Ok(print([format!("{} is revoked since {since}", revoked.name)])?)
+}
+
+async fn list(settings: &Settings, as_json: bool) -> anyhow::Result<()> {
+    let ledger = open_ledger(settings).await?;
+    let mut tokens: Vec<TokenAnswer> = Vec::new();
+    loop {
+        let after = tokens.last().map(|token| token.name.clone()).unwrap_or_default();
+        let page = ledger.tokens(&after, PAGE).await?;
+        let is_last = page.len() < PAGE as usize;
+        let now_us = clock().now_us();
+        tokens.extend(page.into_iter().map(|token| TokenAnswer::of(token, now_us)));
+        if is_last {
+            break;
+        }
+        // In force at once; those that were revoked come on top, a bounded number too.
+        if tokens.len() > LISTED_MAX {
+            bail!("more than {LISTED_MAX} tokens; read them page by page: GET …/tokens");
+        }
+    }
+    if as_json {
+        print_json(&tokens)?;
+    } else if tokens.is_empty() {
+        print(["no tokens"])?;
+    } else {
+        print([page(&tokens)])?;
+    }
+    Ok(())
+}
+
+/// Most tokens that are listed.
+const LISTED_MAX: usize = 10 * TOKENS_MAX;
+
+/// The tokens for people.
+fn page(tokens: &[TokenAnswer]) -> String {
+    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
+    let mut table = table(["name", "roles", "series", "projects", "expires", "last use", "state"]);
+    for token in tokens {
+        let all_or = |list: &[String]| match list {
+            [] => "all".to_owned(),
+            codes => codes.join(" "),
+        };
+        table.add_row([
+            token.name.clone(),
+            token.roles.join(" "),
+            all_or(&token.series),
+            all_or(&token.projects),
+            or_dash(&token.expires_at),
+            or_dash(&token.last_used_at),
+            token.state.to_owned(),
+        ]);
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Sources;
+
+    #[test]
+    fn the_lines_for_the_settings_are_what_they_read() {
+        let args = CreateArgs {
+            name: "ci".into(),
+            roles: vec!["auditor".into(), "project-admin".into()],
+            series: vec!["S\"1".into()],
+            projects: vec!["โครงการ".into()],
+            expires: Some("2999-12-31".into()),
+            count_max: Some(7),
+            requests_per_minute: Some(600),
+            speaks_for_people: true,
+            for_settings: true,
+            json: false,
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("numerator.toml");
+        let secret = Secret::draw();
+        let lines = args.lines(&hexadecimal(&secret.sha256()));
+        std::fs::write(&file, lines + "[data]\ndir = \"/tmp\"\n").expect("written");
+        let settings = Settings::load(&Sources { file: Some(file), ..Sources::default() });
+        let settings = settings.expect("settings");
+        let [token] = &settings.auth_tokens[..] else { panic!("one token") };
+        assert_eq!(token.sha256, secret.sha256());
+        assert_eq!(token.granted, args.written().read(COUNT_MAX).expect("a grant"));
+    }
+}

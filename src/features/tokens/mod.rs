@@ -1,0 +1,4 @@
+//! Bearer tokens: made, listed, revoked, rotated.
+
+pub mod command;
+pub mod routes;

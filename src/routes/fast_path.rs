@@ -1,0 +1,235 @@
+//! The two ways into the service. The calls that take numbers, most of all calls, are known by
+//! their path alone and answered at once; all others, and whatever is odd about a path, go to the
+//! router. Both pass the same gate and end in the same handlers: nothing is decided here but the
+//! way, and no answer may show which one it took.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{Method, Request};
+use axum::response::{IntoResponse, Response};
+use axum::{BoxError, Extension, Router};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either};
+use percent_encoding::percent_decode_str;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+use tower::ServiceExt;
+
+use crate::features::exchange;
+use crate::features::numbers::{batches, generate};
+use crate::web::App;
+use crate::web::body::{BodyBounds, Json};
+use crate::web::middleware::{self, Caller, Gate, Peer, Route};
+use crate::web::problem::Problem;
+
+/// Longest body of a batch that is answered by the connection's own runtime, in bytes: some eighty
+/// documents.
+const SHORT_BYTES_MAX: u64 = 8_192;
+
+/// Paths that machines watch: their answers are short, and tell how long others wait.
+const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+
+/// How requests are answered: by the router, and those that take numbers before it. Cheap to clone.
+#[derive(Clone)]
+pub struct Routes {
+    router: Router,
+    numbers: Option<Arc<FastPath>>,
+    /// Where large batches and the router's requests are answered; the connection's own runtime
+    /// where nothing is named.
+    secondary: Option<Handle>,
+}
+
+/// By the router alone.
+impl From<Router> for Routes {
+    fn from(router: Router) -> Self {
+        Routes { router, numbers: None, secondary: None }
+    }
+}
+
+impl Routes {
+    /// The router, and before it the calls that take numbers.
+    pub(crate) fn new(router: Router, numbers: FastPath) -> Self {
+        Routes { router, numbers: Some(Arc::new(numbers)), secondary: None }
+    }
+
+    /// The same, with a runtime for requests that take long. A page of a thousand rows, or a batch
+    /// of a thousand documents, takes a thread for milliseconds, which calls for one number would
+    /// wait for on a thread that they share.
+    #[must_use]
+    pub fn with_secondary(self, runtime: Handle) -> Self {
+        Routes { secondary: Some(runtime), ..self }
+    }
+
+    /// Answers a request from that end of a connection.
+    pub fn answer<B>(
+        &self,
+        request: Request<B>,
+        peer: Peer,
+    ) -> impl Future<Output = Response> + Send + use<B>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let known = self.numbers.as_ref().and_then(|door| {
+            Some((Arc::clone(door), Taking::of(request.method(), request.uri().path())?))
+        });
+        if let Some((door, taking)) = known {
+            let is_large = taking == Taking::Batch && is_large(&request);
+            // In a place of its own: an idle connection would keep room for it otherwise.
+            let answered = Box::pin(door.answer(request, peer, taking));
+            return match &self.secondary {
+                Some(runtime) if is_large => Either::Right(Either::Left(on(runtime, answered))),
+                _ => Either::Left(answered),
+            };
+        }
+        let is_probe = PROBES.contains(&request.uri().path());
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        let answered = self.router.clone().oneshot(request);
+        let answered = answered.map(|answer: Result<_, Infallible>| match answer {
+            Ok(response) => response,
+            Err(never) => match never {},
+        });
+        Either::Right(match &self.secondary {
+            Some(runtime) if !is_probe => Either::Left(on(runtime, Box::pin(answered))),
+            _ => Either::Right(answered),
+        })
+    }
+}
+
+/// Whether a body is longer than what is worked on between two short calls, or may be: a body in
+/// chunks does not say its length.
+fn is_large<B>(request: &Request<B>) -> bool {
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|sent| sent.to_str().ok());
+    length.and_then(|length| length.parse().ok()).is_none_or(|bytes: u64| bytes > SHORT_BYTES_MAX)
+}
+
+/// Answers on that runtime. A client that leaves ends its request there as it would here.
+fn on(
+    runtime: &Handle,
+    answered: BoxFuture<'static, Response>,
+) -> impl Future<Output = Response> + Send + use<> {
+    AbortOnDropHandle::new(runtime.spawn(answered))
+        .map(|answer| answer.unwrap_or_else(|error| Problem::internal(&error).into_response()))
+}
+
+/// What a call takes, by its path.
+#[derive(Debug, Eq, PartialEq)]
+enum Taking {
+    /// A number for this document.
+    Number(String),
+    /// Many.
+    Batch,
+    UnifiedSerial,
+    SystemSerial,
+    InterfaceSerial,
+}
+
+impl Taking {
+    /// Nothing where the router is to say what the path means, or what is wrong with it.
+    fn of(method: &Method, path: &str) -> Option<Self> {
+        if method != Method::POST {
+            return None;
+        }
+        let path = path.strip_prefix("/api/v1/")?;
+        if let Some(rest) = path.strip_prefix("documents/") {
+            let document = rest.strip_suffix("/generate-number")?;
+            let is_segment = !document.is_empty() && !document.contains('/');
+            let document = percent_decode_str(document).decode_utf8().ok()?;
+            return is_segment.then(|| Taking::Number(document.into_owned()));
+        }
+        match path {
+            "document-numbering/batches" => Some(Taking::Batch),
+            "serials/unified" => Some(Taking::UnifiedSerial),
+            "serials/system" => Some(Taking::SystemSerial),
+            "serials/interface" => Some(Taking::InterfaceSerial),
+            _ => None,
+        }
+    }
+
+    /// The pattern of the route.
+    fn pattern(&self) -> &'static str {
+        match self {
+            Taking::Number(_) => "/api/v1/documents/{documentId}/generate-number",
+            Taking::Batch => "/api/v1/document-numbering/batches",
+            Taking::UnifiedSerial => "/api/v1/serials/unified",
+            Taking::SystemSerial => "/api/v1/serials/system",
+            Taking::InterfaceSerial => "/api/v1/serials/interface",
+        }
+    }
+}
+
+/// Answers calls that take numbers.
+pub(crate) struct FastPath {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) app: App,
+    /// Bounds of the body of a batch.
+    pub(crate) batch: BodyBounds,
+    /// Of all others.
+    pub(crate) single: BodyBounds,
+}
+
+impl FastPath {
+    async fn answer<B>(self: Arc<Self>, request: Request<B>, peer: Peer, taking: Taking) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send,
+    {
+        let gate = Arc::clone(&self.gate);
+        let route = Route::Known(taking.pattern());
+        let take = |request, caller| {
+            // In a place of its own, too: the gate would carry it from hand to hand.
+            let taken = Box::pin(self.take(request, caller, taking));
+            let taken = AssertUnwindSafe(taken).catch_unwind();
+            taken.map(|taken| match taken {
+                Ok(answer) => answer.into_response(),
+                Err(panic) => middleware::answer_panic(panic),
+            })
+        };
+        middleware::pass(gate, request, Some(peer), Some(route), take).await
+    }
+
+    async fn take<B>(
+        &self,
+        request: Request<B>,
+        caller: Caller,
+        taking: Taking,
+    ) -> Result<Response, Problem>
+    where
+        B: HttpBody<Data = Bytes> + Send,
+    {
+        let holdings = caller.holdings.clone();
+        let (app, caller) = (State(self.app.clone()), Extension(caller));
+        let (parts, body) = request.into_parts();
+        let headers = parts.headers;
+        match taking {
+            Taking::Number(document_id) => {
+                let order = Json::read(&headers, body, self.single, &holdings).await?;
+                generate::generate_number(app, caller, Ok(Path(document_id)), headers, order).await
+            }
+            // In places of their own: the most frequent call would carry room for all of them.
+            Taking::Batch => {
+                let order = Json::read(&headers, body, self.batch, &holdings).await?;
+                Box::pin(batches::create_batch(app, caller, headers, order)).await
+            }
+            Taking::UnifiedSerial => {
+                let order = Json::read(&headers, body, self.single, &holdings).await?;
+                Box::pin(exchange::generate_unified_serial(app, caller, headers, order)).await
+            }
+            Taking::SystemSerial => {
+                let order = Json::read(&headers, body, self.single, &holdings).await?;
+                Box::pin(exchange::generate_system_serial(app, caller, order)).await
+            }
+            Taking::InterfaceSerial => {
+                let order = Json::read(&headers, body, self.single, &holdings).await?;
+                Box::pin(exchange::generate_interface_serial(app, caller, headers, order)).await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,351 @@
+//! No answer shows which way the call took: two services that begin alike are asked the same, one
+//! by both ways, one by the router alone.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::to_bytes;
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use futures_util::stream;
+use hyper::body::Frame;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::clock::SystemClock;
+use crate::config::{Settings, Sources};
+use crate::metrics::Metrics;
+use crate::startup::{Mode, Service};
+
+const LETTERS: &str = "/api/v1/documents/d1/generate-number";
+const BATCHES: &str = "/api/v1/document-numbering/batches";
+const UNIFIED: &str = "/api/v1/serials/unified";
+const SYSTEM: &str = "/api/v1/serials/system";
+const INTERFACE: &str = "/api/v1/serials/interface";
+
+/// One that answers; its ledger is a file of its own.
+struct Answering {
+    doors: Routes,
+    service: Arc<Service>,
+    _folder: TempDir,
+}
+
+impl Answering {
+    async fn start(time_limit: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().to_str().expect("text");
+        let flags = [("data.dir", place), ("http.time_limit", time_limit)];
+        let flags = flags.map(|(name, value)| (name.into(), value.into())).to_vec();
+        let settings = Settings::load(&Sources { flags, ..Sources::default() }).expect("settings");
+        let started = Service::start(&settings, Arc::new(SystemClock), Mode::Serve).await;
+        let service = started.expect("a service");
+        let prometheus = PrometheusBuilder::new().build_recorder().handle();
+        let doors =
+            crate::routes::routes(Arc::clone(&service), &settings, Metrics::new(), prometheus);
+        Answering { doors, service, _folder: folder }
+    }
+
+    /// Two that begin alike; the second has no way but the router's.
+    async fn pair(time_limit: &str) -> [Self; 2] {
+        let both = Answering::start(time_limit).await;
+        let mut plain = Answering::start(time_limit).await;
+        plain.doors.numbers = None;
+        [both, plain]
+    }
+
+    async fn ask(&self, asked: &Asked, body: Body) -> Answered {
+        let mut request = Request::builder().method(asked.method.clone()).uri(asked.path);
+        request = request.header("x-request-id", "r1");
+        let named = [(HOST.as_str(), "localhost"), (CONTENT_TYPE.as_str(), "application/json")];
+        let is_other = |name: &str| asked.headers.iter().any(|(other, _)| *other == name);
+        let named = named.into_iter().filter(|(name, _)| !is_other(name));
+        for (name, value) in named.chain(asked.headers.iter().copied()) {
+            request = request.header(name, value);
+        }
+        let request = request.body(body).expect("a request");
+        let peer = Peer::at("192.0.2.7".parse().expect("an address"));
+        let (mut parts, body) = self.doors.answer(request, peer).await.into_parts();
+        // The server writes it where it is not there: the body knows its length.
+        let length = body.size_hint().exact();
+        parts.headers.remove(CONTENT_LENGTH);
+        let bytes = to_bytes(body, usize::MAX).await.expect("a body");
+        let mut body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| Value::from(String::from_utf8(bytes.to_vec()).expect("text")));
+        // Of two services that begin alike this alone differs.
+        if let Some(items) = body.get_mut("items").and_then(Value::as_array_mut) {
+            items.iter_mut().for_each(forget_time);
+        }
+        forget_time(&mut body);
+        Answered { status: parts.status.as_u16(), headers: parts.headers, length, body }
+    }
+}
+
+async fn stop(pair: [Answering; 2]) {
+    for answering in pair {
+        answering.service.stop().await.expect("stopped");
+    }
+}
+
+fn forget_time(answer: &mut Value) {
+    if let Some(answer) = answer.as_object_mut() {
+        answer.remove("issued_at");
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Answered {
+    status: u16,
+    headers: HeaderMap,
+    length: Option<u64>,
+    body: Value,
+}
+
+/// A call: what is left out of the headers is as it should be.
+struct Asked {
+    method: Method,
+    path: &'static str,
+    headers: Vec<(&'static str, &'static str)>,
+    body: Vec<u8>,
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the cases read better")]
+fn asked(path: &'static str, body: impl ToString) -> Asked {
+    let (method, headers) = (Method::POST, Vec::new());
+    Asked { method, path, headers, body: body.to_string().into_bytes() }
+}
+
+impl Asked {
+    fn with(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+}
+
+fn spo() -> Value {
+    json!({ "type": "SPO", "date": "2024-01-22" })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the cases read better")]
+fn letter(context: Value) -> Value {
+    json!({ "type": "LETTER", "project": "P", "date": "2025-01-01", "context": context })
+}
+
+/// What is asked of the short way, with the status of its answer.
+fn known() -> Vec<(Asked, u16)> {
+    let unified = || json!({ "system": "A", "module": "B", "instance": "1" });
+    let long_key: &'static str = "k".repeat(256).leak();
+    let document = |name: &str| json!({ "document_id": name, "type": "SPO", "date": "2024-01-22" });
+    let list = json!({ "documents": [document("d7"), document("d7"), { "type": "SPO" }, 3] });
+    vec![
+        (asked(LETTERS, spo()), 201),
+        (asked(LETTERS, spo()), 200),
+        (asked(LETTERS, json!({ "type": "SPO", "date": "2024-01-23" })), 409),
+        (
+            asked("/api/v1/documents/d2/generate-number?x=1&y", spo()).with("idempotency-key", "k"),
+            201,
+        ),
+        (asked("/api/v1/documents/d2/generate-number", spo()).with("idempotency-key", "k"), 200),
+        (asked("/api/v1/documents/d3/generate-number", spo()).with("idempotency-key", "k"), 422),
+        (asked("/api/v1/documents/a%2Fb%20%E0%B8%81%25/generate-number", spo()), 201),
+        (asked("/api/v1/documents/a+b/generate-number", spo()), 201),
+        (asked("/api/v1/documents/a%00b/generate-number", spo()), 422),
+        (asked("/api/v1/documents/e%CC%81/generate-number", spo()), 201),
+        (asked("/api/v1/documents/%C3%A9/generate-number", spo()), 200),
+        (asked(LETTERS, spo()).with("idempotency-key", long_key), 422),
+        (asked(LETTERS, spo()).with("idempotency-key", "a").with("idempotency-key", "a"), 422),
+        (asked(LETTERS, json!({ "type": "NOPE" })), 422),
+        (asked(LETTERS, json!({ "type": "DRAWING", "project": "P" })), 422),
+        (asked(LETTERS, letter(json!({ "ORIGINATOR": "A" }))), 422),
+        (asked(LETTERS, letter(json!({ "ORIGINATOR": "A-B", "RECIPIENT": "B" }))), 422),
+        (asked(LETTERS, json!({ "type": "SPO", "date": "2024-02-30" })), 422),
+        (asked(LETTERS, json!({ "type": "SPO", "user_id": "somebody" })), 422),
+        (asked(LETTERS, "{\"type\": \"SPO\","), 400),
+        (asked(LETTERS, "[\"SPO\", null]"), 422),
+        (asked(LETTERS, ""), 400),
+        (asked(LETTERS, " ".repeat(70_000)), 413),
+        (asked(LETTERS, spo()).with("content-length", "70000"), 413),
+        (asked(LETTERS, spo()).with("content-type", "text/plain"), 415),
+        (asked(LETTERS, spo()).with("content-type", "application/json; charset=utf-16"), 415),
+        (asked(LETTERS, spo()).with("content-encoding", "gzip"), 415),
+        (asked(LETTERS, json!({ "type": "NOPE" })).with("accept-language", "th"), 422),
+        (asked(LETTERS, spo()).with("on-behalf-of", "somchai"), 200),
+        (asked(LETTERS, spo()).with("host", "evil.example"), 403),
+        (asked(LETTERS, spo()).with("host", "localhost").with("host", "localhost"), 400),
+        (asked(LETTERS, spo()).with("origin", "https://evil.example"), 403),
+        (asked(LETTERS, spo()).with("x-request-id", "a b"), 200),
+        (asked(BATCHES, json!({ "type": "SPO", "date": "2024-01-22", "count": 3 })), 201),
+        (
+            asked(
+                BATCHES,
+                json!({ "type": "SPO", "date": "2024-01-22", "count": 2, "expand": true }),
+            ),
+            201,
+        ),
+        (asked(BATCHES, list).with("idempotency-key", "list"), 200),
+        (asked(BATCHES, json!({ "type": "SPO", "count": 0 })), 422),
+        (asked(BATCHES, json!({ "type": "SPO", "date": "2024-01-22", "count": 1000 })), 409),
+        (asked(BATCHES, json!({ "documents": [] })), 422),
+        (asked(BATCHES, format!("{}{}", spo(), " ".repeat(70_000))), 422),
+        (asked(UNIFIED, unified()), 422),
+        (asked(SYSTEM, unified()), 422),
+        (asked(INTERFACE, unified()), 422),
+    ]
+}
+
+/// What the router is to answer, with the status.
+fn odd() -> Vec<(Asked, u16)> {
+    let by = |method: Method, path| Asked { method, ..asked(path, spo()) };
+    vec![
+        (by(Method::GET, LETTERS), 405),
+        (by(Method::PUT, BATCHES), 405),
+        (by(Method::OPTIONS, UNIFIED), 405),
+        (asked("/api/v1/documents//generate-number", spo()), 422),
+        (asked("/api/v1/documents/a/b/generate-number", spo()), 404),
+        (asked("/api/v1/documents/a%FFb/generate-number", spo()), 422),
+        (asked("/api/v1/documents/d1/generate-number/", spo()), 404),
+        (asked("/api/v1/documents/d1/generate%2Dnumber", spo()), 404),
+        (asked("/api/v2/documents/d1/generate-number", spo()), 404),
+        (asked("/api/v1/document-numbering/batches/", spo()), 404),
+    ]
+}
+
+#[tokio::test]
+async fn no_answer_shows_which_way_the_call_took() {
+    let [both, plain] = Answering::pair("30s").await;
+    let (known, odd) = (known(), odd());
+    let mut wrong = Vec::new();
+    let cases = known.iter().map(|case| (true, case)).chain(odd.iter().map(|case| (false, case)));
+    for (is_known, (asked, status)) in cases {
+        let about = format!("{} {} {:?}", asked.method, asked.path, asked.headers);
+        let path = asked.path.split('?').next().unwrap_or_default();
+        assert_eq!(Taking::of(&asked.method, path).is_some(), is_known, "{about}");
+        let answered = both.ask(asked, asked.body.clone().into()).await;
+        if answered.status != *status {
+            wrong.push(format!("{about}: {status} expected: {answered:?}"));
+        }
+        assert_eq!(answered, plain.ask(asked, asked.body.clone().into()).await, "{about}");
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    stop([both, plain]).await;
+}
+
+/// Panics when it is read.
+struct Panics;
+
+impl HttpBody for Panics {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        panic!("a secret")
+    }
+}
+
+#[tokio::test]
+async fn a_panic_a_body_that_breaks_off_and_one_that_never_ends_are_answered_alike() {
+    let [both, plain] = Answering::pair("100ms").await;
+    let broken = || Body::from_stream(stream::iter([Err::<Bytes, _>("broken off")]));
+    let endless = || Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+    let bodies: [(&dyn Fn() -> Body, u16); 3] =
+        [(&|| Body::new(Panics), 500), (&broken, 400), (&endless, 408)];
+    for path in [LETTERS, BATCHES, UNIFIED, SYSTEM, INTERFACE] {
+        for (body, status) in bodies {
+            let asked = asked(path, "");
+            let answered = both.ask(&asked, body()).await;
+            assert_eq!(answered.status, status, "{path}: {answered:?}");
+            assert!(!answered.body.to_string().contains("secret"), "{answered:?}");
+            assert_eq!(answered, plain.ask(&asked, body()).await, "{path}");
+        }
+    }
+    stop([both, plain]).await;
+}
+
+/// A body of a batch may be larger than that of any other call, by either way.
+#[tokio::test]
+async fn each_call_has_the_bounds_of_its_route() {
+    let [both, plain] = Answering::pair("30s").await;
+    for (path, status) in [(LETTERS, 413), (BATCHES, 422), (UNIFIED, 413), (INTERFACE, 413)] {
+        let asked = asked(path, format!("{{{}}}", " ".repeat(70_000)));
+        let answered = both.ask(&asked, asked.body.clone().into()).await;
+        assert_eq!(answered.status, status, "{path}: {answered:?}");
+        assert_eq!(answered, plain.ask(&asked, asked.body.clone().into()).await, "{path}");
+        let asked = asked_of_length(path, "9999999");
+        let answered = both.ask(&asked, Body::empty()).await;
+        assert_eq!(answered.status, 413, "{path}: {answered:?}");
+        assert_eq!(answered, plain.ask(&asked, Body::empty()).await, "{path}");
+    }
+    stop([both, plain]).await;
+}
+
+fn asked_of_length(path: &'static str, bytes: &'static str) -> Asked {
+    asked(path, "").with(CONTENT_LENGTH.as_str(), bytes)
+}
+
+/// Goal: calls for one number, and short batches, wait for nothing that takes long. Method: the
+/// secondary runtime answers nothing until its thread runs.
+#[tokio::test]
+async fn a_large_batch_and_a_list_are_answered_by_the_secondary_runtime_alone() {
+    let mut answering = Answering::start("30s").await;
+    let secondary = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let secondary = secondary.expect("a runtime");
+    answering.doors = answering.doors.clone().with_secondary(secondary.handle().clone());
+    let list = |spaces: usize| {
+        let document = json!({ "document_id": "d1", "type": "SPO", "date": "2024-01-22" });
+        let list = format!("{}{}", json!({ "documents": [document] }), " ".repeat(spaces));
+        let length: &'static str = list.len().to_string().leak();
+        asked(BATCHES, list).with(CONTENT_LENGTH.as_str(), length)
+    };
+    let configs = "/api/v1/document-numbering/configs";
+    let long = [list(10_000), Asked { headers: Vec::new(), ..list(0) }];
+    let long = long.into_iter().chain([Asked { method: Method::GET, ..asked(configs, "") }]);
+    let long: Vec<Asked> = long.collect();
+    let mut waiting: Vec<_> = long
+        .iter()
+        .map(|asked| Box::pin(answering.ask(asked, asked.body.clone().into())))
+        .collect();
+    for one in &mut waiting {
+        assert!(futures_util::poll!(one).is_pending());
+    }
+    let probe = |path| Asked { method: Method::GET, ..asked(path, "") };
+    for short in [asked(LETTERS, spo()), list(0), probe("/healthz"), probe("/readyz")] {
+        let answered = answering.ask(&short, short.body.clone().into()).await;
+        assert!([200, 201].contains(&answered.status), "{answered:?}");
+    }
+    for one in &mut waiting {
+        assert!(futures_util::poll!(one).is_pending());
+    }
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::spawn(move || secondary.block_on(ended));
+    for one in waiting {
+        let answered = one.await;
+        assert_eq!(answered.status, 200, "{answered:?}");
+    }
+    end.send(()).expect("it runs");
+    thread.join().expect("it ends").expect("it is told to");
+    answering.service.stop().await.expect("stopped");
+}
+
+/// Goal: what few calls do costs the most frequent one nothing. Method: the room that its future
+/// takes, which is moved from hand to hand several times before it is first polled.
+#[tokio::test]
+async fn a_call_for_one_number_takes_little_room() {
+    let [both, plain] = Answering::pair("30s").await;
+    let door = both.doors.numbers.clone().expect("both ways");
+    let request = Request::builder().method(Method::POST).uri(LETTERS).body(Body::empty());
+    let peer = Peer::at("192.0.2.7".parse().expect("an address"));
+    let taking = Taking::Number("d1".into());
+    let call = door.answer(request.expect("a request"), peer, taking);
+    let bytes = size_of_val(&call);
+    assert!(bytes <= CALL_BYTES_MAX, "{bytes}");
+    drop(call);
+    stop([both, plain]).await;
+}
+
+/// A seventh more than it takes; it took 13,240 where a source, a batch and a draw had room in it.
+const CALL_BYTES_MAX: usize = 6_144;

@@ -1,0 +1,109 @@
+//! The routes as a whole: their labels and their description.
+
+mod bodies;
+
+use super::*;
+use crate::config::Sources;
+
+fn document() -> serde_json::Value {
+    let flags = vec![("data.dir".to_owned(), "/tmp".to_owned())];
+    let settings = Settings::load(&Sources { flags, ..Sources::default() }).expect("settings");
+    openapi::complete(&api(&settings).split_for_parts().1, false)
+}
+
+/// `scripts/check-openapi` asks a public validator; this says where it would find fault, and what
+/// generators of clients drop without a word.
+#[test]
+fn the_description_is_one_that_clients_can_be_made_of() {
+    let document = document();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            for (status, response) in operation["responses"].as_object().expect("responses") {
+                let text = response["description"].as_str().unwrap_or_default();
+                assert!(!text.is_empty(), "{method} {path}: {status} has no description");
+            }
+            let is_open = middleware::OPEN.contains(&path.as_str());
+            assert_eq!(operation["security"] == serde_json::json!([]), is_open, "{path}");
+        }
+    }
+    assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
+    // One of several is named, each by itself.
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    let choices = schemas.values().filter_map(|schema| schema["oneOf"].as_array()).flatten();
+    assert!(choices.clone().count() > 3);
+    for choice in choices {
+        assert!(choice["$ref"].is_string() || choice["type"] == "null", "{choice}");
+    }
+}
+
+#[test]
+fn every_route_is_described() {
+    let document = document();
+    let paths = document["paths"].as_object().expect("paths");
+    for (path, methods) in paths {
+        for (method, operation) in methods.as_object().expect("methods") {
+            let id = operation["operationId"].as_str().expect("an id");
+            assert!(id.contains('_'), "{method} {path}: {id} is no verb_resource");
+        }
+    }
+    for path in [
+        "/api/v1/documents/{documentId}/generate-number",
+        "/api/v1/documents/{documentId}/numbers",
+        "/api/v1/documents/{documentId}/revisions",
+        "/api/v1/document-numbering/batches",
+        "/api/v1/document-numbering/preview",
+        "/api/v1/document-numbering/configs",
+        "/api/v1/document-numbering/configs/{configId}",
+        "/api/v1/document-numbering/configs/{configId}/activate",
+        "/api/v1/document-numbering/configs/{configId}/deactivate",
+        "/api/v1/document-numbering/configs/{configId}/versions",
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}",
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff",
+        "/api/v1/document-numbering/configs/{configId}/rollback",
+        "/api/v1/document-numbering/reference/{table}",
+        "/api/v1/document-numbering/numbers",
+        "/api/v1/document-numbering/numbers/{number}",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/problems",
+        "/problems/{code}",
+    ] {
+        assert!(paths.contains_key(path), "{path} is not described");
+    }
+}
+
+#[test]
+fn only_health_metrics_and_what_describes_the_service_need_no_token() {
+    let (_, document) = watching_routes().merge(problem_routes()).split_for_parts();
+    let mut paths: Vec<&str> = document.paths.paths.keys().map(String::as_str).collect();
+    paths.extend(["/", "/openapi.json"]);
+    paths.sort_unstable();
+    let mut open = middleware::OPEN;
+    open.sort_unstable();
+    assert_eq!(paths, open);
+}
+
+#[test]
+fn the_description_knows_every_schema_that_it_names() {
+    let document = document();
+    let text = document.to_string();
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    let named = text.split("\"$ref\":\"#/components/schemas/").skip(1);
+    for name in named.filter_map(|rest| rest.split('"').next()) {
+        assert!(schemas.contains_key(name), "{name} is named but not described");
+    }
+    assert!(schemas["NumberOrder"]["properties"]["type_id"].is_object());
+    assert_eq!(schemas["RecipientOrder"]["required"], serde_json::json!(["kind"]));
+    let problem = &schemas["ProblemBody"]["properties"];
+    assert!(problem["type"]["format"] == "uri-reference" && problem["code"].is_object());
+}
+
+#[test]
+fn the_api_reference_shows_every_route() {
+    let page = include_str!("../../docs/api.md");
+    let document = document();
+    for path in document["paths"].as_object().expect("paths").keys() {
+        assert!(page.contains(&format!("{path}`")), "{path} is missing from docs/api.md");
+    }
+}

@@ -1,0 +1,69 @@
+//! Tokens that somebody wrote into the ledger past the program: told once each, and counted. They
+//! are let in all the same: who may write the ledger can write the event, too.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::engine::node::Context;
+use crate::ledger::{LedgerError, TokenPrint, UntoldToken};
+use crate::startup::changes::tell_failure;
+use crate::task::{Stop, Task, Ticks};
+
+/// What was told of tokens.
+#[derive(Debug, Default)]
+struct UntoldTokens {
+    /// Where the ledger's tokens stood when they were looked at.
+    looked_at: Option<i64>,
+    as_told: HashSet<TokenPrint>,
+    told: Vec<UntoldToken>,
+}
+
+/// Looks at the tokens once they have changed, in a loop of its own: a first look reads many
+/// events, and no revocation waits for that.
+pub(crate) fn watch_untold(
+    context: &Arc<Context>,
+    stamp: watch::Receiver<Option<i64>>,
+    period: Duration,
+) -> Task {
+    let context = Arc::clone(context);
+    context.metrics.tokens_untold.set(f64::NAN);
+    Task::start("untold tokens", async move |stop: Stop| {
+        let (mut ticks, mut untold) = (Ticks::every(period, stop), UntoldTokens::default());
+        let mut failure = None;
+        while ticks.next().await {
+            let stamp = *stamp.borrow();
+            let Some(stamp) = stamp.filter(|_| untold.looked_at != stamp) else { continue };
+            let looked = untold.look(&context, stamp).await;
+            if looked.is_err() {
+                context.metrics.tokens_untold.set(f64::NAN);
+            }
+            tell_failure(&mut failure, looked.err(), "cannot compare the tokens with their events");
+        }
+    })
+}
+
+impl UntoldTokens {
+    async fn look(&mut self, context: &Context, stamp: i64) -> Result<(), LedgerError> {
+        // What was found before is as old as the stamp of then.
+        self.looked_at = None;
+        let looked = context.ledger.untold_tokens_but(&self.as_told).await?;
+        for token @ UntoldToken { name, why } in &looked.untold {
+            if !self.told.contains(token) {
+                context.metrics.tokens_untold_total.increment(1);
+                tracing::error!(
+                    token = &**name,
+                    %why,
+                    "A TOKEN THAT NO EVENT TELLS OF: somebody wrote it into the ledger; see \
+                     docs/runbook.md"
+                );
+            }
+        }
+        let count = u32::try_from(looked.untold.len()).unwrap_or(u32::MAX);
+        context.metrics.tokens_untold.set(f64::from(count));
+        (self.looked_at, self.as_told, self.told) = (Some(stamp), looked.as_told, looked.untold);
+        Ok(())
+    }
+}

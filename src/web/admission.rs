@@ -1,0 +1,294 @@
+//! Work that a caller pays nothing for, and that costs processor time or a connection of the
+//! ledger: what is read from it or noted in it on behalf of a route, series that are checked and
+//! proved, numbers that are read back, lists of what is in memory. Each kind has its own few
+//! places, which callers take by turns, so that whatever is asked of them leaves the runtime's
+//! threads and the ledger's connections to those who take numbers.
+//!
+//! Here alone routes come to the ledger. Never cancels its work: what holds a place goes on until
+//! it ends; a proof that nobody waits for ends soon.
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use numbering::GiveUp;
+use serde::Serialize;
+
+use super::problem::{Problem, Slug};
+use super::{App, finish};
+use crate::ledger::{LedgerSettings, SharedLedger, until_given_up};
+use crate::web::middleware::Caller;
+use crate::web::permits::{Place, Places};
+
+/// Most changes of series that are checked at once.
+const CHECKS_MAX: usize = 2;
+
+/// Most searches at once, however many connections there are: they cost processor time, too.
+const SEARCHES_MAX: usize = 4;
+
+/// Most lists of what is in memory that are made at once.
+const LISTS_MAX: usize = 4;
+
+/// Longest time of one check: then its proof is given up.
+const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// The places of all kinds.
+#[derive(Debug)]
+pub(crate) struct Effort {
+    /// Changes of series.
+    checks: Places,
+    /// What looks through rows, or reads numbers back.
+    searches: Places,
+    /// What is found by an index.
+    reads: Places,
+    /// What is noted beside numbers: steps, revisions, tokens, change requests.
+    notes: Places,
+    /// What is in memory.
+    lists: Places,
+}
+
+impl Effort {
+    /// As many places as the ledger's connections allow: searches and reads together hold at most
+    /// half of them.
+    pub(crate) fn new(ledger: &LedgerSettings) -> Self {
+        Effort {
+            checks: Places::new(CHECKS_MAX),
+            searches: Places::new(ledger.searches_max().min(SEARCHES_MAX)),
+            reads: Places::new(ledger.reads_max()),
+            notes: Places::new(ledger.notes_max()),
+            lists: Places::new(LISTS_MAX),
+        }
+    }
+
+    /// Checks a change of series, and saves it where the work does so; its proof ends when the
+    /// caller leaves or the time is over.
+    pub(crate) async fn check<T, E>(
+        &self,
+        caller: &Caller,
+        work: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        E: Into<Problem> + Send + 'static,
+    {
+        let place = place(&self.checks, caller).await?;
+        let waiting = Attention(GiveUp::default());
+        let work = until_given_up(waiting.0.clone(), holding(place, work));
+        let mut work = std::pin::pin!(finish(work));
+        match tokio::time::timeout(CHECK_TIME_MAX, &mut work).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                waiting.0.give_up();
+                // Soon: and only it knows whether the change is saved by now.
+                work.await
+            }
+        }
+    }
+
+    /// A place to read.
+    pub(crate) async fn to_read(&self, caller: &Caller) -> Option<Place> {
+        self.reads.take(caller.holdings.caller()).await
+    }
+}
+
+impl App {
+    /// Looks through rows of the ledger, or reads numbers back.
+    pub(crate) async fn search<T, E, W>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(SharedLedger) -> W,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        E: Into<Problem> + Send + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        self.at_the_ledger(&self.effort.searches, caller, work).await
+    }
+
+    /// Reads from the ledger what an index finds.
+    pub(crate) async fn read<T, E, W>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(SharedLedger) -> W,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        E: Into<Problem> + Send + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        self.at_the_ledger(&self.effort.reads, caller, work).await
+    }
+
+    /// Notes something in the ledger that is neither a number nor a series.
+    pub(crate) async fn note<T, E, W>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(SharedLedger) -> W,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        E: Into<Problem> + Send + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        self.at_the_ledger(&self.effort.notes, caller, work).await
+    }
+
+    /// Lists what is in memory, beside the runtime's threads.
+    pub(crate) async fn list<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        caller.holdings.must_have_room_for_an_answer()?;
+        let place = place(&self.effort.lists, caller).await?;
+        let listing = move || {
+            let listed = work();
+            drop(place);
+            listed
+        };
+        compute(listing).await?
+    }
+
+    async fn at_the_ledger<T, E, W>(
+        &self,
+        places: &Places,
+        caller: &Caller,
+        work: impl FnOnce(SharedLedger) -> W,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        E: Into<Problem> + Send + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let place = place(places, caller).await?;
+        finish(holding(place, work(SharedLedger::clone(&self.service.ledger)))).await
+    }
+}
+
+/// Computes beside the runtime's threads; for whoever holds a place, or makes a large answer.
+pub(crate) async fn compute<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Problem::internal_taking_nothing(&error))
+}
+
+/// An answer that is written beside the runtime's threads.
+pub(crate) async fn json(answer: impl Serialize + Send + 'static) -> Result<Response, Problem> {
+    compute(move || axum::Json(answer).into_response()).await
+}
+
+/// A check that took too long, or that nobody waited for.
+pub(crate) fn overdue() -> Problem {
+    let limit = CHECK_TIME_MAX.as_secs();
+    let detail = format!(
+        "the check took longer than {limit} s, and nothing is saved; try again when the service \
+         has less to do, or give the series a prefix of its own, which is proved at once"
+    );
+    Problem::new(Slug::ChecksFull, detail).retry_soon()
+}
+
+/// The refusal of who finds no place.
+pub(crate) fn no_place() -> Problem {
+    let detail = "too many calls of this kind wait at this moment, of this caller or of all: \
+                  series to check, numbers to read back, the ledger to look into";
+    Problem::new(Slug::ChecksFull, detail).retry_soon()
+}
+
+async fn place(places: &Places, caller: &Caller) -> Result<Place, Problem> {
+    places.take(caller.holdings.caller()).await.ok_or_else(no_place)
+}
+
+/// Work that has its place until it ends, whether its caller waits or not.
+async fn holding<T>(place: Place, work: impl Future<Output = T>) -> T {
+    let done = work.await;
+    drop(place);
+    done
+}
+
+/// Lasts while a caller waits; its proofs end with it.
+struct Attention(GiveUp);
+
+impl Drop for Attention {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::ledger::LedgerError;
+
+    fn effort() -> Effort {
+        Effort::new(&LedgerSettings::default())
+    }
+
+    /// Goal: whoever comes to full places is told so, and a place that is given back is taken.
+    /// Method: as many checks as there are places, held; time goes by itself.
+    #[tokio::test(start_paused = true)]
+    async fn who_finds_no_place_is_told_to_come_again() {
+        let (effort, caller) = (Arc::new(effort()), Caller::anybody());
+        let mut holders = Vec::new();
+        for _ in 0..CHECKS_MAX {
+            let (free, held) = oneshot::channel::<()>();
+            let (effort, caller) = (Arc::clone(&effort), caller.clone());
+            let work = async move { held.await.map_err(|_| Problem::internal(&"dropped")) };
+            holders.push((free, tokio::spawn(async move { effort.check(&caller, work).await })));
+            tokio::task::yield_now().await;
+        }
+        let check = || effort.check(&caller, async { Ok::<_, Problem>(()) });
+        let refused = check().await.expect_err("full");
+        assert_eq!((refused.slug(), refused.slug().status().as_u16()), (Slug::ChecksFull, 503));
+        // The other kinds have their own.
+        assert!(effort.to_read(&caller).await.is_some());
+        let (free, holder) = holders.pop().expect("a holder");
+        free.send(()).expect("somebody waits");
+        holder.await.expect("no panic").expect("done");
+        check().await.expect("a place");
+    }
+
+    #[test]
+    fn reads_and_searches_hold_half_of_the_connections_at_most() {
+        for connections_max in 2..200 {
+            let settings = LedgerSettings { connections_max, ..LedgerSettings::default() };
+            let held = settings.searches_max() + settings.reads_max();
+            assert!(held <= (connections_max as usize / 2).max(2), "{held} of {connections_max}");
+            let noted = held + settings.notes_max();
+            assert!(noted < (connections_max as usize).max(4), "{noted} of {connections_max}");
+        }
+    }
+
+    /// Goal: a caller that leaves gets its place back to others although the work goes on to its
+    /// end. Method: the call is dropped while its work waits for the signal that it is.
+    #[tokio::test(start_paused = true)]
+    async fn a_proof_ends_with_its_caller_and_when_its_time_is_over() {
+        let (effort, caller) = (effort(), Caller::anybody());
+        let (told, is_told) = oneshot::channel();
+        // Stands for a ledger that proves: it sees what the call says of its caller.
+        let proving = async move {
+            while !crate::ledger::is_given_up() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            let _ = told.send(());
+            Err::<(), _>(LedgerError::GivenUp)
+        };
+        let checking = effort.check(&caller, proving);
+        let called = tokio::time::timeout(Duration::from_secs(1), checking).await;
+        assert!(called.is_err(), "the caller leaves");
+        is_told.await.expect("the proof is given up");
+        let waits = async {
+            while !crate::ledger::is_given_up() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Err::<(), _>(LedgerError::GivenUp)
+        };
+        let overdue = effort.check(&caller, waits).await.expect_err("its time is over");
+        assert_eq!(overdue.slug(), Slug::ChecksFull);
+        assert!(overdue.to_string().contains("nothing is saved"), "{overdue}");
+    }
+}

@@ -1,0 +1,44 @@
+//! What handlers share: the service, and the bounds of what they have done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use super::admission::Effort;
+use super::metrics_page::MetricsPage;
+use crate::auth::Shared;
+use crate::config::Settings;
+use crate::startup::Service;
+
+/// What handlers share.
+#[derive(Clone)]
+pub(crate) struct App {
+    /// Allocator, ledger and clock.
+    pub(crate) service: Arc<Service>,
+    /// The text of `/metrics`.
+    pub(crate) metrics_page: MetricsPage,
+    /// Places for work that costs processor time, or connections of the ledger.
+    pub(crate) effort: Arc<Effort>,
+    /// How long a change that was asked for can be approved.
+    pub(crate) approval_limit: Duration,
+    /// To whom sources and tables are given.
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl App {
+    pub(crate) fn new(
+        service: Arc<Service>,
+        settings: &Settings,
+        prometheus: PrometheusHandle,
+    ) -> Self {
+        let shown = Arc::clone(&service);
+        let metrics_page = MetricsPage::new(move || {
+            shown.observe();
+            shown.metrics.render(&prometheus)
+        });
+        let (approval_limit, shared) = (settings.approval_limit, Arc::new(settings.shared.clone()));
+        let effort = Arc::new(Effort::new(&settings.database));
+        App { service, metrics_page, effort, approval_limit, shared }
+    }
+}

@@ -1,0 +1,77 @@
+//! How each field of a body, and of a query, is written: what is said where one holds something
+//! else.
+
+use numbering::Form;
+
+/// The fields of bodies and queries; those of a series are
+/// [`SERIES_FORMS`](numbering::SERIES_FORMS).
+pub(crate) const BODY_FORMS: &[Form] = &[
+    // What is numbered.
+    ("type", "", "\"INV\""),
+    ("type_id", "text in quotes or a whole number", "\"6\""),
+    ("project", "", "\"P1\""),
+    ("project_id", "text in quotes or a whole number", "\"2\""),
+    ("date", "a date in quotes", "\"2026-01-22\""),
+    ("phase", "", "\"P1\""),
+    ("context", "an object of variables and their values", "{ BRANCH = \"HQ\" }"),
+    ("recipients", "a list of recipients", "[{ code = \"HQ\", kind = \"TO\" }]"),
+    ("again", "", "true"),
+    ("document_id", "", "\"shop/order-4711\""),
+    ("documents", "a list of documents", "[{ document_id = \"1\", type = \"INV\" }]"),
+    ("count", "", "100"),
+    ("expand", "", "true"),
+    ("code", "", "\"INV\""),
+    ("id", "text in quotes or a whole number", "\"22\""),
+    ("RecipientOrder.kind", "", "\"TO\""),
+    ("order", "", "1"),
+    ("rev", "", "\"B\""),
+    ("number", "", "\"INV-2026-00001\""),
+    ("series", "the code of a series", "\"INV\""),
+    ("example", "a request to preview", "{ type = \"INV\" }"),
+    // Who changes what, and why.
+    ("reason", "", "\"invoices of the new branch\""),
+    ("version", "the number of a version", "1"),
+    ("counter_id", "the id of a counter", "1"),
+    ("next_value", "", "50"),
+    ("last_date", "a date in quotes", "\"2026-01-22\""),
+    ("rows", "a list of rows", "[{ id = \"22\", code = \"KKK\", name = \"King Khong\" }]"),
+    (
+        "memberships",
+        "a list of memberships",
+        "[{ id = \"22\", of_table = \"projects\", of_id = \"2\" }]",
+    ),
+    ("name", "", "\"King Khong\""),
+    ("active", "", "true"),
+    ("of_table", "the name of a table", "\"projects\""),
+    ("of_id", "", "\"2\""),
+    ("TokenOrder.name", "", "\"order-desk\""),
+    ("roles", "a list of roles", "[\"caller\"]"),
+    ("TokenOrder.series", "a list of codes", "[\"INV\"]"),
+    ("projects", "a list of projects", "[\"P1\"]"),
+    ("expires", "a date in quotes", "\"2027-12-31\""),
+    ("count_max", "", "1000"),
+    ("requests_per_minute", "", "600"),
+    ("speaks_for_people", "", "true"),
+    ("grace", "", "\"15m\""),
+    // Exchange serials.
+    ("system", "", "\"C0001\""),
+    ("module", "", "\"A01\""),
+    ("instance", "2 digits in quotes", "\"01\""),
+    ("target", "", "\"D0002\""),
+    ("unified_serial", "", "\"C0001A0101201507100000000001\""),
+    ("system_serial", "", "\"C0001A010120150710000000000001\""),
+    ("step", "", "\"check-stock\""),
+    ("serial", "", "\"C0001A010120150710000000000001\""),
+    ("window", "a duration in quotes", "\"1d\""),
+    ("on_repeat", "", "\"result\""),
+    ("attempt", "", "1"),
+    ("result", "any JSON", "{ paid = true }"),
+    // Queries.
+    ("after", "the `next` of the page before", "42"),
+    ("limit", "", "100"),
+    ("dry_run", "", "true"),
+    ("pending", "", "true"),
+    ("is_active", "", "true"),
+    ("upto", "the number of a version", "3"),
+    ("against", "the number of a version", "1"),
+];

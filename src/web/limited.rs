@@ -1,0 +1,322 @@
+//! How a call stands with limits, as headers (draft-ietf-httpapi-ratelimit-headers-10), the refusal
+//! of what comes too soon, and what of a call counts.
+//!
+//! A call counts by what it takes. What it asks for is counted before it is asked for; what came of
+//! an earlier call, or what the service could not give, is given back. Whatever a caller sends, its
+//! call counts as one at least, unless it was refused here.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::watch;
+
+use super::problem::{Problem, Slug};
+use crate::auth::limits::{Account, Judgement, Limits, Load};
+use crate::web::permits::Place;
+
+/// The quotas, each in a window of 60 seconds.
+const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+/// What is left of them.
+const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// A call that limits count.
+pub(crate) struct Limited {
+    limits: Arc<Limits>,
+    account: Account,
+    counted: Mutex<CallCount>,
+    /// Charges of which nobody knows yet what comes of them.
+    open: watch::Sender<usize>,
+    /// The place in which what it has already is looked for, as long as it is looked for.
+    place: tokio::sync::Mutex<LookPlace>,
+}
+
+#[derive(Debug, Default)]
+struct LookPlace {
+    held: Weak<Place>,
+    /// Whether none was free: it is not waited for again.
+    is_refused: bool,
+}
+
+/// What of a call was counted.
+#[derive(Debug, Default)]
+struct CallCount {
+    /// Whether it was asked how the limits stand.
+    is_judged: bool,
+    /// Whether the call itself counts.
+    is_counted: bool,
+    /// Whether something came of it.
+    is_kept: bool,
+    is_closed: bool,
+}
+
+/// Numbers that a call asks for, and that count; all of them are kept where nobody says otherwise.
+pub(crate) struct Charge {
+    limited: Arc<Limited>,
+    numbers: u64,
+    kept: u64,
+}
+
+impl std::fmt::Debug for Limited {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limited").field("counted", &self.counted).finish_non_exhaustive()
+    }
+}
+
+impl Limited {
+    /// A call of which nothing was counted yet; nothing where no limit counts it.
+    pub(crate) fn of(limits: &Arc<Limits>, account: Account) -> Option<Arc<Self>> {
+        let limits = Arc::clone(limits);
+        let (counted, place) = (Mutex::default(), tokio::sync::Mutex::default());
+        let open = watch::Sender::new(0);
+        let is_limited = !account.is_unlimited();
+        is_limited.then(|| Arc::new(Limited { limits, account, counted, open, place }))
+    }
+
+    /// Counts so many numbers.
+    ///
+    /// # Errors
+    /// The refusal of what comes too soon, or is more than may ever come: nothing was counted.
+    pub(crate) fn charge(self: &Arc<Self>, numbers: u64) -> Result<Charge, Problem> {
+        let mut counted = self.counted();
+        counted.is_judged = true;
+        let calls = u64::from(!counted.is_counted);
+        must_be_within(&self.limits.charge(&self.account, Load { numbers, calls }), numbers)?;
+        counted.is_counted = true;
+        self.open.send_modify(|open| *open += 1);
+        Ok(Charge { limited: Arc::clone(self), numbers, kept: numbers })
+    }
+
+    /// The call turned out to show what its caller has already: it counts for nothing.
+    pub(crate) fn takes_nothing(&self) {
+        self.counted().is_judged = true;
+    }
+
+    /// The place in which to look for what the call has already: all that it looks for at once
+    /// shares one. Whoever waits for something else gives it back before.
+    pub(crate) async fn place(
+        &self,
+        taking: impl Future<Output = Option<Place>>,
+    ) -> Option<Arc<Place>> {
+        let mut place = self.place.lock().await;
+        if let Some(held) = place.held.upgrade() {
+            return Some(held);
+        }
+        if place.is_refused {
+            return None;
+        }
+        let taken = taking.await.map(Arc::new);
+        place.is_refused = taken.is_none();
+        place.held = taken.as_ref().map(Arc::downgrade).unwrap_or_default();
+        taken
+    }
+
+    /// Waits until it is known what comes of all that the call is charged with: what is given back
+    /// is there for the rest of it.
+    pub(crate) async fn settled(&self) {
+        let mut open = self.open.subscribe();
+        let _ = open.wait_for(|open| *open == 0).await;
+    }
+
+    /// Ends the counting: how the call stands now, as headers.
+    pub(crate) fn close(&self) -> HeaderMap {
+        self.end();
+        limited_headers(&self.limits.charge(&self.account, Load::default()))
+    }
+
+    fn end(&self) {
+        let mut counted = self.counted();
+        if std::mem::replace(&mut counted.is_closed, true) {
+            return;
+        }
+        let (limits, account) = (&self.limits, &self.account);
+        if counted.is_counted {
+            let call = |calls| Load { numbers: 0, calls };
+            // Behind a handler that broke off nobody knows yet what came of what it asked for.
+            let is_kept = counted.is_kept || *self.open.borrow() > 0;
+            limits.settle(account, call(1), call(is_kept.into()));
+        } else if !counted.is_judged && limits.charge(account, Load::ONE).exceeded.is_none() {
+            limits.settle(account, Load::ONE, Load::ONE);
+        }
+    }
+
+    fn counted(&self) -> MutexGuard<'_, CallCount> {
+        self.counted.lock().expect("no holder of this lock panics")
+    }
+}
+
+/// Also of a call whose client leaves.
+impl Drop for Limited {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Charge {
+    /// Whether they count by themselves, and not the call alone.
+    pub(crate) fn counts_numbers(&self) -> bool {
+        self.limited.account.counts_numbers()
+    }
+
+    /// Keeps so many of them, and gives the rest back.
+    pub(crate) fn settle(mut self, kept: u64) {
+        self.kept = kept.min(self.numbers);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let Limited { limits, account, .. } = &*self.limited;
+        let numbers = |numbers| Load { numbers, calls: 0 };
+        limits.settle(account, numbers(self.numbers), numbers(self.kept));
+        self.limited.counted().is_kept |= self.kept > 0;
+        self.limited.open.send_modify(|open| *open -= 1);
+    }
+}
+
+/// The headers of a call that is counted; none of one that is not.
+fn limited_headers(judged: &Judgement) -> HeaderMap {
+    let (mut policy, mut limit) = (String::new(), String::new());
+    for standing in &judged.standings {
+        let name = standing.limit;
+        let between = if policy.is_empty() { "" } else { ", " };
+        let (quota, left, reset_s) = (standing.quota, standing.remaining, standing.reset_s);
+        let _ = write!(policy, "{between}\"{name}\";q={quota};w=60");
+        let _ = write!(limit, "{between}\"{name}\";r={left};t={reset_s}");
+    }
+    let mut headers = HeaderMap::new();
+    for (name, text) in [(RATELIMIT_POLICY, policy), (RATELIMIT, limit)] {
+        if let (false, Ok(value)) = (text.is_empty(), HeaderValue::from_str(&text)) {
+            headers.insert(name, value);
+        }
+    }
+    headers
+}
+
+/// Refuses what a limit refuses. Nothing was taken.
+fn must_be_within(judged: &Judgement, numbers: u64) -> Result<(), Problem> {
+    let Some((standing, wait_ms)) = judged.exceeded else { return Ok(()) };
+    let (what, whose) = match standing.limit {
+        "user" => ("numbers", "one person may take or preview"),
+        "address" => ("numbers", "people at one address may take or preview"),
+        _ => ("requests", "this token may send"),
+    };
+    let quota = standing.quota;
+    if what == "numbers" && numbers > quota {
+        let why = format!(
+            "asks for {numbers} numbers, and {quota} a minute are what {whose}: ask for fewer at a \
+             time, or have limits.{}_per_minute raised",
+            standing.limit
+        );
+        return Err(Problem::field("count", why));
+    }
+    let detail = format!(
+        "{quota} {what} a minute are what {whose}; ask again after {} s, or have the limit raised",
+        wait_ms.div_ceil(1_000)
+    );
+    Err(Problem::new(Slug::TooManyRequests, detail).retry_in(wait_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::limits::{Counted, LimitSettings, Standing};
+    use crate::clock::ManualClock;
+
+    /// A call of somebody whom a service asks for; both are limited.
+    fn call(limits: &Arc<Limits>) -> Arc<Limited> {
+        let by = [Counted::User("ann"), Counted::Service("erp", 5)];
+        Limited::of(limits, limits.account(&by)).expect("limited")
+    }
+
+    fn limits() -> Arc<Limits> {
+        let settings = LimitSettings { user_per_minute: 10, address_per_minute: 0 };
+        Arc::new(Limits::new(settings, Arc::new(ManualClock::at(1_700_000_000_000_000)), false))
+    }
+
+    /// What is left of both limits.
+    fn left(limits: &Arc<Limits>) -> String {
+        let headers = call_that_asks_nothing(limits);
+        headers["ratelimit"].to_str().expect("text").replace(";t=", " ")
+    }
+
+    fn call_that_asks_nothing(limits: &Arc<Limits>) -> HeaderMap {
+        let by = [Counted::User("ann"), Counted::Service("erp", 5)];
+        limited_headers(&limits.charge(&limits.account(&by), Load::default()))
+    }
+
+    #[test]
+    fn a_call_counts_by_what_came_of_it_and_one_of_which_nothing_is_read_as_one() {
+        let limits = limits();
+        let shows = |user: u64, service: u64| {
+            let shown = left(&limits);
+            let parts = [format!("\"user\";r={user} "), format!("\"service\";r={service} ")];
+            assert!(parts.iter().all(|part| shown.contains(part)), "{user}, {service}: {shown}");
+        };
+        let list = call(&limits);
+        for kept in [1, 0, 1] {
+            list.charge(1).expect("within").settle(kept);
+        }
+        list.close();
+        shows(8, 4);
+        let replays = call(&limits);
+        replays.charge(3).expect("within").settle(0);
+        replays.close();
+        shows(8, 4);
+        // Its caller leaves: nobody says what came of it.
+        drop(call(&limits).charge(2).expect("within"));
+        shows(6, 3);
+        drop(call(&limits));
+        shows(5, 2);
+        let refused = call(&limits).charge(6).err().expect("too soon");
+        assert_eq!(refused.slug(), Slug::TooManyRequests);
+        let never = call(&limits).charge(11).err().expect("more than ever comes");
+        assert_eq!((never.slug(), never.wrong_field()), (Slug::InvalidField, Some("count")));
+        shows(5, 2);
+    }
+
+    #[test]
+    fn a_call_that_ends_before_it_is_known_what_came_of_it_counts() {
+        let limits = limits();
+        let broken_off = call(&limits);
+        let open = broken_off.charge(2).expect("within");
+        broken_off.close();
+        open.settle(0);
+        assert!(left(&limits).contains("\"service\";r=4 "), "{}", left(&limits));
+        let shown = call(&limits);
+        shown.takes_nothing();
+        shown.close();
+        assert!(left(&limits).contains("\"service\";r=4 "), "{}", left(&limits));
+    }
+
+    /// Goal: a call that waits for what else it was charged with keeps no look-up out. Method: one
+    /// place, for which somebody else waits.
+    #[tokio::test]
+    async fn what_a_call_looks_for_at_once_shares_a_place_and_none_is_kept_behind_it() {
+        use crate::web::permits::Places;
+
+        let (places, own, other) = (Places::new(1), "own".into(), "other".into());
+        let call = call(&limits());
+        let _pending = call.charge(1).expect("within");
+        let first = call.place(places.take(&own)).await.expect("free");
+        let second = call.place(places.take(&own)).await.expect("the same");
+        assert!(Arc::ptr_eq(&first, &second));
+        drop((first, second));
+        let others = places.take(&other).await.expect("nobody keeps it");
+        drop(others);
+        assert!(call.place(places.take(&own)).await.is_some(), "and it is there again");
+        assert!(call.place(async { None }).await.is_none());
+        assert!(call.place(places.take(&own)).await.is_none(), "it is not waited for twice");
+    }
+
+    #[test]
+    fn each_limit_is_an_item_of_both_headers() {
+        let standing =
+            |limit, quota, remaining, reset_s| Standing { limit, quota, remaining, reset_s };
+        let standings = vec![standing("user", 10, 9, 6), standing("address", 50, 0, 60)];
+        let headers = limited_headers(&Judgement { standings, exceeded: None });
+        assert_eq!(headers["ratelimit-policy"], "\"user\";q=10;w=60, \"address\";q=50;w=60");
+        assert_eq!(headers["ratelimit"], "\"user\";r=9;t=6, \"address\";r=0;t=60");
+        assert!(limited_headers(&Judgement::default()).is_empty());
+    }
+}

@@ -1,0 +1,63 @@
+//! HTTP, as every route shares it: the server, what every call passes, bodies, problems, entity
+//! tags, the bounds of what callers have done. Knows no feature and no route but those for machines
+//! that watch. Status codes of refusals are known to `problem` alone.
+
+pub(crate) mod admission;
+pub(crate) mod app;
+pub mod body;
+pub(crate) mod budget;
+pub(crate) mod codings;
+pub(crate) mod etag;
+pub(crate) mod forwarded;
+pub(crate) mod header_lists;
+pub(crate) mod health;
+pub(crate) mod holdings;
+pub(crate) mod hosts;
+pub(crate) mod in_turns;
+pub(crate) mod instant;
+pub(crate) mod language;
+pub(crate) mod limited;
+pub(crate) mod metrics_page;
+pub mod middleware;
+pub(crate) mod openapi;
+pub(crate) mod paging;
+pub(crate) mod permits;
+pub(crate) mod prefer;
+pub(crate) mod principal;
+pub mod problem;
+pub(crate) mod problems;
+pub(crate) mod reason;
+pub(crate) mod request_id;
+pub(crate) mod rights;
+pub mod server;
+pub(crate) mod start;
+pub mod tls;
+pub(crate) mod visibility;
+
+pub(crate) use app::App;
+pub use problem::{Problem, ProblemBody, Slug};
+pub use server::{ConnectionBounds, HEALTH_CONNECTIONS_MAX, serve};
+pub use tls::{Tls, TlsError};
+
+use crate::telemetry::log_lines::along;
+
+/// What has those refusals that have no log line of their own.
+pub(crate) const COUNTED_BY: &str = "numerator_problems_total";
+
+/// Runs ledger work to its end even if the client leaves: a statement that is dropped half way
+/// leaves its connection in a transaction.
+pub(crate) async fn finish<T, E>(
+    work: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, Problem>
+where
+    T: Send + 'static,
+    E: Into<Problem> + Send + 'static,
+{
+    let work = along(work);
+    #[cfg(feature = "otlp")]
+    let work = tracing::Instrument::in_current_span(work);
+    match tokio::spawn(work).await {
+        Ok(outcome) => outcome.map_err(Into::into),
+        Err(error) => Err(Problem::internal(&error)),
+    }
+}

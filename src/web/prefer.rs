@@ -1,0 +1,190 @@
+//! How long a caller waits: `Prefer: wait=2` (RFC 7240), at one place for both doors.
+//!
+//! It bounds the wait of calls that take numbers and of look-ups, and no other call. What is sent
+//! behind a wait that ends goes on: the problem says whether a number may have been taken, and a
+//! retry with the same document or key finds it. A preference that is malformed, or none that is
+//! known, is ignored, as the RFC says.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::response::{IntoResponse, Response};
+use tokio::time::{Instant, timeout_at};
+
+use super::header_lists::split;
+use super::problem::{Problem, Slug};
+use crate::web::middleware::OPEN;
+
+/// What a caller prefers.
+pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
+/// What was done about it.
+pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+
+/// Routes that take numbers.
+const TAKING: [&str; 5] = [
+    "/api/v1/documents/{documentId}/generate-number",
+    "/api/v1/document-numbering/batches",
+    "/api/v1/serials/unified",
+    "/api/v1/serials/system",
+    "/api/v1/serials/interface",
+];
+
+/// How long a caller waits for the answer to a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    /// Until when.
+    pub(crate) by: Instant,
+    /// Whether the whole call is bounded by it here, and not where it waits.
+    is_look_up: bool,
+    /// What is told of it.
+    pub(crate) applied: HeaderValue,
+}
+
+/// Whether a call takes numbers.
+fn takes_numbers(method: &Method, route: &str) -> bool {
+    *method == Method::POST && TAKING.contains(&route)
+}
+
+/// Whether a call can be told how long to wait: it takes numbers, or looks something up.
+pub(crate) fn can_wait(method: &Method, route: &str) -> bool {
+    match *method {
+        Method::GET | Method::HEAD => route.starts_with("/api/") && !OPEN.contains(&route),
+        _ => takes_numbers(method, route),
+    }
+}
+
+impl Wait {
+    /// The wait that headers ask for in a call that began then, no longer than `limit`.
+    pub(crate) fn of(
+        headers: &HeaderMap,
+        (method, route): (&Method, &str),
+        began: Instant,
+        limit: Duration,
+    ) -> Option<Self> {
+        if !headers.contains_key(PREFER) || !can_wait(method, route) {
+            return None;
+        }
+        let wanted_s = wait_s(headers)?;
+        let wait = Duration::from_secs(wanted_s).min(limit);
+        let applied = format!("wait={}", wait.as_secs().max(1));
+        Some(Wait {
+            by: began + wait,
+            is_look_up: *method != Method::POST,
+            applied: HeaderValue::try_from(applied).expect("digits are a header's text"),
+        })
+    }
+
+    /// The answer of a call, or the problem of one that took too long to look something up. Its
+    /// statements go on, as where a client leaves.
+    pub(crate) async fn bound(&self, answering: impl Future<Output = Response>) -> Response {
+        if !self.is_look_up {
+            return answering.await;
+        }
+        let answered = Box::pin(timeout_at(self.by, answering)).await;
+        answered.unwrap_or_else(|_| overdue().into_response())
+    }
+}
+
+/// The problem of a look-up that took longer than its caller waits.
+pub(crate) fn overdue() -> Problem {
+    let detail = "the look-up takes longer than `Prefer: wait` allows; ask again, or wait longer";
+    Problem::new(Slug::LockTimeout, detail).retry_soon()
+}
+
+/// The seconds of the first preference `wait`, where it is one: whole, and more than none.
+fn wait_s(headers: &HeaderMap) -> Option<u64> {
+    let sent = headers.get_all(PREFER).iter();
+    let preferences = sent.flat_map(|value| split(value.as_bytes(), b','));
+    // The first instance of a preference counts, whatever it is.
+    let wait = preferences.map(named).find(|(name, _)| name.eq_ignore_ascii_case(b"wait"));
+    let value = std::str::from_utf8(wait?.1?).ok()?;
+    let is_whole = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    // What is too large for a number is longer than anybody waits here.
+    let seconds = is_whole.then(|| value.parse().unwrap_or(u64::MAX / 1_000_000_000));
+    seconds.filter(|seconds| *seconds > 0)
+}
+
+/// Name and value of a preference, without its parameters.
+fn named(preference: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let preference = split(preference, b';').next().unwrap_or_default();
+    match preference.iter().position(|byte| *byte == b'=') {
+        None => (preference.trim_ascii(), None),
+        Some(at) => {
+            let value = preference[at + 1..].trim_ascii();
+            let quoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+            (preference[..at].trim_ascii(), Some(quoted.unwrap_or(value)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(sent: &[&str]) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        for value in sent {
+            // As one byte each: a value need not be text.
+            let byte = |sign: char| u8::try_from(u32::from(sign)).expect("one byte");
+            let bytes: Vec<u8> = value.chars().map(byte).collect();
+            headers.append(PREFER, HeaderValue::from_bytes(&bytes).expect("a header"));
+        }
+        wait_s(&headers)
+    }
+
+    #[test]
+    fn the_first_wait_of_all_headers_counts_and_what_is_none_is_ignored() {
+        for (sent, wanted) in [
+            (&["wait=2"][..], Some(2)),
+            (&["WAIT = \"10\" ; foo=\"a,wait=1\", wait=3"][..], Some(10)),
+            (&["respond-async, handling=\"a\\\", wait=1\"; x", "wait=4"][..], Some(4)),
+            (&["", ",,", "wait=5"][..], Some(5)),
+            (&["wait=007"][..], Some(7)),
+            (&["\u{ff}, x=\u{80}, wait=6"][..], Some(6)),
+            (&["wait=\u{ff}", "wait=2"][..], None),
+            (&["wait=99999999999999999999999"][..], Some(u64::MAX / 1_000_000_000)),
+            (&["wait"][..], None),
+            (&["wait="][..], None),
+            (&["wait=0"][..], None),
+            (&["wait=-1"][..], None),
+            (&["wait=1.5"][..], None),
+            (&["wait=2s", "wait=2"][..], None),
+            (&["waits=2"][..], None),
+            (&["x=\"wait=2"][..], None),
+            (&[][..], None),
+        ] {
+            assert_eq!(seconds(sent), wanted, "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn a_wait_is_no_longer_than_the_limit_and_says_what_it_is() {
+        let headers = HeaderMap::from_iter([(PREFER, HeaderValue::from_static("wait=60"))]);
+        let began = Instant::now();
+        let of = |method: Method, route| {
+            let limit = Duration::from_secs(40);
+            Wait::of(&headers, (&method, route), began, limit).map(|wait| (wait.by, wait.applied))
+        };
+        let applied = (began + Duration::from_secs(40), HeaderValue::from_static("wait=40"));
+        assert_eq!(of(Method::POST, TAKING[0]), Some(applied.clone()));
+        assert_eq!(of(Method::GET, "/api/v1/document-numbering/numbers"), Some(applied));
+        assert_eq!(of(Method::GET, "/readyz"), None);
+        assert_eq!(of(Method::POST, "/api/v1/document-numbering/configs"), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_up_ends_with_its_wait_and_a_call_that_takes_numbers_does_not() {
+        let headers = HeaderMap::from_iter([(PREFER, HeaderValue::from_static("wait=1"))]);
+        for (method, route, status) in
+            [(Method::GET, "/api/v1/x", 503), (Method::POST, TAKING[1], 200)]
+        {
+            let limit = Duration::from_secs(40);
+            let wait = Wait::of(&headers, (&method, route), Instant::now(), limit).expect("a wait");
+            let answering = async {
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                "late".into_response()
+            };
+            assert_eq!(wait.bound(answering).await.status(), status, "{route}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `GET /`: where whoever has only the address reads on; and where health is asked for, if it has a
+//! listener of its own.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+
+use super::problem::{Problem, Slug};
+
+/// The line.
+const LINE: &str = "numerator hands out document numbers. /openapi.json describes its interface, \
+                    /problems what can be refused; docs/api.md and docs/integrate.md of its source \
+                    explain both.\n";
+
+/// Routes that stand at `http.health_listen` alone, if that is set.
+const OF_HEALTH: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// Says where the interface is described.
+pub(crate) async fn show_start() -> Response {
+    ([(CONTENT_TYPE, "text/plain; charset=utf-8")], LINE).into_response()
+}
+
+/// Answers for the routes of health that they stand elsewhere.
+pub(crate) fn health_elsewhere(routes: Router, address: SocketAddr) -> Router {
+    OF_HEALTH.into_iter().fold(routes, |routes, path| {
+        let refused = move || async move {
+            let detail = format!("{path} is answered at http.health_listen, {address}, alone");
+            Problem::new(Slug::RouteNotFound, detail)
+        };
+        routes.route(path, any(refused))
+    })
+}

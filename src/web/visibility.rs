@@ -1,0 +1,153 @@
+//! What of the record a caller is shown (R7.1). What it does not see looks like what does not
+//! exist: a row is left out, a series is unknown, a document has no number.
+
+use numbering::{Beyond, SeriesDefinition};
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::problem::{Problem, Slug};
+use crate::auth::scope::Reach;
+use crate::auth::{Act, Shared, Whose};
+use crate::engine::allocator::Catalog;
+use crate::ledger::{JournalRow, SeriesVersion};
+use crate::web::middleware::Caller;
+
+impl Caller {
+    /// Whether it is shown a row of the journal.
+    pub(crate) fn sees(&self, row: &JournalRow) -> bool {
+        let record = &row.entry.record;
+        self.identity.sees_number(&record.user_id, &row.series, record.project.as_deref())
+    }
+
+    /// Whether it is shown every number: then it may be told of what is elsewhere, too.
+    pub(crate) fn sees_everything(&self) -> bool {
+        self.reach().is_everything() && self.identity.may(Act::ReadNumbers) == Some(Whose::Any)
+    }
+
+    /// Whether it is shown a series.
+    pub(crate) fn sees_series(&self, version: &SeriesVersion) -> bool {
+        let definition = &version.definition;
+        self.reach().shows(&definition.code, &definition.serves.projects)
+    }
+
+    /// The same as a value that goes where its work goes.
+    pub(crate) fn series_sight(&self) -> impl Fn(&SeriesVersion) -> bool + Clone + Send + 'static {
+        let caller = self.clone();
+        move |version| caller.sees_series(version)
+    }
+
+    /// Refuses a question about a series that it does not see, in the words for one that there is
+    /// not.
+    pub(crate) fn must_know(&self, catalog: &Catalog, code: Option<&str>) -> Result<(), Problem> {
+        let Some(code) = code.filter(|_| !self.reach().is_everything()) else { return Ok(()) };
+        let normal: String = code.nfc().collect();
+        let is_it = |version: &SeriesVersion| {
+            version.definition.code == normal && self.sees_series(version)
+        };
+        if catalog.known().any(|(version, _)| is_it(version)) {
+            return Ok(());
+        }
+        Err(unknown_series(&normal))
+    }
+
+    /// Whether a question about that series, which it knows, and that project is within reach.
+    ///
+    /// # Errors
+    /// Who is narrowed names what it asks about.
+    pub(crate) fn must_reach(
+        &self,
+        series: Option<&str>,
+        project: Option<&str>,
+    ) -> Result<bool, Problem> {
+        let reach = self.reach();
+        for (field, list, named) in
+            [("project", reach.projects(), project), ("series", reach.series(), series)]
+        {
+            if !list.is_empty() && named.is_none() {
+                let listed = list.join(", ");
+                let why = format!("is missing: the token is narrowed; name one of {listed}");
+                return Err(Problem::field(field, why));
+            }
+        }
+        Ok(reach.has_project(project) && series.is_none_or(|code| reach.has_series(code)))
+    }
+
+    /// Refuses events beyond its reach: of a narrowed caller, those of a series that it names.
+    /// What is noted of a project is noted of its series.
+    pub(crate) fn must_reach_events(&self, series: Option<&str>) -> Result<(), Problem> {
+        let (reach, is_named) =
+            (self.reach(), series.is_some_and(|code| self.reach().has_series(code)));
+        if reach.is_everything() || (reach.projects().is_empty() && is_named) {
+            return Ok(());
+        }
+        let why = "is not one within reach of the token; one that is narrowed to projects sees no \
+                   events";
+        Err(Problem::field("series", why))
+    }
+
+    /// Refuses a change of a series that is not wholly within reach: one that it does not see as if
+    /// there were none.
+    pub(crate) fn must_hold(&self, version: &SeriesVersion) -> Result<(), Problem> {
+        if !self.sees_series(version) {
+            return Err(not_found(version.series_id));
+        }
+        self.must_hold_definition(&version.definition)
+    }
+
+    /// Refuses to save what would not be wholly within reach.
+    pub(crate) fn must_hold_definition(
+        &self,
+        definition: &SeriesDefinition,
+    ) -> Result<(), Problem> {
+        if self.reach().holds(&definition.code, &definition.serves.projects) {
+            return Ok(());
+        }
+        let detail = format!(
+            "{} changes series that serve its own projects alone ({}), each of them named in \
+             `serves.projects`",
+            self.user_id,
+            self.reach().projects().join(", ")
+        );
+        Err(Problem::new(Slug::NotPermitted, detail))
+    }
+
+    /// Refuses to have a series serve that says something beyond its own projects, to who is
+    /// narrowed: others live with it (F43). Sources and tables that the settings give to all that
+    /// the series serves are not beyond.
+    pub(crate) fn must_reach_beyond(
+        &self,
+        shared: &Shared,
+        definition: &SeriesDefinition,
+    ) -> Result<(), Problem> {
+        if self.reach().is_everything() {
+            return Ok(());
+        }
+        let is_given =
+            |beyond: &Beyond<'_>| beyond.names.is_some_and(|it| shared.has_given(it, definition));
+        let beyond = definition.beyond_its_projects().into_iter().filter(|it| !is_given(it));
+        let beyond: Vec<String> = beyond.map(|it| it.field).collect();
+        let Some(first) = beyond.first() else { return Ok(()) };
+        let detail = format!(
+            "{} is narrowed, and what the series says by {} reaches beyond its projects: somebody \
+             who is not narrowed has to save it, or turn it on",
+            self.user_id,
+            beyond.join(", ")
+        );
+        Err(Problem::new(Slug::NotPermitted, detail).of_field(first))
+    }
+
+    /// To what its identity is narrowed.
+    pub(crate) fn reach(&self) -> &Reach {
+        &self.identity.reach
+    }
+}
+
+/// The one refusal of a series that there is not and of one that who asks does not see.
+pub(crate) fn unknown_series(code: &str) -> Problem {
+    Problem::field("series", format!("no series has the code {code:?}; `series list` shows them"))
+}
+
+/// The one refusal of a configuration that there is not and of one that who asks does not see.
+pub(crate) fn not_found(config_id: i64) -> Problem {
+    let detail = format!("no numbering configuration has the id {config_id}");
+    Problem::new(Slug::ConfigNotFound, detail)
+}
