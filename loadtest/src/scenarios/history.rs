@@ -111,7 +111,8 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
         "with batch as (insert into {schema}.journal_batch \
          (epoch, journaled_at_us, partition_id, node_id, line_count, seal) \
          select epoch, journaled_at_us, partition_id, node_id, {PER_COMMIT}, seal \
-         from {schema}.journal_batch, generate_series(0, {rows} / {PER_COMMIT}) returning batch_id) \
+         from {schema}.journal_batch, \
+         generate_series(0, {rows} / {PER_COMMIT}) returning batch_id) \
          select min(batch_id) from batch"
     ));
     let expression = |column: &str| {
