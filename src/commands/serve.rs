@@ -145,9 +145,7 @@ struct SecondaryRuntime(Option<Runtime>);
 
 impl SecondaryRuntime {
     fn start() -> std::io::Result<Self> {
-        let mut builder = crate::commands::runtime_builder();
-        builder.thread_name("secondary");
-        builder.build().map(|runtime| SecondaryRuntime(Some(runtime)))
+        crate::commands::runtime().map(|runtime| SecondaryRuntime(Some(runtime)))
     }
 
     fn handle(&self) -> Handle {

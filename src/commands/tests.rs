@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::*;
-use crate::engine::allocator::COUNT_MAX;
+use crate::auth::COUNT_MAX;
 use crate::features::series::command::SeriesCommand;
 use crate::features::tokens::command::TokenCommand;
 

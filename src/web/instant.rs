@@ -1,10 +1,11 @@
-//! How a time of the ledger is shown.
+//! Times as answers show them and as queries name them.
 
-use super::problem::Problem;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use numbering::read_moment;
+
+use super::problem::Problem;
 
 /// Microseconds of the ledger as RFC 3339 in UTC; what no calendar holds (past 9999) is the epoch.
 pub(crate) fn instant(us: i64) -> String {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::rooms::{module_of, room};
+use crate::rooms::{is_test, module_of, room};
 use crate::source::{Source, code, line_of};
 
 /// The lines of code of every room: without blanks, comments and tests.
@@ -39,7 +39,7 @@ pub(crate) fn overdrawn(
 
 /// The room in which a file counts; none where it is a test, or no room's.
 fn counted_in(path: &str) -> Option<String> {
-    if !path.ends_with(".rs") || path.ends_with("tests.rs") || path.contains("/tests/") {
+    if !path.ends_with(".rs") || is_test(path) {
         return None;
     }
     if let Some(module) = module_of(path) {

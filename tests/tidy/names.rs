@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::rooms::{is_test, module_of, room};
 use crate::source::{Source, code, is_word, line_of};
 
 /// What declares a type.
@@ -15,17 +16,14 @@ const ENGINES: [&str; 2] = ["crates/ledger/src/postgres/", "crates/ledger/src/sq
 /// Crates that are one room.
 const ONE_ROOM: [&str; 2] = ["crates/redis/src", "crates/ledger/src"];
 
-/// Folders whose own folders are rooms.
-const WINGS: [&str; 2] = ["src/engine/", "src/features/"];
-
 /// Types that share their name with another one of their room.
 pub(crate) fn types_of_one_name(sources: &[Source]) -> Vec<String> {
     let mut rooms: BTreeMap<(String, String), Vec<(&str, usize)>> = BTreeMap::new();
     for source in sources {
-        let Some(room) = room(&source.path) else { continue };
+        let Some(room) = room_of(&source.path) else { continue };
         let code = code(&source.text);
         for (at, name) in declared(&code) {
-            let key = (room.to_owned(), name.to_owned());
+            let key = (room.clone(), name.to_owned());
             rooms.entry(key).or_default().push((&source.path, line_of(&code, at)));
         }
     }
@@ -43,26 +41,20 @@ pub(crate) fn types_of_one_name(sources: &[Source]) -> Vec<String> {
     rooms.into_iter().map(finding).collect()
 }
 
-/// The room of a file: the folder or file directly below `src`; of another crate the folder, or
-/// the crate for what lies beside its entrance.
-fn room(path: &str) -> Option<&str> {
-    let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
-    if !path.ends_with(".rs") || is_test {
+/// The room of a file; of another crate the folder, or the crate for what lies beside its entrance.
+fn room_of(path: &str) -> Option<String> {
+    if !path.ends_with(".rs") || is_test(path) {
         return None;
     }
     if let Some(whole) = ONE_ROOM.iter().find(|whole| path.starts_with(*whole)) {
-        return Some(whole);
+        return Some((*whole).to_owned());
     }
-    let inner = match WINGS.iter().find(|wing| path.starts_with(*wing)) {
-        Some(wing) => wing.len(),
-        None if path.starts_with("src/") => "src/".len(),
-        None => path.find("/src/")? + "/src/".len(),
-    };
-    match path[inner..].find('/') {
-        Some(end) => Some(&path[..inner + end]),
-        None if !path.starts_with("src/") => Some(&path[..inner - 1]),
-        None => Some(path.trim_end_matches(".rs")),
+    if let Some(module) = module_of(path) {
+        return room(&module).map(|room| format!("src/{room}"));
     }
+    let inner = path.find("/src/")? + "/src/".len();
+    let end = path[inner..].find('/').map_or(inner - 1, |end| inner + end);
+    Some(path[..end].to_owned())
 }
 
 /// Types that begin a line, with their places.

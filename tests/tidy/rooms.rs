@@ -78,8 +78,8 @@ fn may_name(from: &str, to: &str) -> bool {
 }
 
 /// Tests look at what they test from above.
-fn is_test(path: &str) -> bool {
-    path.ends_with("tests.rs") || path.contains("/tests/")
+pub(crate) fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 
 /// Every module of the crate that a file names, with where.
@@ -184,7 +184,7 @@ fn is_of_a_route(source: &Source) -> bool {
     let has_routes = || source.text.contains("utoipa::path");
     let path = &source.path;
     (path.starts_with("src/web/") || path.starts_with("src/features/") && has_routes())
-        && !path.ends_with("tests.rs")
+        && !is_test(path)
 }
 
 /// Routes that come to the ledger without a place of their kind: whoever has one is given the

@@ -1,5 +1,5 @@
-//! A ledger as somebody finds it who only looks at it: whatever it lacks, nothing is set up,
-//! migrated, agreed on or written. What writes fails on what is opened here.
+//! A ledger that is opened to be read. Nothing is set up, migrated, agreed on or written, whatever
+//! the ledger lacks. A write fails on a ledger that is opened here.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -39,7 +39,6 @@ mod turns;
 mod waiting;
 mod worker;
 
-pub use crate::auth::COUNT_MAX;
 pub use catalog::{Catalog, CatalogStamp, ServedSeries};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use headroom::Headroom;

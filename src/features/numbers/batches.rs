@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
-use crate::engine::allocator::{COUNT_MAX, Hints, Issued, KEY_CHARS_MAX, Request};
+use crate::auth::COUNT_MAX;
+use crate::engine::allocator::{Hints, Issued, KEY_CHARS_MAX, Request};
 use crate::features::numbers::answer::outcome_of;
 use crate::features::numbers::answer::status_of;
 use crate::features::numbers::answer::{NumberAnswer, RangeAnswer};

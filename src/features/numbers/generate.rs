@@ -1,6 +1,5 @@
 //! `POST /api/v1/documents/{documentId}/generate-number`: one number for one document.
 
-use crate::features::numbers::answer::outcome_of;
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -8,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
 use crate::engine::allocator::KEY_CHARS_MAX;
+use crate::features::numbers::answer::outcome_of;
 use crate::features::numbers::answer::{NumberAnswer, written};
 use crate::features::numbers::request::{self, NumberOrder};
 use crate::web::App;

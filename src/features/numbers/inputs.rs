@@ -7,8 +7,9 @@ use anyhow::bail;
 use clap::Args;
 use numbering::Inputs;
 
+use crate::auth::COUNT_MAX;
 use crate::auth::{Identity, LOCAL_USER};
-use crate::engine::allocator::{COUNT_MAX, Request};
+use crate::engine::allocator::Request;
 use crate::features::numbers::request::check_document_id;
 use crate::terminal::session::refusal;
 

@@ -4,8 +4,9 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
+use crate::auth::COUNT_MAX;
 use crate::config::Settings;
-use crate::engine::allocator::{COUNT_MAX, Issued};
+use crate::engine::allocator::Issued;
 use crate::features::numbers::answer::{NumberAnswer, RangeAnswer};
 use crate::features::numbers::inputs::InputArgs;
 use crate::features::numbers::texts::Texts;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use unicode_normalization::UnicodeNormalization;
 
+use crate::auth::COUNT_MAX;
 use crate::auth::{Identity, LOCAL_USER};
 use crate::config::Settings;
-use crate::engine::allocator::COUNT_MAX;
 use crate::features::numbers::request::check_document_id;
 use crate::features::register::revision::{RevisionRequest, revise};
 use crate::features::register::revisions::{RevisionAnswer, check_revision_texts};

@@ -1,7 +1,6 @@
 //! `numerator series`: series files into the ledger, and out of it again. Which of them serves a
 //! request is in `explain.rs`, rule expressions are in `expression.rs`.
 
-use crate::features::series::series_file::write_series;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,6 +19,7 @@ use crate::features::series::history_command::{
 };
 use crate::features::series::periods::{self, ClosePeriodArgs};
 use crate::features::series::routes::ConfigAnswer;
+use crate::features::series::series_file::write_series;
 use crate::ledger::{
     Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, warnings,
 };

@@ -1,9 +1,9 @@
 //! The paper as comma-separated values, a row for each fact: for spreadsheets and programs.
 
-use crate::features::register::cells::inert;
 use std::borrow::Cow;
 
 use super::paper::{RunStatement, Statement};
+use crate::features::register::cells::inert;
 
 /// The columns. `row` says what a row is of: `paper`, `seal`, `run`, `part`, `stretch`, `line`,
 /// `entry` or `note`; what a row has nothing to say in is empty.

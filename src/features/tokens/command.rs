@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use numbering::hexadecimal;
 use serde::Serialize;
 
+use crate::auth::COUNT_MAX;
 use crate::auth::{Role, Secret, WrittenGrant, end_of};
 use crate::config::{DurationText, Settings};
-use crate::engine::allocator::COUNT_MAX;
 use crate::features::tokens::routes::{NewTokenAnswer, TokenAnswer, check_grace, new_token};
 use crate::ledger::{StoredToken, TOKENS_MAX, TokenRevocation, TokenRotation};
 use crate::terminal::output::{must_print, must_print_json, print, print_json, say};

@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::auth::COUNT_MAX;
 use crate::auth::{Secret, WrittenGrant};
 use crate::config::DurationText;
-use crate::engine::allocator::COUNT_MAX;
 use crate::features::series::saving::until_known;
 use crate::ledger::{
     LedgerError, NewToken, SharedLedger, ShownToken, StoredToken, TOKEN_GRACE_MAX, TokenRevocation,

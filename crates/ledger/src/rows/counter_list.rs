@@ -56,7 +56,7 @@ pub const COUNTERS_LOOKED_MAX: u32 = 100_000;
 pub struct Holding {
     /// Their ids, the lowest of them where they are very many.
     pub counters: Vec<i64>,
-    /// Whether these are all: false where more than [`COUNTERS_LOOKED_MAX`] may hold it, and where
-    /// more hold it than are told.
+    /// Whether the list is complete: false where more than [`COUNTERS_LOOKED_MAX`] may hold the
+    /// value, and where more hold it than the list may have.
     pub is_whole: bool,
 }

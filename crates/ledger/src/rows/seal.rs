@@ -66,7 +66,7 @@ pub struct SealedBatch {
     pub batch_id: i64,
     /// How many rows it was written with.
     pub line_count: i32,
-    /// What it was sealed with; nothing where somebody took it away.
+    /// Its seal; empty where the database was changed to hold none.
     pub seal: Vec<u8>,
     pub(crate) node: Vec<u8>,
     pub(crate) partition_id: i32,

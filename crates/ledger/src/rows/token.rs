@@ -51,8 +51,8 @@ pub struct NewToken {
     pub shown: Option<ShownToken>,
 }
 
-/// The secret by which somebody asks for what is managed, where it is one of the ledger's: whether
-/// it is in force is looked at in the transaction that does it.
+/// The secret of the ledger with which a caller authenticated a management request. The transaction
+/// that carries the request out checks whether the secret is still in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownToken {
     /// The row of the token.
@@ -160,7 +160,7 @@ impl fmt::Display for TokenFlaw {
     }
 }
 
-/// A token that is not what this program wrote: somebody else did, in the database.
+/// A token whose row was written in the database by something other than this program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct UntoldToken {
     /// Its name.
@@ -172,12 +172,12 @@ pub struct UntoldToken {
 /// Tells one row of a token from any other, but for its last use.
 pub type TokenPrint = [u8; 32];
 
-/// Tokens beside their events.
+/// Tokens, compared with their events.
 #[derive(Clone, Debug, Default)]
 pub struct ToldTokens {
-    /// Those that are not as they are told.
+    /// Tokens whose rows differ from their events.
     pub untold: Vec<UntoldToken>,
-    /// Those that are.
+    /// Tokens whose rows agree with their events.
     pub as_told: HashSet<TokenPrint>,
     /// Whether secrets were compared; the rights of the ledger's user may not allow that.
     pub with_secrets: bool,

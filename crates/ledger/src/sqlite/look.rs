@@ -43,8 +43,8 @@ pub(crate) async fn look(
         .filename(path)
         .create_if_missing(false)
         .read_only(true)
-        // Nobody has it open: what a client would put beside it is of use to nobody. A log that was
-        // copied with it is read all the same, for which its index is made beside it.
+        // No process has the file open, so a client's index beside it would serve nobody. A log
+        // that was copied with the file must be read, and needs its index.
         .immutable(!beside(path, "-shm").exists() && !has_log(path))
         .busy_timeout(settings.lock_timeout);
     let pool = || {

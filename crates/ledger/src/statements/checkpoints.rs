@@ -1,7 +1,7 @@
 //! The checkpoints. Signs nothing.
 //!
-//! A checkpoint follows from what several calls read. Whoever makes one names the incarnation of
-//! all of them: what a ledger held before it went back is not written into the other one (F25).
+//! A checkpoint follows from what several calls read. Its maker names the incarnation in which all
+//! of them read. A checkpoint of a ledger that went back is refused by the later incarnation (F25).
 
 use super::{CALL, Conn, Row, commit, query};
 use crate::Ledger;

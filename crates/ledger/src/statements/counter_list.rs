@@ -36,7 +36,7 @@ impl Ledger {
     }
 }
 
-/// Counters that are told of one value.
+/// Most counters that are listed for one value.
 const HOLDING_MAX: usize = 64;
 
 impl Ledger {
