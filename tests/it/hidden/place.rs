@@ -161,7 +161,11 @@ impl Place {
                 let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/series");
                 deployment.apply(&[file, examples.join("hivenet-serials.toml")]);
                 deployment.extra += &settings;
-                let (service, client, ids) = (deployment.serve(), Client::new(), Ids::UNKNOWN);
+                // A connection is given up before the service ends it, which it does after ten idle
+                // seconds: a request that crosses its end has no answer.
+                let client = Client::builder().pool_idle_timeout(Duration::from_secs(5));
+                let client = client.build().unwrap();
+                let (service, ids) = (deployment.serve(), Ids::UNKNOWN);
                 let tokens = tokens.clone();
                 Place { service, _deployment: deployment, tokens, client, hidden, ids }
             })
