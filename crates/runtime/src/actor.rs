@@ -1,14 +1,14 @@
-//! Who did something, as one text: an identity, or a person through one that speaks for people,
-//! written `service/person`. No name of an identity holds a `/`; what comes from elsewhere, an
-//! import say, may, and is read the same way.
+//! Actors: who did something, as one text. An actor is an identity, or `service/person`: a person
+//! through an identity that speaks for people. No name of an identity holds a `/`; a text from
+//! elsewhere (an import) may, and is read in the same way.
 
 use icu_properties::props::{BinaryProperty as _, DefaultIgnorableCodePoint};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Stands between a service and the person.
+/// Separates the service from the person.
 const BETWEEN: char = '/';
 
-/// What the names of those begin with whom a JWT names; the colon is in no name of a token.
+/// Prefix of the names of identities that come from a JWT; no token's name holds a colon.
 pub const JWT_NAME_PREFIX: &str = "jwt:";
 
 /// A person through a service.
@@ -17,7 +17,7 @@ pub fn through(service: &str, person: &str) -> String {
     format!("{service}{BETWEEN}{person}")
 }
 
-/// The person of an actor; of one that asked for itself its own name.
+/// The person of an actor; for an actor that asked for itself, its own name.
 #[must_use]
 pub fn person_of(actor: &str) -> &str {
     actor.split_once(BETWEEN).map_or(actor, |(_, person)| person)
@@ -29,19 +29,19 @@ pub fn identity_of(actor: &str) -> &str {
     actor.split_once(BETWEEN).map_or(actor, |(identity, _)| identity)
 }
 
-/// The service that a person asked through; none of one that asked for itself.
+/// The service that a person asked through; `None` for an actor that asked for itself.
 #[must_use]
 pub fn service_of(actor: &str) -> Option<&str> {
     actor.split_once(BETWEEN).map(|(service, _)| service)
 }
 
-/// The names of an actor as they are compared where two people answer for one thing: its identity
-/// and its person, each [`folded`], with issuer and services aside.
+/// The names of an actor in the form compared where two people must answer for one thing: identity
+/// and person, each [`folded`], without issuer and services.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldedActor {
     /// Of the identity.
     pub identity: String,
-    /// Of the person; of an actor that asked for itself, the identity's.
+    /// Of the person; for an actor that asked for itself, the identity's.
     pub person: String,
 }
 
@@ -52,8 +52,8 @@ impl FoldedActor {
         FoldedActor { identity: bare(identity_of(actor)), person: bare(person_of(actor)) }
     }
 
-    /// Whether a name of one is a name of the other: one identity may speak for many people, and
-    /// one person ask through many identities, or have one that speaks for others.
+    /// Whether the two share a name: one identity may speak for many people, and one person may ask
+    /// through many identities, or own one that speaks for others.
     #[must_use]
     pub fn is_of_one_with(&self, other: &FoldedActor) -> bool {
         let has = |name: &String| *name == other.identity || *name == other.person;
@@ -61,7 +61,7 @@ impl FoldedActor {
     }
 }
 
-/// A folded name without what says by whom it was told: an issuer's prefix, services before it.
+/// A folded name without its origin: an issuer's prefix, the services before it.
 fn bare(name: &str) -> String {
     let folded = folded(name);
     let mut parts = folded.rsplit(BETWEEN).map(str::trim);
@@ -72,21 +72,21 @@ fn bare(name: &str) -> String {
     last.to_owned()
 }
 
-/// A name without what two writings of it may differ by: compatibility forms (NFKC), case,
-/// characters that are not seen, and how wide its blanks are. Letters of two scripts that look
-/// alike stay two.
+/// A name without the differences that two spellings of it may have: compatibility forms (NFKC),
+/// case, invisible characters, and the width of blanks. Letters of two scripts that look alike
+/// remain different.
 #[must_use]
 pub fn folded(name: &str) -> String {
-    // By upper case to lower case: `ß` is `ss`, `ς` is `σ`.
+    // Upper case first, then lower case: `ß` becomes `ss`, `ς` becomes `σ`.
     let case = |it: char| it.to_uppercase().flat_map(char::to_lowercase);
     let text: String = name.nfkc().filter(|it| is_seen(*it)).flat_map(case).nfkc().collect();
-    // The capital `İ` of Turkish leaves its dot.
+    // The Turkish capital `İ` leaves its dot.
     let text = text.replace("i\u{307}", "i");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a character shows: neither one that is to be ignored, nor a control, a mark of
-/// annotations or the Braille pattern without a dot.
+/// Whether a character is visible: not a default-ignorable one, a control, an annotation mark or
+/// the empty Braille pattern.
 fn is_seen(character: char) -> bool {
     let is_other = matches!(character, '\u{fff9}'..='\u{fffb}' | '\u{2800}')
         || (character.is_control() && !character.is_whitespace());

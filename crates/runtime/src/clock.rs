@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
-/// Tells the civil time. Waits and time-outs use the runtime's monotonic clock instead.
+/// Reads the civil time. Waits and time-outs use the runtime's monotonic clock instead.
 pub trait Clock: Send + Sync + 'static {
     /// Now, in microseconds of UTC since 1970.
     fn now_us(&self) -> i64;
@@ -42,13 +42,13 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that stands at `now_us`.
+    /// A clock that is set to `now_us`.
     #[must_use]
     pub fn at(now_us: i64) -> Self {
         ManualClock(AtomicI64::new(now_us))
     }
 
-    /// Moves the clock.
+    /// Sets the clock.
     pub fn set(&self, now_us: i64) {
         self.0.store(now_us, Ordering::SeqCst);
     }

@@ -1,8 +1,8 @@
-//! Which hosts are this machine itself: what is said to them, nobody on a network hears.
+//! Which hosts are this machine itself: traffic to them does not cross a network.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Whether a host, as a URL names it, is this machine: `localhost`, or an address of its loopback.
+/// Whether a host, as a URL names it, is this machine: `localhost`, or a loopback address.
 #[must_use]
 pub fn is_this_machine(host: &str) -> bool {
     match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {

@@ -1,7 +1,7 @@
-//! What every part of `numerator` stands on: the [`clock`], the identity of a process ([`node`]),
-//! which [`hosts`] are this machine, who did something ([`actor`]), the form
-//! of its loops and waits ([`task`], [`backoff`]), what it counts ([`metrics`]), and how many lines
-//! refusals may have ([`refusals`]). It knows no other part, and nothing of numbers.
+//! What every part of `numerator` builds on: the [`clock`], the identity of a process ([`node`]),
+//! which [`hosts`] are this machine, who did something ([`actor`]), the form of background loops
+//! and waits ([`task`], [`backoff`]), [`metrics`], and the bound on log lines of refusals
+//! ([`refusals`]). It knows no other part, and nothing of numbers.
 
 pub mod actor;
 pub mod backoff;

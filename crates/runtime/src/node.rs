@@ -17,15 +17,15 @@ impl NodeId {
         NodeId(system_random())
     }
 
-    /// Reads an identity as it is displayed.
+    /// Reads an identity in its displayed form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Uuid::parse_str(text).ok().map(NodeId)
     }
 }
 
-/// A random id from the system's generator. One of the process would go on alike in two copies of a
-/// virtual machine that were woken from one picture of its memory.
+/// A random id from the system's generator. A generator inside the process would yield the same ids
+/// in two copies of a virtual machine that were resumed from one memory snapshot.
 ///
 /// # Panics
 /// Where the system has no random bytes.
@@ -34,7 +34,7 @@ pub fn system_random() -> Uuid {
     uuid::Builder::from_random_bytes(random_bytes()).into_uuid()
 }
 
-/// So many random bytes, from there too.
+/// Random bytes, from the system's generator too.
 ///
 /// # Panics
 /// Where the system has no random bytes.

@@ -1,17 +1,17 @@
-//! Files and folders that a process leaves for others of its deployment (F46). They belong to whom
-//! the place belongs in which they are made: a command that root runs does not keep the service
-//! out. Nobody but root may give anything away; what others make stays their own.
+//! Files and folders that a process leaves for others of its deployment (F46). They get the owner
+//! of the place in which they are made: a command that root runs does not lock the service out.
+//! Only root may give anything away; what other users make stays their own.
 
 use std::fs::{DirBuilder, File, metadata};
 use std::io::{ErrorKind, Result};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown, fchown};
 use std::path::Path;
 
-/// Makes a folder with a mode, and those above it that are missing, for the owner of the one that
-/// is there. One that is there stays as it is.
+/// Makes a folder with a mode, and its missing parents, for the owner of the nearest existing one.
+/// An existing folder stays as it is.
 ///
 /// # Errors
-/// A place that takes no folder.
+/// When no folder can be made there.
 pub fn make_folder(folder: &Path, mode: u32) -> Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -34,7 +34,7 @@ pub fn make_folder(folder: &Path, mode: u32) -> Result<()> {
 /// Gives a file that was just made to the owner of what is at `like`.
 ///
 /// # Errors
-/// When either cannot be looked at, or the file system keeps no owners.
+/// When either cannot be read, or the file system keeps no owners.
 pub fn give(file: &File, like: &Path) -> Result<()> {
     let (made, like) = (file.metadata()?, metadata(like)?);
     if made.uid() == like.uid() {
@@ -50,8 +50,8 @@ fn unless_forbidden(given: Result<()>) -> Result<()> {
     }
 }
 
-/// What to do about a file or folder that this process may not use; nothing about other failures.
-/// Never to delete it: it may be all that shows that a ledger was put back.
+/// What to do about a file or folder that this process may not use; nothing for other failures.
+/// Never advises to delete it: it may be the only proof that a ledger was put back.
 #[must_use]
 pub fn remedy(error: &std::io::Error, path: &Path) -> String {
     if error.kind() != ErrorKind::PermissionDenied {

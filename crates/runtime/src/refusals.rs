@@ -1,5 +1,5 @@
-//! Log lines of what is refused, bounded per second: whoever is refused as fast as it can ask would
-//! fill the disk, and pay nothing. What is let in is no business of these.
+//! Log lines of refusals, bounded per second: a caller that is refused as fast as it can ask would
+//! fill the disk at no cost to itself. Admitted requests are not affected.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ const SECOND: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Refusals {
     per_second_max: u32,
-    /// The metric that has them all.
+    /// The metric that counts all of them.
     counted_by: &'static str,
     tally: Arc<Mutex<Tally>>,
 }
@@ -22,23 +22,23 @@ struct Tally {
     since: Instant,
     /// Lines written in it.
     written: u32,
-    /// Lines left out that nobody was told of.
+    /// Lines left out and not yet reported.
     left_out: u64,
 }
 
 impl Refusals {
-    /// At most so many lines in a second, of what a metric counts.
+    /// Writes at most `per_second_max` lines in a second, of what the metric `counted_by` counts.
     #[must_use]
     pub fn new(per_second_max: u32, counted_by: &'static str) -> Self {
         let tally = Tally { since: Instant::now(), written: 0, left_out: 0 };
         Refusals { per_second_max, counted_by, tally: Arc::new(Mutex::new(tally)) }
     }
 
-    /// Whether the line of a refusal is to be written. How many are not is said when the second is
-    /// over.
+    /// Whether the line of a refusal is to be written. How many lines were left out is logged when
+    /// the second is over.
     ///
     /// # Panics
-    /// Where another holder of the lock did, which none does.
+    /// When another holder of the lock panicked, which none does.
     #[must_use]
     pub fn admit(&self) -> bool {
         let mut tally = self.tally.lock().expect("no holder of this lock panics");
@@ -62,7 +62,7 @@ impl Refusals {
         false
     }
 
-    /// Says how many lines were left out.
+    /// Logs how many lines were left out.
     fn tell(&self) {
         let mut tally = self.tally.lock().expect("no holder of this lock panics");
         let left_out = std::mem::take(&mut tally.left_out);

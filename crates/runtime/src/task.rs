@@ -1,8 +1,8 @@
-//! The one form of a background loop: started with a stop signal, ended by asking, never aborted.
-//! Whoever asks says by when, and waits no longer than that.
+//! The one form of a background loop: started with a stop signal, ended by request, never aborted.
+//! The request names a deadline, and the wait ends with it.
 //!
 //! A loop is never cancelled from outside: dropping a future in the middle of ledger or Redis work
-//! leaves transactions and flights in flight. It sees the signal between two units of work.
+//! leaves transactions and flights in flight. The loop sees the signal between two units of work.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 /// A running loop.
 #[derive(Debug)]
 pub struct Task {
-    /// By when it should end, once it should.
+    /// By when the loop should end; `None` until it should.
     stop: watch::Sender<Option<Instant>>,
     handle: JoinHandle<()>,
 }
 
-/// The pace of a loop that looks at something again and again.
+/// The pace of a loop that repeats a check.
 #[derive(Debug)]
 pub struct Ticks {
     interval: tokio::time::Interval,
@@ -27,7 +27,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// One tick at once, then one per period; a late tick delays those after it.
+    /// One tick immediately, then one per period; a late tick delays those after it.
     #[must_use]
     pub fn every(period: Duration, stop: Stop) -> Self {
         let mut interval = tokio::time::interval(period);
@@ -49,9 +49,9 @@ impl Ticks {
 pub struct Stop(watch::Receiver<Option<Instant>>);
 
 impl Task {
-    /// Starts a loop. One that panics takes the process with it: an assertion of ours has failed,
-    /// and without the loop the process would go on half alive. What it handed out is in the
-    /// outbox or committed.
+    /// Starts a loop. A loop that panics aborts the process: an assertion of this program has
+    /// failed, and without the loop the process would continue half alive. What it handed out is in
+    /// the outbox or committed.
     pub fn start<F>(name: &'static str, body: impl FnOnce(Stop) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -72,11 +72,11 @@ impl Task {
         self.stop.send_replace(Some(by));
     }
 
-    /// Asks the loop to end and waits until it has, at most until the moment. False when it has not
-    /// ended by then: it goes on with what it is at, and ends with the process.
+    /// Asks the loop to end and waits until it has, at most until the moment. False if it has not
+    /// ended by then: it finishes its present unit of work, and ends with the process.
     pub async fn stop(self, by: Instant) -> bool {
         self.request_stop(by);
-        // It neither panics nor is aborted; when the runtime is gone, the loop has ended as well.
+        // It neither panics nor is aborted; if the runtime is gone, the loop has ended as well.
         timeout_at(by, self.handle).await.is_ok()
     }
 }
@@ -88,11 +88,11 @@ impl Stop {
         self.deadline().is_some()
     }
 
-    /// By when the loop should have ended; `None` until it should. Now, where the [`Task`] was
-    /// dropped without a word: nobody will ever ask, and nobody waits.
+    /// By when the loop should have ended; `None` until it should. Now if the [`Task`] was dropped
+    /// without a request: no request can follow, and nothing waits.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        // In this order: whoever asks and goes in between is heard.
+        // In this order, so that a request made just before the drop is still seen.
         let is_abandoned = self.0.has_changed().is_err();
         let asked = *self.0.borrow();
         asked.or_else(|| is_abandoned.then(Instant::now))
@@ -105,7 +105,7 @@ impl Stop {
     }
 }
 
-/// Waits until a moment; without one, for ever. Safe to drop.
+/// Waits until a moment; without one, forever. Safe to drop.
 pub async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
@@ -125,7 +125,7 @@ mod tests {
             stop.requested().await;
             let _ = ended.send((stop.is_requested(), stop.deadline()));
         });
-        // The loop runs, and waits, before its task goes.
+        // The loop runs, and waits, before its task is dropped.
         tokio::task::yield_now().await;
         drop(task);
         let (is_requested, deadline) = seen.await.unwrap();

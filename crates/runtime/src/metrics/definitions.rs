@@ -1,5 +1,5 @@
-//! The table of all metrics: name, kind, labels, help. Nothing is counted that does not stand here,
-//! and `docs/metrics.md` is compared with it.
+//! The table of all metrics: name, kind, labels, help. A metric that is not listed here does not
+//! exist; `docs/metrics.md` is compared with this table.
 
 use metrics::{
     Counter, Gauge, Histogram, Label, Unit, counter, describe_counter, describe_gauge,
@@ -9,16 +9,16 @@ use metrics::{
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// Rises, and begins at 0 with the process.
+    /// Only rises; begins at 0 with the process.
     Counter,
     /// The latest value.
     Gauge,
-    /// Samples counted up to each of these bounds.
+    /// Samples, counted up to each of these bounds.
     Histogram(&'static [f64]),
 }
 
 impl Kind {
-    /// Its word in Prometheus's text format.
+    /// The kind's word in Prometheus's text format.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -38,24 +38,24 @@ pub struct Definition {
     pub kind: Kind,
     /// Names of its labels.
     pub labels: &'static [&'static str],
-    /// What it says.
+    /// Its help text.
     pub help: &'static str,
 }
 
-/// Durations in seconds: from a call to a Redis beside us to the time limit of a request.
+/// Durations in seconds: from a call to a Redis on the same machine to the time limit of a request.
 const SECONDS: Kind = Kind::Histogram(&[
     0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0, 20.0, 40.0,
 ]);
-/// How many in one go: powers of two up to the largest flight.
+/// How many at a time: powers of two up to the largest flight.
 const SIZES: Kind =
     Kind::Histogram(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0]);
-/// Tries: as many as R6.2 allows, one by one.
+/// Attempts: one bucket each, up to the most that one request may make.
 const TRIES: Kind = Kind::Histogram(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0]);
 const COUNTER: Kind = Kind::Counter;
 const GAUGE: Kind = Kind::Gauge;
 
-/// Makes a constant of each definition, and the list of them all.
+/// Makes a constant of each definition, and the list of all.
 macro_rules! definitions {
     ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
         $(
@@ -275,7 +275,7 @@ definitions! {
 }
 
 impl Definition {
-    /// The unit, as the name says it.
+    /// The unit, as the last part of the name.
     fn unit(&self) -> Unit {
         if self.name.ends_with("_seconds") { Unit::Seconds } else { Unit::Count }
     }
@@ -289,7 +289,7 @@ impl Definition {
         }
     }
 
-    /// The handle for these values of its labels; it counts from 0 on at once.
+    /// The handle for these values of its labels; it counts from 0 immediately.
     pub(super) fn counter(&self, values: &[&str]) -> Counter {
         assert_eq!(self.kind, Kind::Counter, "{}", self.name);
         let handle = counter!(self.name, self.labelled(values));
@@ -297,13 +297,13 @@ impl Definition {
         handle
     }
 
-    /// The handle for these values of its labels; it stands at 0.
+    /// The handle for these values of its labels; it is set to 0.
     pub(super) fn gauge(&self, values: &[&str]) -> Gauge {
         assert_eq!(self.kind, Kind::Gauge, "{}", self.name);
         gauge!(self.name, self.labelled(values))
     }
 
-    /// The handle for these values of its labels; it has no samples.
+    /// The handle for these values of its labels; it has no samples yet.
     pub(super) fn histogram(&self, values: &[&str]) -> Histogram {
         assert!(matches!(self.kind, Kind::Histogram(_)), "{}", self.name);
         histogram!(self.name, self.labelled(values))

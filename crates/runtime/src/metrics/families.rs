@@ -21,7 +21,7 @@ impl<T> Family<T> {
     /// The handle of a value.
     ///
     /// # Panics
-    /// When nobody named the value at the start: labels are words of this program, never input.
+    /// When the value was not named at the start: labels are words of this program, never input.
     #[must_use]
     pub fn of(&self, value: &str) -> &T {
         let found = self.0.iter().find(|(known, _)| *known == value);
@@ -30,7 +30,7 @@ impl<T> Family<T> {
 }
 
 impl<T> Family<T> {
-    /// Does something with every handle.
+    /// Applies a function to every handle.
     pub(super) fn each(&self, mut with: impl FnMut(&'static str, &T)) {
         self.0.iter().for_each(|(value, handle)| with(value, handle));
     }
@@ -41,7 +41,7 @@ impl<T> Family<T> {
 pub struct ByPartition<T>(Vec<T>);
 
 impl<T> ByPartition<T> {
-    /// A handle for each of so many partitions.
+    /// A handle for each partition.
     pub(super) fn new(partitions: u32, make: impl Fn(&str) -> T) -> Self {
         ByPartition((0..partitions).map(|partition| make(&partition.to_string())).collect())
     }
@@ -53,7 +53,7 @@ impl<T> ByPartition<T> {
     }
 }
 
-/// Handles that are made when their key comes up first: keys are few, but not all of them come up.
+/// Handles that are made when their key first appears: keys are few, but not all of them appear.
 #[derive(Debug)]
 pub(super) struct Found<K, T>(RwLock<HashMap<K, T>>);
 

@@ -1,7 +1,7 @@
 //! The fullest counters, as lines of Prometheus's text format.
 //!
-//! Their labels change as counters come and go, and a recorder never forgets a label: these few
-//! gauges are therefore kept here, and replaced as a whole.
+//! Their labels change as counters come and go, and a recorder never forgets a label. These few
+//! gauges are therefore kept here and replaced as a whole.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,11 +19,11 @@ pub struct Fullness {
     pub key: String,
     /// Share of its values that are taken.
     pub used_ratio: f64,
-    /// Seconds until none is left, at its present rate; infinite where it does not move.
+    /// Seconds until none is left, at its present rate; infinite if it does not move.
     pub exhaustion_seconds: f64,
 }
 
-/// The fullest counters of now.
+/// The fullest counters at present.
 #[derive(Debug, Default)]
 pub(super) struct Fullest(Mutex<Vec<Fullness>>);
 

@@ -1,9 +1,9 @@
 //! Every metric once: its definition, its handles, its place in the text that Prometheus reads.
 //!
 //! Other rooms count through the handles of [`Metrics`] and never name a metric themselves. Handles
-//! are looked up once, and begin at 0: a panel without events shows a line, not a hole. Nothing on
-//! the way of a request allocates a label. Without a recorder (one-shot commands, tests) the
-//! handles do nothing.
+//! are looked up once and begin at 0: a panel without events shows a line, not a hole. No label is
+//! allocated while a request is served. Without a recorder (one-shot commands, tests) the handles
+//! do nothing.
 
 pub mod definitions;
 mod families;
@@ -35,21 +35,21 @@ use fullest::Fullest;
 use process::ProcessMeter;
 use series::SeriesMeters;
 
-/// How often [`PrometheusHandle::run_upkeep`] has to run: until then every sample is kept.
+/// How often [`PrometheusHandle::run_upkeep`] must run: between two runs every sample is kept.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What becomes of a request for a number.
+/// Outcomes of a request for a number.
 const OUTCOMES: [&str; 5] = ["issued", "replayed", "refused", "unavailable", "failed"];
 /// Who takes numbers.
 const PATHS: [&str; 2] = ["redis", "database"];
-/// Why a transaction of the database path is tried again.
+/// Why a transaction of the database path is retried.
 const DATABASE_RETRIES: [&str; 3] = ["lock", "conflict", "connection"];
 /// Why a flight to Redis is sent again.
 const REDIS_RETRIES: [&str; 2] = ["unknown", "not-executed"];
 /// How the database may lose commits.
 const LEDGER_HAZARDS: [&str; 4] =
     ["asynchronous-standby", "lazy-commit", "no-fsync", "no-full-page-writes"];
-/// What becomes of the locks of a transaction of the database path.
+/// Outcomes for the locks of a transaction of the database path.
 const LOCK_OUTCOMES: [&str; 3] = ["granted", "contended", "timeout"];
 /// Kinds of recoveries.
 const RECOVERY_KINDS: [&str; 3] = ["recovery", "fallback", "return"];
@@ -57,33 +57,33 @@ const RECOVERY_KINDS: [&str; 3] = ["recovery", "fallback", "return"];
 const SWEPT: [&str; 3] = ["counters", "participants", "nodes"];
 /// How epochs close.
 const CLOSINGS: [&str; 2] = ["exact", "ceiling"];
-/// What becomes of the check of an interface serial.
+/// Outcomes of the check of an interface serial.
 const CHECK_OUTCOMES: [&str; 2] = ["accepted", "repeated"];
-/// What becomes of the values that sources are asked for.
+/// Outcomes of the values that sources are asked for.
 const EXTERNAL_OUTCOMES: [&str; 5] = ["answered", "unavailable", "refused", "invalid", "taken"];
-/// What becomes of a call about a step.
+/// Outcomes of a call about a step.
 const STEP_OUTCOMES: [&str; 6] =
     ["begun", "in-progress", "already-processed", "succeeded", "failed", "refused"];
 
-/// What is counted of the calls of one route.
+/// What is counted for the calls of one route.
 struct RouteMeter {
     statuses: Found<u16, Counter>,
     seconds: Histogram,
 }
 
-/// Whose certificates end.
+/// Whose certificates expire.
 pub const CERTIFICATES: [&str; 4] =
     ["server", "database-authority", "database-client", "authority"];
 
-/// What ends, and what is due.
+/// What expires, and what is due.
 pub struct DueMeters {
-    /// How long ago all of the record was under a checkpoint.
+    /// How long ago the whole record was last covered by a checkpoint.
     pub checkpoint_age: Gauge,
     /// `audit.checkpoint`.
     pub checkpoint_period: Gauge,
-    /// How long certificates last, by whose they are.
+    /// Time until certificates expire, by their owner.
     pub certificate_left: Family<Gauge>,
-    /// How long the first token lasts that ends.
+    /// Time until the first token expires.
     pub token_left: Gauge,
 }
 
@@ -119,17 +119,17 @@ pub struct Handles {
     pub flight_requests: Family<Histogram>,
     /// Flights and transactions that a request needed beyond the first.
     pub request_retries: Histogram,
-    /// Transactions of the database path tried again, by reason.
+    /// Transactions of the database path that were retried, by reason.
     pub retries_database: Family<Counter>,
     /// Flights sent again, by reason.
     pub retries_redis: Family<Counter>,
-    /// Transactions of the database path by what became of their locks.
+    /// Transactions of the database path, by the outcome for their locks.
     pub lock_acquisitions: Family<Counter>,
     /// Background jobs that panicked. Must stay 0.
     pub jobs_failed: Counter,
-    /// Idempotency records that went before their window was over.
+    /// Idempotency records removed before their window was over.
     pub records_shed: Counter,
-    /// Epochs left because a script refused or showed something amiss.
+    /// Epochs given up because a script refused or showed an inconsistency.
     pub fenced: Counter,
     recoveries: Family<Family<Counter>>,
     recovery_seconds: Family<Histogram>,
@@ -137,21 +137,21 @@ pub struct Handles {
     pub adopted: Counter,
     /// Nodes that fell silent and that this node retired.
     pub nodes_died: Counter,
-    /// Numbers that came twice, as this process met them. Must stay 0.
+    /// Numbers that were issued twice, as seen by this process. Must stay 0.
     pub duplicates: Counter,
     /// Collisions that the ledger holds. Must stay 0.
     pub collisions: Gauge,
-    /// Records that the ledger refused and that went to the table of rejected ones.
+    /// Records that the ledger refused and that were put into the table of rejected ones.
     pub rejected: Counter,
-    /// Rows of records that are put aside.
+    /// Rows of records that are set aside.
     pub rejected_records: Gauge,
-    /// Tokens that are not as their events say. Must stay 0.
+    /// Tokens that differ from what their events say. Must stay 0.
     pub tokens_untold: Gauge,
-    /// The same, as this process met them.
+    /// The same, as seen by this process.
     pub tokens_untold_total: Counter,
     /// How often the ledger was held because it had gone back.
     pub ledger_went_back: Counter,
-    /// What was swept, by what it was.
+    /// What was swept, by kind.
     pub swept: Family<Counter>,
     /// Rounds of the sweep that ended early.
     pub sweeps_failed: Counter,
@@ -159,7 +159,7 @@ pub struct Handles {
     pub ceiling_raises: Counter,
     /// Requests that met a ceiling.
     pub ceiling_waits: Counter,
-    /// Records committed to the journal behind the answers.
+    /// Records committed to the journal after their answers were sent.
     pub journaled: Counter,
     /// Records handed out and not committed yet.
     pub journal_lag_records: Gauge,
@@ -173,13 +173,13 @@ pub struct Handles {
     pub journal_batch_records: Histogram,
     /// Whether the ledger answers the heartbeat.
     pub ledger_up: Gauge,
-    /// How far this process's clock is ahead of the one beside it.
+    /// How far this process's clock is ahead of the one it is compared with.
     pub clock_offset: Gauge,
     /// Whether the database may lose commits, by hazard.
     pub ledger_hazards: Family<Gauge>,
     /// Connections in use.
     pub ledger_connections_used: Gauge,
-    /// Connections that nobody uses.
+    /// Connections that are idle.
     pub ledger_connections_idle: Gauge,
     /// Connections that may be open.
     pub ledger_connections_max: Gauge,
@@ -189,7 +189,7 @@ pub struct Handles {
     pub ready: Gauge,
     /// Nodes whose heartbeat moves.
     pub nodes_alive: Gauge,
-    /// Nodes whose heartbeat stands still.
+    /// Nodes whose heartbeat has stopped.
     pub nodes_silent: Gauge,
     /// Stored series that cannot be used. Must stay 0.
     pub series_set_aside: Gauge,
@@ -201,7 +201,7 @@ pub struct Handles {
     pub external_calls: Family<Counter>,
     series: SeriesMeters,
     fullest: Fullest,
-    /// What ends, and what is due.
+    /// What expires, and what is due.
     pub due: DueMeters,
     process: ProcessMeter,
     routes: Found<String, Arc<RouteMeter>>,
@@ -218,10 +218,10 @@ fn histograms(definition: defined::Definition, values: &[&'static str]) -> Famil
 }
 
 impl Metrics {
-    /// Looks every handle up. Install the recorder first: handles are bound to the one they met.
+    /// Looks up every handle. Install the recorder first: a handle is bound to the one it finds.
     #[must_use]
     pub fn new() -> Self {
-        // For their zeros only: the stores look their own up, and may not be configured.
+        // For their zeros only: the stores look up their own, and may not be configured.
         let _ = (LedgerMeter::new(), RedisMeter::new(), stores::start_counting_gaps());
         let retries = |path, reasons: &[&'static str]| {
             Family::new(reasons.iter().copied(), |reason| defined::RETRIES.counter(&[path, reason]))
@@ -287,7 +287,7 @@ impl Metrics {
         }))
     }
 
-    /// The counters of a series, for whoever keeps them with it.
+    /// The counters of a series, to be kept together with the series.
     #[must_use]
     pub fn series(&self, code: &str) -> Arc<SeriesMeter> {
         self.series.of(code)
@@ -315,15 +315,15 @@ impl Metrics {
         meter.seconds.record(took);
     }
 
-    /// Counters of problems by their slug, for whoever knows the slugs.
+    /// Counters of problems by their slug; the caller knows the slugs.
     #[must_use]
     pub fn problems(slugs: impl IntoIterator<Item = &'static str>) -> Family<Counter> {
         Family::new(slugs, |slug| defined::PROBLEMS.counter(&[slug]))
     }
 
-    /// Says what runs here, and since when.
+    /// Shows the version that runs here, and since when.
     pub fn say_build(&self, engine: &str, started_at_us: i64) {
-        // Prometheus's own name and unit: rules see by it what a young process counted.
+        // Prometheus's own name and unit: by it, alert rules see what a young process counted.
         defined::PROCESS_START.gauge(&[]).set(started_at_us as f64 / 1e6);
         defined::BUILD_INFO.gauge(&[env!("CARGO_PKG_VERSION"), engine]).set(1.0);
     }
@@ -339,7 +339,7 @@ impl Metrics {
     }
 
     /// All metrics in Prometheus's text format. Walks every series and drains samples: too long for
-    /// a worker of the runtime.
+    /// a worker thread of the runtime.
     #[must_use]
     pub fn render(&self, prometheus: &PrometheusHandle) -> String {
         let mut text = prometheus.render();
@@ -367,7 +367,7 @@ impl Deref for Metrics {
 /// Makes the process's recorder and describes every metric. Call once, before [`Metrics::new`].
 ///
 /// # Errors
-/// When a recorder is installed already.
+/// When a recorder is already installed.
 pub fn install_recorder() -> Result<PrometheusHandle, BuildError> {
     let handle = builder()?.install_recorder()?;
     describe();

@@ -1,4 +1,4 @@
-//! Gauges by partition: as many as the deployment has, that of gapless series last.
+//! Gauges by partition: one set for each partition, that of gapless series last.
 
 use metrics::Gauge;
 
@@ -17,13 +17,13 @@ const STATES: [&str; 4] = ["open", "recovering", "opening", "held"];
 /// The gauges of one partition.
 #[derive(Debug)]
 pub struct PartitionGauges {
-    /// Requests that wait or are under way.
+    /// Requests that wait or are in flight.
     pub queue_length: Gauge,
     /// Largest share of a grant that a counter in use has taken.
     pub ceiling_used: Gauge,
     /// Numbers left below that counter's ceiling.
     pub ceiling_room: Gauge,
-    /// How long the room of the counter lasts that runs out first.
+    /// Time until the first of the counters uses up its room.
     pub ceiling_room_seconds: Gauge,
     /// Entries in all outboxes.
     pub outbox_entries: Gauge,
@@ -53,7 +53,7 @@ impl PartitionGauges {
         }
     }
 
-    /// Shows the standing of the partition in the ledger.
+    /// Shows the state of the partition in the ledger.
     pub fn show(&self, epoch: u64, owner: &str, state: &str) {
         self.epoch.set(epoch as f64);
         self.owner.each(|word, gauge| gauge.set(f64::from(u8::from(word == owner))));
@@ -61,19 +61,19 @@ impl PartitionGauges {
     }
 }
 
-/// Whether Redis takes scripts that write, of so many partitions that it may own.
+/// Whether Redis accepts scripts that write, for each of the partitions that it may own.
 #[must_use]
 pub fn redis_gauges(partitions: u32) -> ByPartition<Gauge> {
     ByPartition::new(partitions, |partition| REDIS_UP.gauge(&[partition]))
 }
 
-/// How many counters of the present epoch Redis has, of so many partitions that it may own.
+/// How many counters of the present epoch Redis has, for each of the partitions that it may own.
 #[must_use]
 pub fn counter_gauges(partitions: u32) -> ByPartition<Gauge> {
     ByPartition::new(partitions, |partition| REDIS_COUNTERS.gauge(&[partition]))
 }
 
-/// Gauges of so many partitions, that of gapless series included.
+/// Gauges of all partitions, that of gapless series included.
 #[must_use]
 pub fn partition_gauges(partitions: u32) -> ByPartition<PartitionGauges> {
     ByPartition::new(partitions, PartitionGauges::new)

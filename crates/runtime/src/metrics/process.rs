@@ -1,7 +1,7 @@
-//! What the process itself uses, under the names that Prometheus gives that.
+//! What the process itself uses, under the names that Prometheus gives these metrics.
 //!
-//! Seconds of the processor are a counter with a fraction, which the recorder has not: its lines
-//! are made here.
+//! Processor seconds are a counter with a fraction, which the recorder does not have: its lines are
+//! written here.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -10,16 +10,16 @@ use metrics::Gauge;
 
 use super::definitions::{Definition, PROCESS_CPU, PROCESS_FDS, PROCESS_FDS_MAX, PROCESS_MEMORY};
 
-/// What a process uses. What cannot be read is `None`.
+/// Resource use of a process. A value that cannot be read is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessUse {
-    /// Seconds of the processor since it began.
+    /// Processor seconds since the start.
     pub cpu_seconds: Option<f64>,
     /// Bytes of memory that are not swapped out.
     pub resident_bytes: Option<f64>,
-    /// Descriptors that are open.
+    /// Open descriptors.
     pub open_fds: Option<f64>,
-    /// How many may be; infinite where there is no bound.
+    /// Most descriptors that may be open; infinite if there is no bound.
     pub max_fds: Option<f64>,
 }
 
@@ -54,7 +54,7 @@ impl ProcessMeter {
         *self.cpu_seconds.lock().unwrap_or_else(PoisonError::into_inner) = cpu_seconds;
     }
 
-    /// Appends the lines of the counter, where it is known.
+    /// Appends the lines of the counter, if it is known.
     pub(super) fn render(&self, text: &mut String) {
         let seconds = *self.cpu_seconds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seconds) = seconds {

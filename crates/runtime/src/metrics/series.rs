@@ -1,7 +1,7 @@
-//! What is counted by series. Codes are bounded by the configuration, and here once more.
+//! Metrics by series. The number of codes is bounded by the configuration, and here once more.
 //!
-//! A recorder never forgets a label, and whoever makes series and removes them again would use all
-//! of them up: these are counted and written here, and those of removed series are forgotten.
+//! A recorder never forgets a label, and series that come and go would use up all of them: their
+//! counters are kept and written here, and those of removed series are forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ pub struct SeriesMeter {
     pub issued_database: Counter,
     /// Requests answered with an earlier number.
     pub replayed: Counter,
-    /// What these three have counted.
+    /// The sum of these three.
     counts: [Arc<AtomicU64>; 3],
 }
 
@@ -40,7 +40,7 @@ impl SeriesMeter {
     }
 }
 
-/// The counters of all series that there are, by their labels.
+/// The counters of all existing series, by their labels.
 #[derive(Debug, Default)]
 pub(super) struct SeriesMeters(Mutex<BTreeMap<String, Arc<SeriesMeter>>>);
 
@@ -62,7 +62,7 @@ impl SeriesMeters {
 
     /// Forgets all series but these.
     pub(super) fn keep(&self, codes: &BTreeSet<&str>) {
-        // Where each has a label of its own there are no others.
+        // If each has a label of its own, there are no others.
         let are_others = codes.len() > SERIES_LABELS_MAX;
         let is_kept = |label: &str| codes.contains(label) || (are_others && label == OTHER);
         self.all().retain(|label, _| is_kept(label));
@@ -72,7 +72,7 @@ impl SeriesMeters {
     pub(super) fn render(&self, text: &mut String) {
         let all = self.all();
         let count = |meter: &SeriesMeter, at: usize| {
-            // No series counts as far as a float is not exact.
+            // No series counts up to where a float is no longer exact.
             meter.counts[at].load(Ordering::Relaxed) as f64
         };
         head(text, &ISSUED);

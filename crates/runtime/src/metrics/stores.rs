@@ -1,7 +1,7 @@
-//! What is counted at the stores themselves: calls to the ledger and to Redis.
+//! What is counted in the stores themselves: calls to the ledger and to Redis.
 //!
-//! The rooms of the stores are opened before a service knows what it counts, and by commands that
-//! count nothing, so they look their handles up themselves.
+//! The rooms of the stores are opened before a service has its metrics, and by commands that count
+//! nothing, so they look up their handles themselves.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use super::families::Family;
 /// Kinds of calls to the ledger.
 pub(super) const LEDGER_CALLS: [&str; 7] =
     ["heartbeat", "append", "take", "seed", "raise", "replays", "other"];
-/// Why the ledger does not carry a call out.
+/// Why the ledger did not carry out a call.
 const LEDGER_REASONS: [&str; 5] = ["lock", "conflict", "connection", "fenced", "refused"];
-/// Why values will not be issued any more.
+/// Why values will never be issued.
 const GAP_REASONS: [&str; 5] = ["discarded", "unaccounted", "collided", "before-import", "skipped"];
-/// Verbs of scripts; those that only commands call share the last.
+/// Verbs of scripts; the verbs that only commands call share the last one.
 const REDIS_VERBS: [&str; 13] = [
     "issue",
     "seed",
@@ -36,7 +36,7 @@ const REDIS_VERBS: [&str; 13] = [
     "probe",
     "other",
 ];
-/// Why an answer of Redis cannot be used.
+/// Why a reply of Redis cannot be used.
 const REDIS_REASONS: [&str; 4] = ["unknown", "not-executed", "broken", "garbled"];
 
 /// Calls to the ledger.
@@ -48,7 +48,7 @@ pub struct LedgerMeter {
 }
 
 impl LedgerMeter {
-    /// Looks the handles up.
+    /// Looks up the handles.
     #[must_use]
     pub fn new() -> Self {
         LedgerMeter {
@@ -58,7 +58,7 @@ impl LedgerMeter {
         }
     }
 
-    /// Counts a call; `failure` says why it was not carried out.
+    /// Counts a call; `failure` is why it was not carried out.
     pub fn count(&self, call: &str, took: Duration, failure: Option<&str>) {
         self.calls.of(call).record(took);
         if let Some(reason) = failure {
@@ -78,13 +78,13 @@ impl Default for LedgerMeter {
     }
 }
 
-/// Has runs of values that go to the gap register counted from 0 on.
+/// Makes the counters of runs of values that go to the gap register start from 0.
 pub(super) fn start_counting_gaps() {
     GAP_REASONS.iter().for_each(|reason| count_gaps(reason, 0, 0));
 }
 
-/// Counts a run of so many values that goes to the gap register: rare enough to look the handles
-/// up each time.
+/// Counts a run of `values` values that goes to the gap register: rare enough to look up the
+/// handles each time.
 pub fn count_gap(reason: &str, values: u64) {
     count_gaps(reason, 1, values);
 }
@@ -102,7 +102,7 @@ pub struct RedisMeter {
 }
 
 impl RedisMeter {
-    /// Looks the handles up.
+    /// Looks up the handles.
     #[must_use]
     pub fn new() -> Self {
         RedisMeter {
@@ -111,7 +111,7 @@ impl RedisMeter {
         }
     }
 
-    /// Counts a call; `failure` says why its answer cannot be used.
+    /// Counts a call; `failure` is why its reply cannot be used.
     pub fn count(&self, verb: &str, took: Duration, failure: Option<&str>) {
         self.calls.of(verb).record(took);
         if let Some(reason) = failure {

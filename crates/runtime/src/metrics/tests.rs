@@ -1,4 +1,4 @@
-//! What the text that Prometheus reads shows, and that `docs/metrics.md` has all of it.
+//! What the text that Prometheus reads shows, and that `docs/metrics.md` documents all of it.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ fn names_carry_their_unit_and_kind() {
     for definition in ALL {
         let (name, help) = (definition.name, definition.help);
         let is_counter = definition.kind == Kind::Counter;
-        // Some have the names under which Prometheus knows them of every program.
+        // Some have the names by which Prometheus knows them in every program.
         let is_ours = name.starts_with("numerator_") || name.starts_with("process_");
         assert!(is_ours, "{name}");
         assert_eq!(name.ends_with("_total"), is_counter, "{name}");
