@@ -1,11 +1,11 @@
--- inspect: how counters stand in the epoch named. Reads only.
+-- inspect: the state of counters in the epoch named. Reads only.
 -- KEYS[1] owner record          KEYS[2..] counters
 -- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] incarnation
 -- Returns {"inspected", echo, counters} | {"fenced", echo, epoch, reason}; a counter is
 --   {"warm", value, ceiling, id} | {"cold"} | {"regressed"}
 local owner_key, echo, epoch, incarnation = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 
--- Nobody is barred under an empty name: whoever only looks is no node.
+-- No node is barred under an empty name: a caller that only reads is not a node.
 local refusal = owned(echo, owner_key, epoch, incarnation, '')
 if refusal then return refusal end
 

@@ -6,14 +6,14 @@
 -- ARGV[4] node                  ARGV[5] flight number       ARGV[6] last confirmed flight
 -- ARGV[7] digest of the flight  ARGV[8] '' or now, ms       ARGV[9] idempotency window, ms
 -- ARGV[10] most idempotency records of the partition
--- ARGV[11] "whole": idempotency records hold the allocation itself | "place": where it stands
+-- ARGV[11] "whole": idempotency records hold the allocation itself | "place": where it is
 -- ARGV[12] JSON of baskets, each what some requests take: [[{key, count, step, start?, max,
 --   seen?}]]
 -- ARGV[13] 35 bytes per request: place of its basket (2), 1: again + 2: asked + 4: once per
 --   document (1), first half of the payload's digest (8), names of the caller's and of the
---   document's idempotency record (12 each; zeros where it has none)
--- ARGV[14] the requests' allocation records, one in a line
--- Returns {"issued", echo, outcomes, idempotency records that went before their time}
+--   document's idempotency record (12 each; zeros if it has none)
+-- ARGV[14] the requests' allocation records, one per line
+-- Returns {"issued", echo, outcomes, idempotency records removed before their time}
 --   | {"fenced", echo, epoch, reason} | {"barred", echo} | {"late", echo} | {"mismatch", echo}
 --   | {"miscounted", echo}; an outcome is
 --   values for what was taken now | {"nothing"} or what lib/repeated and lib/take return; values
@@ -38,7 +38,7 @@ if executed then return {'issued', echo, completed(outbox_key, flight, count), '
 local view = viewed(owner_key, list_key, epoch, now_ms, window_ms)
 view.outboxes, view.texts = string.sub(outbox_key, 1, #outbox_key - #node), ARGV[14]
 
--- Everything is judged against working copies; nothing is written before the last request is.
+-- All requests are judged against working copies; nothing is written before the last is judged.
 local counters, slots, noted = {}, view.slots, {}
 local outcomes, taken, entry = {}, {}, {'epoch', epoch}
 for i = 1, count do
@@ -59,13 +59,13 @@ for i = 1, count do
   elseif outcome[1] == 'ask' then
     outcome = cold(counters, takes, epoch) or outcome
   elseif outcome[1] == 'replayed' or outcome[1] == 'numbered' then
-    -- A replay is a hand-out, and so is a refusal that shows the number: it stands in this node's
+    -- A replay hands out a number, and so does a refusal that shows one: it goes into this node's
     -- outbox too (F2, F30).
     entry[#entry + 1] = decimal(i)
     entry[#entry + 1] = table.concat(outcome, ' ')
   end
   -- A replay found by the document still binds the caller's new key to its payload; the document's
-  -- own record names its latest number and is left alone.
+  -- own record names its latest number and is not changed.
   local slot = earlier and slots[caller]
   if slot then slot.found, noted[#noted + 1] = earlier, slot end
   outcomes[i] = outcome
@@ -73,7 +73,7 @@ end
 
 if #taken > 0 then
   local texts = view.texts
-  -- Whoever took nothing leaves an empty place: an outbox is as large as what stands in it.
+  -- A request that took nothing leaves an empty place: an outbox is as large as its contents.
   if #taken < count then texts = kept(view, outcomes) end
   for _, part in ipairs({'taken', table.concat(taken, '\n'), 'records', texts}) do
     entry[#entry + 1] = part

@@ -1,4 +1,4 @@
--- limit: adds to shared limits what a node admitted, and tells how far ahead of now each is.
+-- limit: adds what a node admitted to shared limits, and returns how far ahead of now each is.
 -- KEYS[1..] schedules
 -- ARGV[1] echo                  ARGV[2..] microseconds admitted under each key
 -- Returns {"shared", echo, microseconds ahead of now under each key ...}
@@ -9,7 +9,7 @@ local answer = {'shared', ARGV[1]}
 for i = 1, #KEYS do
   local key = KEYS[i]
   local kept = redis.pcall('GETRANGE', key, '0', '-1')
-  -- Of another type it is nobody's schedule, and is written over.
+  -- A key of another type is not a schedule and is overwritten.
   local at_us = type(kept) == 'string' and integer(kept) or 0
   local ahead_us = math.max(at_us - now_us, 0) + (integer(ARGV[1 + i]) or 0)
   ahead_us = math.min(ahead_us, ahead_max_us)

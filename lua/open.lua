@@ -29,21 +29,21 @@ if owner[1] and owner[1] ~= deployment then return {'foreign', echo, owner[1]} e
 local before = integer(owner[2])
 if before and before >= tonumber(epoch) then return {'newer', echo, owner[2]} end
 
--- The same data set ran through the closed epoch: what it knew, it knows. A sealed epoch was none
--- of its own (F9).
+-- The same data set ran through the closed epoch: it still has all that it had. A sealed epoch was
+-- not its own (F9).
 local goes_on = owner[2] == closed and owner[3] == incarnation and not owner[8]
--- Idempotency records are complete since then, if they were kept for as long. Whoever ends an
--- epoch for what vanished names none as closed: what should be there is told anew (F28).
+-- Idempotency records are complete since then, if they were kept for as long. An epoch ended
+-- because records vanished is not named as closed: what should exist is recorded anew (F28).
 local since_ms, witnessed = now_ms, ''
 if pristine then
   since_ms = '0'
 elseif goes_on and owner[5] == window_ms and integer(owner[4]) then
   since_ms, witnessed = owner[4], owner[6] or ''
 end
--- Every number since this epoch was taken here: who asks how far a counter came is told (F9).
+-- Every number since this epoch was taken here: the answer to how far a counter came (F9).
 local run_since = goes_on and integer(owner[7]) and owner[7] or epoch
 
--- The old record goes with all of its nodes' fields, whatever its type is (F14).
+-- The old record is deleted with the fields of all nodes, whatever its type is (F14).
 redis.call('DEL', owner_key)
 redis.call(
   'HSET', owner_key, 'epoch', epoch, 'incarnation', incarnation, 'deployment', deployment,

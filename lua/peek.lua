@@ -1,5 +1,5 @@
--- peek: read a page of an outbox whatever the epoch is. Reads only: for people who look; whoever
--- adopts an outbox bars its node first and reads it by read_outbox (F7).
+-- peek: read a page of an outbox whatever the epoch is. Reads only: for people. A node that adopts
+-- an outbox bars its owner first and reads it by read_outbox (F7).
 -- KEYS[1] outbox
 -- ARGV[1] echo                  ARGV[2] first flight to read  ARGV[3] entries at most
 -- Returns {"entries", echo, entries}; an entry is {id, {field, text, …}}

@@ -25,7 +25,7 @@ for i, wish in ipairs(wishes) do
   local key = KEYS[2 + i]
   local state, _, ceiling = counter(key, epoch)
   if state == 'warm' then
-    -- Sent again, it only answers the state: what was raised then may have been raised further.
+    -- A repeated call only answers the state: what was raised then may have been raised further.
     if not executed then
       ceiling = math.max(ceiling, planned[key] or ceiling, integer(wish))
       planned[key] = ceiling

@@ -16,8 +16,8 @@ if not fields[1] then return {'fenced', echo, epoch, 'node is not barred'} end
 
 local held = redis.pcall('XLEN', outbox_key)
 if type(held) ~= 'number' then return {'entries', echo, 'partial', {}} end
--- Count and flight number are written together. Without both the node has sent nothing in this epoch:
--- its outbox can hold earlier epochs' entries only, and this epoch has nothing to account for.
+-- Count and flight number are written together. Without both the node has sent nothing in this
+-- epoch: its outbox can hold earlier epochs' entries only, and nothing of this epoch is missing.
 local whole = integer(fields[3]) == held
 if not fields[3] then whole = not fields[2] end
 local entries = redis.call('XRANGE', outbox_key, from .. '-0', '+', 'COUNT', limit)

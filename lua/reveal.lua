@@ -1,5 +1,5 @@
--- reveal: counters and idempotency records as they stand, whatever their epoch. Checks no
--- ownership: for the rescue of a held partition only (F9).
+-- reveal: counters and idempotency records as stored, whatever their epoch. Checks no ownership:
+-- for the rescue of a held partition only (F9).
 -- KEYS[1..] counters and buckets of idempotency records
 -- ARGV[1] echo                  ARGV[2..] what each key is: "counter" | "bucket"
 -- Returns {"revealed", echo, answers}; an answer is {"counter", value, copy, ceiling} with '' for a

@@ -1,10 +1,10 @@
--- scan: who a server says owns a partition, and a page of the keys that it holds of it. Checks no
--- ownership: for the rescue of a held partition only (F9).
+-- scan: the owner of a partition by the server's record, and a page of the partition's keys on this
+-- server. Checks no ownership: for the rescue of a held partition only (F9).
 -- KEYS[1] owner record
 -- ARGV[1] echo                  ARGV[2] cursor, "0" first   ARGV[3] pattern of the partition's keys
 -- ARGV[4] keys at most, about
 -- Returns {"scanned", echo, role, deployment, epoch, sealed epoch, epoch since which this data set
---   has owned every one, next cursor, keys}; '' stands for a field that is missing
+--   has owned every one, next cursor, keys}; '' for a field that is missing
 local owner_key = KEYS[1]
 local echo, cursor, pattern, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -34,7 +34,7 @@ for i, place in ipairs(places) do
 end
 if executed then return {'seeded', echo, states} end
 
--- First, because a full memory refuses it and would let a DEL and all after it through.
+-- First, because a full memory refuses it, but would admit a DEL and all writes after it.
 redis.call(
   'HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, decimal(held)
 )

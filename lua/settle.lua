@@ -1,4 +1,4 @@
--- settle: what became of a flight of unknown outcome, once its epoch ends (F17).
+-- settle: the outcome of a flight whose outcome is unknown, once its epoch ends (F17).
 -- KEYS[1] owner record          KEYS[2] outbox of the node
 -- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] node
 -- ARGV[4] flight number         ARGV[5] digest of the flight
@@ -8,8 +8,8 @@
 local owner_key, outbox_key = KEYS[1], KEYS[2]
 local echo, epoch, node, flight, digest = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- The data set may have got another id meanwhile (a first replica came): an entry with this digest
--- is proof enough, for whatever took its numbers had checked the ownership.
+-- The data set may have changed its id since (a first replica came): an entry with this digest is
+-- proof enough, because the flight that took its numbers had checked the ownership.
 local role = server()
 if role ~= 'master' then return {'fenced', echo, '', 'server is not a master'} end
 local owner = redis.pcall('HMGET', owner_key, 'epoch', 'f:' .. node, 'd:' .. node, 'n:' .. node)
@@ -30,7 +30,7 @@ if last < tonumber(flight) then
   return {'spent', echo}
 end
 
--- Executed, or settled before. No entry and a right count: it took nothing (F15).
+-- Executed, or settled before. No entry and a correct count: it took nothing (F15).
 if owner[3] == 'spent' then return {'spent', echo} end
 if owner[3] ~= digest then return {'fenced', echo, epoch, 'flight has another digest'} end
 return {'executed', echo, completed(outbox_key, flight, tonumber(ARGV[6]))}

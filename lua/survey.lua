@@ -1,5 +1,5 @@
 -- survey: what a server holds of a partition: its owner record, and how long outboxes are. Reads
--- only, and whatever the epoch is: for people who look, never for what decides.
+-- only, whatever the epoch is: for people; never the basis of a decision.
 -- KEYS[1] owner record          KEYS[2..] outboxes
 -- ARGV[1] echo
 -- Returns {"surveyed", echo, role, master_replid, epoch, incarnation, deployment,

@@ -1,5 +1,5 @@
--- sweep: remove counters of epochs that were closed long ago: they are cold, whatever they say. What
--- they may have shown of those epochs this data set shows no more, so its run begins after them (F9).
+-- sweep: remove counters of epochs that were closed long ago: they are cold, whatever they hold.
+-- This data set then no longer shows those epochs, so its run begins after them (F9).
 -- KEYS[1] owner record          KEYS[2..] counters
 -- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] incarnation
 -- ARGV[4] node that sweeps      ARGV[5] last epoch whose counters go
@@ -16,7 +16,7 @@ if refusal then return refusal end
 
 local old, present = {}, 0
 for i = 2, #KEYS do
-  -- A key of another type, or one that bears no epoch, stays for whoever looks into it.
+  -- A key of another type, or one that bears no epoch, is kept for inspection.
   local found = redis.pcall('HGET', KEYS[i], 'epoch')
   local born = type(found) == 'string' and integer(found)
   if found == epoch then
@@ -27,7 +27,7 @@ for i = 2, #KEYS do
 end
 
 if #old > 0 then
-  -- First: whoever asks what this data set took must never rely on what is gone.
+  -- First: a caller that asks what this data set took must never rely on what was removed.
   local since = integer(redis.call('HGET', owner_key, 'run_since'))
   if since and since <= upto then
     redis.call('HSET', owner_key, 'run_since', decimal(upto + 1))

@@ -1,7 +1,6 @@
--- admitted: how many requests a flight has, and what they take, put together from its arguments;
--- reads nothing else.
--- Takes the baskets as decoded, in which it puts keys and numbers in the place of texts but for the
---   step; the marks, a counter's key by its place.
+-- admitted: how many requests a flight has and what they take, built from its arguments alone.
+-- Takes the baskets as decoded, in which it replaces texts with keys and numbers, except the
+--   step; the marks; a function that gives a counter's key by its place.
 -- Returns the number of requests | nil, what is wrong
 local function admitted(baskets, marks, key)
   local count = #marks / 35
@@ -15,7 +14,7 @@ local function admitted(baskets, marks, key)
       if many < 1 or step < 1 then return nil, 'count and step start at 1' end
       wish.key, wish.seen = key(wish.key), wish.seen and tonumber(wish.seen)
       wish.start = wish.start and tonumber(wish.start)
-      -- Beyond 2^53 the sum is rounded, yet never down to a value that passes.
+      -- Beyond 2^53 the sum is rounded, but never down to a value that passes.
       wish.max, wish.span = math.min(tonumber(wish.max), 9007199254740991), many * step
       wish.is_single = many == 1
     end

@@ -1,5 +1,5 @@
--- allocated: answers with the allocation that an idempotency record stands for. Until it is
--- journaled it stands in the outbox of the node that took it; trimmed means journaled (F16).
+-- allocated: answers with the allocation that an idempotency record refers to. Until it is
+-- journaled it is in the outbox of the node that took it; trimmed means journaled (F16).
 -- Takes the flight's view of the records, the answer's word, an idempotency record of its epoch.
 -- Returns {word, values, record} | {"journaled"}: the journal has it
 local function allocated(view, word, found)
@@ -21,6 +21,6 @@ local function allocated(view, word, found)
   local values = string.match('\n' .. taken, '\n' .. found.place .. ' (%S+)')
   local record = values and lines(texts)[tonumber(found.place)]
   if record then return {word, values, record} end
-  -- Also when the journal was asked before: it has the number by now, and must never be passed.
+  -- Also if the journal was asked before: it has the number by now and must never be bypassed.
   return {'journaled'}
 end

@@ -1,8 +1,8 @@
--- attest: notes that a bucket is written to in this period (lib/witness): once in an epoch, which
+-- attest: records that a bucket is written to in this period (lib/witness): once in an epoch, which
 -- may have begun without its witnesses.
 -- Takes the owner record's key, the flight's view of the records, the bucket's key and mark, the
 --   window.
--- Returns the bucket's new mark | nil, where it stays as it is
+-- Returns the bucket's new mark | nil, if it stays as it is
 local function attest(owner_key, view, key, mark, window_ms)
   local since_ms = 0
   if mark and #mark == 18 then
@@ -17,7 +17,7 @@ local function attest(owner_key, view, key, mark, window_ms)
     if view.witnessed[name] then
       view.is_blind = type(length) ~= 'number' or length == 0
     else
-      -- Where no bitmap is named, one that is there tells of buckets that an epoch ended for.
+      -- If no bitmap is named, an existing one describes buckets that an epoch was ended for.
       local is_first = next(view.witnessed) == nil
       if is_first or type(length) ~= 'number' then redis.call('DEL', bitmap_key) end
       local names = {name}
@@ -27,11 +27,11 @@ local function attest(owner_key, view, key, mark, window_ms)
       redis.call('HSET', owner_key, 'witnessed', table.concat(names, ' '))
     end
   end
-  -- A bitmap that vanished stays away: begun anew, it would not tell of the buckets before. The
-  -- next bucket that is missing ends the epoch (lib/expected).
+  -- A bitmap that vanished is not made again: a new one would lack the earlier buckets. The next
+  -- missing bucket ends the epoch (lib/expected).
   if view.is_blind then return nil end
   redis.call('SETBIT', bitmap_key, place(key), 1)
-  -- It is needed to the end of the next period.
+  -- It is needed until the end of the next period.
   if redis.call('PTTL', bitmap_key) < 0 then redis.call('PEXPIRE', bitmap_key, 3 * window_ms) end
   return struct.pack('>I6', since_ms) .. string.sub(view.mark, 7)
 end

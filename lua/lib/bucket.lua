@@ -1,9 +1,9 @@
--- bucket: the hash that holds an idempotency record: many share one, for a key of Redis alone costs
--- twice what the record does. Which one follows from the record's name and never changes.
+-- bucket: the hash that holds an idempotency record. Many records share one, because a Redis key of
+-- its own costs twice what the record does. The record's name alone determines the bucket.
 -- Takes the list key, the record's name of 12 bytes.
 -- Returns its key
 local function bucket(list_key, name)
   local low, high = string.byte(name, 1, 2)
-  -- A bucket has five digits at most.
+  -- A bucket has at most five digits.
   return string.format('%s:%d', list_key, low + 256 * (high % 128))
 end

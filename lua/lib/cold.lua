@@ -1,6 +1,6 @@
 -- cold: whether a request needs a counter that is not in Redis in this epoch. Until the ledger has
--- taken the counter into it, a late transaction of the database may take from it: a question to the
--- journal comes too early then (F27).
+-- taken the counter into the epoch, a late transaction of the database may take from it: the
+-- journal would then be asked too early (F27).
 -- Takes the working copies by key, the request's takes, the epoch.
 -- Returns {"cold", take} | nil; `take` counts from 0
 local function cold(counters, takes, epoch)

@@ -1,5 +1,5 @@
 -- completed: the answers of a flight that was executed before, from its outbox entry (F15: no entry
--- and a right count means that it took nothing).
+-- and a correct count mean that it took nothing).
 -- Takes the outbox key, the flight number, the number of requests.
 -- Returns outcomes; {"nothing"} for a request that the entry does not name
 local function completed(outbox_key, flight, count)

@@ -3,7 +3,7 @@
 -- Returns "cold" | "regressed" | "warm", value, ceiling, id
 local function counter(key, epoch)
   local fields = redis.pcall('HMGET', key, 'epoch', 'value', 'check', 'ceiling', 'id')
-  -- What does not bear this epoch is cold, whatever it is: only a cold counter is seeded, and only
+  -- A key without this epoch is cold, whatever its type: only a cold counter is seeded, and only
   -- the seed removes a key of another type. The ledger knows whether a cold one was lost (F14).
   if fields.err or fields[1] ~= epoch then return 'cold' end
   local value, ceiling = integer(fields[2]), integer(fields[4])

@@ -4,7 +4,7 @@
 local function decimal(number)
   return string.format('%d', number)
 end
--- Where a long of the server's is too short for every whole number that Lua holds exactly.
+-- If the server's long is too short for every whole number that Lua holds exactly.
 if decimal(9007199254740991) ~= '9007199254740991' then
   decimal = function(number) return string.format('%.0f', number) end
 end

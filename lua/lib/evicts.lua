@@ -1,4 +1,4 @@
--- evicts: whether this server may drop keys when its memory is short. One that does not say so may.
+-- evicts: whether this server may drop keys when memory is short; assumed if it does not say.
 -- Takes nothing.
 -- Returns true | false
 local function evicts()

@@ -1,6 +1,6 @@
--- expected: whether a bucket should be there: it was written to within the window, or what would
--- tell so has vanished itself (lib/witness). The bitmaps are read with the first bucket of a flight
--- that has no mark, and so before it writes to one.
+-- expected: whether a bucket should exist: it was written to within the window, or the evidence of
+-- that has itself vanished (lib/witness). The bitmaps are read at the first bucket of a flight that
+-- has no mark, and so before the flight writes to one.
 -- Takes the flight's view of the records, the bucket's key.
 -- Returns true | false
 local function expected(view, key)

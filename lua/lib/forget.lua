@@ -1,4 +1,4 @@
--- forget: removes idempotency records, but those that were written anew since.
+-- forget: removes idempotency records, except those that have been rewritten since.
 -- Takes the list key, their names of 12 bytes each, joined, and when they were written.
 -- Returns nothing
 local function forget(list_key, names, at_ms)

@@ -1,5 +1,5 @@
--- headed: what an idempotency record begins with: where its allocation stands, and when it was
--- written (lib/remember says in what form). It is the same for all that a flight takes.
+-- headed: the head of an idempotency record: where its allocation is, and when it was written (the
+-- format is in lib/remember). It is the same for all that a flight takes.
 -- Takes the epoch, now, the node, the flight.
 -- Returns 34 bytes
 local function headed(epoch, now_ms, node, flight)

@@ -1,5 +1,5 @@
 -- integer: reads a whole number that a Lua number holds exactly.
--- Takes a text, or false where a field is missing.
+-- Takes a text, or false if a field is missing.
 -- Returns the number | nil
 local function integer(text)
   if not text or not string.match(text, '^%-?%d+$') then return nil end

@@ -1,7 +1,7 @@
--- kept: the records of a flight without those of requests that took nothing; in the place of each
--- of these stands "-", so that the others keep their places.
+-- kept: the records of a flight without those of requests that took nothing; each of these is
+-- replaced by "-", so that the others keep their places.
 -- Takes the flight's view of the records, the outcomes.
--- Returns the text, one record in a line
+-- Returns the text, one record per line
 local function kept(view, outcomes)
   view.lines = view.lines or lines(view.texts)
   local list = {}

@@ -1,4 +1,4 @@
--- lines: the records that a flight carries together, one in a line.
+-- lines: the records that a flight carries together, one per line.
 -- Takes the text.
 -- Returns them in their order
 local function lines(text)

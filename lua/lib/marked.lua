@@ -1,5 +1,5 @@
--- marked: what a flight's marks say of one request. Read when its turn comes, and kept nowhere: a
--- table of requests costs more than the requests.
+-- marked: what a flight's marks say of one request. Read when the request is processed, and not
+-- kept: a table of requests costs more than the requests.
 -- Takes the marks, the request's place.
 -- Returns the place of its basket, what it asks (1: again + 2: asked + 4: once per document), its
 --   digest, the name of the caller's idempotency record | false, that of the document's | false

@@ -1,4 +1,4 @@
--- place: the place of a bucket among all buckets, as lib/bucket ends its key.
+-- place: the place of a bucket among all buckets: the number that ends its key (lib/bucket).
 -- Takes the bucket's key.
 -- Returns a number from 0
 local function place(bucket_key)

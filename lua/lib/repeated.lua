@@ -1,8 +1,8 @@
--- repeated: what the idempotency records answer to a request; the caller's key first (R1.8).
--- Takes the flight's view of the records, what the request asks (lib/marked), its digest, the
---   names of its idempotency records, each false where there is none.
+-- repeated: what the idempotency records answer to a request; the caller's key comes first.
+-- Takes the flight's view of the records, what the request asks (lib/marked), its digest, the names
+--   of its idempotency records, each false if there is none.
 -- Returns nil (take numbers) | {"ask"} | {"vanished"} | {"journaled"} | {"reused"}
---   | {"replayed", values, record} | {"numbered", values, record}; and the document's record, where
+--   | {"replayed", values, record} | {"numbered", values, record}; and the document's record, if
 --   the caller's key is new to it
 local function repeated(view, asks, digest, caller, document)
   local again, asked, once = asks % 2 == 1, asks % 4 >= 2, asks >= 4

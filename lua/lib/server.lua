@@ -1,6 +1,6 @@
--- server: who this server says it is (F19: role and replication id come from one INFO).
+-- server: the server's own account of its identity (F19: role and replication id from one INFO).
 -- Takes nothing.
--- Returns role, master_replid; '' where the server shows none
+-- Returns role, master_replid; '' if the server shows none
 local function server()
   local info = redis.call('INFO', 'replication')
   local function shown(name)

@@ -1,6 +1,6 @@
--- unpacked: reads the text of one idempotency record (lib/remember says what it holds).
+-- unpacked: reads the text of one idempotency record (the format is in lib/remember).
 -- Takes the text.
--- Returns {epoch, at_ms, node, flight, place, digest, values?, record?}; {} where it is none
+-- Returns {epoch, at_ms, node, flight, place, digest, values?, record?}; {} if it is none
 local function unpacked(text)
   if #text < 44 then return {} end
   local epoch, at_ms, node, flight, place, digest, after = struct.unpack('>I6I6c16I6I2c8', text)

@@ -1,11 +1,11 @@
 -- viewed: what the owner record says of a partition's idempotency records, for one flight. Once a
--- minute it is looked whether the server may evict them: then they are never complete (F28).
+-- minute it checks whether the server may evict them: then they are never complete (F28).
 -- Takes the owner record's key, the list key, the epoch, now, the window.
 -- Returns {slots = {} (by a record's name {name, key, mark, found}: its bucket's key and mark, what
---   stands there), list_key, epoch, oldest_ms, period, last_period (when they begin), mark (of a
+--   was found there), list_key, epoch, oldest_ms, period, last_period (when they begin), mark (of a
 --   bucket that has all of its records and was witnessed), complete (whether the data set has all
 --   records of the window), is_of_window (whether it is kept for this window), is_lasting (whether
---   each bucket with this mark got it under this window), is_looking, may_evict (what that look
+--   each bucket with this mark got it under this window), is_looking, may_evict (what that check
 --   found), witnessed (the periods with a bitmap, as names)}
 local function viewed(owner_key, list_key, epoch, now_ms, window_ms)
   local owner = redis.call(

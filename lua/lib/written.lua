@@ -1,7 +1,7 @@
--- written: one idempotency record as it stands in its bucket, and the bucket's mark, which stands
--- beside its records under no name (lib/witness).
+-- written: one idempotency record as its bucket holds it, and the bucket's mark, which the bucket
+-- holds under the empty name (lib/witness).
 -- Takes the bucket's key, the record's name.
--- Returns false where there is none, else what lib/unpacked reads; the mark's text | false
+-- Returns false if there is none, else what lib/unpacked reads; the mark's text | false
 local function written(bucket_key, name)
   local texts = redis.pcall('HMGET', bucket_key, name, '')
   -- A key of another type is not an answer, but neither is it missing.
