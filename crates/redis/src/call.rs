@@ -11,7 +11,7 @@ use fred::types::{Key, Value};
 use numbering::hexadecimal;
 use sha2::{Digest, Sha256};
 
-/// Joins the functions a script uses with the script.
+/// Joins a script with the functions that it uses.
 macro_rules! script {
     ($verb:literal $(, $lib:literal)*) => {
         LazyLock::new(|| Script::from_lua(concat!(
@@ -123,7 +123,7 @@ impl Verb {
         }
     }
 
-    /// Its name for whoever counts calls: those that only commands make share one.
+    /// Its name in metrics of calls: the verbs that only commands call share one.
     pub(super) fn metered_as(self) -> &'static str {
         match self {
             Verb::Issue => "issue",
@@ -192,14 +192,14 @@ impl Call {
         Call { verb, echo, keys: keys.into_iter().map(Key::from).collect(), args }
     }
 
-    /// A key whose master has all the others too.
+    /// A key whose master serves all the others too.
     pub(super) fn key(&self) -> &Key {
         &self.keys[0]
     }
 }
 
 /// Fingerprint of a flight's bytes: 128 bits in hexadecimal (F10). Each part is preceded by its
-/// length, so that no two flights run together into the same bytes.
+/// length, so that two flights never yield the same bytes.
 pub(super) fn fingerprint<'a>(verb: Verb, parts: impl Iterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     hash.update(verb.word());
@@ -219,7 +219,7 @@ pub(super) struct KeyList {
 }
 
 impl KeyList {
-    /// The place in KEYS, from 1, of a key that many requests name; adds it where it is new.
+    /// The place in KEYS, from 1, of a key that many requests name; adds it if it is new.
     pub(super) fn place(&mut self, name: &str, key: impl FnOnce() -> String) -> usize {
         if let Some(place) = self.places.get(name) {
             return *place;
@@ -229,7 +229,7 @@ impl KeyList {
         place
     }
 
-    /// Adds a key that no request names, and says its place.
+    /// Adds a key that no request names, and returns its place.
     pub(super) fn add(&mut self, key: String) -> usize {
         self.keys.push(key);
         self.keys.len()

@@ -1,7 +1,7 @@
 //! What is known when a call to Redis fails, and how it is read from the client's error.
 //!
-//! The rule is to claim nothing that is not proven: an error is `NotExecuted` only where Redis
-//! itself refused this very call before its script ran or wrote.
+//! Nothing is claimed that is not proven: an error is `NotExecuted` only if Redis itself refused
+//! this very call before its script ran or wrote.
 
 use fred::error::{Error, ErrorKind};
 use thiserror::Error;
@@ -22,8 +22,8 @@ pub enum CounterError {
     /// end; nothing of the flight may be handed out.
     #[error("broken: {0}")]
     Broken(String),
-    /// The reply is not one that the script gives, or is for another caller: replies may be out of
-    /// step. The connection was closed; treat like `Broken`.
+    /// The reply is not one that the script gives, or belongs to another call: replies may be out
+    /// of step. The connection was closed; treat like `Broken`.
     #[error("garbled reply: {0}")]
     Garbled(String),
 }
@@ -47,12 +47,12 @@ const REFUSALS: [&str; 14] = [
     "WRONGPASS",
 ];
 
-/// It proves that a call was not executed, but the client closes the connection on it and gives it
-/// to all callers in flight, those included whose calls were executed.
+/// It proves that a call was not executed, but the client closes the connection on it and reports
+/// it to all callers in flight, including those whose calls were executed.
 const CLUSTER_IS_DOWN: &str = "CLUSTERDOWN";
 
 impl CounterError {
-    /// The failure in a word, for whoever counts it.
+    /// The failure as one word, for metrics.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl CounterError {
         if !is_reply || is_of_connection || code == CLUSTER_IS_DOWN {
             return CounterError::Unknown(error.to_string());
         }
-        // An ACL may refuse a single command inside a script that has written already.
+        // An ACL may refuse a single command inside a script that has already written.
         let is_inside = code == "NOPERM" && text.contains("script");
         if REFUSALS.contains(&code) && !is_inside {
             return CounterError::NotExecuted(text.to_owned());

@@ -1,7 +1,7 @@
 //! Guarded calls: what they ask and answer; encoded once, sent again byte for byte (F10).
 //!
-//! Whoever sends a call again must use the same `Flight`, never a rebuilt one: its digest is what
-//! distinguishes a repetition from another process under the same identity.
+//! A repeated call must use the same `Flight`, never a rebuilt one: its digest distinguishes a
+//! repetition from another process under the same identity.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::call::{Call, KeyList, Verb, fingerprint};
 use super::orders::{Orders, orders};
 use super::record::PayloadMark;
 
-/// Largest value of a counter: beyond it a Lua number skips values (R2.4).
+/// Largest value of a counter: beyond it a Lua number skips values.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
-/// Under which ownership, by whom and as which flight a call is made.
+/// The ownership under which a call is made, its caller and its flight number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// The partition.
@@ -48,8 +48,8 @@ pub struct Take {
     pub start: u64,
     /// Largest value that may be taken.
     pub max: u64,
-    /// Highest value of it in this epoch that the caller has seen, or the ledger has shown it
-    /// (second net of F3); without one nothing is taken (F33).
+    /// Highest value of it in this epoch that the caller has seen, or that the ledger has shown it
+    /// (second safety net of F3); without one nothing is taken (F33).
     pub seen: Option<i64>,
 }
 
@@ -62,12 +62,12 @@ pub struct IssueRequest {
     pub caller_key: Option<String>,
     /// Key of the document's idempotency record: `d:<series id>:<document>`.
     pub document_key: Option<String>,
-    /// Tells its payload from others under the same keys.
+    /// Distinguishes its payload from others under the same keys.
     pub payload: PayloadMark,
-    /// Whether a document that has a number already gets another one.
+    /// Whether a document that already has a number gets another one.
     pub again: bool,
     /// Whether the journal must be asked for a document that has no record, whatever the data set
-    /// remembers: it is numbered once, for ever.
+    /// remembers: it is numbered once, forever.
     pub once_per_document: bool,
     /// Whether the journal was asked for these keys in this epoch (F1).
     pub asked: bool,
@@ -75,21 +75,21 @@ pub struct IssueRequest {
     pub record: Arc<str>,
 }
 
-/// What became of one request.
+/// Outcome of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IssueOutcome {
     /// Taken now, one range per take.
     Taken(Vec<TakenRange>),
-    /// An earlier allocation under the same key and payload; it stands in this flight's outbox
-    /// entry too (F2).
+    /// An earlier allocation under the same key and payload; it is in this flight's outbox entry
+    /// too (F2).
     Replayed {
         /// Its values.
         taken: Vec<TakenRange>,
         /// Its record.
         record: String,
     },
-    /// The document has a number for another payload. Nothing taken; the number that is shown
-    /// stands in this flight's outbox entry (F30).
+    /// The document has a number for another payload. Nothing taken; the number that is shown is in
+    /// this flight's outbox entry (F30).
     DocumentNumbered {
         /// Its values.
         taken: Vec<TakenRange>,
@@ -100,14 +100,14 @@ pub enum IssueOutcome {
     KeyReused,
     /// The keys must be looked up in the journal first. Nothing taken.
     Ask,
-    /// An earlier allocation answers, and stands in the journal alone by now. Nothing taken.
+    /// An earlier allocation answers and is by now only in the journal. Nothing taken.
     Journaled,
     /// A counter is not in Redis in this epoch. Nothing taken.
     Cold {
         /// Index of the first such take.
         take: usize,
     },
-    /// The caller has not seen a counter in this epoch: it is to be compared with the ledger first
+    /// The caller has not seen a counter in this epoch: it must first be compared with the ledger
     /// (F33). Nothing taken.
     Unseen {
         /// Index of the first such take.
@@ -140,26 +140,25 @@ pub enum IssueOutcome {
         /// Index of the first such take.
         take: usize,
     },
-    /// Somebody wrote to a counter (F3). Nothing taken; the epoch must end.
+    /// A counter was written from outside (F3). Nothing taken; the epoch must end.
     Regressed {
         /// Index of the first such take.
         take: usize,
     },
-    /// Idempotency records vanished alone, and the request's may be among them: the journal may not
+    /// Only idempotency records vanished, and the request's may be among them: the journal may not
     /// have their numbers yet (F28). Nothing taken; the epoch must end.
     Vanished,
-    /// The flight had been executed before and this request took nothing then: ask again in another
+    /// The flight was executed before, and this request took nothing then: ask again in another
     /// flight.
     Nothing,
 }
 
-/// What a flight of requests came to.
+/// Outcome of a flight of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssueAnswer {
-    /// What became of each request.
+    /// The outcome of each request.
     pub outcomes: Vec<IssueOutcome>,
-    /// Idempotency records that went before their time, so that the partition has no more than it
-    /// may have (F21).
+    /// Idempotency records removed before their time, to keep the partition within its bound (F21).
     pub records_shed: u64,
 }
 
@@ -174,7 +173,7 @@ pub struct IdempotencyLimits {
     pub keep_whole: bool,
 }
 
-/// What became of a guarded call.
+/// Outcome of a guarded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completion<T> {
     /// It was executed, now or when it was first sent.
@@ -189,7 +188,7 @@ pub enum Completion<T> {
     },
     /// The node was barred from this partition (F7). Nothing done.
     Barred,
-    /// A later flight of this node was executed already: this one is a ghost. Nothing done.
+    /// A later flight of this node was already executed: this one is a ghost. Nothing done.
     Late,
     /// The flight number was sent with other bytes: two processes share an identity (F10).
     Mismatch,
@@ -210,23 +209,23 @@ pub struct SeedPlace {
     pub ceiling: i64,
 }
 
-/// What a seed met.
+/// Outcome of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeedState {
     /// Written now.
     Seeded,
-    /// The counter was warm in this epoch already; left as it is.
+    /// The counter was already warm in this epoch; left as it is.
     Warm,
 }
 
-/// What a raise met.
+/// Outcome of a raise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raised {
     /// The ceiling in force now.
     Ceiling(i64),
     /// The counter is not in Redis in this epoch.
     Cold,
-    /// Somebody wrote to the counter (F3).
+    /// The counter was written from outside (F3).
     Regressed,
 }
 
@@ -319,7 +318,7 @@ impl Flight {
         Flight { call, guard: guard.clone(), digest, requests }
     }
 
-    /// Under what it is sent.
+    /// The ownership under which it is sent.
     pub(super) fn guard(&self) -> &Guard {
         &self.guard
     }
@@ -340,7 +339,7 @@ impl Flight {
     }
 }
 
-/// The records of requests, one in a line.
+/// The records of requests, one per line.
 fn records(requests: &[impl Borrow<IssueRequest>]) -> Vec<u8> {
     let bytes = requests.iter().map(|request| request.borrow().record.len() + 1).sum();
     let mut lines = Vec::with_capacity(bytes);
@@ -368,18 +367,18 @@ fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
     list
 }
 
-/// A ceiling that Lua holds exactly; a lower ceiling than the ledger's is always safe.
+/// A ceiling that Lua holds exactly; a ceiling below the ledger's is always safe.
 fn bounded(ceiling: i64) -> i64 {
     ceiling.min(i64::try_from(NUMBER_MAX).unwrap_or(i64::MAX))
 }
 
-/// The idempotency window as the scripts read and compare it. What expires by it must be a number
-/// that Redis and Lua can hold.
+/// The idempotency window as the scripts read and compare it. An expiry time must be a number that
+/// Redis and Lua can hold.
 pub(super) fn window_text(window_ms: u64) -> String {
     window_ms.clamp(1, NUMBER_MAX / 4).to_string()
 }
 
-/// A moment, or that it is the server's to say.
+/// A time, or that the server is to use its own.
 pub(super) fn named(now_ms: Option<i64>) -> String {
     now_ms.map_or_else(String::new, |now_ms| now_ms.to_string())
 }

@@ -1,7 +1,7 @@
-//! How a Redis server is set up, as far as it concerns what is lost with it.
+//! How a Redis server is configured, as far as it concerns what is lost with it.
 //!
-//! Reads what a server says of itself and changes nothing. A hazard makes losing data likelier and
-//! a recovery dearer; no number depends on there being none.
+//! Reads what a server says of itself and changes nothing. A hazard makes data loss likelier and a
+//! recovery more expensive; no number depends on the absence of hazards.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -36,10 +36,10 @@ pub enum Hazard {
     },
 }
 
-/// What one server says of how it is set up.
+/// What one server says of its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkup {
-    /// Where it listens; where no master is known, the servers of `redis.url`.
+    /// Where it listens; if no master is known, the servers of `redis.url`.
     pub server: String,
     /// Whether it answered at all.
     pub was_answered: bool,
@@ -62,7 +62,7 @@ impl Hazard {
         }
     }
 
-    /// What ends it.
+    /// How to remove it.
     #[must_use]
     pub fn cure(&self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ impl fmt::Display for Hazard {
 }
 
 impl Redis {
-    /// Asks every master how it is set up. Fails never: what is not answered is in
+    /// Asks every master for its configuration. Never fails: what is not answered is in
     /// [`Checkup::unchecked`]. Takes a few `redis.command_timeout` at most.
     pub async fn check_up(&self) -> Vec<Checkup> {
         let masters = self.masters.masters().await;
@@ -176,7 +176,7 @@ impl<'a> Info<'a> {
         self.0.get("aof_enabled").is_some_and(|flag| *flag == "1")
     }
 
-    /// Judges the fields, and the one setting that they leave out: `appendfsync` where there is an
+    /// Judges the fields, and the one setting that they leave out: `appendfsync` if there is an
     /// append-only file, else `save`.
     fn judge(&self, setting: Result<Option<String>, String>) -> Checkup {
         let mut checkup = Checkup { was_answered: true, ..Checkup::default() };
@@ -208,7 +208,7 @@ impl<'a> Info<'a> {
         }
         let replicas = self.0.get("connected_slaves").and_then(|count| count.parse().ok());
         match replicas {
-            // Shown only where both settings ask for replicas.
+            // Shown only if both settings ask for replicas.
             Some(1..) if !self.0.contains_key("min_slaves_good_slaves") => {
                 hazards.extend(replicas.map(|replicas| Hazard::NoMinReplicas { replicas }));
             }

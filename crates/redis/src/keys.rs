@@ -1,6 +1,6 @@
 //! Builds every Redis key. All keys of a partition share the hash tag `{<partition>}`.
 //!
-//! Nothing else in the service writes a key by hand; the tag keeps a script's keys in one slot.
+//! No other code of the service writes a key by hand; the tag keeps a script's keys in one slot.
 
 use numerator_runtime::node::NodeId;
 
@@ -24,14 +24,14 @@ impl Keys {
         &self.prefix
     }
 
-    /// What every key of a partition begins with.
+    /// The prefix of every key of a partition.
     #[must_use]
     pub fn of_partition(&self, partition: u32) -> String {
         format!("{}:{{{partition}}}:", self.prefix)
     }
 
-    /// The pattern by which Redis finds a partition's keys: the prefix may hold what patterns read
-    /// otherwise.
+    /// The pattern by which Redis finds a partition's keys. Characters of the prefix that have a
+    /// meaning in patterns are escaped.
     #[must_use]
     pub fn pattern(&self, partition: u32) -> String {
         let mut pattern = String::new();
@@ -74,13 +74,13 @@ impl Keys {
         format!("{}:{{{partition}}}:records:{bucket}", self.prefix)
     }
 
-    /// String: the schedule of a limit; expires by itself.
+    /// String: the schedule of a limit; expires automatically.
     #[must_use]
     pub fn limit(&self, partition: u32, name: &str) -> String {
         format!("{}:{{{partition}}}:limit:{name}", self.prefix)
     }
 
-    /// String: what a probe writes; expires by itself.
+    /// String: what a probe writes; expires automatically.
     #[must_use]
     pub fn probe(&self, partition: u32) -> String {
         format!("{}:{{{partition}}}:probe", self.prefix)

@@ -1,6 +1,6 @@
 //! Redis: the counters of the fast path.
 //!
-//! Owns every key and every script; the only room that sees the client library. A call made here is
+//! Owns every key and every script; the only room that uses the client library. A call made here is
 //! written once and never cancelled; what is known of its outcome is in the type of its error.
 //! Decides nothing: fences, cold counters and full ceilings are answers, not actions.
 

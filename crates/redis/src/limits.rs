@@ -1,17 +1,17 @@
 //! Limits that all nodes share: how far ahead of now each schedule is. Nothing here concerns a
-//! number; a limit that is lost is a limit that begins anew.
+//! number; a limit that is lost starts anew.
 
 use super::call::{Call, Verb};
 use super::reply::expect;
 use super::{CounterError, Keys, Redis};
 
-/// Limits that one call shares, at most.
+/// Most limits that one call shares.
 pub const LIMITS_MAX: usize = 500;
 
 impl Redis {
-    /// Adds to schedules of a partition what a node admitted, in microseconds, and reads how far
+    /// Adds what a node admitted, in microseconds, to schedules of a partition, and reads how far
     /// ahead of now each is, with what all nodes admitted. A schedule is at most two minutes ahead
-    /// and gone once it is over. Repeated, it is added again.
+    /// and expires once it is over. A repeated call adds again.
     ///
     /// # Errors
     /// See [`CounterError`].

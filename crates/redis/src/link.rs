@@ -3,7 +3,7 @@
 //!
 //! Must never let the client repeat a command (it does so by default), never drop a call that may
 //! have been written, and never take a connection for a sign of health: only an answer is one.
-//! Always speaks to a single server: where a master lives is found out elsewhere.
+//! Always speaks to a single server: masters are located elsewhere.
 
 use std::fmt;
 use std::future::Future;
@@ -47,7 +47,7 @@ impl fmt::Display for Address {
 /// credentials out.
 #[derive(Clone)]
 pub(super) struct Access {
-    /// The client's settings; the server in it is replaced by the one to connect to.
+    /// The client's settings; their server is replaced by the one to connect to.
     pub config: Config,
     /// The waits.
     pub settings: RedisSettings,
@@ -59,13 +59,13 @@ impl fmt::Debug for Access {
     }
 }
 
-/// The connection to one server: connects in the background and reconnects for ever.
+/// The connection to one server: connects in the background and reconnects forever.
 #[derive(Debug)]
 pub(super) struct Link {
     access: Access,
     address: Address,
     wire: Mutex<Wire>,
-    /// Shared with the runner: a client that is told to go ends by itself.
+    /// Shared with the runner, which ends with a client that was asked to stop.
     is_closed: Arc<AtomicBool>,
     /// Replies since the start, of any kind.
     replies: AtomicU64,
@@ -103,12 +103,12 @@ impl Link {
         &self.address
     }
 
-    /// The client of now. Whatever is found wrong with a call is wrong with the wire it went by.
+    /// The client at present. An error of a call concerns the wire by which the call went.
     pub(super) fn wire(&self) -> Wire {
         self.wire.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Calls a script; a caller that goes away does not take the call along.
+    /// Calls a script; a caller that is dropped does not cancel the call.
     ///
     /// # Errors
     /// What the client says.
@@ -132,9 +132,9 @@ impl Link {
         self.watch(&wire, finish(question)).await
     }
 
-    /// Counts replies, and gives the wire up when its peer is silent. The client's own check starts
-    /// anew with each write, so a peer that went silent would never be noticed while calls go on.
-    /// One that has answered nobody for a whole time-out is given up.
+    /// Counts replies, and gives the wire up when its peer is silent. The client's own check
+    /// restarts with each write, so a peer that fell silent would never be noticed while calls go
+    /// on. A peer that has answered no call for a whole time-out is given up.
     async fn watch(
         &self,
         wire: &Wire,
@@ -159,8 +159,8 @@ impl Link {
         outcome
     }
 
-    /// What an error of a call proves, with the reason why the server is not reached, where it is
-    /// not: the call's own time-out does not say it.
+    /// What an error of a call proves, with the reason if the server is not reached: the call's own
+    /// time-out does not name it.
     pub(super) fn judge(&self, wire: &Wire, error: &Error) -> CounterError {
         match CounterError::classify(error) {
             CounterError::Unknown(_) if !wire.client.is_connected() && self.trouble().is_some() => {
@@ -170,14 +170,14 @@ impl Link {
         }
     }
 
-    /// Why the server is not reached, as far as that is known.
+    /// Why the server is not reached, if that is known.
     pub(super) fn trouble(&self) -> Option<String> {
         self.reach.trouble()
     }
 
     /// Gives up a wire and makes another one, unless that was done before. The client is replaced
-    /// whole, because it would queue a wish to reconnect behind a write that a stopped peer never
-    /// accepts.
+    /// whole, because it would queue a request to reconnect behind a write that a stopped peer
+    /// never accepts.
     pub(super) fn renew(&self, lost: &Wire) {
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         if wire.generation != lost.generation || self.is_closed.load(Ordering::SeqCst) {
@@ -193,7 +193,7 @@ impl Link {
         }
     }
 
-    /// Ends it at once: calls on their way have an unknown outcome.
+    /// Ends it immediately: calls in flight have an unknown outcome.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.wire().runner.abort();
@@ -203,7 +203,7 @@ impl Link {
     pub(super) async fn stop(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         let Wire { client, runner, .. } = self.wire();
-        // A farewell that fails leaves a connection that goes with its runner.
+        // If closing fails, the connection ends with its runner.
         let farewell = tokio::spawn(async move { client.quit().await });
         if let Ok(Err(error)) = farewell.await {
             tracing::debug!(%error, "redis did not say goodbye");
@@ -228,9 +228,8 @@ impl Wire {
     }
 }
 
-/// Runs the client until its task is aborted. The client ends by itself when it is asked to quit,
-/// or on what it takes for a mistake in the settings: a server that is being set up causes that
-/// too.
+/// Runs the client until its task is aborted. The client ends on its own when it is asked to quit,
+/// or on what it takes for an error in the settings: a server during set-up also causes that.
 async fn keep_connected(
     client: Client,
     pause: Duration,
@@ -240,12 +239,12 @@ async fn keep_connected(
     loop {
         let mut connection = Connection(client.connect());
         match (&mut connection.0).await {
-            // What it says of its end is no news where it was ended.
+            // After a requested end, its result is of no interest.
             _ if is_closed.load(Ordering::SeqCst) => return,
             Ok(Ok(())) => tracing::debug!("redis client ended"),
             Ok(Err(error)) => {
                 reach.note(&error);
-                // Said once, not at each try.
+                // Logged once, not at each attempt.
                 if last.replace(error.to_string()).is_none_or(|last| last != error.to_string()) {
                     tracing::warn!(%error, "redis client ended; starting it again");
                 }
@@ -265,11 +264,11 @@ impl Drop for Connection {
     }
 }
 
-/// The client, by the recipe: one write attempt, own time-outs, bounded queue.
+/// The client with its required settings: one write attempt, own time-outs, bounded queue.
 fn build_client(access: &Access, address: &Address) -> Result<Client, Error> {
     let mut config = access.config.clone();
     config.server = ServerConfig::new_centralized(address.host.clone(), address.port);
-    // A server that is down at first is one to wait for.
+    // A server that is down at first is waited for.
     config.fail_fast = false;
     let timeout = access.settings.command_timeout;
     let reconnect_max_ms = access.settings.reconnect_max.as_millis();
@@ -291,7 +290,7 @@ fn build_client(access: &Access, address: &Address) -> Result<Client, Error> {
                 ),
                 ..TcpConfig::default()
             };
-            // The second net: a connection that stays silent is closed and made anew.
+            // The second safety net: a connection that stays silent is closed and made anew.
             connection.unresponsive = UnresponsiveConfig {
                 max_timeout: Some(timeout * 2),
                 interval: (timeout / 2).max(Duration::from_millis(10)),
@@ -301,8 +300,8 @@ fn build_client(access: &Access, address: &Address) -> Result<Client, Error> {
         .build()
 }
 
-/// Calls a script by its hash, and by its text where the server does not know it: then it did not
-/// run, and is known from then on.
+/// Calls a script by its hash, and by its text if the server does not know the hash: then it did
+/// not run, and is known from then on.
 async fn evaluate(client: Client, call: Call) -> Result<Value, Error> {
     let script = call.verb.script();
     let (keys, args) = (call.keys.clone(), call.args.clone());
@@ -315,7 +314,7 @@ async fn evaluate(client: Client, call: Call) -> Result<Value, Error> {
     }
 }
 
-/// Runs a call to its end in a task of its own: a caller that goes away cannot drop it half-way.
+/// Runs a call to its end in a task of its own: a dropped caller cannot cancel it half-way.
 fn finish(
     call: impl Future<Output = Result<Value, Error>> + Send + 'static,
 ) -> impl Future<Output = Result<Value, Error>> + Send {
@@ -325,7 +324,7 @@ fn finish(
     }
 }
 
-/// Tells the log what happens to the connection outside of calls; ends with the client.
+/// Logs what happens to the connection outside of calls; ends with the client.
 fn log_errors(
     client: &Client,
     server: Address,
@@ -340,7 +339,7 @@ fn log_errors(
                 Ok((error, _)) => {
                     reach.note(&error);
                     let text = error.to_string();
-                    // Said once, not at each try.
+                    // Logged once, not at each attempt.
                     if text == last {
                         tracing::debug!(%server, %error, "redis connection");
                     } else {

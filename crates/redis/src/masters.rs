@@ -1,8 +1,8 @@
 //! Which server is the master of a key, and the links to the masters.
 //!
-//! Looks at sentinels or cluster nodes when something says that a master has changed, and now and
-//! then without cause: a master that was cut off from them goes on to answer its clients. Must
-//! never send a call twice; that a master was found says nothing of who owns a partition.
+//! Looks at sentinels or cluster nodes when there is a sign that a master has changed, and
+//! periodically: a master that was cut off from them continues to answer its clients. Must never
+//! send a call twice; a master that was found says nothing about who owns a partition.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use super::link::{Access, Address, Link};
 use super::shape::{Parsed, Routes, Shape, parse, read_moved};
 use super::{CounterError, RedisSettings};
 
-/// Time between two looks for which nobody asked.
+/// Time between two periodic looks.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 /// Shortest time between two looks.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ struct Links {
 }
 
 impl Masters {
-    /// Starts looking. Does not fail because nobody answers. Call it inside the runtime.
+    /// Starts looking. Does not fail if no server answers. Call it inside the runtime.
     ///
     /// # Errors
     /// When the URL is not one.
@@ -78,7 +78,7 @@ impl Masters {
             shape,
         });
         if let Shape::Single(server) = &masters.shape {
-            // Connects now, and reports settings that no client takes.
+            // Connects now, and reports settings that the client refuses.
             masters.links.get(server)?;
         } else {
             let scout = tokio::spawn(Arc::clone(&masters).scout()).abort_handle();
@@ -112,7 +112,7 @@ impl Masters {
         self.links.get(&address).map_err(refused)
     }
 
-    /// The links to all masters, after looking anew for them; none where no master is known.
+    /// The links to all masters, after a new look; none if no master is known.
     pub(super) async fn masters(&self) -> Vec<Arc<Link>> {
         self.look_again().await;
         let mut servers = self.seen.borrow().routes.servers();
@@ -128,7 +128,7 @@ impl Masters {
         seeds.join(", ")
     }
 
-    /// Something says that a master may have changed: looks soon.
+    /// Reports a sign that a master may have changed: a look follows soon.
     pub(super) fn doubt(&self) {
         self.bell.notify_one();
     }
@@ -143,11 +143,11 @@ impl Masters {
         let begun = seen.borrow().begun;
         self.doubt();
         let looked = seen.wait_for(|seen| seen.ended > begun);
-        // What was known before must do where nobody answers.
+        // If no server answers, what was known before must do.
         let _ = timeout(self.command_timeout, looked).await;
     }
 
-    /// Notes what a server said of a slot that it does not serve (any more).
+    /// Notes a server's answer about a slot that it does not serve (any more).
     pub(super) fn moved(&self, informant: &Address, text: &str) {
         if let Some((slot, address)) = read_moved(informant, text) {
             self.seen.send_modify(|seen| seen.routes.moved(slot, address));
@@ -163,17 +163,17 @@ impl Masters {
         self.informants.stop().await;
     }
 
-    /// Looks when asked to, and once in a while.
+    /// Looks when asked to, and periodically.
     async fn scout(self: Arc<Self>) {
         loop {
             self.look().await;
             sleep(LOOK_PAUSE).await;
-            // Nobody asked for a whole period: looks all the same.
+            // No request for a whole period: looks nevertheless.
             let _ = timeout(LOOK_PERIOD, self.bell.notified()).await;
         }
     }
 
-    /// Asks everybody who may know; takes what comes within a grace after the first answer.
+    /// Asks every server that may know; takes what arrives within a grace after the first answer.
     async fn look(&self) {
         self.seen.send_modify(|seen| seen.begun += 1);
         let informants = self.shape.informants(&self.seen.borrow().routes);
@@ -198,12 +198,12 @@ impl Masters {
                 Err(error) => tracing::error!(%error, "a look at the masters died"),
             }
         }
-        // Whoever is late is heard by nobody, but not interrupted either.
+        // Late answers are ignored, but their calls are not interrupted.
         asked.detach_all();
         self.publish(Routes::of(reports));
     }
 
-    /// Makes what was found known, and closes links that lead to masters no more.
+    /// Publishes what was found, and closes links to servers that are masters no more.
     fn publish(&self, found: Option<Routes>) {
         if let Some(routes) = &found {
             self.links.keep(&routes.servers());
@@ -221,7 +221,7 @@ impl Masters {
 }
 
 impl Links {
-    /// The link to a server; started where there is none.
+    /// The link to a server; started if there is none.
     fn get(&self, address: &Address) -> Result<Arc<Link>, Error> {
         let mut links = self.lock();
         if let Some(link) = links.get(address) {
@@ -235,7 +235,7 @@ impl Links {
         Ok(link)
     }
 
-    /// Closes all links but those to some servers: calls on their way have an unknown outcome.
+    /// Closes all links but those to some servers: calls in flight have an unknown outcome.
     fn keep(&self, addresses: &[Address]) {
         self.lock().retain(|address, link| {
             let is_kept = addresses.contains(address);

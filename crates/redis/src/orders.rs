@@ -16,7 +16,7 @@ pub(super) struct Wish {
     key: usize,
     count: String,
     step: String,
-    /// Left out where every value is above it.
+    /// Left out if every value is above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     start: Option<String>,
     max: String,
@@ -28,11 +28,11 @@ pub(super) struct Wish {
 pub(super) struct Orders {
     /// What they take: a basket for all requests that take the same.
     pub(super) baskets: Vec<Vec<Wish>>,
-    /// What no text can hold, as [`mark`] writes it for each request.
+    /// What text cannot hold, as [`mark`] writes it for each request.
     pub(super) marks: Vec<u8>,
 }
 
-/// Names the counters in `list`, and says what the requests take of them.
+/// Lists the counters in `list`, and describes what the requests take of them.
 pub(super) fn orders(
     keys: &Keys,
     guard: &Guard,

@@ -1,8 +1,8 @@
-//! Why a server is not reached, in the words of whoever can mend it.
+//! Why a server is not reached, in words for the operator who has to repair that.
 //!
-//! A call that waits for a connection ends with its time-out, which says nothing. What the attempts
-//! to connect said meanwhile is kept here until a reply comes. Judges nothing: whether a call was
-//! executed is told by its own error alone.
+//! A call that waits for a connection ends with its time-out, which gives no reason. The errors of
+//! the attempts to connect are kept here until a reply arrives. Judges nothing: whether a call was
+//! executed follows from its own error alone.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ pub(super) struct Reach(Mutex<Option<String>>);
 impl Reach {
     /// An attempt failed, or a connection was lost.
     pub(super) fn note(&self, error: &Error) {
-        // What only says that the client was replaced is no reason.
+        // An error that only reports the replacement of the client is not a reason.
         if *error.kind() != ErrorKind::Canceled {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason(error));
         }
@@ -28,7 +28,7 @@ impl Reach {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Why it is not reached, as far as that is known.
+    /// Why it is not reached, if that is known.
     pub(super) fn trouble(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -45,7 +45,7 @@ fn reason(error: &Error) -> String {
         return format!("the server of redis.url does not speak TLS there: {details}");
     }
     match *error.kind() {
-        // A server that expects TLS answers plain words with an alert, or not at all.
+        // A server that expects TLS answers plain text with an alert, or not at all.
         ErrorKind::Protocol | ErrorKind::Parse => {
             format!("the server does not answer as redis does; does it speak TLS there? {details}")
         }
@@ -57,13 +57,13 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// What a refusal of Redis itself means, where it is one of access.
+/// What a refusal by Redis itself means, if it concerns access.
 fn refusal(details: &str) -> Option<String> {
     let means = match details.split_whitespace().next().unwrap_or_default() {
         "WRONGPASS" => "redis refuses the password",
         "NOAUTH" => "redis asks for a password, and redis.url has none",
         "NOPERM" => "redis refuses this user a command",
-        // What it says of a password where it has none, or of a user without a name.
+        // Its reply to a password if it has none, or to a user without a name.
         "ERR" if details.contains("AUTH") => "redis refuses the password",
         _ => return None,
     };
@@ -71,7 +71,7 @@ fn refusal(details: &str) -> Option<String> {
 }
 
 impl CounterError {
-    /// Why a call did not succeed, for whoever has to mend that: without what it proves.
+    /// Why a call did not succeed, for the operator: without what it proves.
     #[must_use]
     pub fn cause(&self) -> String {
         let (CounterError::Unknown(text)

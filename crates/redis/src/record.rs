@@ -1,17 +1,17 @@
 //! How the scripts name an idempotency record, and what a request shows them of its own (F1, F21).
 //!
-//! Names are hashes: the scripts compare them and never read them back. Must never be shorter than
-//! what keeps two keys of one partition apart for good.
+//! Names are hashes: the scripts compare them and never read them back. Must never be so short that
+//! two keys of one partition may share a name.
 
 use sha2::{Digest, Sha256};
 
 /// Bytes of a record's name: with 10,000,000 records two keys share one with a chance below 10⁻¹⁴.
 const NAME_BYTES: usize = 12;
 
-/// Bytes that stand for one request in a flight's marks.
+/// Bytes of one request in a flight's marks.
 const MARK_BYTES: usize = 2 + 1 + 8 + 2 * NAME_BYTES;
 
-/// First half of a payload's hash. Two payloads that share it are taken for one.
+/// First half of a payload's hash. Two payloads that share it count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadMark([u8; 8]);
 
@@ -24,11 +24,11 @@ impl PayloadMark {
     }
 }
 
-/// What a flight says of one request beside its allocation's record.
+/// What a flight says of one request in addition to its allocation's record.
 pub(super) struct Mark<'a> {
     /// Place of what it takes among the flight's baskets, from 1.
     pub(super) basket: u16,
-    /// Whether a document that has a number already gets another one.
+    /// Whether a document that already has a number gets another one.
     pub(super) again: bool,
     /// Whether the journal was asked for its keys in this epoch (F1).
     pub(super) asked: bool,
@@ -42,7 +42,7 @@ pub(super) struct Mark<'a> {
     pub(super) document: Option<&'a str>,
 }
 
-/// Appends what `issue.lua` reads of one request; zeros name the record that it does not have.
+/// Appends what `issue.lua` reads of one request; zeros are the name of a missing record.
 pub(super) fn mark(marks: &mut Vec<u8>, mark: &Mark<'_>) {
     let end = marks.len() + MARK_BYTES;
     marks.extend(mark.basket.to_be_bytes());

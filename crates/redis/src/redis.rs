@@ -1,7 +1,7 @@
-//! Redis as the rest of the program sees it: one thing to call, whatever its shape.
+//! Redis as the rest of the program sees it: one interface, whatever its shape.
 //!
-//! Sends each call to the master of its keys, once, and judges what comes back. Must never send a
-//! call anywhere again: an outcome that is unknown stays unknown, and its caller decides.
+//! Sends each call to the master of its keys, once, and judges the reply. Must never send a call
+//! again: an outcome that is unknown stays unknown, and its caller decides.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,9 +44,9 @@ pub struct Probe {
     pub is_master: bool,
     /// Its `master_replid`.
     pub incarnation: String,
-    /// The ledger that the partition's owner record belongs to; `None` where there is no record.
+    /// The ledger that the partition's owner record belongs to; `None` if there is no record.
     pub deployment: Option<String>,
-    /// Which idempotency records the partition has; `None` where there is no record.
+    /// Which idempotency records the partition has; `None` if there is no record.
     pub records: Option<Completeness>,
 }
 
@@ -58,8 +58,8 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts the clients; connects in the background and reconnects for ever. Does not fail
-    /// because Redis is down. Call it inside the runtime.
+    /// Starts the clients; connects in the background and reconnects forever. Does not fail if
+    /// Redis is down. Call it inside the runtime.
     ///
     /// # Errors
     /// When the URL is not one.
@@ -69,9 +69,9 @@ impl Redis {
         Ok(Redis { masters, meter: Arc::default() })
     }
 
-    /// Asks the master of a partition who it is (through a script, so that the answer comes from
-    /// where the partition's keys live), after looking anew for where that is. On a master the
-    /// script also writes, so that a server that refuses writes is not taken for healthy (F22).
+    /// Asks the master of a partition for its identity (through a script, so that the answer comes
+    /// from where the partition's keys are), after a new look for that master. On a master the
+    /// script also writes, so that a server that refuses writes does not count as healthy (F22).
     ///
     /// # Errors
     /// See [`CounterError`].
@@ -99,8 +99,8 @@ impl Redis {
         });
         let probe = probe.await?;
         if !probe.is_master {
-            // Demoted under its clients, it keeps their connections and answers all that only
-            // reads: whoever connects anew may find its successor under the same name.
+            // A demoted server keeps its clients' connections and answers all reads: a new
+            // connection may reach its successor under the same name.
             self.masters.doubt();
             link.renew(&wire);
         }
@@ -123,7 +123,7 @@ impl Redis {
     }
 
     /// Makes a call by a link. An answer that cannot be read closes the connection: the replies
-    /// behind it may be out of step.
+    /// after it may be out of step.
     async fn ask_by<T>(
         &self,
         link: &Link,

@@ -1,4 +1,4 @@
-//! Reads what scripts answer. Anything that a script does not say is `Garbled`, never guessed.
+//! Reads what scripts answer. An answer that no script gives is `Garbled`, never guessed.
 
 use std::str::FromStr;
 
@@ -48,7 +48,7 @@ impl Parts {
         Parts::of(value)?.0.map(read).collect()
     }
 
-    /// Nothing may be left.
+    /// Checks that nothing is left.
     pub(super) fn end(mut self) -> Result<(), CounterError> {
         self.0.next().map_or(Ok(()), |_| Err(garbled("too long")))
     }
@@ -70,7 +70,7 @@ pub(super) fn answer(call: &Call, value: Value) -> Result<(String, Parts), Count
     Ok((word, parts))
 }
 
-/// Reads the answer to a flight: a refusal by the guard, or what `read` makes of the script's own.
+/// Reads the answer to a flight: a refusal by the guard, or the script's own answer by `read`.
 pub(super) fn completion<T>(
     call: &Call,
     value: Value,
@@ -90,7 +90,7 @@ pub(super) fn completion<T>(
     Ok(completion)
 }
 
-/// The parts of an answer that can only begin with the verb's own word.
+/// The parts of an answer that must begin with the verb's own word.
 pub(super) fn expect(call: &Call, value: Value) -> Result<Parts, CounterError> {
     let (word, parts) = answer(call, value)?;
     if word == call.verb.word() {
@@ -100,9 +100,9 @@ pub(super) fn expect(call: &Call, value: Value) -> Result<Parts, CounterError> {
     }
 }
 
-/// Reads what became of one request of a flight.
+/// Reads the outcome of one request of a flight.
 pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
-    // Most requests take: what they took is all that is said of them.
+    // Most requests take: their outcome is the values alone.
     if let Some(values) = value.as_str() {
         return Ok(IssueOutcome::Taken(read_taken(&values)?));
     }
@@ -141,7 +141,7 @@ pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
     Ok(outcome)
 }
 
-/// Reads values, or says that they are none.
+/// Reads values, or returns `None` if they are none.
 pub(super) fn read_taken(text: &str) -> Result<Vec<TakenRange>, CounterError> {
     parse_taken(text).ok_or_else(|| garbled(&format!("values expected, {text:?} came")))
 }
@@ -156,7 +156,7 @@ fn parse_range(text: &str) -> Option<TakenRange> {
     let counter_id = fields.next()?.parse().ok()?;
     let mut value = || fields.next()?.parse::<u64>().ok();
     let range = Range { first: value()?, last: value()?, step: value()? };
-    // `Range::count` asserts as much: a malformed range must not get past here.
+    // `Range::count` asserts this too: a malformed range must not get past here.
     let is_sound = range.step >= 1
         && range.first <= range.last
         && (range.last - range.first).is_multiple_of(range.step);

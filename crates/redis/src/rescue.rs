@@ -1,4 +1,4 @@
-//! Reads what a server holds of a held partition, key by key, without asking who owns it (F9).
+//! Reads what a server holds of a held partition, key by key, without an ownership check (F9).
 //!
 //! For the one case in which the ledger cannot be trusted to know its own counters. Must never be
 //! used to issue: what is read here is an upper bound and a memory, not a state.
@@ -11,8 +11,8 @@ use super::call::{Call, Verb};
 use super::reply::{Parts, answer, expect, garbled, parse_taken};
 use super::{CounterError, Keys, Redis};
 
-/// Keys that one step of a scan looks at, about, where all of them are read: a bucket has up to a
-/// hundred records.
+/// Keys that one step of a scan looks at, approximately, if all of them are read: a bucket has up
+/// to a hundred records.
 pub const SCAN_KEYS: u32 = 100;
 
 /// One page of a scan.
@@ -20,13 +20,13 @@ pub const SCAN_KEYS: u32 = 100;
 pub struct Scanned {
     /// Whether the server is a master.
     pub is_master: bool,
-    /// The ledger that the owner record belongs to; `None` where there is no record.
+    /// The ledger that the owner record belongs to; `None` if there is no record.
     pub deployment: Option<String>,
     /// The highest epoch that the owner record names.
     pub epoch: Option<u64>,
     /// The epoch in which the server last took numbers.
     pub taking_epoch: Option<u64>,
-    /// Since which epoch this data set has owned every one up to that; `None`: it is not known.
+    /// Since which epoch this data set has owned every one up to that; `None`: unknown.
     pub run_since: Option<u64>,
     /// Where the next page begins; `None` after the last.
     pub next: Option<String>,
@@ -45,7 +45,7 @@ pub enum HeldKey {
     Outbox(NodeId),
 }
 
-/// What stands under a key.
+/// The content of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revealed {
     /// A counter: no number above this one was or can be taken.
@@ -53,7 +53,7 @@ pub enum Revealed {
         /// The highest of its value, its copy and its ceiling.
         highest: i64,
     },
-    /// What idempotency records remember that are kept whole.
+    /// The allocations in idempotency records that are kept whole.
     Bucket(Vec<Remembered>),
     /// Gone meanwhile, or nothing that the scripts write.
     Nothing,
@@ -70,10 +70,10 @@ pub struct Remembered {
     pub record: String,
 }
 
-/// What a seal met.
+/// Outcome of a seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sealed {
-    /// Nobody takes numbers of the partition from this server any more.
+    /// No number of the partition can be taken from this server any more.
     Sealed,
     /// The owner record belongs to another ledger.
     Foreign {
@@ -89,7 +89,7 @@ pub enum Sealed {
 
 impl Redis {
     /// Reads the owner record and one page of a partition's keys, from a cursor on (`None` first),
-    /// looking at about so many of the server's.
+    /// looking at about `keys_max` of the server's keys.
     ///
     /// # Errors
     /// See [`CounterError`].
@@ -156,7 +156,7 @@ impl Redis {
         .await
     }
 
-    /// Keeps everybody from taking numbers of a partition here, until a higher epoch is opened.
+    /// Prevents any take of a partition's numbers here, until a higher epoch is opened.
     ///
     /// # Errors
     /// See [`CounterError`]; safe to repeat with a higher epoch.
@@ -185,7 +185,7 @@ impl Redis {
     }
 }
 
-/// What a key is; `None` for the owner record, probes and what is not ours.
+/// What a key is; `None` for the owner record, probes and foreign keys.
 fn held_key(keys: &Keys, partition: u32, key: &str) -> Option<HeldKey> {
     let rest = key.strip_prefix(&keys.of_partition(partition))?;
     let (kind, name) = rest.split_once(':')?;

@@ -1,6 +1,6 @@
 //! One typed function and one outcome enum per script.
 //!
-//! Reads answers and nothing more: what a fence or a cold counter leads to is decided elsewhere.
+//! Reads answers and nothing more: the reaction to a fence or a cold counter is decided elsewhere.
 
 use fred::types::Value;
 use numbering::TakenRange;
@@ -28,11 +28,11 @@ pub struct Opening {
     pub now_ms: Option<i64>,
     /// Whether no number was ever issued in this partition: then no key can be older.
     pub pristine: bool,
-    /// The idempotency window, in milliseconds: records of another one are not complete.
+    /// The idempotency window, in milliseconds: records of another window are not complete.
     pub window_ms: u64,
 }
 
-/// What `open` met.
+/// Outcome of `open`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenOutcome {
     /// The epoch is open in Redis.
@@ -54,7 +54,7 @@ pub enum OpenOutcome {
     },
 }
 
-/// What `bar` met.
+/// Outcome of `bar`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Barred {
     /// The node cannot write any more in this epoch.
@@ -88,10 +88,10 @@ pub enum OutboxPage {
     Fenced,
 }
 
-/// What `trim` met.
+/// Outcome of `trim`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trimmed {
-    /// So many entries are gone.
+    /// This many entries were removed.
     Removed(u64),
     /// The ownership is not the one named.
     Fenced,
@@ -144,7 +144,7 @@ impl Redis {
         self.send(flight, Verb::Raise, |parts| answers(parts, flight, read)).await
     }
 
-    /// Opens an epoch. Sent once by whoever claimed it in the ledger (F6).
+    /// Opens an epoch. Sent once, by the node that claimed it in the ledger (F6).
     ///
     /// # Errors
     /// See [`CounterError`]; after `Unknown` the epoch is given up, never opened again.
@@ -177,7 +177,7 @@ impl Redis {
     }
 
     /// Removes the caller's own outbox entries up to and including a flight (all journaled), and
-    /// leaves word of what the ledger confirmed to it, unless that is empty.
+    /// records what the ledger confirmed to it, unless that is empty.
     ///
     /// # Errors
     /// See [`CounterError`]; safe to repeat.
@@ -243,7 +243,7 @@ impl Redis {
         .await
     }
 
-    /// Removes a barred node's journaled entries up to a flight; the stream goes when it is empty.
+    /// Removes a barred node's journaled entries up to a flight, and the stream when it is empty.
     ///
     /// # Errors
     /// See [`CounterError`]; safe to repeat.
@@ -311,8 +311,8 @@ fn read_trimmed(call: &Call, value: Value) -> Result<Trimmed, CounterError> {
     })
 }
 
-/// Reads an outbox entry and says whether it is one that `issue` writes. Another one makes the
-/// account incomplete but must not hide those behind it.
+/// Reads an outbox entry and whether it is one that `issue` writes. Another one makes the account
+/// incomplete but must not hide those after it.
 pub(super) fn read_entry(value: Value) -> Result<(OutboxEntry, bool), CounterError> {
     let mut parts = Parts::of(value)?;
     let id = parts.text()?;
@@ -360,8 +360,8 @@ fn read_allocation(line: &str, records: &[&str]) -> Option<(Vec<TakenRange>, Str
     Some((parse_taken(values)?, (*record).to_owned()))
 }
 
-/// Reads `replayed <values> <record>`, or `numbered` ones; an older version wrote `taken` ones
-/// likewise.
+/// Reads `replayed <values> <record>` or `numbered <values> <record>`; an older version wrote
+/// `taken` in the same form.
 fn read_whole(text: &str) -> Option<(Vec<TakenRange>, String)> {
     let mut fields = text.splitn(3, ' ');
     let is_known = matches!(fields.next()?, "taken" | "replayed" | "numbered");

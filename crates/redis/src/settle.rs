@@ -1,4 +1,4 @@
-//! What became of a flight of unknown outcome, asked once its epoch ends (F17).
+//! The outcome of a flight whose outcome is unknown, asked for once its epoch ends (F17).
 //!
 //! Must never be asked for a flight that may be sent again: asking spends its number.
 
@@ -6,23 +6,23 @@ use super::call::{Call, Verb};
 use super::reply::{answer, garbled, read_outcome};
 use super::{CounterError, Flight, Guard, IssueOutcome, Keys, Redis};
 
-/// What a flight did.
+/// The outcome of a flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// It was executed, with one outcome per request. Numbers that it took or replayed may be
-    /// handed out, even if the data set got another id since.
+    /// handed out, even if the data set has changed its id since.
     Executed(Vec<IssueOutcome>),
-    /// It was not, and never will be.
+    /// It was not executed, and never will be.
     Spent,
-    /// Nobody knows: its epoch has gone from this server, or its outbox is not whole.
+    /// Not known: its epoch is gone from this server, or its outbox is not whole.
     Fenced {
-        /// What stands in the way.
+        /// Why it cannot be known.
         reason: String,
     },
 }
 
 impl Redis {
-    /// Asks what became of a flight of requests.
+    /// Asks for the outcome of a flight of requests.
     ///
     /// # Errors
     /// See [`CounterError`]; safe to repeat.

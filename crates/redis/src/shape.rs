@@ -1,7 +1,7 @@
-//! The shapes that Redis comes in, and how each of them says where its masters are.
+//! The shapes that Redis comes in, and how each of them locates its masters.
 //!
-//! Reads answers of sentinels and cluster nodes; connects to nobody. Among contradicting answers
-//! the higher configuration epoch is right: both kinds of servers agree among themselves that way.
+//! Reads answers of sentinels and cluster nodes; connects to no server. Among contradicting answers
+//! the higher configuration epoch is right: both kinds of servers reach agreement that way.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -38,7 +38,7 @@ pub(super) enum Shape {
 /// What one server says of the masters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// A sentinel: the master, and the configuration epoch of that.
+    /// A sentinel: the master, and its configuration epoch.
     Master(Address, u64),
     /// A cluster node: the masters with their slots, and the configuration epoch of each claim.
     Slots(Vec<Claim>),
@@ -52,7 +52,7 @@ pub(super) struct Claim {
     slots: Vec<RangeInclusive<u16>>,
 }
 
-/// Where a key's master is, as far as known.
+/// The location of a key's master, as far as known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Routes {
     /// Not known yet.
@@ -73,7 +73,7 @@ impl Shape {
         }
     }
 
-    /// What is known without asking anybody.
+    /// What is known without asking.
     pub(super) fn first_routes(&self) -> Routes {
         match self {
             Shape::Single(server) => Routes::One(server.clone()),
@@ -81,7 +81,7 @@ impl Shape {
         }
     }
 
-    /// Whom to ask for the masters: the servers of the URL, and in a cluster those found since.
+    /// Which servers to ask for the masters: those of the URL, and in a cluster those found since.
     pub(super) fn informants(&self, routes: &Routes) -> Vec<Address> {
         let mut informants = match self {
             Shape::Single(_) => Vec::new(),
@@ -118,7 +118,7 @@ impl Shape {
 }
 
 impl Routes {
-    /// The routes that follow from what was reported; `None` when nobody knew any.
+    /// The routes that follow from the reports; `None` if no report has any.
     pub(super) fn of(reports: Vec<Report>) -> Option<Self> {
         let mut master: Option<(Address, u64)> = None;
         let mut claims: Vec<Claim> = Vec::new();
@@ -163,7 +163,7 @@ impl Routes {
         }
     }
 
-    /// Notes that a server named another one for a slot: right until the next look.
+    /// Notes that a server named another one for a slot: valid until the next look.
     pub(super) fn moved(&mut self, slot: u16, address: Address) {
         if let Routes::Slots(claims) = self {
             claims.insert(0, Claim { address, config_epoch: u64::MAX, slots: vec![slot..=slot] });
@@ -171,7 +171,7 @@ impl Routes {
     }
 }
 
-/// Reads `MOVED 3999 127.0.0.1:6381`; without a host, that of the server that said it.
+/// Reads `MOVED 3999 127.0.0.1:6381`; without a host, the host of the server that answered.
 pub(super) fn read_moved(informant: &Address, text: &str) -> Option<(u16, Address)> {
     let mut words = text.split_whitespace();
     let ("MOVED", slot, place) = (words.next()?, words.next()?, words.next()?) else { return None };
@@ -189,14 +189,14 @@ fn addresses(servers: &[Server]) -> Vec<Address> {
     addresses
 }
 
-/// Reads `host:port`; without a host, that of the server that said it.
+/// Reads `host:port`; without a host, the host of the server that answered.
 fn place_of(informant: &Address, text: &str) -> Option<Address> {
     let (host, port) = text.rsplit_once(':')?;
     let host = if host.is_empty() || host == "?" { &informant.host } else { host };
     Some(Address { host: host.to_owned(), port: port.parse().ok().filter(|port| *port != 0)? })
 }
 
-/// Reads what a sentinel says of a master: names and values in turn.
+/// Reads what a sentinel says of a master: alternating names and values.
 fn read_master(answer: Value) -> Option<Report> {
     let words: Vec<String> = answer
         .into_array()
@@ -211,7 +211,7 @@ fn read_master(answer: Value) -> Option<Report> {
 }
 
 /// Reads a line of `CLUSTER NODES`: id, `ip:port@bus,name`, flags, master, ping, pong,
-/// configuration epoch, link, slots. `None` where the line is not of a master with slots.
+/// configuration epoch, link, slots. `None` if the line is not of a master with slots.
 fn claim(informant: &Address, line: &str) -> Option<Claim> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [_, place, flags, _, _, _, config_epoch, _, slots @ ..] = &words[..] else { return None };
@@ -219,7 +219,7 @@ fn claim(informant: &Address, line: &str) -> Option<Claim> {
         return None;
     }
     let place = place.split(['@', ',']).next()?;
-    // `[slot->-node]` shows a slot under way: it still belongs to whom it is listed.
+    // `[slot->-node]` shows a slot in migration: it still belongs to the node that lists it.
     let slots = slots.iter().filter(|slots| !slots.starts_with('[')).filter_map(|slots| {
         let (first, last) = slots.split_once('-').unwrap_or((slots, slots));
         let (first, last) = (first.parse().ok()?, last.parse().ok().filter(|last| *last < SLOTS)?);
@@ -237,7 +237,7 @@ pub(super) struct Parsed {
     pub shape: Shape,
     /// The client's settings for masters.
     pub masters: Config,
-    /// The client's settings for those who know where masters are.
+    /// The client's settings for the servers that know where masters are.
     pub informants: Config,
 }
 
@@ -266,8 +266,8 @@ pub(super) fn parse(url: &str) -> Result<Parsed, Error> {
     Ok(Parsed { shape, masters, informants })
 }
 
-/// The first server of a URL beyond this machine to which everything would be said without TLS, the
-/// password included. `None` also for what is no URL: starting says so.
+/// The first server of a URL that is not this machine and would be sent everything without TLS, the
+/// password included. `None` also for what is not a URL: the start reports that.
 #[must_use]
 pub fn unencrypted(url: &str) -> Option<String> {
     if url.starts_with("rediss") {

@@ -1,7 +1,7 @@
-//! Looking without touching: what a server holds of a partition, for commands and people.
+//! Read-only views: what a server holds of a partition, for commands and people.
 //!
-//! Reads only, and is never a fence: whatever depends on an epoch is decided by the scripts that
-//! write.
+//! Reads only, and is never a fence: a decision that depends on an epoch is made by the scripts
+//! that write.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct Survey {
     pub lengths: Vec<Option<u64>>,
 }
 
-/// The owner record as it stands in Redis.
+/// The owner record as it is in Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerRecord {
     /// The epoch.
@@ -57,8 +57,8 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    /// For how long from now on a key that Redis does not know is a question to the journal (F1):
-    /// until its records have been complete for a whole window. What is kept for another window is
+    /// For how long from now on a key that Redis does not know is looked up in the journal (F1):
+    /// until its records have been complete for a whole window. Records kept for another window are
     /// complete from the next flight on. Zero: it is new.
     #[must_use]
     pub fn asks_for(self, now_us: i64, window: Duration) -> Duration {
@@ -70,7 +70,7 @@ impl Completeness {
     }
 }
 
-/// What `inspect` met.
+/// Outcome of `inspect`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inspection {
     /// The counters asked for, in their order.
@@ -82,7 +82,7 @@ pub enum Inspection {
     },
 }
 
-/// A counter as it stands in Redis.
+/// The state of a counter in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterState {
     /// Of this epoch.
@@ -96,7 +96,7 @@ pub enum CounterState {
     },
     /// Missing, or of another epoch.
     Cold,
-    /// Somebody else wrote to it (F3).
+    /// Written from outside (F3).
     Regressed,
 }
 
@@ -143,7 +143,7 @@ impl Redis {
             if lengths.len() != nodes.len() {
                 return Err(garbled(&format!("{} lengths of {}", lengths.len(), nodes.len())));
             }
-            // A name that is no node's was written by somebody else.
+            // A name that is no node's was written from outside.
             let nodes =
                 |names: Vec<String>| names.iter().filter_map(|n| NodeId::parse(n)).collect();
             let (counted, senders) = (nodes(counted), nodes(senders));

@@ -1,7 +1,7 @@
 //! Removes counters of epochs that were closed long ago, a page of the partition's keys at a time.
 //!
-//! What goes is cold whatever it says: the script looks at each counter's epoch itself, and nothing
-//! of the present one is ever removed, for a counter that is missing there is lost.
+//! A removed counter was cold, whatever it holds: the script checks each counter's epoch itself,
+//! and nothing of the present epoch is ever removed, because a counter missing there is lost.
 
 use super::call::{Call, Verb};
 use super::flight::Completion;
@@ -9,21 +9,21 @@ use super::reply::{Parts, completion};
 use super::rescue::HeldKey;
 use super::{CounterError, Guard, Keys, Redis};
 
-/// Counters that one call looks at, at most.
+/// Most counters that one call looks at.
 const COUNTERS_MAX: usize = 500;
 
-/// What a sweep of some counters came to.
+/// Outcome of a sweep of some counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweptCounters {
-    /// Those that are gone now.
+    /// Those that were removed.
     pub removed: u64,
     /// Those of the present epoch.
     pub present: u64,
 }
 
 impl Redis {
-    /// Removes those of the counters among `held` that bear `upto` or an earlier epoch; `None`
-    /// where the ownership is not the one named.
+    /// Removes the counters among `held` that bear `upto` or an earlier epoch; `None` if the
+    /// ownership is not the one named.
     ///
     /// # Errors
     /// See [`CounterError`]; safe to repeat.

@@ -1,4 +1,4 @@
-//! What time the servers of Redis say it is, for who compares clocks. Decides nothing.
+//! What time the servers of Redis show, for the comparison of clocks. Decides nothing.
 
 use fred::types::Value;
 use tokio::task::JoinSet;
@@ -13,12 +13,12 @@ pub struct ServerTime {
     /// Where it listens.
     pub server: String,
     /// Its time in microseconds of UTC, and the moments before it was asked and after it answered;
-    /// or why it does not say.
+    /// or why it gives none.
     pub told: Result<(i64, Instant, Instant), String>,
 }
 
 impl Redis {
-    /// Asks every master for the time. Fails never; takes a few `redis.command_timeout` at most.
+    /// Asks every master for the time. Never fails; takes a few `redis.command_timeout` at most.
     pub async fn times(&self) -> Vec<ServerTime> {
         let mut asked = JoinSet::new();
         for link in self.masters.masters().await {
