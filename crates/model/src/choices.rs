@@ -1,5 +1,5 @@
-//! Which events are possible in a state. An event that is offered is one that a real process,
-//! server or network could cause there.
+//! Which events are possible in a state. Each offered event is one that a real process, server or
+//! network could cause there.
 
 use crate::faults::Return;
 use crate::ledger::Stage;
@@ -10,7 +10,7 @@ use crate::state::{Asked, Key, Node, NodeId, Owner, Parked, ServerId, State, cou
 const SERVERS: [ServerId; 2] = [0, 1];
 
 impl Protocol {
-    /// Servers that a script may reach. A replica refuses to write by itself unless it is set to.
+    /// Servers that a script may reach. A replica refuses to write unless configured otherwise.
     fn reachable(&self, state: &State) -> impl Iterator<Item = ServerId> {
         let writable = !self.rules().f19;
         let [first, second] = &state.servers;
@@ -33,7 +33,7 @@ impl Protocol {
         }
     }
 
-    /// Whether a transaction is under way that takes under the name of a key.
+    /// Whether a transaction that takes under the name of a key is under way.
     pub(crate) fn is_taking(state: &State, key: Key) -> bool {
         let takes = |node: &Node| node.alive && node.taking && node.requests[0].key == key;
         state.nodes.iter().any(takes)
@@ -62,8 +62,8 @@ impl Protocol {
         }
     }
 
-    /// A flight leaves when it arrives, or it goes astray: it may arrive at any time, and whoever
-    /// sent it can only send it again, settle it or give it up.
+    /// A flight is sent and arrives in one step, or it goes astray: it may arrive at any time, and
+    /// its sender can only send it again, settle it or give it up.
     fn send_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
         if state.faults.repeats > 0 {
             events.push(Event::SendAstray { node });
@@ -186,7 +186,7 @@ impl Protocol {
         SERVERS.into_iter().find(trims).filter(|_| self.scenario.trims)
     }
 
-    /// Flights that nobody waits for any more.
+    /// Flights that no node waits for any more.
     pub(crate) fn late_choices(&self, state: &State, events: &mut Vec<Event>) {
         for place in 0..state.in_flight.len() {
             for server in self.reachable(state) {
@@ -205,7 +205,7 @@ impl Protocol {
         if ledger.stage != Stage::Recovering && ledger.epoch < self.scenario.epochs {
             events.push(Event::Bump);
         }
-        // Without F6 whoever carries on a recovery opens what it likes.
+        // Without F6 the node that carries on a recovery opens any epoch it likes.
         let twice = !self.rules().f6 && ledger.stage == Stage::Opening;
         if self.closing(state).is_some() || twice {
             let sent = |at: &ServerId| state.openings.iter().any(|opening| opening.server == *at);

@@ -13,7 +13,7 @@ pub struct Guard {
     pub count: u8,
 }
 
-/// Who may take numbers, and what is known of the nodes.
+/// Which node may take numbers, and what is known of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OwnerRecord {
     /// The epoch.
@@ -39,7 +39,7 @@ pub struct Counter {
     pub value: Value,
     /// The same once more.
     pub check: Value,
-    /// Nothing is taken above.
+    /// Nothing is taken above this.
     pub ceiling: Value,
 }
 

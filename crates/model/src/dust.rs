@@ -1,4 +1,4 @@
-//! Forgets what can make no difference any more, so that states that differ only in it are one.
+//! Forgets what can no longer make a difference, so that states that differ only in it become one.
 //! Never forgets what a rule that is kept, or a property, still looks at.
 
 use crate::data::{Data, OwnerRecord};
@@ -18,7 +18,7 @@ impl Protocol {
         if rules.epoch && rules.f5 && rules.f6 && rules.flight_guard {
             forget_flights(state);
         }
-        // Only an adoption is asked for later, to see that there was one.
+        // An adoption is looked up later only to see that there was one.
         let owned = state.ledger.owned;
         state.ledger.participants.retain(|part| part.0 >= owned || part.2 == Part::Adopted);
         for node in &mut state.nodes {
@@ -38,7 +38,7 @@ fn epoch(owner: Option<&OwnerRecord>) -> u8 {
     owner.map_or(0, |owner| owner.epoch)
 }
 
-/// A counter of an older epoch is cold, whatever it says.
+/// A counter of an older epoch is cold, whatever it holds.
 fn forget_counter(data: &mut Data) {
     let now = epoch(data.owner.as_ref());
     for counter in &mut data.counters {
@@ -46,7 +46,7 @@ fn forget_counter(data: &mut Data) {
     }
 }
 
-/// A flight whose epoch no server can come to again is fenced wherever it arrives.
+/// A flight whose epoch no server can return to is fenced wherever it arrives.
 fn forget_flights(state: &mut State) {
     let State { servers, openings, in_flight, .. } = state;
     in_flight.retain(|message| {

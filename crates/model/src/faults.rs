@@ -1,5 +1,5 @@
-//! What goes wrong: crashes, servers that lose or change their data, hands that write to Redis, a
-//! ledger that goes back.
+//! What goes wrong: crashes, servers that lose or change their data, writes to Redis from outside,
+//! a ledger that goes back.
 
 use crate::data::Data;
 use crate::protocol::Protocol;
@@ -108,7 +108,7 @@ impl Protocol {
         state.history.failures += 1;
     }
 
-    /// Somebody sets the first counter one lower.
+    /// The first counter is set one lower from outside.
     pub(crate) fn lower_counter(state: &mut State, server: ServerId) {
         if let Some(counter) = &mut state.servers[usize::from(server)].data.counters[0] {
             counter.value -= 1;

@@ -1,5 +1,5 @@
-//! The ledger: each function is one transaction. What depends on an epoch is fenced by the row
-//! that it changes; never reads what another transaction may change meanwhile.
+//! The ledger: each function is one transaction. What depends on an epoch is fenced by the row that
+//! it changes; never reads what another transaction may change meanwhile.
 
 use crate::rules::Rules;
 use crate::scenario::Scenario;
@@ -8,7 +8,7 @@ use crate::state::{
     insert,
 };
 
-/// Where a partition stands.
+/// State of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// Numbers are taken.
@@ -48,11 +48,11 @@ pub struct CounterRow {
     pub epoch: Epoch,
     /// Where it started in it.
     pub start: Value,
-    /// The highest value that the journal knows.
+    /// The highest value that the journal has.
     pub taken: Value,
-    /// Redis takes nothing above.
+    /// Redis takes nothing above this.
     pub ceiling: Value,
-    /// Who seeded it.
+    /// Which node seeded it.
     pub seeder: NodeId,
     /// The seeder knows that Redis has the seed.
     pub reported: bool,
@@ -74,7 +74,7 @@ pub enum Seeding {
 pub struct Ledger {
     /// The partition's epoch.
     pub epoch: Epoch,
-    /// Where it stands.
+    /// Its state.
     pub stage: Stage,
     /// The owner of the epoch that is open or opening, or of the one being closed.
     pub owner: Owner,
@@ -86,15 +86,15 @@ pub struct Ledger {
     pub closings: Vec<Closing>,
     /// The owners of the epochs that were claimed, from epoch 1.
     pub owners: Vec<Owner>,
-    /// Who took part in which epoch.
+    /// Which node took part in which epoch.
     pub participants: Vec<(Epoch, NodeId, Part)>,
     /// The counters.
     pub counters: [CounterRow; COUNTERS],
     /// Journaled numbers, in order.
     pub journal: Vec<Record>,
-    /// Values that were never handed out, a bit each.
+    /// Values that were never handed out, one bit each.
     pub discarded: u64,
-    /// Values of which nobody knows, a bit each.
+    /// Values of unknown fate, one bit each.
     pub unaccounted: u64,
     /// Whether it went back.
     pub went_back: bool,
@@ -163,7 +163,7 @@ impl Ledger {
         }
     }
 
-    /// Participants of the epoch that is being closed who are not accounted for.
+    /// Participants of the epoch that is being closed that are not accounted for.
     pub fn joined(&self) -> impl Iterator<Item = NodeId> + '_ {
         let parts = self.participants.iter();
         parts.filter(|part| part.0 == self.owned && part.2 == Part::Joined).map(|part| part.1)
@@ -188,7 +188,7 @@ impl Ledger {
         self.stage = Stage::Recovering;
     }
 
-    /// Journals what was handed out, in whatever epoch.
+    /// Journals what was handed out, in any epoch.
     pub fn journal(&mut self, record: Record, history: &mut History) {
         let other = self.journal.iter().find(|other| other.value == record.value);
         if let Some(other) = other {
@@ -210,13 +210,13 @@ impl Ledger {
         self.journal.iter().rev().find(|record| record.key == key).copied()
     }
 
-    /// Whether a value stands in the journal.
+    /// Whether a value is in the journal.
     #[must_use]
     pub fn has(&self, value: Value) -> bool {
         self.journal.iter().any(|record| record.value == value)
     }
 
-    /// The first touch of the counter in an epoch: where it goes on, and what was lost.
+    /// The first touch of the counter in an epoch: where it continues, and what was lost.
     pub fn seed(
         &mut self,
         rules: &Rules,
@@ -265,7 +265,7 @@ impl Ledger {
         Seeding::Seeded(base, base + headroom)
     }
 
-    /// Raises the ceiling, once for one `seen`; `None`: the counter has left the epoch.
+    /// Raises the ceiling, once per `seen`; `None`: the counter has left the epoch.
     pub fn raise(
         &mut self,
         fenced: bool,

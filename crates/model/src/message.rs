@@ -16,7 +16,7 @@ pub enum Body {
 /// A flight's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Whose it is.
+    /// Its sender.
     pub node: NodeId,
     /// Its number.
     pub flight: u8,
@@ -32,7 +32,7 @@ pub struct Message {
     pub body: Body,
 }
 
-/// What became of one request of a flight.
+/// Outcome of one request of a flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It has a number.
@@ -47,7 +47,7 @@ pub enum Outcome {
     Cold,
     /// The counter is at this ceiling.
     Ceiling(Value),
-    /// Somebody wrote to the counter.
+    /// The counter was written from outside.
     Regressed,
     /// Executed before, and nothing was taken.
     Nothing,
@@ -108,7 +108,7 @@ impl Reply {
 }
 
 impl Message {
-    /// What tells other bytes under the same number.
+    /// What distinguishes other bytes under the same number.
     #[must_use]
     pub fn digest(&self) -> u8 {
         match &self.body {

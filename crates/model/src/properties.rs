@@ -1,4 +1,4 @@
-//! What must hold in every state, and what must be seen in some, or the search says nothing.
+//! What must hold in every state, and what some state must show: else the search proves nothing.
 
 use stateright::Property;
 
@@ -26,7 +26,7 @@ pub const EXPLAINED: &str = "each value of a closed epoch is journaled or a gap"
 pub const ONE_NUMBER: &str = "one key gets one number";
 /// The journal never meets two allocations at one value.
 pub const JOURNALED_ONCE: &str = "no value is journaled twice";
-/// A counter that somebody is seeding is not taken for lost.
+/// A counter that is being seeded is not taken for lost.
 pub const NEEDED: &str = "no recovery without a loss";
 
 /// Redis never has a higher ceiling than the ledger.
@@ -89,11 +89,11 @@ fn is_kept(_: &Protocol, state: &State) -> bool {
 
 fn is_apart(_: &Protocol, state: &State) -> bool {
     let starts = &state.history.starts;
-    // Compared with a ledger that has forgotten them, numbers lie nowhere.
+    // In a ledger that has forgotten them, numbers have no place.
     state.ledger.went_back
         || handed(state).all(|(value, _, epoch)| {
             let counter = counter_of(value);
-            // What was imported belongs to no counter.
+            // An imported number belongs to no counter.
             let Some(row) = state.ledger.counters.get(usize::from(counter)) else { return true };
             let mut starts = starts.iter().filter(|start| counter_of(start.1) == counter);
             let own = starts.clone().find(|start| start.0 == epoch);

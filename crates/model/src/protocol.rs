@@ -134,7 +134,7 @@ impl Protocol {
         if let Some(flight) = &mut state.node(node).flight {
             flight.reply = Some(reply);
         }
-        // When a reply without a number arrives makes no difference, unless it is lost.
+        // The arrival of a reply without a number makes no difference, unless the reply is lost.
         if !carries && state.faults.lost_replies == 0 {
             self.complete(state, node);
         }
@@ -210,7 +210,7 @@ impl Model for Protocol {
 }
 
 impl Protocol {
-    /// Whether the ledger still answers: one that went back is noticed and nothing goes on.
+    /// Whether the ledger still answers: if it went back, that is noticed and nothing continues.
     pub(crate) fn reaches_ledger(&self, state: &State) -> bool {
         !(self.rules().f9 && state.ledger.went_back)
     }

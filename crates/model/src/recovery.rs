@@ -69,7 +69,7 @@ impl Protocol {
             && state.ledger.find(key).is_none()
     }
 
-    /// A document comes with the number that it got elsewhere, which belongs to no counter.
+    /// A document comes with a number from elsewhere, which belongs to no counter.
     pub(crate) fn import(&self, state: &mut State, key: Key) {
         state.imports -= 1;
         let epoch = state.ledger.epoch;
@@ -98,7 +98,7 @@ impl Protocol {
         }
     }
 
-    /// Keeps a silent node from writing in this epoch.
+    /// Prevents a silent node from writing in this epoch.
     pub(crate) fn bar(state: &mut State, dead: NodeId, at: ServerId) {
         Self::silence(state, dead);
         if let Some(owner) = &mut state.servers[usize::from(at)].data.owner {

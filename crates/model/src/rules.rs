@@ -1,5 +1,5 @@
 //! The protective rules of the protocol, each one a switch. Never decides what a rule means: that
-//! stands where it is kept.
+//! is where the rule is kept.
 
 /// Which rules are kept. `F1` to `F32` are the ids that the code and the documents use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Rules {
     pub f1: bool,
     /// A record whose allocation was trimmed is a question, also after the journal was asked.
     pub trimmed: bool,
-    /// A replay is a hand-out: it stands in the replaying node's outbox and journal queue.
+    /// A replay is a hand-out: it goes into the replaying node's outbox and journal queue.
     pub f2: bool,
     /// A counter's copies of its value are compared.
     pub f3: bool,
@@ -36,15 +36,15 @@ pub struct Rules {
     pub f4: bool,
     /// Joining an epoch is a compare-and-set while the ledger shows it open.
     pub f5: bool,
-    /// The opening is claimed in the ledger, and flights carry the incarnation that stands there.
+    /// The opening is claimed in the ledger, and flights carry the incarnation recorded there.
     pub f6: bool,
-    /// An outbox that is shorter than its count, or read without a guard, accounts for nobody.
+    /// An outbox that is shorter than its count, or read without a guard, accounts for no node.
     pub f7: bool,
-    /// A ledger that went back is noticed, and nothing goes on.
+    /// A ledger that went back is noticed, and nothing continues.
     pub f9: bool,
     /// A flight is sent again byte for byte.
     pub f10: bool,
-    /// Handing out is one moment: the record is queued before the answer is sent.
+    /// Handing out is one step: the record is queued before the answer is sent.
     pub f11: bool,
     /// A counter that another node is seeding is not lost.
     pub f12: bool,
@@ -59,9 +59,8 @@ pub struct Rules {
     /// Cold is answered before ask: a question counts once the counter has left the older epoch.
     pub f27: bool,
     /// A question waits for transactions that take under the name of its key. The code keeps this
-    /// rule and the next one beside F27, and [`Rules::ALL`] does without them, so that F27 is
-    /// judged by itself: they hold also where a request that is sent again takes from another
-    /// counter.
+    /// rule and the next one in addition to F27, and [`Rules::ALL`] does without them, so that F27
+    /// is judged alone: they also hold if a repeated request takes from another counter.
     pub names: bool,
     /// A transaction that takes reads the partition's epoch once it has the name of its key.
     pub names_epoch: bool,
@@ -75,7 +74,7 @@ pub struct Rules {
     pub f29_names: bool,
     /// A number that a refusal shows is handed out.
     pub f30: bool,
-    /// Where a counter goes on is decided by how the epoch was closed that touched it last.
+    /// Where a counter continues follows from how the epoch that touched it last was closed.
     pub f32: bool,
 }
 

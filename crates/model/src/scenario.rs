@@ -1,4 +1,4 @@
-//! What a search may do: how many of everything, which faults, which rules. Never changes while a
+//! The bounds of a search: how many of everything, which faults, which rules. Never changes while a
 //! search runs.
 
 use crate::rules::Rules;
@@ -27,11 +27,11 @@ pub struct Faults {
     pub restarts_kept: u8,
     /// A server restarts with the data set of its disk.
     pub restarts_older: u8,
-    /// A server loses all its keys and goes on.
+    /// A server loses all its keys and continues.
     pub flushes: u8,
     /// The counter's key is deleted.
     pub deleted_counters: u8,
-    /// Somebody sets the counter one lower.
+    /// The counter is set one lower from outside.
     pub lowered_counters: u8,
     /// An idempotency record is deleted, or evicted.
     pub deleted_records: u8,
@@ -45,10 +45,10 @@ pub struct Faults {
     pub ledger_returns: u8,
 }
 
-/// What the second server is at the beginning.
+/// What the second server is at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Second {
-    /// Nobody can reach it.
+    /// It cannot be reached.
     Absent,
     /// A replica in step with the first.
     Replica,
@@ -61,11 +61,11 @@ pub enum Second {
 pub struct Scenario {
     /// The rules that are kept.
     pub rules: Rules,
-    /// Identities of nodes; one that has not joined is a process that starts late.
+    /// Identities of nodes; a node that has not joined is a process that starts late.
     pub nodes: u8,
-    /// How many of them are participants of epoch 1 from the beginning.
+    /// How many of them are participants of epoch 1 from the start.
     pub joined: u8,
-    /// Whether the counter is seeded in Redis from the beginning.
+    /// Whether the counter is seeded in Redis from the start.
     pub warm: bool,
     /// Whether the database owns epoch 1, its counter touched; Redis holds nothing.
     pub on_database: bool,
@@ -75,21 +75,21 @@ pub struct Scenario {
     pub requests: u8,
     /// Counters; request `k` takes from counter `k` modulo this.
     pub counters: u8,
-    /// Whether a request that is sent again takes from the other counter: its period has changed.
+    /// Whether a repeated request takes from the other counter: its period has changed.
     pub crosses: bool,
-    /// Whether a request that is sent again differs, and is refused with the number it has.
+    /// Whether a repeated request differs, and is refused with the number it has.
     pub differs: bool,
-    /// Whether a transaction of the database path looks for earlier numbers, and takes later.
+    /// Whether a transaction of the database path first looks for earlier numbers and takes later.
     pub splits: bool,
     /// Documents that are imported with a number of their own.
     pub imports: u8,
-    /// How often in all a client sends a request once more.
+    /// How often in total a client sends a request again.
     pub retries: u8,
     /// The highest epoch; recoveries need no cause.
     pub epochs: u8,
     /// Flights of one node in one epoch.
     pub flights: u8,
-    /// Whether a flight takes every request that waits; else each is sent alone.
+    /// Whether a flight takes every waiting request; otherwise each is sent alone.
     pub coalesces: bool,
     /// Values that a seed or a raise makes room for.
     pub headroom: u8,
@@ -102,7 +102,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Who owns epoch 1.
+    /// Which store owns epoch 1.
     #[must_use]
     pub fn owner(&self) -> Owner {
         if self.on_database { Owner::Database } else { Owner::Redis(1) }

@@ -1,4 +1,4 @@
-//! Runs a search and says what it saw. Never decides whether that is good.
+//! Runs a search and reports what it saw. Never judges the result.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ const THREADS: usize = 2;
 pub struct Seen {
     /// Different states.
     pub states: usize,
-    /// Events of the longest way that was gone.
+    /// Length of the longest path visited, in events.
     pub depth: usize,
     /// How long it took.
     pub took: Duration,
-    /// By property: the events that lead to a violation, or to what was to be seen.
+    /// By property: the events that lead to a violation, or to what had to be seen.
     pub paths: Vec<(&'static str, Vec<Event>)>,
 }
 
@@ -36,11 +36,11 @@ impl Seen {
 #[must_use]
 pub fn everything(scenario: Scenario) -> Seen {
     let (begin, builder) = begin(scenario, HasDiscoveries::AnyFailures);
-    // Depth first: what waits to be visited stays small.
+    // Depth first: the number of states that wait to be visited stays small.
     seen(begin, &builder.threads(THREADS).spawn_dfs().join())
 }
 
-/// Looks for the shortest way to what a property names.
+/// Looks for the shortest path to what a property names.
 #[must_use]
 pub fn until(scenario: Scenario, property: &'static str) -> Seen {
     let (begin, builder) = begin(scenario, HasDiscoveries::AllOf([property].into()));

@@ -1,5 +1,5 @@
-//! A Redis server: the scripts over its data set. Each script runs in one step; nothing else writes
-//! but the faults.
+//! A Redis server: the scripts over its data set. Each script runs in one step; besides scripts
+//! only faults write.
 
 use crate::data::{Counter, Data, Guard, Line, OwnerRecord};
 use crate::message::{Body, Message, Opening, Outcome, Reply};
@@ -72,7 +72,7 @@ impl Server {
         owner.barred[usize::from(message.node)].then_some(Reply::Barred)
     }
 
-    /// Whether the caller of a script that belongs to no flight would be let through.
+    /// Whether a call of a script that belongs to no flight would be admitted.
     #[must_use]
     pub fn admits(&self, rules: &Rules, epoch: Epoch, incarnation: Incarnation) -> bool {
         let is_owner = |owner: &OwnerRecord| {
@@ -85,7 +85,7 @@ impl Server {
             && self.data.owner.as_ref().is_some_and(is_owner)
     }
 
-    /// Whether a flight may complete; `Ok(true)` when it did before.
+    /// Whether a flight may proceed; `Ok(true)` if it was executed before.
     fn guard(&self, rules: &Rules, message: &Message) -> Result<bool, Reply> {
         if let Some(refusal) = self.owned(rules, message) {
             return Err(refusal);
@@ -173,7 +173,7 @@ impl Server {
         let (mut outcomes, mut lines) = (Vec::new(), Vec::new());
         for (place, request) in (0..).zip(requests) {
             let outcome = match self.recall(rules, message.epoch, request) {
-                // The epoch before may still take from this counter in the ledger.
+                // The previous epoch may still take from this counter in the ledger.
                 Some(Outcome::Ask)
                     if rules.f27 && self.is_cold(rules, message.epoch, request.counter) =>
                 {
@@ -201,7 +201,7 @@ impl Server {
             let outbox = &mut self.data.outboxes[node];
             if outbox.last().is_some_and(|(flight, _)| *flight >= message.flight) {
                 self.take_back(before);
-                // Without F15 the entry that is there tells what the flight took.
+                // Without F15 the existing entry shows what the flight took.
                 let completed = || Reply::Issued(self.completed(message, requests.len()));
                 return if rules.f15 { Reply::Error } else { completed() };
             }
@@ -215,7 +215,7 @@ impl Server {
         Reply::Issued(outcomes)
     }
 
-    /// What a failed script wrote is undone, but for its outbox entry.
+    /// What a failed script wrote is undone, except for its outbox entry.
     fn take_back(&mut self, before: Data) {
         let outboxes = std::mem::take(&mut self.data.outboxes);
         self.data = Data { outboxes, ..before };
@@ -249,7 +249,7 @@ impl Server {
                 let of = if request.differs { Outcome::Numbered } else { Outcome::Replayed };
                 Some(of(*record))
             }
-            // Trimmed: the journal has it, also if it did not when it was asked.
+            // Trimmed: the journal has it, even if it did not when it was asked.
             Some(record) if record.epoch == epoch && rules.trimmed => Some(Outcome::Ask),
             _ if !rules.f1 || request.asked == Asked::In(epoch) => None,
             None if complete => None,
@@ -257,7 +257,7 @@ impl Server {
         }
     }
 
-    /// Whether an allocation stands in an outbox: its idempotency record says no more than where.
+    /// Whether an allocation is in an outbox: its idempotency record holds only where.
     fn stands(&self, record: Record) -> bool {
         let mut lines = self.data.outboxes.iter().flatten().flat_map(|(_, lines)| lines);
         lines.any(|line| line.record == record)
@@ -354,7 +354,7 @@ impl Server {
         true
     }
 
-    /// `read_outbox`: its records, and whether they are all.
+    /// `read_outbox`: its records, and whether they are complete.
     #[must_use]
     pub fn outbox(&self, rules: &Rules, dead: NodeId) -> (Vec<Record>, bool) {
         let node = usize::from(dead);

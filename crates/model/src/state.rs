@@ -1,5 +1,5 @@
-//! Everything that can differ between two moments: nodes, servers, the ledger, messages in
-//! flight, and what is remembered only to judge it. Decides nothing.
+//! Everything that can differ between two moments: nodes, servers, the ledger, messages in flight,
+//! and what is remembered only for judging it. Decides nothing.
 
 use crate::ledger::Ledger;
 use crate::message::{Message, Opening, Reply};
@@ -22,12 +22,12 @@ pub type Key = u8;
 pub type NodeId = u8;
 /// Place of a server.
 pub type ServerId = u8;
-/// What tells one data set from another: `master_replid`.
+/// What distinguishes one data set from another: `master_replid`.
 pub type Incarnation = u8;
 /// One request at one node: chosen before its first flight.
 pub type Allocation = u8;
 
-/// Who takes the numbers of an epoch.
+/// Which store takes the numbers of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     /// One incarnation of Redis.
@@ -50,7 +50,7 @@ pub struct EpochLease {
 pub enum Asked {
     /// Nothing yet.
     No,
-    /// Redis could not tell: the journal is to be asked.
+    /// Redis could not decide: the journal is to be asked.
     Due,
     /// The journal did not know the key, in this epoch.
     In(Epoch),
@@ -140,7 +140,7 @@ pub enum Parked {
     Grace,
     /// The counter is at this ceiling: the ledger is to raise it.
     Ceiling(Value),
-    /// Something is wrong: the epoch is to end.
+    /// An error was found: the epoch is to end.
     Lost,
 }
 
@@ -199,7 +199,7 @@ pub struct Adoption {
     pub discarded: Vec<bool>,
 }
 
-/// What is remembered only to judge it.
+/// What is remembered only for judging.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct History {
     /// Every number that left a node, once for each key and epoch; in order.
@@ -212,7 +212,7 @@ pub struct History {
     pub conflict: bool,
     /// A counter that another node was seeding was taken for lost.
     pub needless: bool,
-    /// A gap was declared for a counter that nobody could have taken from.
+    /// A gap was declared for a counter that no node could have taken from.
     pub false_gap: bool,
     /// Crashes and losses of data so far.
     pub failures: u8,
@@ -231,7 +231,7 @@ pub fn counter_of(value: Value) -> CounterId {
     value / SPAN
 }
 
-/// Inserts into a sorted list what is not there yet.
+/// Inserts an item into a sorted list unless it is there already.
 pub fn insert<T: Ord>(list: &mut Vec<T>, item: T) {
     if let Err(place) = list.binary_search(&item) {
         list.insert(place, item);
@@ -251,7 +251,7 @@ pub struct State {
     pub ledger: Ledger,
     /// An old copy of it.
     pub backup: Option<Box<Ledger>>,
-    /// Flights that may still be delivered although nobody waits for them.
+    /// Flights that may still be delivered although no node waits for them.
     pub in_flight: Vec<Message>,
     /// `open` calls that were sent.
     pub openings: Vec<Opening>,
@@ -259,25 +259,25 @@ pub struct State {
     pub adoption: Option<Adoption>,
     /// How often each request was sent.
     pub sent: Vec<u8>,
-    /// Sendings once more that are left.
+    /// Repeated sendings that are left.
     pub retries: u8,
     /// Imports that are left.
     pub imports: u8,
     /// Faults that are left.
     pub faults: Faults,
-    /// What happened so far.
+    /// What has happened so far.
     pub history: History,
 }
 
 impl State {
     /// Epoch 1 is open on the first server, and each request waits at some node. Later arrivals
-    /// need no event: a request that waits does nothing until it is sent.
+    /// need no event: a waiting request does nothing until it is sent.
     #[must_use]
     pub fn first(scenario: &Scenario) -> Vec<Self> {
         let mut states = vec![Self::idle(scenario)];
         for key in 0..scenario.requests {
             let sent = |state: Self| {
-                // Nodes are alike until they are told apart: one of equal beginnings is enough.
+                // Nodes are interchangeable at first: one of several equal beginnings is enough.
                 let equal = move |node: &NodeId| *node > key && *node < scenario.joined;
                 let nodes = (0..scenario.nodes).filter(move |node| !equal(node));
                 nodes.map(move |node| {
@@ -369,7 +369,7 @@ impl Node {
         }
     }
 
-    /// The last flight before which, and itself, everything is committed.
+    /// The last flight up to and including which everything is committed.
     #[must_use]
     pub fn trimmable(&self, in_order: bool) -> u8 {
         match self.queue.iter().map(|(flight, _)| *flight).min() {

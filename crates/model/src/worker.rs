@@ -30,7 +30,7 @@ impl Protocol {
         let lease = EpochLease { epoch: state.ledger.epoch, owner: state.ledger.owner };
         let flights = self.scenario.flights;
         let member = state.node(node);
-        // Without F5 the epoch is the one that was read a while ago.
+        // Without F5 the epoch is one that was read earlier.
         let lease = if self.rules().f5 { lease } else { member.view.take().unwrap_or(lease) };
         member.lease = Some(lease);
         member.silent = false;
@@ -58,7 +58,7 @@ impl Protocol {
         let counter = usize::from(request.counter);
         let seeded =
             |server: &Server| server.data.counters[counter].is_some_and(|c| c.epoch == epoch);
-        // Until the seed is there, every flight would only say once more that it is not.
+        // Until the seed is there, every flight would only repeat that it is not.
         match node.parked[counter] {
             Parked::No => true,
             Parked::Grace => state.servers.iter().any(seeded),
@@ -91,7 +91,7 @@ impl Protocol {
         sender.flight = Some(Flight { message, reply: None });
     }
 
-    /// A server executes a flight; who takes numbers is remembered.
+    /// A server executes a flight; the taker of numbers is remembered.
     pub(crate) fn execute(
         &self,
         state: &mut State,
@@ -182,7 +182,7 @@ impl Protocol {
                     );
                     (None, None)
                 }
-                // Without F30 a number that is only shown is written down nowhere.
+                // Without F30 a number that is only shown is recorded nowhere.
                 Outcome::Numbered(record) if !self.rules().f30 => {
                     state.history.hand_out(record);
                     (None, None)
@@ -205,8 +205,8 @@ impl Protocol {
         state.node(node).requests.sort_unstable();
     }
 
-    /// A record is handed out as soon as it is queued. When its answer leaves, behind the next
-    /// flight or never, is no event of its own: it could only make less of what is asked of the
+    /// A record is handed out as soon as it is queued. The sending of its answer, after the next
+    /// flight or never, is not an event of its own: it could only weaken what is required of the
     /// number.
     fn hand_out(
         &self,
@@ -248,7 +248,7 @@ impl Protocol {
         }
     }
 
-    /// Seeds the counter in the ledger, or learns who did.
+    /// Seeds the counter in the ledger, or learns which node did.
     pub(crate) fn seed(&self, state: &mut State, node: NodeId, counter: CounterId) {
         let Some(lease) = state.nodes[usize::from(node)].lease else { return };
         let (rules, headroom) = (self.rules(), self.scenario.headroom);
@@ -262,7 +262,7 @@ impl Protocol {
             }
             Seeding::Fenced => lost,
             Seeding::Already(row) if row.seeder == node || row.reported => lost,
-            // The seeder has a grace; whether it died meanwhile only time tells.
+            // The seeder has a grace period; only time shows whether it died meanwhile.
             Seeding::Already(_) if rules.f12 => Parked::Grace,
             Seeding::Already(_) => {
                 state.history.needless |= state.history.failures == 0;
@@ -312,7 +312,7 @@ impl Protocol {
             (Some(lease), Parked::Ceiling(seen)) => Some((lease.epoch, seen)),
             _ => None,
         };
-        // Without the fence the epoch was read before: the node may have left it since.
+        // Without the fence the epoch was read earlier: the node may have left it since.
         let wish = if fenced { here } else { member.raising.take() };
         let Some((epoch, seen)) = wish else { return };
         let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.headroom);

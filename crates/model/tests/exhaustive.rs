@@ -1,5 +1,5 @@
-//! Every order of events within stated bounds, with all rules. Each test says what may go wrong,
-//! how many states there are at least, and what must be seen, or the search says nothing.
+//! Every order of events within stated bounds, with all rules. Each test names what may go wrong,
+//! the minimum number of states, and what must be seen: otherwise the search proves nothing.
 //!
 //! | test | nodes | servers | epochs | what may go wrong |
 //! |---|---|---|---|---|
@@ -29,13 +29,13 @@
 //!
 //! A flight astray arrives at any time or never; sent again, it arrives twice. A promoted replica
 //! lacks what was written since the last copy: a roll-back under a new incarnation, with the old
-//! master still there.
+//! master still running.
 //!
 //! Recoveries need no cause: one may begin at any time, up to the number of epochs. A node's
 //! flights are bounded for each epoch.
 //!
 //! `NUMERATOR_MODEL=long` gives each search more headroom: minutes to hours instead of seconds. Run
-//! it one at a time, without the runner's limit of time: `NUMERATOR_MODEL=long cargo test -p model
+//! one search at a time, without the runner's time limit: `NUMERATOR_MODEL=long cargo test -p model
 //! --test exhaustive -- --nocapture --test-threads=1`
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
@@ -74,7 +74,7 @@ fn holds(scenario: Scenario, states_min: usize, seen: &[&str]) {
     }
 }
 
-/// In the short form the flight goes astray beside one request: beside two 3,410,607 states were
+/// In the short form the flight goes astray with one request: with two, 3,410,607 states were
 /// visited in 54 s on two busy cores.
 #[test]
 fn a_crash_a_promotion_and_a_flight_astray_break_nothing() {

@@ -228,8 +228,8 @@ fn without_f27_the_return_to_redis_overtakes_a_late_take() {
     without(rules, scenario, ONE_NUMBER);
 }
 
-/// A document that is sent again counts by another counter, and a late take of the database's
-/// epoch is under way.
+/// A document that is sent again counts by another counter, and a late take of the database's epoch
+/// is under way.
 const CROSSED: Scenario = Scenario {
     rules: NAMED,
     on_database: true,

@@ -1,9 +1,9 @@
-//! What each event does to a state. Offers none.
+//! What each event does to a state. Offers no events.
 
 use crate::state::{Ledger, Lineage, NODES, Node, Row, State};
 
 impl State {
-    /// Looks at the other server where a node is led to it; and back.
+    /// Views the state from the other server if a node is led to it; and back.
     pub(crate) fn turn(&mut self, place: usize) {
         if let Some((ledger, life)) = &mut self.other
             && self.nodes[place].led
@@ -13,7 +13,7 @@ impl State {
         }
     }
 
-    /// What is on its way from the server that a node leaves does not arrive.
+    /// Answers on their way from the server that a node leaves do not arrive.
     pub(crate) fn lead(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         node.led = !node.led;
@@ -30,7 +30,7 @@ impl State {
 }
 
 impl Lineage {
-    /// Whether a transaction of a node is let through.
+    /// Whether a transaction of a node is admitted.
     pub(crate) fn admits(&self, state: &State, place: usize) -> bool {
         let (ledger, node) = (&state.ledger, &state.nodes[place]);
         ledger.agreed
@@ -49,7 +49,7 @@ impl Lineage {
         let shown = ledger.beats[place];
         let is_excused = !self.rules.absence && ledger.ahead && shown.is_none();
         let is_shown = shown.is_some_and(|(of, beat)| of == node.identity && beat >= node.beats);
-        // The beat that is confirmed next may have been sent before it was taken.
+        // The beat that is confirmed next may have been sent before the number was taken.
         let mut newest = node.memory.iter().filter(|(_, beats)| beats + 1 >= node.beats);
         let has_newest = newest.all(|(row, _)| ledger.journal.contains(row));
         !(is_shown || is_excused) || !has_newest
@@ -155,7 +155,7 @@ impl Lineage {
         state.ledger.beats[place] = Some((node.identity, node.beats + 1));
     }
 
-    /// Forgets what is committed and was there before the oldest heartbeat that is remembered.
+    /// Forgets what is committed and was there before the oldest remembered heartbeat.
     pub(crate) fn forget(state: &mut State, place: usize) {
         let node = &mut state.nodes[place];
         node.since += 1;
@@ -171,7 +171,7 @@ impl Lineage {
         state.past.truncate(kept);
         if self.beside {
             state.other = Some((lost, state.life));
-            // Nobody has been led to the new one yet.
+            // No node has been led to the new one yet.
             state.nodes.iter_mut().for_each(|node| node.led = true);
         }
         if is_other_life {
@@ -187,7 +187,7 @@ impl Lineage {
         ledger.replace([ledger.nonce, state.nodes[place].nonce], state.time);
         ledger.nonce = state.nonces;
         ledger.life = state.life;
-        // Whom an unfinished inquest waits for, this one does.
+        // This inquest waits for the nodes that an unfinished one waits for.
         let unfinished = !ledger.agreed;
         let before = ledger.roster.map(|waited_for| waited_for && unfinished);
         ledger.agreed = false;
@@ -230,7 +230,7 @@ impl Lineage {
         ledger.reported[place] = true;
     }
 
-    /// Whether a node remembers all that a ledger may have lost which shows this of it.
+    /// Whether a node remembers all that may be lost from a ledger that shows `shown` of it.
     fn remembers(&self, node: &Node, shown: Option<(u8, u8)>) -> bool {
         match shown {
             Some((identity, beat)) if identity == node.identity => {
@@ -269,7 +269,7 @@ impl Lineage {
         node.seen[place] = true;
     }
 
-    /// A number is committed, and everybody who is awake has a heartbeat confirmed after it.
+    /// A number is committed, and every process that is awake has a heartbeat confirmed after it.
     fn confirm_all(&self, state: &mut State) {
         state.time += 1;
         for place in 0..NODES {
@@ -279,7 +279,7 @@ impl Lineage {
         }
     }
 
-    /// Somebody tries on a copy whether it can be released.
+    /// A trial on a copy shows whether it can be released.
     pub(crate) fn copy(state: &mut State) {
         state.copies -= 1;
         state.nonces += 1;
@@ -290,8 +290,8 @@ impl Lineage {
         state.copy = Some(copy);
     }
 
-    /// Whether a ledger is a later one of what a node knows: everything that was confirmed to it
-    /// came before the next inquest.
+    /// Whether a ledger is a later state of what a node knows: everything that was confirmed to the
+    /// node came before the next inquest.
     pub(crate) fn descends(&self, state: &State, place: usize) -> bool {
         let node = &state.nodes[place];
         let same = state.ledger.nonce == node.nonce;
@@ -305,7 +305,7 @@ impl Lineage {
         state.ledger.incomplete = true;
     }
 
-    /// A node goes on; whom the inquest did not hear tells again first.
+    /// A node continues; a node that the inquest did not hear reports again first.
     pub(crate) fn go_on(&self, state: &mut State, place: usize) {
         let heard = state.ledger.reported[place] && state.nodes[place].nonce == state.ledger.nonce;
         if !heard && self.rules.late {

@@ -71,7 +71,7 @@ impl Lineage {
 
     fn ledger_choices(&self, state: &State, place: usize, events: &mut Vec<Event>) {
         let node = &state.nodes[place];
-        // Where files are put back only the late node beats, or no search would end.
+        // If files are restored, only the late node beats; otherwise no search would end.
         let is_watched = !self.files || place == NODES - 1;
         if is_watched && !node.stopped && !node.beating && node.beats < self.beats {
             events.push(Event::Beat(place));
@@ -94,7 +94,7 @@ impl Lineage {
         if !older && !ledger.reported[place] && !ledger.agreed {
             events.push(Event::Report(place));
         }
-        // Who agrees has stopped under this very inquest.
+        // A node that agrees has stopped under this very inquest.
         let under = !older && ledger.nonce == node.nonce;
         let waits = !ledger.agreed && ledger.life == state.life && ledger.reported.contains(&true);
         if under && waits && self.is_complete(state) {
@@ -181,7 +181,7 @@ impl Model for Lineage {
                     let node = &state.nodes[*place];
                     node.alive && !node.stopped && model.admits(state, *place)
                 };
-                // Of two servers each has its own nodes.
+                // Each of two servers has its own nodes.
                 let one = state.other.is_none();
                 let mut rows = (0..NODES)
                     .filter(|_| one)

@@ -1,5 +1,5 @@
 //! A ledger that goes back: each rule is taken out once, and the search finds what it prevents;
-//! with all of them every order of events within the bounds is visited and nothing breaks.
+//! with all rules every order of events within the bounds is visited and nothing breaks.
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 #![allow(clippy::missing_const_for_fn, reason = "tests")]
 
@@ -53,7 +53,7 @@ fn without(rules: Rules, lineage: Lineage, property: &'static str) {
     holds(lineage, 1, &[]);
 }
 
-/// Goes one way, from where each node has one request; or tells the event that is not possible.
+/// Follows one path, from where each node has one request; or names the event that is not possible.
 fn follow(lineage: Lineage, events: &[Event]) -> Result<State, Event> {
     let apart = |state: &State| state.nodes[0].waiting == [0] && state.nodes[1].waiting == [1];
     let mut state = lineage.init_states().into_iter().find(apart).expect("one such beginning");
@@ -234,8 +234,8 @@ fn without_f36_a_branch_issues_again_what_was_issued_beside_it() {
     without(Rules { descent: false, ..Rules::ALL }, BRANCH, UNIQUE);
 }
 
-/// Files are put back under the same server after somebody whose clock was ahead swept; a node
-/// that joined late, whose row they lack, has let go of what a heartbeat followed.
+/// Files are restored under the same server after a sweep by a clock that was ahead; a node that
+/// joined late, whose row they lack, has dropped what a heartbeat followed.
 const CLOCK: Lineage =
     Lineage { requests: 1, files: true, late: true, anew: true, beats: 3, depth: 4, ..ONE };
 
@@ -249,7 +249,7 @@ fn without_f37_a_node_whose_row_is_lost_is_taken_for_swept() {
     without(Rules { absence: false, ..Rules::ALL }, CLOCK, KEPT);
 }
 
-/// Its old self goes on beside the server that was promoted.
+/// Its old self continues next to the server that was promoted.
 const BESIDE: Lineage = Lineage { beside: true, ..ONE };
 
 #[test]

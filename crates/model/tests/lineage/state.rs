@@ -1,8 +1,8 @@
 //! A ledger that goes back, as a model of its own: nodes take from it, commits vanish, nodes stop,
-//! tell again what they remember, and go on. Redis and epochs stand in the other model; joined
+//! report again what they remember, and continue. Redis and epochs are in the other model; joined
 //! with it, no search would end.
 //!
-//! Pure. A server that is replaced is dead, or goes on beside its successor. Two counters; a
+//! Pure. A server that is replaced is dead, or continues next to its successor. Two counters; a
 //! request takes from one of them and may be sent to several nodes. Of Redis there is a value for
 //! each counter and an outbox for each node; it loses nothing.
 
@@ -11,16 +11,16 @@ pub(crate) const COUNTERS: usize = 2;
 /// Identities of nodes; the last one joins late.
 pub(crate) const NODES: usize = 3;
 
-/// Inquests that are told apart, and one more.
+/// Inquests that are distinguished, and one more.
 pub(crate) const NONCES: usize = 8;
 
 /// No value is handed out for two requests.
 pub(crate) const UNIQUE: &str = "no value is handed out twice";
-/// Once a ledger is agreed on, what a living node of it remembers stands in it.
+/// Once a ledger is agreed on, it contains what a living node of it remembers.
 pub(crate) const KEPT: &str = "what a living node remembers is in the ledger";
-/// Numbers go on without a hand.
+/// Numbers continue without manual action.
 pub(crate) const BY_ITSELF: &str = "a number after an inquest that ended by itself";
-/// Numbers go on after the operator released the ledger.
+/// Numbers continue after the operator released the ledger.
 pub(crate) const BY_HAND: &str = "a number after a release";
 /// A number is found whose answer was lost, or that another node took.
 pub(crate) const FOUND: &str = "a number found for a request that came again";
@@ -31,46 +31,46 @@ pub(crate) const FOUND: &str = "a number found for a request that came again";
 pub(crate) struct Rules {
     /// I1: a transaction compares the life that the ledger was agreed on with the server's.
     pub life: bool,
-    /// I2: a dump put back into the same server is another life.
+    /// I2: a dump restored into the same server is another life.
     pub born: bool,
     /// I3: a transaction compares the inquest that its node knows with the ledger's.
     pub nonce: bool,
     /// S1: a node gives up answers of the older life before it reports.
     pub drop: bool,
-    /// S2: who knows a newer inquest than a ledger that is agreed on in the life of its own server
-    /// was led back to an old one: it begins nothing there.
+    /// S2: a node that knows a newer inquest than a ledger that is agreed on in the life of its own
+    /// server was led back to an old one: it begins nothing there.
     pub led: bool,
-    /// S3: a report tells again what the node remembers.
+    /// S3: a report repeats what the node remembers.
     pub tell: bool,
     /// S4: what was found for a request sent again is remembered like what was taken.
     pub found: bool,
     /// S4: what was adopted is remembered like what was taken.
     pub adopted: bool,
-    /// S4: what was told is remembered on.
+    /// S4: what was reported stays remembered.
     pub told: bool,
-    /// S5: who has forgotten what the loss may have taken is not complete.
+    /// S5: a node that has forgotten what the loss may have taken is not complete.
     pub complete: bool,
-    /// S5: it remembers since the confirmation of the beat before the last one that is shown; else
-    /// since that of the last one.
+    /// S5: it remembers since the confirmation of the beat before the last one that is shown;
+    /// otherwise since the confirmation of the last one.
     pub before: bool,
-    /// S5: for one that is not registered, what its process ever forgot counts; else what it forgot
-    /// under its last identity.
+    /// S5: for a node that is not registered, everything that its process ever forgot counts;
+    /// otherwise what it forgot under its last identity.
     pub ever: bool,
-    /// W3: a ledger is agreed on by itself only when everybody has reported.
+    /// W3: a ledger is agreed on automatically only when every node has reported.
     pub everybody: bool,
-    /// W1: whom a reporter has seen is waited for, whether the ledger knows it or not.
+    /// W1: a node that a reporter has seen is waited for, whether the ledger knows it or not.
     pub roster: bool,
     /// W2: a new node takes once another living one has seen it.
     pub seen: bool,
-    /// W4: whose outbox was adopted is accounted for if what it trimmed shows in the ledger.
+    /// W4: a node whose outbox was adopted is accounted for if what it trimmed shows in the ledger.
     pub trimmed: bool,
     /// G2: a release lifts the counters by the margin.
     pub margin: bool,
-    /// F35: a node that slept through hold and release tells before it goes on.
+    /// F35: a node that slept through hold and release reports before it continues.
     pub late: bool,
-    /// F36: a later inquest is a node's own only where it came after all that was confirmed to it.
+    /// F36: a later inquest is a node's own only if it came after all that was confirmed to it.
     pub descent: bool,
-    /// F37: whose row is missing was lost; else a clock that was ahead says that it was swept.
+    /// F37: a node whose row is missing was lost; else a clock that is ahead counts it as swept.
     pub absence: bool,
 }
 
@@ -123,22 +123,22 @@ pub(crate) struct Lineage {
     pub lost_answers: u8,
     /// Whether the last node joins late; else there is none.
     pub late: bool,
-    /// Whether an operator may release a ledger that nobody can agree on.
+    /// Whether an operator may release a ledger on which no agreement is possible.
     pub release: bool,
     /// The highest heartbeat of a node; it begins with the first.
     pub beats: u8,
     /// Whether nodes forget what was committed.
     pub forgets: bool,
-    /// Whether a node that goes on takes a new identity.
+    /// Whether a node that continues takes a new identity.
     pub anew: bool,
-    /// Whether the server that is replaced goes on beside its successor.
+    /// Whether the server that is replaced continues next to its successor.
     pub beside: bool,
     /// Whether Redis owns the numbers; else they are taken from the ledger.
     pub redis: bool,
     /// Copies of the ledger that are released elsewhere, and may take its place.
     pub copies: u8,
-    /// Whether a loss puts files back under the same server, which has the same life then, and a
-    /// sweep may go by a clock that is ahead.
+    /// Whether a loss restores files under the same server, which then has the same life, and a
+    /// sweep may use a clock that is ahead.
     pub files: bool,
 }
 
@@ -168,11 +168,11 @@ pub(crate) struct Ledger {
     pub roster: [bool; NODES],
     /// Nodes that have reported to this inquest.
     pub reported: [bool; NODES],
-    /// Nodes that others have accounted for: they adopted what these had.
+    /// Nodes that others have accounted for by adopting their outboxes.
     pub accounted: [bool; NODES],
     /// A report was not complete.
     pub incomplete: bool,
-    /// When each inquest of this ledger's line was followed by one that somebody began who knew it,
+    /// When each inquest of this ledger's line was followed by one that a node began that knew it,
     /// and one more; 0: it was not, or is of another line.
     pub replaced: [u8; NONCES],
     /// By a clock that was ahead, every row that is missing was swept.
@@ -188,7 +188,7 @@ pub(crate) struct Node {
     pub led: bool,
     /// It takes part.
     pub joined: bool,
-    /// Another living node knows of it, or it needs nobody.
+    /// Another living node knows of it, or it needs none.
     pub sighted: bool,
     /// It has met a ledger that went back, and hands out nothing.
     pub stopped: bool,
@@ -229,7 +229,7 @@ pub(crate) struct State {
     pub ledger: Ledger,
     /// The life of the server that runs.
     pub life: u8,
-    /// The other server, where it goes on beside this one: what it holds, and its life.
+    /// The other server, if it continues next to this one: what it holds, and its life.
     pub other: Option<(Ledger, u8)>,
     /// The last life of a server.
     pub lives: u8,
@@ -239,7 +239,7 @@ pub(crate) struct State {
     pub nodes: Vec<Node>,
     /// The inquest that Redis was opened after, and the highest value taken, by counter.
     pub redis: (u8, [u8; COUNTERS]),
-    /// What stands in Redis of each node's numbers that are not committed.
+    /// What Redis holds of each node's numbers that are not committed.
     pub outboxes: [Vec<Row>; NODES],
     /// The commits of each node that its outbox was trimmed after; Redis keeps them.
     pub trims: [u8; NODES],
@@ -249,7 +249,7 @@ pub(crate) struct State {
     pub handed: Vec<(u8, u8, u8)>,
     /// A number was taken after an inquest that ended by itself, and by hand, and one was found.
     pub went_on: [bool; 3],
-    /// Sendings once more that are left.
+    /// Repeated sendings that are left.
     pub retries: u8,
     /// Losses that are left.
     pub losses: u8,
@@ -278,7 +278,7 @@ pub(crate) enum Event {
     Beat(usize),
     /// Its confirmation arrives.
     Confirm(usize),
-    /// What was committed longest ago is forgotten.
+    /// The oldest commit is forgotten.
     Forget(usize),
     /// A number is taken from Redis and handed out.
     SendFlight(usize),
@@ -296,11 +296,11 @@ pub(crate) enum Event {
     Sight(usize, usize),
     /// The last commits are gone: a standby that lagged is promoted.
     Promote(u8),
-    /// The last commits are gone: a dump was put back into the same server.
+    /// The last commits are gone: a dump was restored into the same server.
     PutBack(u8),
-    /// The last commits are gone: files of before were put back under the same server.
+    /// The last commits are gone: earlier files were restored under the same server.
     PutFiles(u8),
-    /// Somebody whose clock is ahead sweeps.
+    /// A node whose clock is ahead sweeps.
     Sweep,
     /// A process dies.
     Crash(usize),
@@ -308,13 +308,13 @@ pub(crate) enum Event {
     Begin(usize),
     /// A node reports to it.
     Report(usize),
-    /// Everybody has reported: a node agrees on the ledger.
+    /// Every node has reported: a node agrees on the ledger.
     Agree(usize),
     /// A node is led to the other server.
     Lead(usize),
     /// The operator releases the ledger.
     Release,
-    /// A node that reported goes on.
+    /// A node that reported continues.
     GoOn(usize),
     /// The ledger is copied, and the copy released elsewhere without a margin.
     Copy,
@@ -351,7 +351,7 @@ impl Node {
 }
 
 impl Event {
-    /// Whose it is, at the server that it is led to.
+    /// Its node, at the server that it is led to.
     pub(crate) fn node(&self) -> Option<usize> {
         match *self {
             Self::Take(node)
@@ -370,7 +370,7 @@ impl Event {
             | Self::Agree(node)
             | Self::GoOn(node)
             | Self::Hold(node) => Some(node),
-            // Neither these nor the operator go by a node's server.
+            // Neither these nor the operator depend on a node's server.
             Self::Send(..)
             | Self::Sight(..)
             | Self::Promote(_)
