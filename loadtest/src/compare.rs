@@ -17,7 +17,7 @@ use crate::stage::Placement;
 /// Connections of a smoke test, which also runs where the service is slow.
 const SMOKE_CONNECTIONS: u16 = 8;
 
-/// Rows of the journal of a smoke test. Of fewer, those of a minute are best found by reading all.
+/// Rows of the journal of a smoke test; of fewer, those of a minute are best found by a full read.
 const SMOKE_ROWS: u64 = 100_000;
 
 /// Time of one run of a smoke test.

@@ -1,4 +1,4 @@
-//! Things that went wrong: all of them are counted, and a few are shown.
+//! Things that went wrong: all are counted, and a few are shown.
 
 /// How many are shown.
 const SHOWN_MAX: usize = 5;
@@ -21,14 +21,14 @@ impl Examples {
         }
     }
 
-    /// Takes others over.
+    /// Adds those of another list.
     pub(crate) fn extend(&mut self, other: Examples) {
         self.count += other.count;
         self.shown.extend(other.shown);
         self.shown.truncate(SHOWN_MAX);
     }
 
-    /// One line for all of them; none where there is none.
+    /// One line for all of them; `None` if there are none.
     pub(crate) fn told(&self, what: &str) -> Option<String> {
         (self.count > 0).then(|| format!("{} {what}: {}", self.count, self.shown.join(", ")))
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Longest latency that is told apart from longer ones.
+/// Longest latency that is distinguished from longer ones.
 const LATENCY_MAX: Duration = Duration::from_secs(600);
 
 /// Significant decimal digits of a latency.
@@ -23,13 +23,13 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Notes one; one past the longest counts as the longest.
+    /// Records one; one above the longest counts as the longest.
     pub(crate) fn note(&mut self, latency: Duration) {
         let ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         self.0.saturating_record(ns);
     }
 
-    /// The latency that so many percent do not exceed, in milliseconds; 0 where there is none.
+    /// The latency that this many percent do not exceed, in milliseconds; 0 if there is none.
     pub(crate) fn percentile_ms(&self, percent: f64) -> f64 {
         if self.0.is_empty() {
             return 0.0;
@@ -39,7 +39,7 @@ impl Latencies {
     }
 }
 
-/// The middle one of some figures, the mean of the two in the middle of an even number; 0 of none.
+/// The median of some figures: for an even number, the mean of the middle two; 0 if there are none.
 pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     let mut figures: Vec<f64> = figures.into_iter().collect();
     figures.sort_unstable_by(f64::total_cmp);
@@ -51,7 +51,7 @@ pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// The mean of some figures; no number of none.
+/// The mean of some figures; not a number if there are none.
 #[expect(clippy::cast_precision_loss, reason = "some hundred figures")]
 pub(crate) fn mean(figures: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = figures.len() as f64;

@@ -1,4 +1,4 @@
-//! How far a journal is behind the answers, look by look, and whether that grows.
+//! How far a journal is behind the answers over time, and whether that grows.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::stage::metric;
 /// Furthest that it may be behind, in seconds.
 const LAG_MAX_S: f64 = 1.0;
 
-/// Most that it may fall behind further in a second, in seconds: a journal that is slower than the
-/// numbers by one in two hundred grows, and what is less cannot be told from chance.
+/// Most that the delay may grow per second, in seconds: a journal that is slower than the numbers
+/// by one in two hundred grows, and less cannot be distinguished from chance.
 const RISE_MAX: f64 = 0.005;
 
-/// Looks so far, in seconds, at even distances.
+/// The samples so far, in seconds, at even intervals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lags(Vec<f64>);
 
@@ -22,14 +22,14 @@ impl Lags {
     /// Asks a service; how far its journal is behind now, in seconds.
     ///
     /// # Errors
-    /// When it does not say.
+    /// When it does not show it.
     pub(crate) async fn look(&mut self, connection: &mut Connection) -> Result<f64, String> {
         let lag_s = metric(connection, "numerator_journal_lag_seconds").await?;
         self.0.push(lag_s);
         Ok(lag_s)
     }
 
-    /// What they show of a load of that length, each against what is to be reached.
+    /// What they show for a load of that length, each compared with its goal.
     pub(crate) fn rows(&self, load: &str, length: Duration) -> [Row; 2] {
         let most = Row::new(format!("journal behind {load}, at most"), self.most(), "s");
         let rise = Row::new(format!("journal behind {load}, growth"), self.rise(length), "s/s");
@@ -41,7 +41,7 @@ impl Lags {
         self.0.iter().copied().fold(0.0, f64::max)
     }
 
-    /// By how much it rises in a second.
+    /// By how much it rises per second.
     fn rise(&self, length: Duration) -> f64 {
         let third = self.0.len() / 3;
         if third == 0 {

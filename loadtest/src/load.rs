@@ -1,8 +1,8 @@
-//! A load: connections that ask for what some work says, at a pace, for a time.
+//! A load: connections that send the requests of some work, at a pace, for a time.
 //!
 //! Runs on one thread, so that the generator takes one core at most and its connections share
-//! everything without a lock. What is refused for now is asked for again until it is answered, past
-//! the end of the load if need be: only then can the numbers be checked for holes.
+//! everything without a lock. A request that is refused for now is repeated until it is answered,
+//! past the end of the load if necessary: only then can the numbers be checked for holes.
 
 #[cfg(test)]
 mod tests;
@@ -28,19 +28,19 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(5);
 /// Longest time that a request is repeated before it is given up.
 const INSIST_MAX: Duration = Duration::from_secs(60);
 
-/// What is asked for, and what the answers say.
+/// What is requested, and what the answers hold.
 pub(crate) trait Work {
-    /// Writes the next request in the place of the last one; which counter it is for.
+    /// Writes the next request over the last one, and returns the counter that it is for.
     fn next(&mut self, request: &mut Vec<u8>) -> usize;
 
-    /// Reads the answer of a request that went well; how many numbers it gives, none where a part
-    /// of it was refused for now.
+    /// Reads the answer of a successful request: how many numbers it gives; `None` if a part of it
+    /// was refused for now.
     ///
     /// # Errors
-    /// What is wrong with it, for a person.
+    /// What is wrong with it, as text for people.
     fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String>;
 
-    /// What was received, where it is taken note of.
+    /// What was received, as it is recorded.
     fn tally(&self) -> Option<&Tally> {
         None
     }
@@ -79,26 +79,26 @@ pub(crate) struct Load {
     pub(crate) measured: Duration,
 }
 
-/// What came of a load in the time that counts. Failures are of all its time.
+/// The result of a load in the time that counts. Failures are those of the whole run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
-    /// Requests that were to start in it.
+    /// Requests that were due to start in it.
     pub(crate) asked: u64,
-    /// Requests that were answered well: of an open load, of those that were to start in it.
+    /// Requests answered successfully: for an open load, of those that were due to start in it.
     pub(crate) requests: u64,
-    /// Requests that were answered well in all its time.
+    /// Requests answered successfully in the whole run.
     pub(crate) answered: u64,
     /// Numbers in the answers that came in it.
     pub(crate) numbers: u64,
-    /// How long it was.
+    /// Its length.
     pub(crate) elapsed: Duration,
-    /// From the (intended) start of a request to its answer, refusals before it included.
+    /// From the (intended) start of a request to its answer, including earlier refusals.
     pub(crate) latencies: Latencies,
-    /// Answers that asked for patience, by status.
+    /// Refusals that asked for a retry, by status.
     pub(crate) refusals: BTreeMap<u16, u64>,
-    /// Connections that broke before an answer came, in all its time; the request was repeated.
+    /// Connections that broke before an answer came, in the whole run; the request was repeated.
     pub(crate) broken: u64,
-    /// What should not have been.
+    /// Errors.
     pub(crate) failures: Examples,
 }
 
@@ -108,7 +108,7 @@ impl Measured {
         self.per_second(self.numbers)
     }
 
-    /// Requests per second, as they were to start.
+    /// Requests per second, as they were due to start.
     pub(crate) fn rate_asked(&self) -> f64 {
         self.per_second(self.asked)
     }
@@ -124,13 +124,13 @@ impl Measured {
         self.refusals.values().sum()
     }
 
-    /// What was asked again, for a reader.
+    /// What was repeated, as text.
     pub(crate) fn repeats(&self) -> String {
         repeats(self.refused(), self.broken)
     }
 }
 
-/// How often something was asked again and why, for a reader.
+/// How often something was repeated and why, as text.
 pub(crate) fn repeats(refused: u64, broken: u64) -> String {
     format!("{refused} refusals, {broken} broken connections")
 }
@@ -145,8 +145,7 @@ struct Course {
 }
 
 impl Load {
-    /// Carries the load out. What `beside` does meanwhile runs on the same thread, and should do
-    /// little.
+    /// Carries the load out. `beside` runs on the same thread meanwhile, and should do little.
     ///
     /// # Panics
     /// When the machine gives no runtime.
@@ -160,7 +159,7 @@ impl Load {
         })
     }
 
-    /// Carries it out beside another one, on that one's thread.
+    /// Carries it out alongside another one, on the thread of that one.
     pub(crate) async fn carry_out(&self, work: Shared) -> Measured {
         let begun = Instant::now();
         let from = begun + self.warm_up;
@@ -200,7 +199,7 @@ async fn serve(course: Rc<RefCell<Course>>, mut connection: Connection, pacer: O
         let counter = course.borrow().work.borrow_mut().next(&mut request);
         let numbers = insist(&course, &mut connection, &request, counter).await;
         let now = Instant::now();
-        // Of an open load, those that were meant to start within the time: the late ones too.
+        // For an open load, all that were due to start within the time, the late ones included.
         let is_counted = counts.contains(if pacer.is_some() { &start } else { &now });
         let mut course = course.borrow_mut();
         let measured = &mut course.measured;
@@ -218,7 +217,7 @@ async fn serve(course: Rc<RefCell<Course>>, mut connection: Connection, pacer: O
     }
 }
 
-/// Asks until there is an answer; how many numbers it gave.
+/// Repeats a request until it is answered; returns how many numbers it gave.
 async fn insist(
     course: &RefCell<Course>,
     connection: &mut Connection,
@@ -246,7 +245,7 @@ async fn insist(
                 }
                 format!("refused with {}", answer.status)
             }
-            // The server closes idle connections; whatever became of the request, it is repeated.
+            // The server closes idle connections; whatever happened to the request, it is repeated.
             Err(error) => {
                 course.borrow_mut().measured.broken += 1;
                 error.to_string()

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use testkit::service::Program;
 
-/// Exit code of a command line that cannot be followed.
+/// Exit code for an invalid command line.
 const WRONG_USAGE: u8 = 2;
 
 /// Load generator, baselines and fault drills for numerator.
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// This executable as the program, with settings over those of the file.
+/// This executable as the program, with settings that override the file's.
 fn program(settings: &[&str]) -> Program {
     program_at(std::env::current_exe().expect("the path of this executable"), settings)
 }
@@ -88,8 +88,8 @@ fn program_at(path: PathBuf, settings: &[&str]) -> Program {
     Program { path, arguments }
 }
 
-/// The file of a series of one type: its counters never reset, and are told apart by a variable
-/// `LINE` of so many digits.
+/// The file of a series of one type: its counters never reset, and are distinguished by a variable
+/// `LINE` of `line_digits` digits.
 fn series(code: &str, template: &str, line_digits: usize, settings: &str) -> String {
     format!(
         "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\n{settings}\n\
@@ -99,7 +99,7 @@ fn series(code: &str, template: &str, line_digits: usize, settings: &str) -> Str
     )
 }
 
-/// Tells a person how it goes; the report alone goes to stdout.
+/// Logs progress for people; only the report goes to stdout.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,9 +1,9 @@
-//! When requests are meant to start.
+//! When requests are due to start.
 //!
 //! Closed: each connection sends its next request when it has the answer to the last one. Open:
-//! requests start at times that were fixed before, whatever became of the ones before them; latency
-//! counts from that time, so a server that stalls cannot keep the requests away that would have
-//! found it stalled (no coordinated omission).
+//! requests start at times that were fixed before, whatever happened to earlier ones; latency
+//! counts from that time, so a stalled server cannot suppress the requests that would have found it
+//! stalled (no coordinated omission).
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -20,17 +20,17 @@ use tokio::sync::Mutex;
 pub(crate) enum Pace {
     /// As fast as the answers come.
     Closed,
-    /// So many requests per second from the start, in each phase for its time.
+    /// This many requests per second from the start, in each phase for its time.
     Open(Vec<(f64, Duration)>),
 }
 
 impl Pace {
-    /// So many requests, all due at once.
+    /// This many requests, all due immediately.
     pub(crate) fn once(requests: usize) -> Self {
         Self::open(1e6, Duration::from_micros(requests as u64))
     }
 
-    /// One rate all along.
+    /// One constant rate.
     pub(crate) fn open(rate: f64, length: Duration) -> Self {
         Pace::Open(vec![(rate, length)])
     }
@@ -51,8 +51,8 @@ fn starts(phases: Vec<(f64, Duration)>) -> impl Iterator<Item = Duration> {
 
 /// Hands the requests of an open load to the connections, each at its time.
 ///
-/// Waits by a timer of the kernel: the runtime's own waits to the millisecond, which is longer than
-/// what is measured, and a thread that waits would have to wake this one.
+/// Waits by a timer of the kernel: the runtime's own waits are precise to the millisecond, which is
+/// longer than what is measured, and a thread that waits would have to wake this one.
 pub(crate) struct Pacer {
     schedule: Mutex<Schedule>,
 }
@@ -78,7 +78,7 @@ impl Pacer {
         Pacer { schedule: Mutex::new(Schedule { begun, starts, timer }) }
     }
 
-    /// The time at which the next request was meant to start, once that has come; none at the end.
+    /// The time at which the next request was due, once it has come; `None` at the end.
     pub(crate) async fn next(&self) -> Option<Instant> {
         let mut course = self.schedule.lock().await;
         let at = course.begun + course.starts.next()?;
@@ -94,7 +94,7 @@ impl Schedule {
         let once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let left = Timespec::try_from(left).expect("a load does not last for years");
         let when = Itimerspec { it_interval: once, it_value: left };
-        // Setting it takes back that it rang before.
+        // Setting it again clears its expiry.
         let set = timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &when);
         set.expect("a time that a timer takes");
         let mut rung = self.timer.readable().await.expect("the runtime lives");

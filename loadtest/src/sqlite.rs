@@ -1,4 +1,4 @@
-//! A SQLite file that a service may have open, read and locked from beside it.
+//! A SQLite file that a service may have open, read and locked from another process.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
 /// Longest wait for the write lock while others write.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// Gives the rows of a query on a file, as texts; writes nothing.
+/// Returns the rows of a query on a file, as texts; writes nothing.
 ///
 /// # Panics
 /// When the engine refuses.
@@ -25,11 +25,11 @@ pub(crate) fn run(path: &Path, statement: &str) {
     carry_out(&options(path), statement);
 }
 
-/// Takes the write lock of a file, as another program that writes for long would; it is given back
-/// with the connection.
+/// Takes the write lock of a file, as another program with a long write would; it is released with
+/// the connection.
 ///
 /// # Panics
-/// When the lock is not had in time.
+/// When the lock is not acquired in time.
 pub(crate) async fn lock(path: &Path) -> SqliteConnection {
     let mut connection = options(path).connect().await.expect("the file opens");
     let begun = sqlx::query("begin immediate").execute(&mut connection).await;

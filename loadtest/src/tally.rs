@@ -1,8 +1,7 @@
-//! Every number that was received, checked while it is received: none twice, and at the end none
-//! missing.
+//! Every number that was received, checked as it arrives: none twice, and at the end none missing.
 //!
-//! Keeps the ranges that arrived before one below them; whatever is contiguous from the first
-//! number on costs nothing, so a counter takes as much memory as its numbers are out of order.
+//! Keeps the ranges that arrived before one below them; what is contiguous from the first number on
+//! costs nothing, so a counter takes as much memory as its numbers are out of order.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +30,7 @@ impl Tally {
         Tally { counters: vec![Counter::default(); counters], ..Tally::default() }
     }
 
-    /// Notes a range that was handed out.
+    /// Records a range that was handed out.
     pub(crate) fn take(&mut self, counter: usize, first: u64, last: u64) {
         self.numbers += last - first + 1;
         for (first, last) in self.counters[counter].take(first, last) {
@@ -60,14 +59,14 @@ impl Tally {
 }
 
 impl Counter {
-    /// Notes a range; the parts of it that came before.
+    /// Records a range; returns the parts of it that came before.
     fn take(&mut self, mut first: u64, mut last: u64) -> Vec<(u64, u64)> {
         let mut twice = Vec::new();
         if first <= self.whole {
             twice.push((first, last.min(self.whole)));
         }
         first = first.max(self.whole + 1);
-        // From the highest range down that begins before this one ends, or right behind it.
+        // From the highest range down that begins before this one ends, or directly after it.
         while let Some((&from, &upto)) = self.ahead.range(..=last + 1).next_back()
             && upto + 1 >= first
         {

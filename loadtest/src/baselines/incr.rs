@@ -1,7 +1,7 @@
-//! INCR, and the rows of many numbers in one statement behind their answers.
+//! INCR, and the rows of many numbers written in one statement after their answers.
 //!
-//! The least that a service can do which remembers every number. It forgets what it has not written
-//! when it dies, knows no retry of a request, and starts again at 1 when Redis is lost.
+//! The least that a service which remembers every number can do. It loses what it has not written
+//! when it dies, has no retry of a request, and starts again at 1 when Redis is lost.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use super::{Wanted, number};
 /// Most rows of one statement.
 const ROWS_MAX: usize = 1_000;
 
-/// Most rows that wait; who has one more waits too.
+/// Most rows that wait; a caller with one more waits too.
 const WAITING_MAX: usize = 16_384;
 
 /// How long the first row of a statement waits for others, as in the service.
 const GATHERED: Duration = Duration::from_millis(20);
 
-/// A row that is still to be written: for whom, and the value.
+/// A row that is still to be written: its purpose and the value.
 type Row = (Wanted, u64);
 
-/// Where rows go.
+/// The queue of rows.
 pub(super) type Writer = mpsc::Sender<Row>;
 
-/// Writes rows on connections to PostgreSQL, for as long as there are any.
+/// Writes rows on connections to PostgreSQL, as long as there are any.
 pub(super) fn start_writer(pool: PgPool) -> Writer {
     let (rows, waiting) = mpsc::channel(WAITING_MAX);
     tokio::spawn(write(pool, waiting));

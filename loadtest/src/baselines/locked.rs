@@ -1,8 +1,8 @@
-//! Counters that are rows of PostgreSQL: changed under a lock in Redis, or under the row's own.
+//! Counters that are rows of PostgreSQL: changed under a lock in Redis, or under the row's lock.
 //!
-//! The lock in Redis is what its authors recommend: `SET NX PX` with a random token, and a script
-//! that deletes it only while it holds that token. Either way value and journal row are one
-//! statement, so that what is locked is so for as few round trips as can be, and one commit.
+//! The lock in Redis is the one that its authors recommend: `SET NX PX` with a random token, and a
+//! script that deletes it only while it holds that token. Either way value and journal row are one
+//! statement, so that the lock is held for as few round trips as possible, and one commit.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ const BY_ROW: &str = and_its_row!(
      on conflict (name) do update set value = counter.value + 1"
 );
 
-/// If nobody has changed it since it was read.
+/// If it has not changed since it was read.
 const BY_VERSION: &str = and_its_row!(
     "update counter set value = value + 1, version = version + 1 \
      where name = $1 and version = $5"
@@ -38,15 +38,15 @@ const BY_VERSION: &str = and_its_row!(
 /// How long the lock lives if its holder dies, in milliseconds.
 const TTL_MS: u32 = 3_000;
 
-/// Longest wait for the lock and for luck.
+/// Longest total wait for the lock and for a successful update.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// First and longest wait for the lock, in microseconds: a half to all of it, at random. On a lock
-/// that is held for some milliseconds, shorter ones cost more than they win.
+/// First and longest wait for the lock, in microseconds: a random half to all of it. On a lock that
+/// is held for some milliseconds, shorter waits cost more than they gain.
 const WAIT_MIN_US: u64 = 1_000;
 const WAIT_MAX_US: u64 = 16_000;
 
-/// Deletes the lock if it is still ours.
+/// Deletes the lock if this process still holds it.
 const RELEASE: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
@@ -56,7 +56,7 @@ pub(super) async fn take_by_row(stores: &Stores, wanted: &Wanted) -> Result<u64,
     Ok(query.fetch_one(&stores.pool).await?.cast_unsigned())
 }
 
-/// Takes a value under the lock in Redis. Whoever finds that held waits a random time that grows.
+/// Takes a value under the lock in Redis. If the lock is held, it waits a random time that grows.
 pub(super) async fn take(stores: &Stores, wanted: &Wanted) -> Result<u64, TakeError> {
     let deadline = Instant::now() + LIMIT;
     let key = format!("{}:lock", wanted.counter);
@@ -98,7 +98,7 @@ async fn acquire(
     }
 }
 
-/// Reads value and version, and updates them if nobody else did; none where somebody did.
+/// Reads value and version, and updates them if they are unchanged; `None` if they are not.
 async fn update(stores: &Stores, wanted: &Wanted) -> Result<Option<u64>, TakeError> {
     let read = "select version from counter where name = $1";
     let version: Option<i64> =

@@ -1,8 +1,8 @@
 //! What the service is compared with: other ways to give the same answer to the same request, each
-//! done as well as we can, on the same stores, in a process of its own.
+//! implemented as well as possible, on the same stores, in a process of its own.
 //!
-//! Each is one function that takes a value; what is around it is the same for all, and it runs on
-//! the runtime of the service.
+//! Each is one function that takes a value; everything around it is the same for all, and it runs
+//! on the runtime of the service.
 
 mod incr;
 mod locked;
@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 
 use stores::{Stores, TakeError};
 
-/// The route that all of them have, as the service does.
+/// The route that all of them serve, like the service.
 const ROUTE: &str = "/api/v1/documents/{document_id}/generate-number";
 
 /// A baseline.
@@ -49,13 +49,13 @@ impl Baseline {
         value.get_name().to_owned()
     }
 
-    /// Connections to PostgreSQL: as many as it is fastest with.
+    /// Connections to PostgreSQL: the number with which it is fastest.
     fn pool(self) -> u32 {
         match self {
             Baseline::Echo | Baseline::IncrBehind => 1,
-            // Only the holder of the lock is there; more are for other counters.
+            // Only the holder of the lock needs one; more are for other counters.
             Baseline::Locked => 16,
-            // All but one wait for the row, and each that waits makes the queue dearer.
+            // All but one wait for the row, and each that waits makes the queue costlier.
             Baseline::RowLock => 8,
         }
     }
@@ -100,19 +100,19 @@ struct Context {
     line: String,
 }
 
-/// What a value is wanted for.
+/// What a value is taken for.
 #[derive(Clone, Debug)]
 struct Wanted {
     /// The counter, as Redis and tables name it.
     counter: String,
-    /// What its numbers begin with.
+    /// The prefix of its numbers.
     prefix: String,
     document_id: String,
     type_code: String,
 }
 
 impl Wanted {
-    /// Binds what the first four places of a statement stand for.
+    /// Binds the first four parameters of a statement.
     fn bind<'q>(
         &'q self,
         query: QueryScalar<'q, Postgres, i64, PgArguments>,

@@ -1,4 +1,4 @@
-//! What an answer's bytes say.
+//! Reads an answer from its bytes.
 
 use std::io;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Headers that an answer may have.
 const HEADERS_MAX: usize = 32;
 
-/// An answer, as long as its connection is not used again.
+/// An answer, valid until its connection is used again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer<'a> {
     /// Its status code.
@@ -16,8 +16,8 @@ pub(crate) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// The text of a JSON field, from the quote behind its name to the next one: answers are read
-    /// without a parser, and what is read this way holds no escapes.
+    /// The text of a JSON field, from the quote after its name to the next one: answers are read
+    /// without a parser, and texts read in this way hold no escapes.
     pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
         let body = std::str::from_utf8(self.body).ok()?;
         let mut rest = body;
@@ -36,12 +36,12 @@ impl<'a> Answer<'a> {
 pub(super) struct Head {
     status: u16,
     body: Range<usize>,
-    /// Whether the server closes the connection behind it.
+    /// Whether the server closes the connection after it.
     pub(super) closes: bool,
 }
 
 impl Head {
-    /// Reads the head; none while it is not whole.
+    /// Reads the head; `None` while it is not complete.
     pub(super) fn read(input: &[u8]) -> io::Result<Option<Self>> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut response = httparse::Response::new(&mut headers);

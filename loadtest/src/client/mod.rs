@@ -1,7 +1,7 @@
 //! A lean HTTP/1.1 client: one connection, one request in flight, bytes that the caller has built.
 //!
-//! It shares the machine with what it measures, so it costs as little as it can: no allocation per
-//! request, no header map, no pool. It reads what our servers write: answers with a
+//! It shares the machine with what it measures, so it costs as little as possible: no allocation
+//! per request, no header map, no pool. It reads what our servers write: answers with a
 //! `content-length`; anything else is an error, never a guess.
 
 mod answer;
@@ -21,7 +21,7 @@ const READ_BYTES: usize = 16 * 1024;
 /// Largest answer that is kept.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A connection that is kept alive, and made again when the server has closed it.
+/// A connection that is kept alive, and remade when the server has closed it.
 pub(crate) struct Connection {
     address: SocketAddr,
     stream: Option<TcpStream>,

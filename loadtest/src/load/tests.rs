@@ -1,4 +1,4 @@
-//! Loads against a server that does what the test says.
+//! Loads against a server that behaves as the test defines.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
@@ -68,8 +68,8 @@ fn load(address: SocketAddr, pace: Pace, measured: Duration) -> (Measured, Vec<S
 
 #[test]
 fn a_stall_shows_in_the_percentiles_of_an_open_load() {
-    // 200 per second for two seconds, half a second of which the server says nothing: a quarter of
-    // all requests is meant to start in it, though only two can be sent.
+    // 200 per second for two seconds, half a second of which the server does not answer: a quarter
+    // of all requests is due to start in it, though only two can be sent.
     let server = server(100, Duration::from_millis(500));
     let length = Duration::from_secs(2);
     let (measured, findings) = load(server, Pace::open(200.0, length), length);

@@ -1,5 +1,5 @@
-//! An archiver beside the load: moves what is old enough to files, again and again, and is ended
-//! anywhere on its way as often as not.
+//! An archiver that runs during the load: moves what is old enough to files, again and again, and
+//! is stopped at an arbitrary point about half of the time.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use numerator::features::archive::{Folder, Moving, STEP_ROWS, archive, look};
 use numerator::ledger::{JournalFilter, JournalRow, LedgerSettings, open};
 use std::error::Error;
 
-/// What is younger may be told again by a node, or asked for again by a caller.
+/// A younger row may be reported again by a node, or requested again by a caller.
 const AGE_US: i64 = 75_000_000;
 
 /// Rows of a file: several are written in a drill.
 const FILE_ROWS: u64 = 20_000;
 
-/// Between two archivers.
+/// Pause between two archivers.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long one runs before it is ended, at most.
+/// How long one runs before it is stopped, at most.
 const LIFE_MAX_MS: u64 = 2_000;
 
-/// Where it moves rows to, and how it is reached.
+/// Where it moves rows to, and how the ledger is reached.
 #[derive(Clone, Debug)]
 pub(super) struct Archiver {
     folder: PathBuf,
@@ -42,17 +42,17 @@ impl Archiver {
         &self.folder
     }
 
-    /// Archives until it is aborted. The ledger is away at times: then the next one goes on.
+    /// Archives until it is aborted. If the ledger is unavailable, the next run continues.
     pub(super) async fn run(self) {
         loop {
             let life = Duration::from_millis(fastrand::u64(..LIFE_MAX_MS));
-            // Whoever is dropped here leaves its connections, as a process that is killed does.
+            // A dropped run leaves its connections open, as a killed process does.
             let _ = tokio::time::timeout(life, self.once()).await;
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Archives to the end; how many rows made room.
+    /// Archives to the end; returns how many rows were moved.
     pub(super) async fn once(&self) -> Result<u64, Box<dyn Error + Send + Sync>> {
         let pem = std::fs::read_to_string(&self.key)?;
         let key = AuditKey::read(&pem)?;
@@ -74,7 +74,7 @@ impl Archiver {
         Ok(archive(&ledger, &folder, &moving).await?.rows)
     }
 
-    /// The rows of all files; those of a file that the ledger forgot may be in the journal too.
+    /// The rows of all files; those of a file that the ledger forgot may also be in the journal.
     pub(super) fn rows(&self) -> Result<Vec<JournalRow>, Box<dyn Error + Send + Sync>> {
         let all = JournalFilter { limit: u32::MAX, ..JournalFilter::default() };
         let mut rows = Vec::new();
@@ -85,13 +85,13 @@ impl Archiver {
         Ok(rows)
     }
 
-    /// Where an operator lays files that the ledger forgot when it went back: in the folder each
+    /// Where an operator puts files that the ledger forgot when it went back: in the folder each
     /// would be a finding.
     fn aside(&self) -> PathBuf {
         self.folder.with_extension("forgotten")
     }
 
-    /// Lays files aside that the ledger does not name.
+    /// Moves files aside that the ledger does not name.
     pub(super) fn put_aside(&self, named: &HashSet<String>) -> std::io::Result<()> {
         if !self.folder.exists() {
             return Ok(());

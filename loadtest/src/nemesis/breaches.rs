@@ -9,19 +9,19 @@ use crate::examples::Examples;
 pub(super) struct Breaches(BTreeMap<&'static str, Examples>);
 
 impl Breaches {
-    /// Notes one.
+    /// Records one.
     pub(super) fn add(&mut self, what: &'static str, example: impl Into<String>) {
         self.0.entry(what).or_default().note(|| example.into());
     }
 
-    /// Takes another list over.
+    /// Adds another list.
     pub(super) fn extend(&mut self, other: Breaches) {
         for (what, examples) in other.0 {
             self.0.entry(what).or_default().extend(examples);
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,5 +1,5 @@
-//! What must hold at the end: every number that a caller was given against every other one, against
-//! the journal, and the gap register against the faults that may explain it.
+//! What must hold at the end: every number that a caller was given is compared with every other one
+//! and with the journal, and the gap register with the faults that may explain it.
 //!
 //! Reads the ledger with plain SQL, not through the code that wrote it.
 
@@ -17,7 +17,7 @@ use super::world::World;
 /// Hexadecimal digits of the shortest id that a cause may name.
 const ID_DIGITS: usize = 32;
 
-/// What the ledger says at the end.
+/// What the ledger shows at the end.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Rows of the journal with a number.
@@ -26,7 +26,7 @@ pub(super) struct Findings {
     pub(super) archived_rows: u64,
     /// Documents that got a second number after a close at the ceiling, as documented.
     pub(super) second_numbers: u64,
-    /// Numbers whose record was lost when a node and the data of a store went together.
+    /// Numbers whose record was lost when a node and the data of a store were lost together.
     pub(super) lost_in_double_failures: u64,
     /// Epochs by how they were closed.
     pub(super) closings: BTreeMap<String, u64>,
@@ -56,7 +56,7 @@ struct Gap {
     noted_at_us: i64,
 }
 
-/// Checks everything; what is broken goes to `breaches`.
+/// Checks everything; violations go to `breaches`.
 pub(super) fn check(
     world: &World,
     seen: Seen,
@@ -70,7 +70,7 @@ pub(super) fn check(
     if let Err(error) = world.archiver().put_aside(&named) {
         breaches.add("the archive cannot be read", error.to_string());
     }
-    // First: it also registers the gaps of counters that nobody touched since.
+    // First: it also registers the gaps of counters that were not touched since.
     let (is_clean, report) = world.verify();
     if !is_clean {
         breaches.add("verify is not clean", report);
@@ -139,7 +139,7 @@ pub(super) fn parse<T: std::str::FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("the ledger answered {text}, which is no number"))
 }
 
-/// A cause without what differs from one recovery to the other: ids, and values of settings.
+/// A cause without what differs from one recovery to another: ids, and values of settings.
 fn without_names(cause: &str) -> String {
     let is_id = |word: &str| {
         word.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= ID_DIGITS)
@@ -183,7 +183,7 @@ fn read_gaps(world: &World) -> Vec<Gap> {
 }
 
 /// The step during which the epoch was closed whose closing made the gap; or in which a ledger that
-/// had gone back was told how far the database path had taken a counter, which closes none.
+/// had gone back learned how far the database path had taken a counter, which closes none.
 fn step_of<'a>(gap: &Gap, closings: &Closings, done: &'a [Outcome]) -> Option<&'a Step> {
     if gap.reason == "unaccounted" {
         let told = || step_at(gap.noted_at_us, done).filter(|step| step.any(Mark::LosesData));
@@ -192,7 +192,7 @@ fn step_of<'a>(gap: &Gap, closings: &Closings, done: &'a [Outcome]) -> Option<&'
     step_at(closings.get(&(gap.partition, gap.epoch))?.closed_at_us, done)
 }
 
-/// The steps that made a gap `unaccounted`: a counter that nobody touched between two of them has
+/// The steps that made a gap `unaccounted`: a counter that was not touched between two of them has
 /// one gap for both.
 fn steps_of<'a>(
     gap: &Gap,
@@ -260,7 +260,7 @@ fn find_duplicates(all: &mut [Received], breaches: &mut Breaches) {
     }
 }
 
-/// What callers were given and the journal does not have, to the letter and under its document.
+/// What callers were given and the journal lacks in exactly that form, for that document.
 fn not_in_journal<'a>(
     all: &'a [Received],
     journal: &[Row],
@@ -285,7 +285,7 @@ fn find_second_numbers(
         };
         let is_excused = match from.partition == to.partition {
             true => closed(from, to.epoch),
-            // Of two series in turns: their epochs do not say which number was the first.
+            // Of two series in turn: their epochs do not show which number was the first.
             false => closed(from, i64::MAX) || closed(to, i64::MAX),
         };
         if is_excused {

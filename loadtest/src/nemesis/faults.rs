@@ -1,4 +1,4 @@
-//! How each kind of fault is done to the servers, and how it ends.
+//! How each kind of fault is applied to the servers, and how it ends.
 
 use std::time::{Duration, Instant};
 
@@ -19,14 +19,14 @@ const POLL: Duration = Duration::from_millis(20);
 /// How long the load may take to touch each counter.
 const COUNTERS_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long whoever died may take to be adopted.
+/// How long the adoption of a dead node may take.
 const ADOPTION_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long a replica or a standby lags behind before it is promoted, and how old a copy is.
 pub(super) const LAG: Duration = Duration::from_millis(200);
 
 impl World {
-    /// Does it.
+    /// Applies it.
     pub(super) async fn inject(&mut self, fault: &Fault) {
         let node = fault.node;
         match fault.kind {
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Puts the servers and links right again; what the nodes make of it is theirs.
+    /// Repairs servers and links; the recovery of the nodes is up to them.
     pub(super) fn heal(&mut self, fault: &Fault) {
         let node = fault.node;
         match fault.kind {
@@ -157,7 +157,7 @@ impl World {
             | Kind::FileReplaced
             | Kind::BranchPutBack
             | Kind::FileBranch
-            // The session that has it ends by itself.
+            // The session that holds it ends on its own.
             | Kind::JournalLocked
             | Kind::LedgerLinkCut => {}
         }
@@ -176,8 +176,8 @@ impl World {
         self.nodes.iter().filter_map(|node| node.links.to_redis.as_ref())
     }
 
-    /// Ends the replica, and waits until the master has taken another identity for it: what follows
-    /// from that belongs to this fault.
+    /// Ends the replica, and waits until the master has taken another identity for it: the
+    /// consequences belong to this fault.
     fn detach_replica(&mut self) {
         let identity = |redis: &Redis| {
             let info = redis.cli(&["info", "replication"]);
@@ -207,13 +207,13 @@ impl World {
         self.point_to(replica);
     }
 
-    /// Makes a standby the primary while the old one dies; it lacks what came last.
+    /// Makes a standby the primary while the old one dies; it lacks the latest commits.
     async fn ledger_fails_over(&mut self) {
         let standby = self.standby_that_lags().await;
         self.promote(standby);
     }
 
-    /// A standby that lacks what came last.
+    /// A standby that lacks the latest commits.
     pub(super) async fn standby_that_lags(&mut self) -> Postgres {
         self.rest().await;
         let primary = self.ledger.server();
@@ -231,8 +231,8 @@ impl World {
         self.point_to_ledger(standby);
     }
 
-    /// Waits until whoever died before is adopted, and a heartbeat later. An adoption is told again
-    /// by nobody: one that the ledger forgets has it wait for an operator, though all nodes live.
+    /// Waits until every dead node is adopted, and one heartbeat longer. An adoption is not
+    /// reported again: if the ledger forgets one, it waits for an operator, though all nodes live.
     pub(super) async fn rest(&self) {
         let dead = format!(
             "select 'too many' from {{}}.node where left_at_us is null and adopted_at_us is null \
@@ -245,7 +245,7 @@ impl World {
         tokio::time::sleep(LAG).await;
     }
 
-    /// Waits until every counter has begun: one that begins after a copy would be known to nobody.
+    /// Waits until every counter has begun: one that begins after a copy would be unknown to it.
     pub(super) async fn begin_counters(&self) {
         let deadline = Instant::now() + COUNTERS_LIMIT;
         let all = COUNTERS.to_string();
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// Copies the file, and lets numbers come that the copy lacks. It has all counters.
+    /// Copies the file, and lets numbers be issued that the copy lacks. It has all counters.
     async fn copy_file(&mut self) {
         self.begin_counters().await;
         self.ledger.file().copy();

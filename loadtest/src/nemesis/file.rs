@@ -1,4 +1,4 @@
-//! A ledger in a SQLite file: read beside its users, copied, put back, locked.
+//! A ledger in a SQLite file: read while others use it, copied, restored, locked.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::sqlite;
 
-/// Rows that are read in one piece.
+/// Rows that are read at a time.
 const PAGE_ROWS: usize = 20_000;
 
 /// The file, in a folder of its own.
@@ -18,7 +18,7 @@ pub(super) struct LedgerFile {
 }
 
 impl LedgerFile {
-    /// None is there until the program makes it.
+    /// The file does not exist until the program makes it.
     pub(super) fn within_a_new_folder() -> Self {
         LedgerFile { folder: tempfile::tempdir().expect("temporary folder"), locking: None }
     }
@@ -32,7 +32,7 @@ impl LedgerFile {
         self.folder.path().join(format!("numerator.db{end}"))
     }
 
-    /// Gives each row of a query, as texts; page by page, so that few are in memory.
+    /// Returns each row of a query, as texts; page by page, so that few are in memory.
     pub(super) fn rows(&self, query: &str, mut each: impl FnMut(&[&str])) {
         for page in 0.. {
             let skipped = page * PAGE_ROWS;
@@ -49,14 +49,14 @@ impl LedgerFile {
         }
     }
 
-    /// Copies it beside its users, as a backup would.
+    /// Copies it while others use it, as a backup would.
     pub(super) fn copy(&self) {
         let copy = self.path(".copy");
         let _ = std::fs::remove_file(&copy);
         sqlite::run(&self.path(""), &format!("vacuum into '{}'", copy.display()));
     }
 
-    /// Puts the last copy in its place, and what belongs to the file of before out of the way.
+    /// Restores the last copy, and moves the files of the earlier state out of the way.
     pub(super) fn put_back(&self) {
         for end in ["-wal", "-shm"] {
             let _ = std::fs::remove_file(self.path(end));
@@ -69,7 +69,7 @@ impl LedgerFile {
         format!("sqlite:{}", self.path(".copy").display())
     }
 
-    /// Leaves one file of a copy that programs have worked with.
+    /// Reduces a copy that programs have worked with to one file.
     pub(super) fn settle_copy(&self) {
         sqlite::run(&self.path(".copy"), "pragma wal_checkpoint(truncate)");
         for end in [".copy-wal", ".copy-shm", ".copy.mark"] {
@@ -77,19 +77,19 @@ impl LedgerFile {
         }
     }
 
-    /// Moves the file, and only that, away and back: what its users left beside it is lost.
+    /// Moves the file, and only that, away and back: the files next to it are lost.
     pub(super) fn move_alone(&self) {
         for end in ["-wal", "-shm"] {
             let _ = std::fs::remove_file(self.path(end));
         }
     }
 
-    /// Takes the write lock, as another program that writes for long would.
+    /// Takes the write lock, as another program with a long write would.
     pub(super) async fn lock(&mut self) {
         self.locking = Some(sqlite::lock(&self.path("")).await);
     }
 
-    /// Gives the write lock back; nothing was written under it.
+    /// Releases the write lock; nothing was written under it.
     pub(super) fn unlock(&mut self) {
         self.locking = None;
     }

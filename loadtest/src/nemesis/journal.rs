@@ -1,4 +1,4 @@
-//! The journal as a drill reads it: with plain SQL, and what moved to files.
+//! The journal as a drill reads it: with plain SQL, including what was moved to files.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::world::World;
 
 /// A row of the journal with a number.
 pub(super) struct Row {
-    /// What a caller must have been given for it; none where its text is no number of the drill.
+    /// What a caller must have been given for it; `None` if its text is not a number of the drill.
     pub(super) given: Option<Received>,
     pub(super) document: String,
     pub(super) counter_id: i64,
@@ -19,8 +19,8 @@ pub(super) struct Row {
     pub(super) number: String,
 }
 
-/// Adds what moved to files, and says how many rows that were: a ledger that went back may have
-/// some of them again.
+/// Adds what was moved to files, and returns how many rows that were: a ledger that went back may
+/// have some of them again.
 pub(super) fn add_archived(journal: &mut Vec<Row>, rows: Vec<JournalRow>) -> u64 {
     let place = |row: &Row| (row.counter_id, row.number.clone(), row.document.clone());
     let mut seen: HashSet<(i64, String, String)> = journal.iter().map(place).collect();

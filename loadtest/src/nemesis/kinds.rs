@@ -1,5 +1,5 @@
-//! The kinds of faults, a row each: what people call it, what it works on, how long it lasts, what
-//! it needs, and what follows from it.
+//! The kinds of faults, one row each: its name, what it works on, how long it lasts, what it needs,
+//! and what follows from it.
 //!
 //! The order of the rows is part of what a seed means: a new kind goes to the end.
 
@@ -19,7 +19,7 @@ pub(super) enum Target {
     All,
 }
 
-/// What must be among the stores for a fault to have something to work on.
+/// What the stores must include for a fault to have something to work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     Redis,
@@ -32,17 +32,17 @@ enum Need {
 pub(super) enum Mark {
     /// The memory of a process is gone.
     EndsNode,
-    /// A node may end, be silent or be kept from journaling for so long (`recovery.barrier_max`)
-    /// that its epoch closes without it.
+    /// A node may end, be silent or be unable to journal for so long (`recovery.barrier_max`) that
+    /// its epoch closes without it.
     SilencesNode,
-    /// Something that stood in one store alone is gone.
+    /// Data that was in one store only is gone.
     LosesData,
     /// Redis loses something while all nodes live and reach the ledger: an exact closing is
     /// promised, without a gap.
     NoGap,
-    /// The ledger goes back while its users live: they agree on it by themselves.
+    /// The ledger goes back while its users live: they agree on it automatically.
     Agreed,
-    /// The ledger goes back, and nobody but an operator may say that it is the one to use.
+    /// The ledger goes back, and only an operator may decide that it is the one to use.
     Held,
 }
 
@@ -85,7 +85,7 @@ macro_rules! kinds {
     };
 }
 
-// Milliseconds of 0 alone: it is done at once. A paused node is silent for longer than node.ttl,
+// Milliseconds; 0 alone: it is done immediately. A paused node is silent for longer than node.ttl,
 // which is 1 s here.
 kinds! {
     NodeKilled "node killed" Node 100..=2_000, [] [EndsNode, SilencesNode]
@@ -143,7 +143,7 @@ kinds! {
 }
 
 impl Kind {
-    /// What people call it.
+    /// Its name for people.
     pub(super) fn name(self) -> &'static str {
         self.facts().name
     }

@@ -1,8 +1,8 @@
-//! The ledger of a drill, on either engine: where nodes find it, how its rows are read, and what
-//! the engines say differently.
+//! The ledger of a drill, on either engine: where nodes find it, how its rows are read, and where
+//! the engines' SQL differs.
 //!
-//! Read with plain SQL, not through the code that writes it. `{}` in a query stands for where the
-//! tables are.
+//! Read with plain SQL, not through the code that writes it. `{}` in a query is replaced by the
+//! place of the tables.
 
 use std::fmt;
 
@@ -24,12 +24,12 @@ pub(super) enum Engine {
     Sqlite,
 }
 
-/// What the nodes of a drill share: a kind may have nothing to work on.
+/// The stores of a drill's nodes: a kind may have nothing to work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stores {
     /// What keeps the ledger.
     pub(super) ledger: Engine,
-    /// Whether Redis takes numbers; else the ledger alone does.
+    /// Whether Redis takes numbers; otherwise the ledger alone does.
     pub(super) has_redis: bool,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Stores {
     }
 }
 
-/// The ledger that the nodes use right now.
+/// The ledger that the nodes use at present.
 pub(super) enum Ledger {
     Postgres(Postgres),
     Sqlite(LedgerFile),
@@ -58,7 +58,7 @@ impl Ledger {
         }
     }
 
-    /// A link to it on which faults may be injected; none to a file.
+    /// A link to it on which faults may be injected; `None` for a file.
     pub(super) fn link(&self) -> Option<Proxy> {
         match self {
             Ledger::Postgres(postgres) => Some(Proxy::start(postgres.port())),
@@ -66,7 +66,7 @@ impl Ledger {
         }
     }
 
-    /// Where a node finds it, by its link where there is one.
+    /// Where a node finds it, by its link if it has one.
     pub(super) fn url(&self, link: Option<&Proxy>) -> String {
         match self {
             Ledger::Postgres(postgres) => {
@@ -76,7 +76,7 @@ impl Ledger {
         }
     }
 
-    /// Gives each row of a query, as texts.
+    /// Returns each row of a query, as texts.
     pub(super) fn rows(&self, query: &str, each: impl FnMut(&[&str])) {
         match self {
             Ledger::Postgres(postgres) => postgres.rows(&query.replace("{}", SCHEMA), each),
@@ -84,14 +84,14 @@ impl Ledger {
         }
     }
 
-    /// The first columns of a query's rows, each after a comma but the first.
+    /// The first columns of a query's rows, each after a comma except the first.
     pub(super) fn list(&self, query: &str) -> String {
         let mut all: Vec<String> = Vec::new();
         self.rows(query, |row| all.push(row[0].to_owned()));
         all.join(", ")
     }
 
-    /// What gives the cause within the details of an event.
+    /// The expression that reads the cause from the details of an event.
     pub(super) fn cause(&self) -> &'static str {
         match self {
             Ledger::Postgres(_) => "detail::json ->> 'cause'",
@@ -99,7 +99,7 @@ impl Ledger {
         }
     }
 
-    /// What gives a node's id as text.
+    /// The expression that yields a node's id as text.
     pub(super) fn node_id(&self) -> &'static str {
         match self {
             Ledger::Postgres(_) => "encode(node_id, 'hex')",
@@ -129,14 +129,14 @@ impl Ledger {
         }
     }
 
-    /// Ends what runs of it, as a crash of the machine's processes would.
+    /// Stops its processes, as a crash of the machine's processes would.
     pub(super) fn kill(&mut self) {
         if let Ledger::Postgres(postgres) = self {
             postgres.kill();
         }
     }
 
-    /// Starts it again on what it has.
+    /// Starts it again on its data.
     pub(super) fn restart(&mut self) {
         if let Ledger::Postgres(postgres) = self {
             postgres.restart();

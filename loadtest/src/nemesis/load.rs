@@ -1,8 +1,8 @@
 //! The callers: what they ask for, and what they are given.
 //!
-//! Each caller has a home node. Where that fails it asks the next one, the same request again, as a
+//! Each caller has a home node. If that fails it asks the next one, with the same request, as a
 //! client behind a balancer would, until it has its number. It never gives a request up while the
-//! load goes on, and keeps everything that it was ever given.
+//! load runs, and keeps everything that it was ever given.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -19,23 +19,23 @@ use super::orders::{BATCHES, LINES, Order, Received, SUCCESSOR, TURNING, TYPES};
 use super::plan::NODES;
 use super::progress::Progress;
 
-/// After so long a caller asks another node.
+/// After this time a caller asks another node.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// How long callers still insist on their last number once the load is told to end.
+/// How long callers still ask for their last number once the load is to end.
 const FINISH_LIMIT: Duration = Duration::from_secs(60);
 
 /// Pause of a caller that was refused.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// How old a document may be that is asked for again, where its number may have moved to a file
-/// later: far younger than what moves, however long a fault keeps its answer back.
+/// How old a document may be that is asked for again, if its number may later be moved to a file:
+/// far younger than what moves, however long a fault delays its answer.
 const REPEATED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Documents that a caller remembers to ask for again.
 const REMEMBERED: usize = 256;
 
-/// Where the nodes listen right now.
+/// Where the nodes listen at present.
 pub(super) type Addresses = RwLock<[String; NODES]>;
 
 /// Everything that the callers of a load were given.
@@ -43,11 +43,11 @@ pub(super) type Addresses = RwLock<[String; NODES]>;
 pub(super) struct Seen {
     /// The first answer for each document.
     pub(super) received: Vec<Received>,
-    /// Later answers for a document that were not the first one again.
+    /// Later answers for a document that differ from the first one.
     pub(super) second: Vec<Received>,
-    /// Requests that were a repetition and were answered.
+    /// Repeated requests that were answered.
     pub(super) repeated: u64,
-    /// Those of them for a number of before the turn, without a date, after it.
+    /// Those for a number from before the turn, without a date, after it.
     pub(super) across: u64,
     /// Documents without a number at the end.
     pub(super) unanswered: u64,
@@ -63,14 +63,14 @@ impl Seen {
     }
 }
 
-/// A load that goes on until it is told to end.
+/// A load that runs until it is ended.
 pub(super) struct Load {
     stop: watch::Sender<bool>,
     callers: Vec<JoinHandle<Seen>>,
 }
 
 impl Load {
-    /// Starts so many callers, which together ask for at most `rate` documents in a second.
+    /// Starts `callers` callers, which together ask for at most `rate` documents per second.
     pub(super) fn start(
         addresses: &Arc<Addresses>,
         progress: &Arc<Progress>,
@@ -129,7 +129,7 @@ struct Caller {
     pace: Duration,
     /// Documents to ask for again, and what they were given.
     remembered: Vec<(Order, Received, Instant)>,
-    /// On which the successor begins.
+    /// The day on which the successor begins.
     day: String,
     repeated_within: Duration,
     seen: Seen,
@@ -161,7 +161,7 @@ impl Caller {
         Order { document, kind, line, count, is_dated }
     }
 
-    /// Asks for so many numbers of a new document until they come.
+    /// Asks for numbers of a new document until they come.
     async fn ask(&mut self, count: u64) {
         let order = self.order(count);
         match self.insist(order.path(), order.body(&self.day), self.home).await {
@@ -170,7 +170,7 @@ impl Caller {
         }
     }
 
-    /// Several documents in one call; those that were refused come again with all the others.
+    /// Several documents in one call; those that were refused are repeated with all the others.
     async fn batch(&mut self) {
         let orders: Vec<Order> = (0..self.rng.usize(2..=5)).map(|_| self.order(1)).collect();
         let documents: Vec<Value> = orders
@@ -190,7 +190,7 @@ impl Caller {
         for (order, item) in orders.iter().zip(items) {
             self.keep(node, order, item);
         }
-        // A short answer leaves documents without a number: the journal will tell.
+        // A short answer leaves documents without a number: the journal will show them.
         self.seen.unanswered += orders.len().saturating_sub(items.len()) as u64;
     }
 
@@ -219,7 +219,7 @@ impl Caller {
         }
     }
 
-    /// Asks until the whole is answered well; none when the load ended first.
+    /// Repeats until the whole is answered successfully; `None` if the load ended first.
     async fn insist(&self, path: String, body: Value, first: usize) -> Option<(usize, Value)> {
         let answered = async {
             let mut node = first;
@@ -233,7 +233,7 @@ impl Caller {
             }
         };
         let ended = async {
-            // An error says that the load is gone, and with it whoever wants an answer.
+            // An error means that the load has ended, and that no caller waits for an answer.
             let _ = self.stop.clone().wait_for(|stop| *stop).await;
             sleep(FINISH_LIMIT).await;
         };
@@ -243,7 +243,7 @@ impl Caller {
         }
     }
 
-    /// Asks once; the answer where all of it went well, else why there is no number.
+    /// Asks once; the answer if all of it succeeded, else why there is no number.
     async fn post(&self, node: usize, path: &str, body: &Value) -> Result<Value, String> {
         let url = {
             let addresses = self.addresses.read().expect("no holder of this lock panics");
@@ -262,7 +262,7 @@ impl Caller {
             None => Ok(answer),
             Some(status) => {
                 if !(500..600).contains(&status) {
-                    // Every request of the drill is right: nothing but a fault may refuse it.
+                    // Every request of the drill is valid: only a fault may refuse it.
                     let told = format!("{status} for {path}: {answer}");
                     self.progress.breach("refusal that no fault excuses", told);
                 }
@@ -285,7 +285,7 @@ impl Caller {
         }
     }
 
-    /// What an answer gives; none, and noted, where it does not fit the order.
+    /// What an answer gives; `None`, and recorded, if it does not fit the order.
     fn read(&self, node: usize, order: &Order, answer: &Value) -> Option<Received> {
         let serial = &answer["serials"][0];
         let value = |field: &str| serial[field].as_str().and_then(|text| text.parse().ok());

@@ -1,8 +1,8 @@
 //! `loadtest nemesis`: random faults under load, and whether every promise holds.
 //!
-//! One step at a time: some calm, a fault or two that overlap, and the wait until everything is in
-//! order again. The seed fixes the faults and their order; what the load does between them is not
-//! reproducible.
+//! One step at a time: a quiet period, one fault or two that overlap, and the wait until everything
+//! is in order again. The seed fixes the faults and their order; what the load does between them is
+//! not reproducible.
 
 mod archiver;
 mod breaches;
@@ -76,7 +76,7 @@ pub(crate) struct NemesisArgs {
     rate: u32,
 }
 
-/// What became of one step.
+/// Result of one step.
 struct Outcome {
     step: Step,
     /// By the clocks of the nodes.

@@ -1,4 +1,4 @@
-//! Faults that people make: a ledger that is released while a process sleeps, a copy that was
+//! Faults that people cause: a ledger that is released while a process sleeps, a copy that was
 //! released elsewhere, a file that is moved, a clock, rights, locks.
 
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ use super::world::World;
 const HELD_LIMIT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 
-/// How far a clock is set: more than half of `sweep.keep`, and of any bound on clocks.
+/// How far a clock is set off: more than half of `sweep.keep`, and more than any bound on clocks.
 const AHEAD: &str = "+32d";
 
 impl World {
-    /// A process falls asleep with numbers that the ledger then loses, and an operator releases
-    /// that before the process is awake.
+    /// A process is suspended with numbers that the ledger then loses, and an operator releases the
+    /// ledger before the process resumes.
     pub(super) async fn fall_asleep(&mut self, node: usize) {
         self.begin_counters().await;
         let standby = self.standby_that_lags().await;
@@ -29,8 +29,7 @@ impl World {
         self.release_once_held().await;
     }
 
-    /// Somebody tries on a copy whether it can be released, and puts it in the ledger's place
-    /// later.
+    /// A copy is released on trial, and later put in the ledger's place.
     pub(super) async fn put_branch_back(&mut self) {
         self.begin_counters().await;
         self.rest().await;
@@ -58,7 +57,7 @@ impl World {
         self.ledger.file().put_back();
     }
 
-    /// Releases a copy as a rehearsal does: nobody there knows of anything that it lacks.
+    /// Releases a copy as a rehearsal does: no node there knows of anything that it lacks.
     fn release_elsewhere(&self, url: &str) {
         let mut rehearsal = Deployment::new(self.turn.program(), url, None);
         rehearsal.extra.clone_from(self.operators_settings());
@@ -66,7 +65,7 @@ impl World {
         rehearsal.ok(&[&arguments[..], &["--without-redis"]].concat());
     }
 
-    /// An operator releases the ledger at once: it would not go on by itself.
+    /// An operator releases the ledger immediately: it would not continue automatically.
     async fn release_once_held(&mut self) {
         let deadline = Instant::now() + HELD_LIMIT;
         while !self.is_held() && Instant::now() < deadline {
@@ -75,19 +74,19 @@ impl World {
         self.release();
     }
 
-    /// Stops everything as one should, and leaves behind what lies beside the file.
+    /// Stops everything in the proper way, and leaves the files next to the ledger's file behind.
     pub(super) fn move_file(&mut self) {
         self.terminate();
         self.ledger.file().move_alone();
     }
 
-    /// Starts a process anew whose clock is wrong.
+    /// Restarts a process with a wrong clock.
     pub(super) fn set_clock_ahead(&mut self, index: usize) {
         self.nodes[index].service.kill();
         self.launch_as(index, faked(AHEAD));
     }
 
-    /// Whoever writes a batch is told that it may not.
+    /// The writer of a batch is refused the right.
     pub(super) fn revoke_journal(&mut self) {
         self.ledger.server().sql(&format!(
             "create function {SCHEMA}.no_right() returns trigger language plpgsql as $$ begin \
@@ -98,14 +97,14 @@ impl World {
         ));
     }
 
-    /// It may again.
+    /// The right is granted again.
     pub(super) fn grant_journal(&mut self) {
         self.ledger.server().sql(&format!(
             "drop trigger no_right on {SCHEMA}.journal_batch; drop function {SCHEMA}.no_right()"
         ));
     }
 
-    /// As a restore that is not one transaction leaves it for a while.
+    /// The state during a restore that is not one transaction.
     pub(super) fn take_tables_away(&mut self) {
         self.ledger.server().sql(&format!("alter schema {SCHEMA} rename to away"));
     }
@@ -115,7 +114,7 @@ impl World {
         self.ledger.server().sql(&format!("alter schema away rename to {SCHEMA}"));
     }
 
-    /// A session holds the journal for so long.
+    /// A session locks the journal for this time.
     pub(super) fn lock_journal(&mut self, hold: Duration) {
         let seconds = hold.as_secs_f64();
         self.ledger.server().sql_behind(&format!(

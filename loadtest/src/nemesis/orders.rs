@@ -5,28 +5,28 @@ use serde_json::{Value, json};
 /// Types of the drill, one series each but the last; the first letter leads the number.
 pub(super) const TYPES: [&str; 5] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA", TURNING];
 
-/// How those are taken that have one series.
+/// The policies of the types that have one series.
 pub(super) const POLICIES: [&str; TYPES.len() - 1] = ["fast", "durable", "fast", "gapless"];
 
-/// The type that a successor serves from some day on, and the series until then.
+/// The type that a successor serves from a certain day on, and the series until then.
 pub(super) const TURNING: &str = "ECHO";
 
 /// Its series from that day on.
 pub(super) const SUCCESSOR: &str = "FOXTROT";
 
-/// Letters that lead numbers, one for each series, in the order of their counters.
+/// Letters that begin numbers, one for each series, in the order of their counters.
 pub(super) const LETTERS: &str = "ABCDEF";
 
 /// Digits of the variable that each series counts by.
 pub(super) const LINE_DIGITS: usize = 3;
 
-/// Values of the variable that each series counts by: so many counters has each.
+/// Values of the variable that each series counts by: each series has this many counters.
 pub(super) const LINES: u64 = 32;
 
 /// Where ranges and several documents are asked for.
 pub(super) const BATCHES: &str = "/api/v1/document-numbering/batches";
 
-/// What is asked for under one document.
+/// What is requested for one document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     /// The document, from 0.
@@ -37,7 +37,7 @@ pub(super) struct Order {
     pub(super) line: u64,
     /// 1, or the length of a range.
     pub(super) count: u64,
-    /// Whether it says the day on which the successor begins; else it says none.
+    /// Whether it names the day on which the successor begins; otherwise it names none.
     pub(super) is_dated: bool,
 }
 
@@ -74,7 +74,7 @@ impl Order {
 pub(super) struct Received {
     /// For this document.
     pub(super) document: u64,
-    /// The counter, of all series.
+    /// The counter, among those of all series.
     pub(super) counter: u64,
     /// First value.
     pub(super) first: u64,
@@ -94,8 +94,8 @@ impl Received {
         format!("{}{:03}-{value:09}", &LETTERS[series..=series], counter % LINES)
     }
 
-    /// What a caller must have been given for a row of the journal; none where its document or its
-    /// number is none of the drill.
+    /// What a caller must have been given for a row of the journal; `None` if its document or its
+    /// number is not of the drill.
     pub(super) fn of_row(document: &str, number: &str, first: u64, last: u64) -> Option<Self> {
         let document = document.strip_prefix('d')?.parse().ok()?;
         let (letter, line) = (number.get(..1)?, number.get(1..4)?.parse::<u64>().ok()?);

@@ -13,10 +13,10 @@ use super::ledger::Stores;
 /// Nodes of a drill.
 pub(super) const NODES: usize = 3;
 
-/// One step in so many injects two faults at once, once every kind has come alone.
+/// One step in this many injects two faults at once, after every kind has come alone.
 const DOUBLE_IN: u32 = 4;
 
-/// One fault with its parameters; a kind leaves those alone that it has no use for.
+/// One fault with its parameters; a kind ignores those that it does not need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     /// What happens.
@@ -79,17 +79,17 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Whether this is so of every fault of the step.
+    /// Whether this holds for every fault of the step.
     pub(super) fn all(&self, mark: Mark) -> bool {
         self.faults.iter().all(|fault| fault.kind.is(mark))
     }
 
-    /// Whether it is so of any.
+    /// Whether it holds for any.
     pub(super) fn any(&self, mark: Mark) -> bool {
         self.faults.iter().any(|fault| fault.kind.is(mark))
     }
 
-    /// The kind of its only fault; none of two at once.
+    /// The kind of its only fault; `None` for two at once.
     pub(super) fn kind(&self) -> Option<Kind> {
         if let [only] = self.faults[..] { Some(only.kind) } else { None }
     }
@@ -114,8 +114,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan of a seed, of those kinds alone whose name holds one of the words; of all kinds
-    /// that these stores have without a word. None where no name does.
+    /// The plan of a seed, limited to kinds whose name holds one of the words; without a word, all
+    /// kinds that these stores have. `None` if no name matches.
     pub(super) fn new(seed: u64, words: &[String], stores: Stores) -> Option<Self> {
         let is_meant = |kind: &Kind| {
             words.is_empty() || words.iter().any(|word| kind.name().contains(word.as_str()))
@@ -215,7 +215,7 @@ mod tests {
         assert_ne!(steps(1), steps(2));
     }
 
-    /// `scripts/test` runs this drill for what it begins with.
+    /// `scripts/test` runs this drill for the faults that it begins with.
     #[test]
     fn a_seed_means_the_same_drill_for_ever() {
         let told: Vec<String> = plan(458_026).take(5).map(|step| step.to_string()).collect();

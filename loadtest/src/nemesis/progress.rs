@@ -1,4 +1,4 @@
-//! What the callers see while the load runs: who answered last, for how long nobody did, errors.
+//! What the callers see while the load runs: which node answered last, how long none did, errors.
 //!
 //! Times are those since the start of the drill.
 
@@ -17,7 +17,7 @@ pub(super) struct Noted {
     pub(super) numbers: u64,
     /// How often callers were refused, by reason.
     pub(super) refusals: BTreeMap<String, u64>,
-    /// Answers that break a promise by themselves.
+    /// Answers that break a promise on their own.
     pub(super) breaches: Breaches,
     /// Whether a successor has given a number for no date.
     has_turned: bool,
@@ -35,7 +35,7 @@ impl Noted {
     }
 }
 
-/// Shared by all callers and the one who injects the faults.
+/// Shared by all callers and the injector of faults.
 pub(super) struct Progress {
     started: Instant,
     noted: Mutex<Noted>,
@@ -83,7 +83,7 @@ impl Progress {
         *self.noted().refusals.entry(why).or_default() += 1;
     }
 
-    /// Notes an answer that breaks a promise by itself.
+    /// Records an answer that breaks a promise on its own.
     pub(super) fn breach(&self, what: &'static str, answer: String) {
         self.noted().breaches.add(what, answer);
     }

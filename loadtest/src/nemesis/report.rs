@@ -1,4 +1,4 @@
-//! The page at the end: what was done, what callers noticed, what the ledger says, what is broken.
+//! The page at the end: what was done, what callers noticed, the ledger's state, broken promises.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use super::plan::NODES;
 use super::progress::Noted;
 use crate::figures::Latencies;
 
-/// Everything that the page tells.
+/// Everything that the page shows.
 pub(super) struct Report {
     pub(super) seed: u64,
     pub(super) stores: Stores,
@@ -23,7 +23,7 @@ pub(super) struct Report {
     pub(super) received: u64,
     /// Requests that repeated an earlier document.
     pub(super) repeated: u64,
-    /// Those of them that came without a date behind the turn.
+    /// Those of them that came without a date after the turn.
     pub(super) across: u64,
     pub(super) noted: Noted,
     pub(super) restarts: u64,
@@ -33,7 +33,7 @@ pub(super) struct Report {
     pub(super) breaches: Breaches,
 }
 
-/// One line for a step that is done.
+/// One line for a finished step.
 pub(super) fn line(outcome: &Outcome, numbers: u64) -> String {
     let Outcome { step, stall, took, refused, .. } = outcome;
     let (stall, took) = (stall.as_millis(), took.as_millis());
@@ -52,7 +52,7 @@ fn listed(counts: &BTreeMap<String, u64>) -> String {
 }
 
 impl Report {
-    /// The row of one kind alone; of all steps with two faults without a kind.
+    /// The row of one kind alone; without a kind, of all steps with two faults.
     fn row(&self, f: &mut fmt::Formatter<'_>, kind: Option<Kind>) -> fmt::Result {
         let is_it = |outcome: &&Outcome| outcome.step.kind() == kind;
         let outcomes: Vec<&Outcome> = self.outcomes.iter().filter(is_it).collect();

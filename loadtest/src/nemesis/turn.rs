@@ -1,8 +1,8 @@
 //! The day on which one series takes over from another in the middle of a drill, so that requests
-//! without a date come again on its other side (F40).
+//! without a date are repeated on its other side (F40).
 //!
-//! A midnight of some zone is never farther than half an hour; what is left all processes of the
-//! drill have as a shift of their clocks, alike.
+//! A midnight of some zone is never farther away than half an hour; the remainder is a shift of the
+//! clocks of all processes of the drill, the same for all.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::orders::{LINE_DIGITS, SUCCESSOR, TURNING};
 use super::world::SETTINGS;
 use crate::program;
 
-/// When it is.
+/// Its time.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     /// A zone in which the clocks then show midnight.
@@ -28,7 +28,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// So long from now.
+    /// After this time from now.
     pub(super) fn after(period: Duration) -> Self {
         let period = SignedDuration::try_from(period).expect("a drill ends");
         let at = SystemClock.now() + period;
@@ -42,7 +42,7 @@ impl Turn {
         Turn { zone, day: local.date().to_string(), shift }
     }
 
-    /// In a drill that has none, and clocks that are right.
+    /// In a drill that has none, and with correct clocks.
     pub(super) fn of_another_day() -> Self {
         let day = SystemClock.now() + SignedDuration::from_hours(2 * 24);
         let day = day.to_zoned(TimeZone::UTC).date().to_string();
@@ -79,7 +79,7 @@ impl Turn {
     }
 }
 
-/// The program with a clock that is so far off, as libfaketime says it.
+/// The program with a clock that is off by this much, in the form that libfaketime reads.
 pub(super) fn faked(offset: &str) -> Program {
     let library = faketime().expect("install the Debian package faketime");
     let Program { path, arguments } = program(&SETTINGS);

@@ -1,8 +1,8 @@
 //! The servers of a drill: three nodes, their ledger, Redis where it is used, and a proxy on each
 //! link between them.
 //!
-//! Starts and restarts them; what is done to them is `faults`. A node that ended is started again,
-//! as a supervisor would.
+//! Starts and restarts them; faults are in `faults`. A node that ended is started again, as a
+//! supervisor would.
 
 use std::path::Path;
 use std::sync::{Arc, RwLock};
@@ -23,11 +23,11 @@ use super::progress::Progress;
 use super::turn::Turn;
 use crate::series;
 
-/// Options of every Redis: what it has answered, it finds again after a crash.
+/// Options of every Redis: what it has answered survives a crash.
 pub(super) const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 /// Settings of the nodes: silence and return are noticed sooner, so that more faults fit into a
-/// drill, and that one recovery follows the other is what a drill is for.
+/// drill; a drill is meant to have one recovery follow another.
 pub(super) const SETTINGS: [&str; 6] = [
     "node.heartbeat=100ms",
     "node.ttl=1s",
@@ -35,21 +35,21 @@ pub(super) const SETTINGS: [&str; 6] = [
     "node.clock_offset_max=1h",
     "redis.return_after=500ms",
     "recovery.per_minute_max=100",
-    // What is shown of a log is its end: not one line per request.
+    // Only the end of a log is shown: not one line per request.
     "log.filter=info,numerator::http::gate=error",
 ];
 
-/// How long an operator waits for a ledger that went back to go on by itself, on a machine that
-/// runs everything at once.
+/// How long an operator waits for a ledger that went back to continue automatically, on a machine
+/// that runs everything at once.
 const AGREE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Numbers that an operator leaves out above each counter: more than a drill issues.
+/// Numbers that an operator skips above each counter: more than a drill issues.
 const MARGIN: &str = "1000000";
 
 /// How soon everything must be in order again after a fault has ended.
 const SETTLE_LIMIT: Duration = Duration::from_secs(90);
 
-/// How often it is looked whether the ledger is held: each look starts a process.
+/// Pause between two checks whether the ledger is held: each check starts a process.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 
 const POLL: Duration = Duration::from_millis(20);
@@ -62,7 +62,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// `key` signs the record; without one there, it is made.
+    /// `key` signs the record; if it does not exist there, it is made.
     fn start(ledger: &Ledger, redis: Option<&Redis>, key: &Path, turn: &Turn) -> Self {
         let to_redis = redis.map(|redis| Proxy::start(redis.port()));
         let to_ledger = ledger.link();
@@ -93,16 +93,16 @@ pub(super) struct World {
     pub(super) stores: Stores,
     /// When one series takes over from another.
     pub(super) turn: Turn,
-    /// Commands go to both by links that no fault meets.
+    /// Commands reach both by links that no fault affects.
     operator: Links,
     /// Has the key with which all of them sign the record, and the archive.
     kept: TempDir,
     addresses: Arc<Addresses>,
-    /// Nodes that ended without being told to, and were started again.
+    /// Nodes that ended without a request, and were started again.
     pub(super) restarts: u64,
     /// How often an operator released a ledger that went back.
     pub(super) releases: u64,
-    /// How many of them waited for a node that died and lost its outbox: nobody can speak for it.
+    /// How many of them waited for a node that died and lost its outbox: no node can report for it.
     pub(super) releases_for_dead: u64,
 }
 
@@ -144,7 +144,7 @@ impl World {
         Archiver::new(&folder, &key, self.operator.deployment.database_url().to_owned())
     }
 
-    /// The options that have a command look into the archive, where there is one.
+    /// The command-line options with which a command reads the archive, if there is one.
     fn with_archive(&self) -> Vec<String> {
         let archive = self.archiver();
         let folder = archive.folder();
@@ -157,7 +157,7 @@ impl World {
         Arc::clone(&self.addresses)
     }
 
-    /// The settings of the operator's commands beside the stores.
+    /// The settings of the operator's commands, in addition to the stores.
     pub(super) fn operators_settings(&self) -> &String {
         &self.operator.deployment.extra
     }
@@ -177,7 +177,7 @@ impl World {
         addresses[index] = node.service.url.clone();
     }
 
-    /// The Redis that is used: a plan has faults of Redis only where there is one.
+    /// The Redis in use: a plan has faults of Redis only if there is one.
     pub(super) fn redis(&self) -> &Redis {
         self.redis.as_ref().expect("a Redis")
     }
@@ -207,7 +207,7 @@ impl World {
         self.ledger = Ledger::Postgres(postgres);
     }
 
-    /// Does what the runbook says of a ledger that is held and does not go on by itself.
+    /// Follows the runbook for a ledger that is held and does not continue automatically.
     pub(super) fn release(&mut self) {
         self.releases += 1;
         self.releases_for_dead += u64::from(self.waits_for_dead());
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    /// Whether an inquest waits for a node that was adopted: it is on its roster only if its outbox
+    /// Whether an inquest waits for a node that was adopted: it is on the roster only if its outbox
     /// was not whole.
     fn waits_for_dead(&self) -> bool {
         let roster = self.ledger.list("select roster from {}.inquest").replace('-', "");
@@ -228,8 +228,8 @@ impl World {
         waits
     }
 
-    /// How long an operator waits for a ledger that went back to go on by itself: whoever put a
-    /// file back knows that it will not.
+    /// How long an operator waits for a ledger that went back to continue automatically: the
+    /// operator who restored a file knows that it will not.
     fn agree_limit(&self) -> Duration {
         match self.stores.ledger {
             Engine::Postgres => AGREE_LIMIT,
@@ -238,7 +238,7 @@ impl World {
     }
 
     /// Waits until every node answers for every series again, and the ledger shows no partition in
-    /// recovery or on the database and no node that is gone.
+    /// recovery or on the database and no dead node.
     ///
     /// # Errors
     /// What is still out of order after the limit.
@@ -280,7 +280,7 @@ impl World {
         self.ledger.list("select count(*) from {}.partition where state = 'held'") != "0"
     }
 
-    /// What is not as it should be. The last partition is of gapless series, and always on the
+    /// What is not in order. The last partition is that of gapless series, and always on the
     /// database.
     fn disorder(&self) -> String {
         let mut disorder = self.ledger.list(&format!(
@@ -306,7 +306,7 @@ impl World {
         )
     }
 
-    /// Runs `numerator verify`: whether it exits 0, and what it says.
+    /// Runs `numerator verify`: whether it exits 0, and its output.
     pub(super) fn verify(&self) -> (bool, String) {
         let archive = self.with_archive();
         let archive: Vec<&str> = archive.iter().map(String::as_str).collect();
@@ -314,7 +314,7 @@ impl World {
         (is_clean, report.to_string())
     }
 
-    /// Runs `numerator audit verify`: whether it exits 0, and what it says.
+    /// Runs `numerator audit verify`: whether it exits 0, and its output.
     pub(super) fn audit(&self) -> (bool, String) {
         let archive = self.with_archive();
         let archive: Vec<&str> = archive.iter().map(String::as_str).collect();
@@ -323,7 +323,7 @@ impl World {
         (output.status.success(), String::from_utf8_lossy(&said).into_owned())
     }
 
-    /// Asks all nodes to end; those that did not end well.
+    /// Asks all nodes to end; returns those that did not end well.
     pub(super) fn terminate(&mut self) -> Vec<usize> {
         for node in &self.nodes {
             node.service.signal("TERM");
@@ -340,7 +340,7 @@ impl World {
     }
 }
 
-/// One series per type, and those in turns, each with a counter for every line, that never resets.
+/// One series per type, and those in turn, each with a counter for every line that never resets.
 fn apply_series(operator: &Deployment, turn: &Turn) {
     let one = |(code, policy): (&&str, &str)| {
         let template = format!("{}{{LINE}}-{{SEQ:9}}", &code[..1]);

@@ -1,4 +1,4 @@
-//! What was measured on, and how and when: figures mean nothing without it.
+//! The machine and the circumstances of a measurement: figures mean nothing without them.
 
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;
@@ -19,15 +19,15 @@ const SYNC_BYTES: usize = 8 * 1_024;
 pub(crate) struct Circumstances {
     /// The machine and the programs, as a list in Markdown.
     pub(crate) machine: String,
-    /// The command, the commit, and what the machine was like before: differs from run to run.
+    /// The command, the commit, and the state of the machine before: differs from run to run.
     pub(crate) occasion: String,
 }
 
 impl Circumstances {
-    /// Looks at the machine, and at how this program was called.
+    /// Inspects the machine and this program's command line.
     pub(crate) fn begin() -> Self {
         let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-        // Where another build lies is a matter of this machine.
+        // The path of another build concerns this machine only.
         let before = arguments.iter().position(|argument| argument == "--before");
         if let Some(build) = before.and_then(|at| arguments.get_mut(at + 1)) {
             "OTHER".clone_into(build);
@@ -45,7 +45,7 @@ impl Circumstances {
     }
 }
 
-/// The commit, and whether anything but the docs differs from it: those are what is written.
+/// The commit, and whether anything but the docs, which are being written, differs from it.
 fn commit() -> Option<String> {
     let commit = said(Command::new("git").args(["describe", "--always"]))?;
     let changes = ["diff", "--name-only", "HEAD", "--", ":(top)", ":(top,exclude)docs"];
@@ -95,7 +95,7 @@ fn said(command: &mut Command) -> Option<String> {
     Some(text.lines().next()?.trim().to_owned())
 }
 
-/// How long the disk under the servers' folders takes to keep a page.
+/// How long the disk under the servers' folders takes to sync a page.
 fn sync_ms() -> Option<f64> {
     let file = tempfile::tempfile().ok()?;
     let time = |place: usize| -> Option<f64> {

@@ -1,4 +1,4 @@
-//! What was measured, against what was to be reached.
+//! What was measured, compared with the goals.
 
 pub(crate) mod machine;
 mod page;
@@ -24,45 +24,45 @@ pub(crate) struct Row {
     pub(crate) value: f64,
     /// Of what: `/s`, `ms`, `MiB`.
     pub(crate) unit: &'static str,
-    /// Its quotient to another figure of the same run, and to which.
+    /// Its ratio to another figure of the same run, and to which.
     pub(crate) ratio: Option<(f64, &'static str)>,
-    /// What is wanted, of the ratio where there is one.
+    /// The goal, for the ratio if there is one.
     pub(crate) reach: Option<Reach>,
-    /// Whatever else a reader should know.
+    /// Notes for the reader.
     pub(crate) note: String,
 }
 
 /// What is to be reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reach {
-    /// So much or more.
+    /// This much or more.
     AtLeast(f64),
-    /// So much or less.
+    /// This much or less.
     AtMost(f64),
 }
 
 impl Row {
-    /// A figure that is only told.
+    /// A figure without a goal.
     pub(crate) fn new(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Row { what: what.into(), value, unit, ratio: None, reach: None, note: String::new() }
     }
 
-    /// Its quotient to another figure.
+    /// Its ratio to another figure.
     pub(crate) fn per(self, value: f64, to: &'static str) -> Self {
         Row { ratio: Some((value, to)), ..self }
     }
 
-    /// What is to be reached, by the ratio where there is one, else by the figure.
+    /// The goal, for the ratio if there is one, else for the figure.
     pub(crate) fn reach(self, reach: Reach) -> Self {
         Row { reach: Some(reach), ..self }
     }
 
-    /// What else to know.
+    /// A note for the reader.
     pub(crate) fn note(self, note: impl Into<String>) -> Self {
         Row { note: note.into(), ..self }
     }
 
-    /// Whether what is to be reached is; nothing where nothing is.
+    /// Whether the goal is reached; `None` if there is none.
     pub(crate) fn is_met(&self) -> Option<bool> {
         let judged = self.ratio.map_or(self.value, |(quotient, _)| quotient);
         self.reach.map(|reach| match reach {
@@ -71,7 +71,7 @@ impl Row {
         })
     }
 
-    /// That what is to be reached is not, for a person; nothing where it is.
+    /// That the goal is not reached, as text; `None` if it is.
     pub(crate) fn miss(&self) -> Option<String> {
         let [what, measured, ratio, reach, ..] = table::cells(self);
         let judged = if ratio.is_empty() { measured } else { ratio };
@@ -86,14 +86,14 @@ pub(crate) struct Section {
     pub(crate) name: &'static str,
     /// Its figures.
     pub(crate) rows: Vec<Row>,
-    /// Promises that were broken while it ran: then its figures say nothing.
+    /// Promises that were broken while it ran: then its figures mean nothing.
     pub(crate) breaches: Vec<String>,
-    /// Whether a figure that does not reach what it should is a breach too.
+    /// Whether a figure that misses its goal counts as a breach too.
     pub(crate) is_judged: bool,
 }
 
 impl Section {
-    /// Takes over what went wrong in a load.
+    /// Adds the errors of a load.
     pub(crate) fn judge(&mut self, measured: &Measured) {
         self.breaches.extend(measured.failures.told("failures"));
         if measured.answered == 0 {
@@ -101,7 +101,7 @@ impl Section {
         }
     }
 
-    /// Figures that do not reach what they should, where each of them counts.
+    /// Figures that miss their goals, if each of them counts.
     fn misses(&self) -> impl Iterator<Item = String> {
         self.rows.iter().filter(|_| self.is_judged).filter_map(Row::miss)
     }
@@ -124,7 +124,7 @@ pub(crate) fn conclude(
             let _ = writeln!(out, "BREACH: {}: {breach}", section.name);
         }
     }
-    // What grows is told on the page; what is wrong leaves nothing to be told.
+    // Growth is reported on the page; an error leaves nothing to report.
     let is_sound = sections.iter().all(|section| section.breaches.is_empty());
     if let Some(page) = page.filter(|_| is_sound)
         && let Err(complaint) = page::write(page, circumstances, sections)

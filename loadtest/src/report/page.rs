@@ -1,11 +1,11 @@
-//! The page that shows the figures: text by people, and between marks what was measured last.
+//! The page that shows the figures: text by people, and between marks the latest measurements.
 
 use std::path::Path;
 
 use super::machine::Circumstances;
 use super::{Section, table};
 
-/// What stands before and behind the part of a page that is written anew.
+/// The marks before and after the part of a page that is rewritten.
 fn marks(name: &str) -> (String, String) {
     (format!("<!-- measured: {name} -->"), format!("<!-- end: {name} -->"))
 }
@@ -32,7 +32,7 @@ pub(super) fn write(
     std::fs::write(&page, text).map_err(complain)
 }
 
-/// The text with another part between the marks of a name.
+/// The text with the part between the marks of a name replaced.
 fn replace(text: &str, name: &str, part: &str) -> Result<String, String> {
     let (begin, end) = marks(name);
     let split = text.split_once(&begin).and_then(|(before, rest)| {

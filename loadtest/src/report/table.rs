@@ -45,7 +45,7 @@ pub(super) fn cells(row: &Row) -> [String; 6] {
     ]
 }
 
-/// Three digits that say something, thousands parted.
+/// Three significant digits, thousands separated.
 pub(crate) fn figure(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 => 0,

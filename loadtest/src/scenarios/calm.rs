@@ -1,5 +1,5 @@
-//! Requests started at fixed times: 100 per second beside a bare web server, and the profile of the
-//! system that asked for the service first.
+//! Requests started at fixed times: 100 per second, compared with a bare web server, and the load
+//! profile of the system that requested the service first.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::stage::{Path, Stage};
 /// Requests per second.
 const RATE: f64 = 100.0;
 
-/// What p50 should not exceed, in p50 of the least that remembers every number.
+/// What p50 should not exceed, in p50 of the minimum that remembers every number.
 const REACH: f64 = 1.5;
 
 /// The milliseconds that p99 and p99.9 should not exceed.
 const REACH_MS: [f64; 2] = [2.0, 5.0];
 
-/// 50 requests per second for so many parts of the time, then 100 for the rest of it.
+/// 50 requests per second for this many parts of the time, then 100 for the rest.
 const PROFILE: [(f64, u32); 2] = [(50.0, 3), (100.0, 1)];
 
-/// What was asked for, in milliseconds: typical and normal, and two percentiles.
+/// The required figures, in milliseconds: typical and normal, and two percentiles.
 const ASKED: [(&str, f64, f64); 4] = [
     ("typical (p50)", 50.0, 100.0),
     ("normal (p90)", 90.0, 500.0),
@@ -34,11 +34,11 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = Stage::start(bench.placement);
     let mut contestants = [
         Contestant::hot(&stage, Path::Redis, ""),
-        // What waking the generator and one server takes on this machine, and then Redis as well.
+        // The cost of waking the generator and one server on this machine, and then Redis as well.
         Contestant::baseline(&stage, Baseline::Echo),
         Contestant::baseline(&stage, Baseline::IncrBehind),
     ];
-    // A percentile of a thousand needs some thousands.
+    // A percentile of a thousand needs several thousand requests.
     let bench = Bench { measured: bench.measured * 4, ..bench.clone() };
     bench.contest(&bench.open(RATE), section, &mut contestants);
     let [ours, bare, least] = &contestants;

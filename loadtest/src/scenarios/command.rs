@@ -1,4 +1,4 @@
-//! A command of the program, run to its end: its time, its memory, and what it says.
+//! A command of the program, run to its end: its time, its memory, and its output.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -24,12 +24,12 @@ pub(super) struct Ended {
     pub(super) seconds: f64,
     /// What it wrote to its standard output.
     said: String,
-    /// What it told a person beside that.
+    /// Its messages for people.
     told: String,
 }
 
 impl Ended {
-    /// Runs a command; that it does not end well is a breach.
+    /// Runs a command; an unsuccessful end is a breach.
     pub(super) fn run(deployment: &Deployment, arguments: &[&str], section: &mut Section) -> Self {
         let [out, err] = ["command.out", "command.err"].map(|name| deployment.path(name));
         let mut command = deployment.command(arguments);
@@ -63,17 +63,17 @@ impl Ended {
         Ended { peak_mb, seconds, said, told }
     }
 
-    /// What it wrote, as JSON; nothing where it is none.
+    /// Its output as JSON; null if it is none.
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.said).unwrap_or_default()
     }
 
-    /// Whether it told a person just this, on a line.
+    /// Whether its messages for people include this line.
     pub(super) fn has_told(&self, wanted: &str) -> bool {
         self.told.lines().any(|line| line == wanted)
     }
 
-    /// Its memory, for a reader.
+    /// Its memory, as text.
     pub(super) fn memory(&self) -> String {
         format!("{} MiB at most", figure(self.peak_mb))
     }

@@ -1,4 +1,4 @@
-//! Several ways to do the same, measured in turn, so that whatever else the machine does meets all.
+//! Several ways to do the same, measured in turn, so that other load of the machine affects all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -16,11 +16,11 @@ use crate::report::{Row, Section, figure};
 use crate::stage::{Path, Served, Stage, Usage};
 use crate::work::{Ask, Numbers};
 
-/// How the tables call the least that remembers every number (`Baseline::IncrBehind`): what the
-/// goals are seen beside.
+/// The name in tables of the minimum that remembers every number (`Baseline::IncrBehind`): the
+/// goals are seen in relation to it.
 pub(super) const LEAST: &str = "INCR, rows behind it";
 
-/// How often Redis is emptied to see how soon numbers come again.
+/// How often Redis is emptied to measure how soon numbers come again.
 const RECOVERIES: usize = 5;
 
 /// One of them.
@@ -37,7 +37,7 @@ enum Server {
     Baseline(Process),
 }
 
-/// One run under load, and what it cost.
+/// One run under load, and its cost.
 pub(super) struct Run {
     pub(super) measured: Measured,
     /// Microseconds of the processor per number, by process.
@@ -91,12 +91,12 @@ impl<'a> Contestant<'a> {
         median(self.runs.iter().zip(&other.runs).map(|(run, other)| of(run) / of(other)))
     }
 
-    /// The latency that so many percent of a run do not exceed, at the median of the runs.
+    /// The latency that this many percent of a run do not exceed, at the median of the runs.
     pub(super) fn percentile_ms(&self, percent: f64) -> f64 {
         self.median(|run| run.measured.latencies.percentile_ms(percent))
     }
 
-    /// What else a reader should know of a rate: what a number costs, and what was asked again.
+    /// Notes on a rate: the cost of a number, and what was repeated.
     fn note(&self) -> String {
         let names: BTreeSet<&str> =
             self.runs.iter().flat_map(|run| run.cost.keys().copied()).collect();
@@ -106,14 +106,14 @@ impl<'a> Contestant<'a> {
         format!("CPU µs: {}; {}", costs.join(", "), self.repeats())
     }
 
-    /// Of an open load: requests per second that were asked, and numbers that were answered.
+    /// For an open load: requests per second that were sent, and numbers that were answered.
     pub(super) fn asked_and_answered(&self) -> String {
         let asked = self.median(|run| run.measured.rate_asked());
         let (asked, answered) = (figure(asked), figure(self.median(Run::rate)));
         format!("asked {asked}/s, answered {answered}/s; {}", self.repeats())
     }
 
-    /// What was asked again in all its runs.
+    /// What was repeated in all its runs.
     fn repeats(&self) -> String {
         let sum = |count: fn(&Measured) -> u64| -> u64 {
             self.runs.iter().map(|run| count(&run.measured)).sum()
@@ -126,7 +126,7 @@ impl<'a> Contestant<'a> {
         Row::new(what, self.median(Run::rate), "/s").note(self.note())
     }
 
-    /// The same beside another's rate of the same rounds.
+    /// The same in relation to another's rate of the same rounds.
     pub(super) fn row_per(&self, what: &str, other: &Contestant<'_>, to: &'static str) -> Row {
         self.row(what).per(self.ratio(other, Run::rate), to)
     }
@@ -147,7 +147,7 @@ impl<'a> Contestant<'a> {
             unreachable!("a baseline has no epochs")
         };
         let round = |_| {
-            // What a server does to free its memory is no matter of ours.
+            // How a server frees its memory is not measured here.
             assert_eq!(self.stage.redis.cli(&["flushall", "async"]), "OK");
             let flushed = Instant::now();
             send(section, served, &self.work, 1, 1);
@@ -158,7 +158,7 @@ impl<'a> Contestant<'a> {
         recovery_ms
     }
 
-    /// Carries a load out, and counts what the processes spend meanwhile.
+    /// Carries a load out, and measures what the processes use meanwhile.
     fn carry_out(&mut self, bench: &Bench, pace: Pace, section: &mut Section) {
         let mut processes = self.stage.processes();
         processes.push(("generator", std::process::id()));
@@ -182,7 +182,7 @@ impl<'a> Contestant<'a> {
 }
 
 impl Bench {
-    /// Measures all of them in turn, as often as figures are measured, and checks their numbers.
+    /// Measures each of them in turn, as often as figures are measured, and checks their numbers.
     pub(super) fn contest(
         &self,
         pace: &Pace,

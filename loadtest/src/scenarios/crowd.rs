@@ -1,5 +1,5 @@
-//! One caller that asks for everything at once, beside a steady one: how much longer the steady one
-//! waits, and how much memory the process takes.
+//! One caller that asks for everything at once, next to a steady one: how much longer the steady
+//! one waits, and how much memory the process takes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::work::{Ask, Known, Numbers};
 /// Requests per second of the steady caller.
 const RATE: f64 = 200.0;
 
-/// What its p99 may become, in p99 of when it is alone.
+/// The most that its p99 may become, in p99 of when it is alone.
 const P99_MOST: f64 = 2.0;
 
 /// The most memory that the process may take, in MiB.
 const MEMORY_MOST_MB: f64 = 512.0;
 
-/// Times as long as a rate is measured: a percentile of few says little.
+/// Multiple of the usual measuring time: a percentile of few requests means little.
 const LONGER: u32 = 5;
 
 /// Longest wait of one exchange of the crowd.
@@ -38,13 +38,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait until the crowd has come.
 const GATHERING_MAX: Duration = Duration::from_secs(30);
 
-/// Pause of who has been answered, or was left.
+/// Pause of a client that was answered, or disconnected.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How much of each kind, at once; and where only the numbers are checked.
+/// How much of each kind, at once; and the size if only the numbers are checked.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
-    /// Connections that send nearly a whole batch and stop.
+    /// Connections that send most of a batch and stop.
     bodies: usize,
     /// Connections that ask for lists and never read.
     deaf: usize,
@@ -52,7 +52,7 @@ struct Crowd {
     readers: usize,
     /// Connections that send batches of wrong values.
     wrong: usize,
-    /// Batches of numbers that are there to be read.
+    /// Batches of numbers that exist to be read.
     rows: usize,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, gathered) = mpsc::channel();
     let crowd = size.gather(crowd, &stop, sender);
-    // What is measured is the crowd, not its coming: its clients take a core while they connect.
+    // The crowd is measured, not its arrival: its clients take a core while they connect.
     let until = Instant::now() + GATHERING_MAX;
     let mut came = 0;
     while came < size.connections()
@@ -138,7 +138,7 @@ impl Crowd {
         self.bodies + self.deaf + self.readers + self.wrong
     }
 
-    /// The crowd, on a thread of its own, until it is told to stop; counts those that have come.
+    /// The crowd, on a thread of its own, until it is stopped; counts the connected clients.
     fn gather(self, one: Caller, stop: &Arc<AtomicBool>, came: Sender<()>) -> JoinHandle<()> {
         let stop = Arc::clone(stop);
         std::thread::spawn(move || {
@@ -146,7 +146,7 @@ impl Crowd {
             let runtime = builder.enable_all().build().expect("a runtime for the crowd");
             let local = LocalSet::new();
             local.block_on(&runtime, async {
-                // Like many values and none of them.
+                // Similar to many values, equal to none.
                 let wrong = Arc::new(one.batch("wrong", &"0".repeat(124)));
                 let body = Arc::new(one.unfinished());
                 for i in 0..self.bodies {
@@ -177,7 +177,7 @@ impl Crowd {
     }
 }
 
-/// Who asks for everything.
+/// The caller that asks for everything.
 struct Caller {
     address: SocketAddr,
     token: String,
@@ -218,7 +218,7 @@ impl Caller {
         self.post(body.len(), &body)
     }
 
-    /// Takes the numbers of so many batches.
+    /// Takes the numbers of `batches` batches.
     fn take(&self, batches: usize) -> Result<(), String> {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().expect("a runtime");
@@ -236,7 +236,7 @@ impl Caller {
     }
 }
 
-/// Sends as much as is taken, and holds the connection; again, after so long, where that is closed.
+/// Sends as much as is accepted, and holds the connection; repeats after a pause if it is closed.
 async fn hold(address: SocketAddr, bytes: Arc<Vec<u8>>, again: Duration, came: Sender<()>) {
     let mut has_come = false;
     loop {
@@ -244,14 +244,14 @@ async fn hold(address: SocketAddr, bytes: Arc<Vec<u8>>, again: Duration, came: S
             count_once(&mut has_come, &came);
             let _ = timeout(PATIENCE, stream.write_all(&bytes)).await;
             let _ = timeout(PATIENCE, stream.readable()).await;
-            // What it has sent is not read.
+            // The request is never read.
             sleep(again).await;
         }
         sleep(PAUSE).await;
     }
 }
 
-/// Asks again and again, and reads what is answered.
+/// Sends requests again and again, and reads the answers.
 async fn ask(address: SocketAddr, bytes: Arc<Vec<u8>>, came: Sender<()>) {
     let mut connection = Connection::new(address);
     let mut has_come = false;
@@ -267,7 +267,7 @@ async fn ask(address: SocketAddr, bytes: Arc<Vec<u8>>, came: Sender<()>) {
 
 fn count_once(has_come: &mut bool, came: &Sender<()>) {
     if !std::mem::replace(has_come, true) {
-        // Nobody waits for those that come late.
+        // Late clients are not waited for.
         let _ = came.send(());
     }
 }

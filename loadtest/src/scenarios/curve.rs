@@ -1,5 +1,5 @@
 //! Full rate for a minute: how far the journal falls behind, and what memory a service takes; and
-//! the latency at a rate that is far below it, beside the least that remembers every number.
+//! the latency at a rate far below it, next to the minimum that remembers every number.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use crate::work::{Ask, Numbers};
 /// How long full rate is held: memory and lag grow slowly.
 const HELD: Duration = Duration::from_secs(60);
 
-/// Requests per second of the latency: always the same, since half of the highest rate would move
-/// away with every gain.
+/// Requests per second for the latency: always the same, because half of the highest rate would
+/// move with every gain.
 const RATE: f64 = 12_500.0;
 
-/// Time between two looks at the journal: a service shows its metrics anew once a second.
+/// Time between two samples of the journal: a service updates its metrics once a second.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {

@@ -1,5 +1,5 @@
-//! A long journal: numbers are looked up by an index, never by reading it all; `verify` reads it
-//! all in bounded memory; and what a number adds to it.
+//! A long journal: numbers are looked up by an index, never by reading all of it; `verify` reads
+//! all of it in bounded memory; and what a number adds to it.
 //!
 //! The plans are those of the statements that the service really sends, as PostgreSQL logs them.
 
@@ -18,15 +18,15 @@ use crate::work::{Ask, LookUps, Numbers};
 /// Connections that look numbers up.
 const READERS: usize = 4;
 
-/// Numbers per second whose journal is told by the day, and seconds of a day.
+/// Numbers per second for which the journal's growth is given per day, and seconds of a day.
 const RATES: [f64; 2] = [100.0, 2_000.0];
 const DAY_S: f64 = 86_400.0;
 
 /// Numbers of one commit, about what a service under full load has.
 const PER_COMMIT: u64 = 27;
 
-/// What the row of another value is, by column: they came at 100 a second, every hundredth from
-/// another user.
+/// The row of another value, by column: they came at 100 a second, every hundredth from another
+/// user.
 const COLUMNS: [(&str, &str); 8] = [
     ("first_value", "n"),
     ("allocation_id", "decode(md5(n::text), 'hex')"),
@@ -47,13 +47,13 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let schema = service.schema().to_owned();
     let deployment = service.end();
     fill(&stage, &schema, bench.rows);
-    // Before plans are logged: this one reads all.
+    // Before plans are logged: this command reads all.
     let newest = newest(&stage, &schema);
     stage.postgres.sql(
         "load 'auto_explain'; alter role postgres set session_preload_libraries = 'auto_explain'; \
          alter role postgres set auto_explain.log_min_duration = 0",
     );
-    // Redis holds what was before: it is as if it had been lost meanwhile.
+    // Redis holds the earlier state: as if the rows had been lost meanwhile.
     stage.redis.flushall();
     let service = Served::start(deployment, Some(schema.clone()));
     let work = shared(LookUps::new(bench.rows, newest));
@@ -136,14 +136,14 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
     }
 }
 
-/// When the newest number was issued: filling takes its time, so it is not now.
+/// When the newest number was issued: filling takes time, so it is not now.
 fn newest(stage: &Stage, schema: &str) -> Timestamp {
     let text = stage.postgres.sql(&format!("select max(issued_at_us) from {schema}.journal"));
     let newest = text.parse().ok().and_then(|us| Timestamp::from_microsecond(us).ok());
     newest.expect("a time in a journal that was filled")
 }
 
-/// The indexes by which the journal was read; a plan that reads it all is a breach.
+/// The indexes by which the journal was read; a plan that reads all of it is a breach.
 fn indexes(stage: &Stage, section: &mut Section) -> String {
     let log = stage.postgres.log();
     let reads_all = |line: &&str| {

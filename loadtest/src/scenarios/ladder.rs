@@ -1,5 +1,5 @@
-//! From one counter to a million: what one number costs once the service has met them, what meeting
-//! them costs, the memory of a service that has touched them all, and how soon numbers come again
+//! From one counter to a million: the cost of a number once the service has met them, the cost of
+//! meeting them, the memory of a service that has touched them all, and how soon numbers come again
 //! once Redis has lost everything. Counters are resolved at their first touch, so that should not
 //! depend on how many there are.
 
@@ -20,7 +20,7 @@ const STEPS: [u32; 5] = [1, 10, 1_000, 100_000, 1_000_000];
 /// The last of them.
 const MANY: usize = STEPS.len() - 1;
 
-/// The one whose counters are met one by one.
+/// The step whose counters are met one by one.
 const MET: usize = MANY - 1;
 
 /// Connections that walk through all counters by lists.
@@ -47,7 +47,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
             walk(service, count, touched, section)
         };
     }
-    // What waits for the journal is no counter's memory.
+    // Records that wait for the journal do not count as a counter's memory.
     section
         .breaches
         .extend(services[MANY].await_journal(&stages[MANY], tallies[MANY].numbers()).err());
@@ -87,7 +87,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
 }
 
 /// Writes counters into both stores, as if callers had touched them; the first line of each series
-/// is touched by one indeed, and what it was given is returned.
+/// really is touched by one, and the number that it was given is returned.
 fn write_counters(stage: &Stage, served: &Served, count: usize, section: &mut Section) -> Tally {
     let series = SERIES_MAX.min(count);
     let work = shared(Numbers::new(Ask::One, Counters::in_turn(series)));
@@ -103,8 +103,8 @@ fn write_counters(stage: &Stage, served: &Served, count: usize, section: &mut Se
     touched
 }
 
-/// Takes a number of every counter, each by a request of its own, as callers would of a service
-/// that was restarted; what they were given until then.
+/// Takes a number of every counter, each by a request of its own, as callers would after a restart
+/// of the service; returns what they were given until then.
 fn meet(
     bench: &Bench,
     served: &Served,
@@ -122,7 +122,7 @@ fn meet(
     work.tally().cloned().unwrap_or_default()
 }
 
-/// Takes a number of every counter by lists; what they were given until then.
+/// Takes a number of every counter by lists; returns what they were given until then.
 fn walk(served: &Served, count: usize, touched: Tally, section: &mut Section) -> Tally {
     let list = LIST.min(count);
     let work = shared(Numbers::new(Ask::List(list), Counters::in_turn(count)).after(touched));

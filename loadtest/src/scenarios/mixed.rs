@@ -1,5 +1,5 @@
-//! Fast and gapless numbers at once: what each gets, and how old what waits for the journal
-//! becomes, as the service says and as the journal itself shows.
+//! Fast and gapless numbers at once: the rate of each, and how old records that wait for the
+//! journal become, as the service shows it and as the journal itself shows it.
 
 use std::rc::Rc;
 
@@ -18,16 +18,16 @@ const FAST_RATE: f64 = 1_000.0;
 /// path leaves records to be kept in memory.
 const GAPLESS_CONNECTIONS: usize = 4;
 
-/// Times as long as a rate is measured: a journal falls behind slowly.
+/// Multiple of the usual measuring time: a journal falls behind slowly.
 const LONGER: u32 = 5;
 
-/// Most that a fast record may be old when it is journaled, in seconds.
+/// The greatest age of a fast record when it is journaled, in seconds.
 const AGE_MAX_S: f64 = 1.0;
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = Stage::start(bench.placement);
     let bench = Bench { measured: bench.measured * LONGER, ..bench.clone() };
-    // The same fast load alone, for comparison, and then with the gapless one beside it.
+    // The same fast load alone, for comparison, and then with the gapless load.
     for is_mixed in [false, true] {
         let service = stage.mixed_service(&[]);
         let fast_work = shared(Numbers::hot(Ask::One));
@@ -67,7 +67,7 @@ fn tell(section: &mut Section, what: &str, measured: &Measured) {
     }));
 }
 
-/// How old fast records were when they were journaled, by the journal itself.
+/// The age of fast records when they were journaled, by the journal itself.
 fn ages(stage: &Stage, service: &Served, load: &str) -> Vec<Row> {
     let age = "(journaled_at_us - issued_at_us) / 1e6";
     let text = stage.postgres.sql(&format!(

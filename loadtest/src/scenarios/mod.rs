@@ -54,7 +54,7 @@ const SMOKE_SIZE: usize = 200;
 pub(crate) struct Bench {
     /// Connections of a closed load.
     pub(crate) connections: usize,
-    /// Times that what is compared is measured.
+    /// How often each compared item is measured.
     pub(crate) runs: usize,
     /// Time before each of them.
     pub(crate) warm_up: Duration,
@@ -66,12 +66,12 @@ pub(crate) struct Bench {
     pub(crate) rows: u64,
     /// Which cores the processes have.
     pub(crate) placement: Placement,
-    /// Another build of this executable, which `hot` measures beside this one.
+    /// Another build of this executable, which `hot` measures for comparison.
     pub(crate) before: Option<PathBuf>,
 }
 
 impl Bench {
-    /// So many counters, or few where only the numbers are checked.
+    /// This many counters, or few if only the numbers are checked.
     fn sized(&self, count: usize) -> usize {
         if self.is_smoke { count.min(SMOKE_SIZE) } else { count }
     }
@@ -82,13 +82,13 @@ impl Bench {
         Load { address, connections, pace, warm_up, measured }
     }
 
-    /// So many requests per second for the usual time, whatever becomes of them.
+    /// This many requests per second for the usual time, whatever happens to them.
     fn open(&self, rate: f64) -> Pace {
         Pace::open(rate, self.warm_up + self.measured)
     }
 }
 
-/// Sends so many requests to a service, as soon as may be.
+/// Sends this many requests to a service, as soon as possible.
 fn send(section: &mut Section, to: &Served, work: &Shared, connections: usize, requests: usize) {
     let load = Load {
         address: to.address,

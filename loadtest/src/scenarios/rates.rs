@@ -1,4 +1,4 @@
-//! Rates: what is compared is asked for as fast as its answers come, in turn.
+//! Rates: each compared item is asked for numbers as fast as its answers come, in turn.
 
 use super::Bench;
 use super::contest::{Contestant, LEAST, Run};
@@ -8,7 +8,7 @@ use crate::report::{Reach, Row, Section};
 use crate::stage::{Path, Placement, Stage};
 use crate::work::{Ask, Counters, Known, Numbers};
 
-/// The baselines beside the service, and how the table calls them.
+/// The baselines next to the service, and their names in the table.
 const RIVALS: [(Baseline, &str); 3] = [
     (Baseline::Locked, "lock in Redis, optimistic update"),
     (Baseline::RowLock, "update … returning + insert"),
@@ -23,8 +23,8 @@ const RANGE: u64 = 1_000;
 /// Requests per second of the latencies of `once`.
 const ONCE_RATE: f64 = 100.0;
 
-/// What each pair of series says, first without the question and then with it, its names, and the
-/// rate that the first should reach.
+/// The name of each pair of series, first without the question and then with it, the series, and
+/// the rate that the first should reach.
 const ONCE: [([&str; 2], [&str; 2], Option<Reach>); 2] = [
     (
         ["policy = \"fast\"", "policy = \"fast\"\nonce_per_document = true"],
@@ -38,12 +38,12 @@ const ONCE: [([&str; 2], [&str; 2], Option<Reach>); 2] = [
     ),
 ];
 
-/// Settings of a service that knows who asks, and limits nobody by what a load reaches.
+/// Settings of a service that identifies its callers, with limits that no load here reaches.
 const KNOWN: [&str; 3] =
     ["auth.mode=on", "limits.user_per_minute=1000000", "limits.address_per_minute=1000000"];
 
-/// One number per request from one counter, beside a bare web server that answers the same to the
-/// same, and beside the least that remembers every number.
+/// One number per request from one counter, compared with a bare web server that gives the same
+/// answer to the same request, and with the minimum that remembers every number.
 pub(super) fn hot(bench: &Bench, section: &mut Section) {
     let stage = Stage::start(bench.placement);
     let mut contestants = vec![
@@ -79,7 +79,7 @@ pub(super) fn hot(bench: &Bench, section: &mut Section) {
     section.rows.extend(ours.latencies(name));
 }
 
-/// The same taken in other ways: what the service is instead of.
+/// The same number taken in other ways: what the service replaces.
 pub(super) fn rivals(bench: &Bench, section: &mut Section) {
     let stage = Stage::start(bench.placement);
     let rivals = RIVALS.map(|(baseline, _)| Contestant::baseline(&stage, baseline));
@@ -105,14 +105,14 @@ pub(super) fn rivals(bench: &Bench, section: &mut Section) {
         alone
             .row_per("database path, one hot counter", row_lock, "update … returning")
             .reach(Reach::AtLeast(6.0)),
-        // How far the least that remembers every number comes: nobody who does gets further.
+        // How far the minimum that remembers every number comes: no such service gets further.
         behind.row_per(LEAST, locked, "lock in Redis"),
         behind.row_per(LEAST, row_lock, "update … returning"),
     ]);
 }
 
-/// What it costs that a document is numbered once, for ever: the journal is asked for each one that
-/// Redis does not know, one question per flight, beside the same series without it.
+/// The cost of numbering a document once, forever: the journal is asked for each document that
+/// Redis does not know, one question per flight, compared with the same series without it.
 pub(super) fn once(bench: &Bench, section: &mut Section) {
     let stage = Stage::start(bench.placement);
     for (series, names, reach) in ONCE {
@@ -136,8 +136,8 @@ pub(super) fn once(bench: &Bench, section: &mut Section) {
     }
 }
 
-/// What it costs to know who asks, and to count how often: one hot counter, asked for by nobody in
-/// particular, by a token with a limit, and by one that asks for people who are limited.
+/// The cost of identifying callers and counting their requests: one hot counter, used anonymously,
+/// with a token that has a limit, and with one that asks for people who are limited.
 pub(super) fn known(bench: &Bench, section: &mut Section) {
     let stage = Stage::start(bench.placement);
     let enter = |option: &str, known: fn(String) -> Known| {

@@ -1,4 +1,4 @@
-//! What `verify` takes: its time and its memory.
+//! The cost of `verify`: its time and its memory.
 
 use testkit::service::Deployment;
 
@@ -6,7 +6,7 @@ use super::command::Ended;
 use crate::report::{Reach, Row, Section, figure};
 
 /// Most memory that it may take, in MiB, whatever it reads. The program alone takes up to half of
-/// it; a million rows that were kept would take more than the rest.
+/// it; a million rows kept in memory would take more than the rest.
 const MEMORY_MAX: f64 = 100.0;
 
 /// One run of it.
@@ -14,7 +14,7 @@ const MEMORY_MAX: f64 = 100.0;
 pub(super) struct Verified(Ended);
 
 impl Verified {
-    /// Runs it beside a service; what it finds is a breach.
+    /// Runs it next to a service; a finding is a breach.
     pub(super) fn run(deployment: &Deployment, section: &mut Section) -> Self {
         Verified(Ended::run(deployment, &["verify", "--json"], section))
     }

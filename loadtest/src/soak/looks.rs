@@ -1,4 +1,4 @@
-//! What is looked at while a rate is held, and what may not grow.
+//! What is sampled while a rate is held, and what may not grow.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use crate::report::{Reach, Row, figure};
 use crate::say;
 use crate::stage::{Served, Stage, redis_bytes, resident_mb};
 
-/// Looks in all, however long it takes; fewer where that is less than a second for each, since a
-/// service shows its metrics anew once a second.
+/// Samples in all, however long it takes; fewer if that is less than a second for each, because a
+/// service updates its metrics once a second.
 const LOOKS: u32 = 20;
 
 /// Most memory of the last third of the time, or of Redis at the end, as a multiple of that of the
-/// third before, or at the half. One look alone tells little of a service: some ten thousand
+/// third before, or at the half. One sample alone says little about a service: some ten thousand
 /// records come and go with each moment in which the journal waits.
 const GROWTH_MAX: f64 = 1.2;
 
-/// A service remembers what it has journaled for so long (`journal.keep`): before, it grows.
+/// A service remembers what it has journaled for this time (`journal.keep`): until then, it grows.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// Most memory of a service that has not come to that yet, in MiB.
+/// Most memory of a service that has not reached that time yet, in MiB.
 const SERVICE_MB_MAX: f64 = 500.0;
 
-/// Most memory of Redis that an idempotency record may take, a bucket of records besides, and a
-/// counter. A record that was taken with others takes 84 bytes; one alone 28 more, for the
-/// partition's list has an element for each flight, and on a quiet machine that has one record.
+/// Most memory of Redis per idempotency record, per bucket of records, and per counter. A record
+/// taken with others takes 84 bytes; a record alone 28 more, because the partition's list has an
+/// element for each flight, which on a quiet machine has one record.
 const RECORD_BYTES: f64 = 84.0 + 28.0;
 const BUCKET_BYTES: f64 = 200.0;
 const COUNTER_BYTES: f64 = 300.0;
@@ -42,14 +42,14 @@ const BUCKETS: f64 = 8.0 * 32_768.0;
 
 const MIB: f64 = 1_048_576.0;
 
-/// What a look shows.
+/// One sample.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     service_mb: f64,
     redis_bytes: f64,
 }
 
-/// All looks of a time.
+/// All samples of a time.
 #[derive(Debug)]
 pub(super) struct Looks {
     length: Duration,
@@ -60,10 +60,10 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Looks at memory and lag from time to time, the last time at the end, and tells a person.
+    /// Samples memory and lag periodically, the last time at the end, and logs them.
     ///
     /// # Errors
-    /// When the service or Redis does not say.
+    /// When the service or Redis does not show them.
     pub(super) async fn watch(
         stage: &Stage,
         served: &Served,
@@ -77,7 +77,7 @@ impl Looks {
         ticks.tick().await;
         for _ in 0..looks {
             ticks.tick().await;
-            // Anew: a service closes a connection that is idle from one look to the next.
+            // A new connection: a service closes one that is idle from one sample to the next.
             let mut connection = Connection::new(served.address);
             let lag_s = all.lags.look(&mut connection).await?;
             let service_mb = resident_mb(served.id()).ok_or("the service has no memory")?;
@@ -92,8 +92,8 @@ impl Looks {
         Ok(all)
     }
 
-    /// What they show, each against what is to be reached; `rate` numbers of so many counters came
-    /// in a second, and their idempotency records stay for a window.
+    /// The results, each compared with its goal; `rate` numbers of `counters` counters came per
+    /// second, and their idempotency records stay for a window.
     pub(super) fn rows(&self, rate: f64, counters: u32, window: DurationText) -> Vec<Row> {
         let (Some(half), Some(last)) = (self.looks.get(self.looks.len() / 2), self.looks.last())
         else {
@@ -111,7 +111,7 @@ impl Looks {
             row.reach(Reach::AtMost(SERVICE_MB_MAX))
         });
         let row = Row::new("memory of Redis at the end", last.redis_bytes / MIB, "MiB");
-        // A bucket that nobody writes to stays for two windows: from then on nothing may grow.
+        // A bucket that is not written to stays for two windows: from then on nothing may grow.
         let is_full = self.length / 2 >= window.0 * 2;
         rows.push(if is_full {
             row.per(last.redis_bytes / half.redis_bytes, "at the half")
@@ -130,14 +130,14 @@ impl Looks {
     }
 }
 
-/// Most memory of a record among so many, with its part of all else: the fewer there are, the fewer
-/// share a bucket and the rest.
+/// Most memory of one record among this many, with its share of all else: the fewer records, the
+/// fewer share a bucket and the rest.
 fn record_bytes_max(records: f64, counters: u32) -> f64 {
     let all = COUNTER_BYTES * f64::from(counters) + OTHER_BYTES;
     RECORD_BYTES + BUCKET_BYTES * (BUCKETS / records).min(1.0) + all / records
 }
 
-/// Memory that Redis uses. Asked on another thread, for the load runs on this one.
+/// Memory that Redis uses. Asked on another thread, because the load runs on this one.
 async fn used_bytes(stage: &Stage) -> Result<f64, String> {
     let port = stage.redis.port();
     let asked = tokio::task::spawn_blocking(move || redis_bytes(port)).await;
@@ -150,7 +150,7 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
-    /// A service and a Redis whose memory goes from one to the other by even steps.
+    /// A service and a Redis whose memory goes from one value to the other by even steps.
     fn looks(length: Duration, service_mb: [f64; 2], redis_bytes: [f64; 2]) -> Looks {
         let between = |[from, upto]: [f64; 2], i: u32| from + (upto - from) * f64::from(i) / 19.0;
         let look =
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn memory_that_grows_is_told_from_records_that_stay() {
         let day = 24 * HOUR;
-        // 7,200,000 records of 84 bytes, and as a quiet hour had them.
+        // 7,200,000 records of 84 bytes, and at the size measured in a quiet hour.
         let (records, alone) = (7.2e6 * 84.0, 7.2e6 * 110.0);
         for records in [records, alone] {
             assert!(missed(&looks(HOUR, [100.0, 110.0], [0.0, records]), day).is_empty());

@@ -25,10 +25,10 @@ const COUNTERS: u32 = 1_000;
 /// Connections that take gapless numbers.
 const GAPLESS_CONNECTIONS: usize = 4;
 
-/// Times that it may last, and windows that the service takes.
+/// How often it may last that long, and windows that the service accepts.
 const TIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(400 * 24);
 
-/// From this length on it fails when something grows; in less nothing can be told.
+/// From this length on growth is a failure; a shorter run shows nothing.
 const JUDGED_MIN: Duration = Duration::from_secs(60);
 
 /// How long, and how hard.

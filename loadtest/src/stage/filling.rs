@@ -1,8 +1,7 @@
 //! Counters written into both stores as if callers had touched them: a million in seconds.
 //!
-//! What is written is what seeding leaves behind: a row in the ledger that is seeded and not used
-//! yet, and a counter in Redis of the epoch that is open. Lines are the last seven digits of a
-//! counter's key.
+//! What is written is what seeding leaves: a row in the ledger that is seeded and not used yet, and
+//! a counter in Redis of the open epoch. Lines are the last seven digits of a counter's key.
 
 use super::Stage;
 

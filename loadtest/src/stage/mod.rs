@@ -1,8 +1,8 @@
 //! What a scenario runs on: a private Redis and PostgreSQL, and processes of the service and of the
-//! baselines before them.
+//! baselines in front of them.
 //!
 //! Each scenario has servers of its own, so that none finds the tables and the dirty pages of the
-//! one before. Everything ends with the stage.
+//! previous one. Everything ends with the stage.
 
 pub(crate) mod filling;
 mod process;
@@ -26,7 +26,7 @@ pub(crate) use process::{Usage, redis_bytes, resident_mb, resident_peak_mb};
 pub(crate) use served::{Served, metric};
 pub(crate) use sizes::{Growth, Sizes};
 
-/// Options of Redis: what the service asks for.
+/// Options of Redis: those that the service requires.
 const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--maxmemory-policy", "noeviction"];
 
 /// Longest wait for a baseline to listen.
@@ -45,14 +45,14 @@ pub(crate) struct Stage {
 /// Which cores the processes have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// All, as the kernel likes it.
+    /// All, as the kernel assigns them.
     Free,
     /// The first core is for what answers, the others are for the stores and the generator.
     Placed,
 }
 
 impl Placement {
-    /// Leaves the first core to what answers; what this process starts from now on does, too.
+    /// Reserves the first core for what answers; processes started from now on avoid it, too.
     pub(crate) fn begin(self) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if self == Placement::Placed && cores > 1 {
@@ -91,21 +91,21 @@ impl Stage {
         }
     }
 
-    /// A name of a schema, and of keys, that nobody had before.
+    /// A name of a schema, and of keys, that was not used before.
     fn new_schema(&self) -> String {
         let index = self.schemas.replace(self.schemas.get() + 1);
         format!("load_{index}")
     }
 
-    /// A service with a ledger of its own, the series of loads in it, ready to be asked. `series`
-    /// are lines that each series has besides; the service's settings are `name=value`.
+    /// A service with a ledger of its own and the series of loads, ready for requests. `series` are
+    /// further lines of each series; the service's settings are `name=value`.
     pub(crate) fn service(&self, path: Path, series: &str, settings: &[&str]) -> Served {
         let this = std::env::current_exe().expect("the path of this executable");
         self.service_of(this, path, series, settings)
     }
 
-    /// A service on Redis and PostgreSQL with one series more, whose numbers are gapless: the one
-    /// behind those that loads spread over.
+    /// A service on Redis and PostgreSQL with one more series, whose numbers are gapless: it
+    /// follows those that loads spread over.
     pub(crate) fn mixed_service(&self, settings: &[&str]) -> Served {
         let this = std::env::current_exe().expect("the path of this executable");
         let text = all_series("") + &series_of(SERIES_MAX, "policy = \"gapless\"");
@@ -133,7 +133,7 @@ impl Stage {
             Path::Sqlite => Deployment::sqlite(program, None),
             _ => Deployment::new(program, &self.postgres.url(&schema), redis_url.as_deref()),
         };
-        // Every request is logged, as it is by default; the disk belongs to the stores.
+        // Every request is logged, as is the default; the disk belongs to the stores.
         deployment.log = Some(PathBuf::from("/dev/null"));
         let file = deployment.path("series.toml");
         std::fs::write(&file, series).expect("series file");
@@ -176,7 +176,7 @@ impl Stage {
     }
 }
 
-/// The series of loads, which differ in their number alone, each with these settings.
+/// The series of loads, which differ only in their number, each with these settings.
 fn all_series(settings: &str) -> String {
     (0..SERIES_MAX).map(|i| series_of(i, settings)).collect()
 }

@@ -1,17 +1,17 @@
-//! What processes use: time of the processor and memory, as the kernel counts them.
+//! What processes use: processor time and memory, as the kernel counts them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use testkit::redis;
 
-/// Time of the processor that some processes have used, by a name.
+/// Processor time that some processes have used, by a name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Usage(BTreeMap<&'static str, Duration>);
 
 impl Usage {
-    /// What processes and their children have used so far; of this process, without its children:
-    /// those are the others.
+    /// What processes and their children have used so far; this process counts without its
+    /// children, which are the others.
     pub(crate) fn now(processes: &[(&'static str, u32)]) -> Self {
         let used = |id: u32| {
             let file = format!("/proc/{id}/task/{id}/children");
@@ -47,7 +47,7 @@ pub(crate) fn resident_peak_mb(id: u32) -> Option<f64> {
 /// Memory that the Redis on a port uses, in bytes.
 ///
 /// # Errors
-/// When it does not say.
+/// When it does not show it.
 pub(crate) fn redis_bytes(port: u16) -> Result<f64, String> {
     let info = redis::cli(port, &["info", "memory"]);
     let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
@@ -61,11 +61,11 @@ fn status_mb(id: u32, field: &str) -> Option<f64> {
     Some(kb / 1_024.0)
 }
 
-/// What a process has used, with its children that have ended.
+/// What a process has used, with its ended children.
 fn of_one(id: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let (_, behind_name) = stat.rsplit_once(") ").unwrap_or_default();
-    // utime, stime, and the same of children that have ended.
+    // utime, stime, and the same of ended children.
     let times = behind_name.split(' ').skip(11).take(4);
     let ticks: u64 = times.filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())

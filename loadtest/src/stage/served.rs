@@ -1,4 +1,4 @@
-//! A service under load: its process, what it says of itself, and what its ledger holds.
+//! A service under load: its process, its metrics, and what its ledger holds.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -58,15 +58,15 @@ impl Served {
         self.deployment
     }
 
-    /// What is wrong with the numbers that were received of it, among themselves and beside the
-    /// journal, once that has as many.
+    /// What is wrong with the numbers that were received from it, among themselves and compared
+    /// with the journal, once that has as many.
     pub(crate) fn complaints(&self, stage: &Stage, work: &dyn Work) -> Vec<String> {
         let mut complaints = work.findings();
         complaints.extend(self.await_journal(stage, work.received()).err());
         complaints
     }
 
-    /// Waits until the journal has so many numbers; what it has where it does not come to that.
+    /// Waits until the journal has this many numbers; returns what it has if that does not happen.
     pub(crate) fn await_journal(&self, stage: &Stage, numbers: u64) -> Result<(), String> {
         let deadline = Instant::now() + JOURNAL_LIMIT;
         loop {
@@ -98,7 +98,7 @@ impl Served {
 /// A metric without labels, as a service shows it.
 ///
 /// # Errors
-/// When the service does not answer or shows none.
+/// When the service does not answer or does not show it.
 pub(crate) async fn metric(connection: &mut Connection, name: &str) -> Result<f64, String> {
     let request = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let answer = connection.exchange(request).await.map_err(|error| error.to_string())?;

@@ -1,11 +1,11 @@
-//! What the tables and indexes of a ledger take in PostgreSQL, and what they grow by.
+//! The size of a ledger's tables and indexes in PostgreSQL, and their growth.
 
 use std::collections::BTreeMap;
 
 use super::Stage;
 use crate::report::figure;
 
-/// Bytes of a number below which a table or an index is not told.
+/// Bytes per number below which a table or an index is not shown.
 const TOLD_MIN: f64 = 0.5;
 
 /// Bytes of each table, what it keeps out of line included, and of each index, by name.
@@ -17,7 +17,7 @@ pub(crate) struct Sizes(BTreeMap<String, u64>);
 pub(crate) struct Growth(Vec<(String, f64)>);
 
 impl Sizes {
-    /// Looks at all of a schema.
+    /// Reads the sizes of a schema.
     pub(crate) fn now(stage: &Stage, schema: &str) -> Self {
         Self::read(&stage.postgres.sql(&format!(
             "select c.relname, pg_relation_size(c.oid) \
@@ -36,7 +36,7 @@ impl Sizes {
         Sizes(lines.lines().map(size).collect())
     }
 
-    /// What came since an earlier look, for each of so many numbers.
+    /// The growth since an earlier reading, per number of `numbers`.
     #[expect(clippy::cast_precision_loss, reason = "figures of three digits")]
     pub(crate) fn since(&self, before: &Sizes, numbers: u64) -> Growth {
         let grown = |(name, bytes): (&String, &u64)| {
@@ -55,13 +55,13 @@ impl Growth {
         self.0.iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// That of a table and its indexes, which have its name before theirs.
+    /// That of a table and its indexes, whose names begin with the table's.
     pub(crate) fn of(&self, table: &str) -> f64 {
         let parts = self.0.iter().filter(|(name, _)| name.starts_with(table));
         parts.map(|(_, bytes)| bytes).sum()
     }
 
-    /// The parts that are worth telling, the largest first.
+    /// The parts that are worth showing, the largest first.
     pub(crate) fn parts(&self) -> String {
         let told = self.0.iter().filter(|(_, bytes)| *bytes >= TOLD_MIN);
         let told: Vec<String> =

@@ -1,5 +1,5 @@
-//! Questions about numbers that were issued, of every kind in turn, about a random one; and whether
-//! what comes back is what was asked for.
+//! Questions about issued numbers, of every kind in turn, about a random one; and whether the
+//! answer is the requested one.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use super::text_of;
 use crate::client::Answer;
 use crate::load::Work;
 
-/// What is asked: the path, with the twelve digits of a number where `#` stands, and
-/// times where `@` does; and by what the answer is known.
+/// What is asked: the path, with the twelve digits of a number in place of `#`, and times in place
+/// of `@`; and what identifies the answer.
 const QUESTIONS: [(&str, About); 6] = [
     ("/api/v1/document-numbering/numbers?number=L0-0000000-#", About::Number),
     ("/api/v1/document-numbering/numbers/L0-0000000-#", About::Number),
@@ -31,10 +31,10 @@ enum About {
     Time,
 }
 
-/// What is asked for by its time was issued so long before the newest number of all, or less.
+/// A number asked for by its time was issued at most this long before the newest number of all.
 const WINDOW: SignedDuration = SignedDuration::from_secs(60);
 
-/// Look-ups in a journal whose one counter has given so many numbers.
+/// Look-ups in a journal whose one counter has issued this many numbers.
 pub(crate) struct LookUps {
     questions: [String; QUESTIONS.len()],
     window: Range<Timestamp>,
@@ -44,7 +44,7 @@ pub(crate) struct LookUps {
 }
 
 impl LookUps {
-    /// Of a journal of so many rows, every hundredth of which is another user's; the newest was
+    /// For a journal of `rows` rows, every hundredth of which is another user's; the newest was
     /// issued at that time.
     pub(crate) fn new(rows: u64, newest: Timestamp) -> Self {
         let window = newest - WINDOW..newest;
@@ -56,7 +56,7 @@ impl LookUps {
         LookUps { questions, window, rows, turn: 0, random }
     }
 
-    /// Whether the first number of an answer is one that was asked for.
+    /// Whether the first number of an answer is a requested one.
     fn is_wanted(&self, about: About, value: usize, answer: &Answer<'_>) -> Result<bool, String> {
         let is = |name, wanted: &str| Ok(text_of(answer, name)? == wanted);
         match about {
@@ -73,8 +73,8 @@ impl LookUps {
 
 impl Work for LookUps {
     fn next(&mut self, request: &mut Vec<u8>) -> usize {
-        // Documents belong to their callers: never one of another user. And never that of the
-        // first number, which the others were made from.
+        // Documents belong to their callers: never one of another user. And never that of the first
+        // number, from which the others were made.
         let value = self.random.u64(..self.rows / 100) * 100 + 2;
         let question = self.turn % QUESTIONS.len();
         self.turn += 1;

@@ -1,4 +1,4 @@
-//! What loads ask for, and whether the answers are right: numbers are read out of them and noted.
+//! What loads ask for, and whether the answers are right: numbers are read from them and recorded.
 
 mod look_ups;
 mod numbers;
@@ -16,30 +16,30 @@ pub(crate) const SERIES_MAX: usize = 8;
 /// Digits of a line, the variable that names a counter of a series.
 pub(crate) const LINE_DIGITS: usize = 7;
 
-/// The counters of a load: so many lines in each of some series.
+/// The counters of a load: this many lines in each of some series.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     count: usize,
     /// The first of the series.
     first: usize,
-    /// The next one in turn; none: at random.
+    /// The next one in turn; `None`: at random.
     turn: Option<usize>,
     random: fastrand::Rng,
 }
 
 impl Counters {
-    /// So many counters, asked for in turn.
+    /// This many counters, asked for in turn.
     pub(crate) fn in_turn(count: usize) -> Self {
         let random = fastrand::Rng::with_seed(count as u64);
         Counters { count, first: 0, turn: Some(0), random }
     }
 
-    /// So many counters, asked for at random, each as likely as the others.
+    /// This many counters, asked for at random with equal probability.
     pub(crate) fn at_random(count: usize) -> Self {
         Counters { turn: None, ..Self::in_turn(count) }
     }
 
-    /// The counter of the gapless series, where a service has one.
+    /// The counter of the gapless series, if a service has one.
     pub(crate) fn gapless() -> Self {
         Counters { first: SERIES_MAX, ..Self::in_turn(1) }
     }
@@ -67,7 +67,7 @@ struct Place {
 }
 
 impl Place {
-    /// The value behind `L0-0000000-`, where the number is of this counter.
+    /// The value after `L0-0000000-`, if the number is of this counter.
     fn value_of(self, number: &str) -> Option<u64> {
         let (series, rest) = number.strip_prefix('L')?.split_once('-')?;
         let (line, value) = rest.split_once('-')?;

@@ -13,10 +13,10 @@ use crate::tally::Tally;
 /// Where lists of documents and ranges are asked for.
 const BATCHES: &str = "/api/v1/document-numbering/batches";
 
-/// What stands before the text of each number of a list.
+/// The text before each number of a list.
 const NUMBER: &str = "\"document_number\":\"";
 
-/// What stands in an item that was refused for now.
+/// The mark of an item that was refused for now.
 const REFUSED: &str = "\"status\":503";
 
 /// What one request asks for.
@@ -24,20 +24,20 @@ const REFUSED: &str = "\"status\":503";
 pub(crate) enum Ask {
     /// A number for a document of its own.
     One,
-    /// The same, of a server that makes its numbers up: they are read and not checked.
+    /// The same, from a server that makes its numbers up: they are read and not checked.
     Unchecked,
-    /// Numbers for so many documents; their counters follow one another.
+    /// Numbers for this many documents; their counters follow one another.
     List(usize),
-    /// The same under an `Idempotency-Key`, a UUID: each item has that and its place for a key.
+    /// The same under an `Idempotency-Key`, a UUID: each item's key is that and its place.
     KeyedList(usize),
-    /// So many numbers of one counter, told by their ends, under an `Idempotency-Key`.
+    /// This many numbers of one counter, known by their ends, under an `Idempotency-Key`.
     Range(u64),
 }
 
 /// People for whom a service asks in turn, each from an address of its own.
 const PEOPLE: u64 = 1_000;
 
-/// How requests say who asks.
+/// How requests identify their caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Known {
     /// Not at all.
@@ -50,7 +50,7 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    /// The lines of a request that say it.
+    /// The lines of a request that identify it.
     fn headers(&self, asked: u64) -> String {
         let person = asked % PEOPLE;
         match self {
@@ -88,24 +88,24 @@ impl Numbers {
         Self::new(ask, Counters::in_turn(1))
     }
 
-    /// Asked for by somebody.
+    /// Requested by a caller.
     pub(crate) fn known(self, known: Known) -> Self {
         Numbers { known, ..self }
     }
 
-    /// For counters that have given numbers before, none of them for one of its documents.
+    /// For counters that have issued numbers before, none of them for one of its documents.
     pub(crate) fn after(self, tally: Tally) -> Self {
         Numbers { asked: tally.numbers(), tally, ..self }
     }
 
-    /// Notes the value of a number.
+    /// Records the value of a number.
     fn note(&mut self, number: &str, place: Place) -> Result<(), String> {
         let value = place.value_of(number).ok_or_else(|| format!("{number} for {place:?}"))?;
         self.tally.take(place.counter, value, value);
         Ok(())
     }
 
-    /// The body that asks for numbers for so many documents, the first of them of this counter. A
+    /// The body that asks for numbers for this many documents, the first of them of this counter. A
     /// document's id has 20 characters.
     fn list(&mut self, size: usize, asked: u64, first: Place) -> String {
         let mut body = String::from(r#"{"documents":["#);
@@ -125,7 +125,7 @@ impl Numbers {
         let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
         let count = text.matches(NUMBER).count();
         if count < size && text.contains(REFUSED) {
-            // All of it is asked for again; those that have a number by now get the same.
+            // All of it is asked for again; documents that have a number by now get the same one.
             return Ok(None);
         }
         if count != size {
@@ -197,13 +197,13 @@ impl Work for Numbers {
     }
 }
 
-/// The key of a list, as a caller draws it, but the same in each run.
+/// The key of a list, random as a caller's would be, but the same in each run.
 fn key_of(asked: u64) -> Uuid {
     let random: u128 = fastrand::Rng::with_seed(asked).u128(..);
     Builder::from_random_bytes(random.to_be_bytes()).into_uuid()
 }
 
-/// Writes a POST request in the place of the last one, with more header lines.
+/// Writes a POST request over the last one, with more header lines.
 fn post(request: &mut Vec<u8>, path: impl Display, headers: &str, body: &str) {
     request.clear();
     let written = write!(

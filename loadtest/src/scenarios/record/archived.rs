@@ -1,5 +1,5 @@
-//! All numbers of a record in an archive: how long that takes, what is left in the ledger, and what
-//! it takes to check and to look into the archive.
+//! All numbers of a record in an archive: how long that takes, what remains in the ledger, and the
+//! cost of checking and searching the archive.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{Record, bytes};
 use crate::report::{Row, Section, figure};
 use crate::stage::Sizes;
 
-/// Rows of a file, as the command has them.
+/// Rows of a file, as in the command.
 const FILE_ROWS: u64 = 10_000_000;
 
 /// Archives and measures.
@@ -54,8 +54,8 @@ pub(super) fn measure(record: &Record<'_>, key: &Path, section: &mut Section) {
     section.rows.push(row.note(found.memory()));
 }
 
-/// Moves all numbers to files; how many. The command leaves what is young, and goes by no clock of
-/// its own there: what it calls is told the time.
+/// Moves all numbers to files; returns how many. The command keeps recent numbers, and does not use
+/// its own clock for that: the function called here is given the time.
 fn moved(record: &Record<'_>, key: &Path, folder: &Path) -> Result<u64, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let pem = std::fs::read_to_string(key).map_err(|error| said(&error))?;
@@ -82,7 +82,7 @@ fn moved(record: &Record<'_>, key: &Path, folder: &Path) -> Result<u64, String> 
     })
 }
 
-/// What an archived number takes: in its file, and in the ledger once the rest has been given back.
+/// The size of an archived number: in its file, and in the ledger once the rest has been released.
 fn what_it_takes(record: &Record<'_>, folder: &Path) -> [Row; 2] {
     let files = std::fs::read_dir(folder).map_or(Vec::new(), |files| files.flatten().collect());
     let files =

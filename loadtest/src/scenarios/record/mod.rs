@@ -1,9 +1,9 @@
-//! The record as those have it who audit and keep it: what a number takes, with and without a
-//! caller's key, and how long it is to export the numbers, to compare them with their seals, to
-//! archive them, and to look into the archive.
+//! The record from the view of audit and retention: the size of a number, with and without a
+//! caller's key, and how long it takes to export the numbers, to compare them with their seals, to
+//! archive them, and to search the archive.
 //!
-//! The rows are of numbers that callers took over HTTP, under seal. Whatever a command finds to be
-//! wrong is a breach, and so is one that counts other rows than there are.
+//! The rows are of numbers that callers took over HTTP, under seal. Any error that a command finds
+//! is a breach, and so is a count that differs from the number of rows.
 
 mod archived;
 
@@ -41,9 +41,9 @@ const EXPORT_MAX_S: f64 = 30.0;
 /// Fewest rows that are compared with their seals in a second.
 const COMPARED_MIN: f64 = 1_000_000.0;
 
-/// Most rows of the journal that the database reads for each that is exported. A page is picked
-/// from the rows of the time before the last one, where there are no statistics from all of a short
-/// journal; a plan that is wrong reads thousands.
+/// Most rows of the journal that the database reads for each exported row. A page is picked from
+/// the rows of the time before the last one if there are no statistics for all of a short journal;
+/// a wrong plan reads thousands.
 const READ_MAX: u64 = 200;
 
 /// Numbers that a workbook holds.
@@ -58,7 +58,7 @@ struct Record<'s> {
     stage: &'s Stage,
     deployment: Deployment,
     schema: String,
-    /// What the ledger took before the first number.
+    /// The size of the ledger before the first number.
     empty: Sizes,
     /// Numbers in it.
     numbers: u64,
@@ -83,7 +83,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     archived::measure(&record, &key, section);
 }
 
-/// Has a service give numbers of one counter, the second half of them under keys, and end.
+/// Lets a service issue numbers of one counter, the second half of them under keys, and end.
 fn write<'s>(
     bench: &Bench,
     stage: &'s Stage,
@@ -118,7 +118,7 @@ fn write<'s>(
     Record { stage, deployment: service.end(), schema, empty, numbers }
 }
 
-/// Takes so many lists of numbers, and compares all that came so far with the journal.
+/// Takes `lists` lists of numbers, and compares all that came so far with the journal.
 fn take(
     ask: Ask,
     before: Tally,
@@ -134,7 +134,7 @@ fn take(
     work.tally().cloned().unwrap_or_default()
 }
 
-/// A row of what a number takes, and where.
+/// A row of the size of a number, and where it is stored.
 fn bytes(what: &str, growth: &Growth) -> Row {
     Row::new(what, growth.total(), "bytes").note(growth.parts())
 }
@@ -148,7 +148,7 @@ fn make_key(file: &path::Path) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// Waits until a checkpoint binds the last batch; how many none binds where it does not come.
+/// Waits until a checkpoint binds the last batch; if none comes, returns how many are not bound.
 fn await_checkpoint(stage: &Stage, schema: &str) -> Result<(), String> {
     let deadline = Instant::now() + BOUND_LIMIT;
     loop {
@@ -206,7 +206,7 @@ impl Record<'_> {
         if !ended.has_told(&format!("{} rows", self.numbers)) {
             section.breaches.push(format!("{what}: it told of other rows"));
         }
-        // A workbook has no lines; CSV has one more, its head.
+        // A workbook has no lines; CSV has one more, its header.
         let beside = [("csv", 1), ("jsonl", 0)].into_iter().find(|(of, _)| *of == format);
         if let Some((_, beside)) = beside {
             let lines = File::open(&file).map_or(0, |file| BufReader::new(file).lines().count());
@@ -219,7 +219,7 @@ impl Record<'_> {
         Some(row.reach(Reach::AtMost(EXPORT_MAX_S * self.count() / 1e6)))
     }
 
-    /// Compares so many rows with their seals.
+    /// Compares this many rows with their seals.
     fn compare(&self, options: &[&str], rows: u64, section: &mut Section) -> Ended {
         let ended = self.command(&[&["audit", "verify", "--json"], options].concat(), section);
         let report = ended.json();
@@ -229,7 +229,7 @@ impl Record<'_> {
         ended
     }
 
-    /// A row of how many of its numbers a command did in a second.
+    /// A row of how many of its numbers a command processed per second.
     fn rate(&self, what: &str, ended: &Ended) -> Row {
         let (count, seconds) = (figure(self.count()), figure(ended.seconds));
         let row = Row::new(what, self.count() / ended.seconds, "/s");
