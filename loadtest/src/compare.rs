@@ -1,4 +1,4 @@
-//! `loadtest compare`: every scenario beside its baselines, in one run, on one machine.
+//! `loadtest compare`: every scenario and its baselines, in one run, on one machine.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

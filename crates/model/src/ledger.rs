@@ -35,9 +35,9 @@ pub enum Part {
 pub enum Closing {
     /// Not yet.
     Not,
-    /// The counter goes on from `taken`.
+    /// The counter continues from `taken`.
     Exact,
-    /// The counter goes on above its ceiling.
+    /// The counter continues above its ceiling.
     Ceiling,
 }
 

@@ -106,7 +106,7 @@ pub struct Flight {
 pub enum Job {
     /// Seed the counter.
     Seed {
-        /// Where it goes on.
+        /// Where it continues.
         value: Value,
         /// Its ceiling.
         ceiling: Value,

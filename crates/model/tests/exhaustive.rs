@@ -17,7 +17,7 @@
 //! | a retry after… | 2 | 1 | 3 | the same, a crash, a restart without data |
 //! | a retry of a trimmed… | 2 | 1 | 2 | a client that sends again, trims, a flush, a lost reply |
 //! | a late node… | 2 + 1 | 1 | 2 | a node that starts late, a crash |
-//! | two counters… | 2 | 1 | 3 | a silent node that wakes, a counter that nobody touches |
+//! | two counters… | 2 | 1 | 3 | a silent node that wakes, a counter that is never touched |
 //! | a lost record… | 2 | 1 | 2 | a record deleted, the client again, trims, a crash |
 //! | a refusal… | 2 | 1 | 2 | a client that sends again and differs, a crash |
 //! | an import… | 2 | 1 | 3 | a document imported, fall-back and return, a crash |

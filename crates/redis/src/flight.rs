@@ -169,7 +169,7 @@ pub struct IdempotencyLimits {
     pub window_ms: u64,
     /// `idempotency.records_max`: most records of a partition.
     pub records_max: u64,
-    /// `idempotency.keep_whole`: records hold the allocation itself, not only where it stands.
+    /// `idempotency.keep_whole`: records hold the allocation itself, not only where it is.
     pub keep_whole: bool,
 }
 

@@ -247,7 +247,7 @@ pub(crate) struct State {
     pub nonces: u8,
     /// Numbers that left a node: counter, value, request, the inquest; in order.
     pub handed: Vec<(u8, u8, u8)>,
-    /// A number was taken after an inquest that ended by itself, and by hand, and one was found.
+    /// A number was taken after an inquest that ended automatically, and manually; one was found.
     pub went_on: [bool; 3],
     /// Repeated sendings that are left.
     pub retries: u8,
