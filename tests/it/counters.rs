@@ -59,7 +59,7 @@ fn count(deployment: &Deployment) {
     deployment.ok(&["series", "deactivate", "SPO", "--reason", "a test"]);
 }
 
-/// Goal: R5.3. Method: numbers of four series, and each filter on HTTP; the command says the same.
+/// Goal: the counters of every series, filtered. Method: numbers of four series, and each filter on HTTP; the command says the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn counters_are_found_by_series_type_project_originator_and_year() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

@@ -252,7 +252,7 @@ async fn the_register_is_printed_and_written_to_files() {
         let lines = deployment.ok(&["export", "--format", "jsonl", "--sort", "number"]);
         let mut rows: Vec<Value> =
             lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        // The names of the audit trail (R5.1), here as in CSV.
+        // The names of the audit trail, here as in CSV.
         for name in s2.trim_end_matches(',').split(',') {
             assert!(rows[0].get(name).is_some(), "{name}: {}", rows[0]);
         }

@@ -1,5 +1,5 @@
 //! What a request on the database path meets, and what it is told, while the ledger cannot serve
-//! it: locks that others hold, conflicts, a lost connection (R6.2-R6.4, R6.6).
+//! it: locks that others hold, conflicts, a lost connection.
 
 use std::time::{Duration, Instant};
 

@@ -24,7 +24,7 @@ pub enum ChangeError {
         /// The serial that differs.
         field: String,
     },
-    /// Counters or scopes would hold ids where they held codes, or ids of another table (R4.6).
+    /// Counters or scopes would hold ids where they held codes, or ids of another table.
     #[error(
         "{field}: its counters would be named by the ids of a table in one version and not in the \
          other, and begin anew; begin the template with another text (a new `prefix`, for \

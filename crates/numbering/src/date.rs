@@ -1,4 +1,4 @@
-//! The document's date: what the caller wrote, in the time zone of the series (R1.6).
+//! The document's date: what the caller wrote, in the time zone of the series.
 //!
 //! Reads no clock; the present comes in as an argument.
 

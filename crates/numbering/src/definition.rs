@@ -31,8 +31,8 @@ pub struct SeriesDefinition {
     /// What its numbers are worth waiting for.
     #[serde(default, skip_serializing_if = "Policy::is_fast")]
     pub policy: Policy,
-    /// Whether a document keeps its number for ever, or for `idempotency.window` (R1.8); without it
-    /// the policy says: see [`SeriesDefinition::is_once_per_document`].
+    /// Whether a document keeps its number for ever, or for `idempotency.window`; without it the
+    /// policy says: see [`SeriesDefinition::is_once_per_document`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_per_document: Option<bool>,
     /// Whose documents its ids name; a series that has issued numbers keeps it.
@@ -57,21 +57,21 @@ pub struct SeriesDefinition {
     pub look_alikes: LookAlikes,
     /// The text pattern.
     pub template: String,
-    /// IANA time zone in which dates and periods are read; UTC without one (R1.6).
+    /// IANA time zone in which dates and periods are read; UTC without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
     /// Month in which the fiscal year begins, 1 to 12; January, the calendar year, without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fiscal_year_start: Option<u8>,
-    /// Dimensions within which a number is unique; empty: the whole ledger (R2.7).
+    /// Dimensions within which a number is unique; empty: the whole ledger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unique_within: Vec<String>,
     /// Why the series may be saved although two of its counters, or it and another series, can
-    /// render one text (R2.7). Recorded with the version; all of them are `gapless`, so that the
-    /// ledger refuses the second of two equal numbers before anybody is answered (F43).
+    /// render one text. Recorded with the version; all of them are `gapless`, so that the ledger
+    /// refuses the second of two equal numbers before anybody is answered (F43).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambiguity_accepted: Option<String>,
-    /// Which tables of the reference data project and type stand in (R4.6).
+    /// Which tables of the reference data project and type stand in.
     #[serde(default, skip_serializing_if = "References::is_empty")]
     pub references: References,
     /// Declared variables by name (upper case, the token's name).
@@ -100,7 +100,7 @@ impl SeriesDefinition {
     }
 
     /// The definition as it is meant where somebody writes it now: one that does not say which
-    /// document dates it takes takes those of five years back and one ahead (R1.6), and says so.
+    /// document dates it takes takes those of five years back and one ahead, and says so.
     #[must_use]
     pub fn says_its_dates(self) -> Self {
         if self.document_date.is_some() || self.dates.is_some() {
@@ -124,7 +124,7 @@ impl SeriesDefinition {
     }
 
     /// Whether the start of a serial leaves values out. The ambiguity proof builds on that, as far
-    /// as no earlier version had another one (R2.7).
+    /// as no earlier version had another one.
     #[must_use]
     pub fn leaves_values_out(&self) -> bool {
         self.serials.iter().any(|serial| serial.start > 1)
@@ -151,7 +151,7 @@ impl Policy {
     }
 }
 
-/// Which tables of the reference data a series refers to, beside those of its variables (R4.6).
+/// Which tables of the reference data a series refers to, beside those of its variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct References {
@@ -163,7 +163,7 @@ pub struct References {
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_code: Option<String>,
     /// Whether the originator must be a member of the project; without `project`, the project then
-    /// follows from the originator's memberships (R4.7).
+    /// follows from the originator's memberships.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub membership: bool,
 }
@@ -174,7 +174,7 @@ impl References {
     }
 }
 
-/// Which requests a series serves (R2.9).
+/// Which requests a series serves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Serves {
@@ -218,10 +218,10 @@ pub struct VariableDefinition {
     /// Value where the request names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Table of the reference data that its values are codes of (R4.6).
+    /// Table of the reference data that its values are codes of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The source, as the settings call it, that gives its value to each number (R4.5).
+    /// The source, as the settings call it, that gives its value to each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Characters allowed, as a set with ranges such as `A-Za-z0-9` (a leading or trailing `-` is
@@ -259,7 +259,7 @@ pub struct SerialDefinition {
     /// How its values are written.
     #[serde(default, skip_serializing_if = "Style::is_digits")]
     pub style: Style,
-    /// What happens to a value that its `{SEQ:n}` is too narrow for (R2.5).
+    /// What happens to a value that its `{SEQ:n}` is too narrow for.
     #[serde(default, skip_serializing_if = "Overflow::refuses")]
     pub overflow: Overflow,
     /// Largest value; the width of its `{SEQ:n}` bounds it too, unless it widens.
@@ -274,7 +274,7 @@ pub struct SerialDefinition {
 }
 
 impl SeriesDefinition {
-    /// Whether a table of the reference data has a say in its numbers (R4.6).
+    /// Whether a table of the reference data has a say in its numbers.
     #[must_use]
     pub fn refers_to_tables(&self) -> bool {
         !self.references.is_empty() || self.variables.values().any(|v| v.reference.is_some())
@@ -342,7 +342,7 @@ impl Overflow {
     }
 }
 
-/// The period that names a new counter (R3.4).
+/// The period that names a new counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reset {

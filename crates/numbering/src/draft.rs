@@ -26,7 +26,7 @@ use super::{Snowflake, SnowflakePlace};
 /// Signs that a spreadsheet takes for the beginning of a formula.
 pub(super) const FORMULA_SIGNS: &str = "=+@";
 
-/// What a counter key holds for a dimension that the request leaves out (R3.2).
+/// What a counter key holds for a dimension that the request leaves out.
 pub(super) const ABSENT: &str = "0";
 
 /// The part of a request that the numbering language reads.
@@ -43,12 +43,12 @@ pub struct Inputs {
     /// Document date as the caller wrote it: `2025-12-02` or a date-time with offset; now without
     /// one.
     pub date: Option<String>,
-    /// The phase, where the series has phases (R3.4).
+    /// The phase, where the series has phases.
     #[serde(default)]
     pub phase: Option<String>,
     /// Values of declared variables: `X`, or for one of a table `x_id`, its id.
     pub context: BTreeMap<String, String>,
-    /// Who the document goes to: `RECIPIENT` is the first of kind TO (R2.1).
+    /// Who the document goes to: `RECIPIENT` is the first of kind TO.
     pub recipients: Vec<Recipient>,
     /// The projects that whoever asks reaches; the others, and their rows, are as if they were not
     /// there. `None`: all of them. No part of what was sent.

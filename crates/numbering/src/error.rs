@@ -43,7 +43,7 @@ pub enum InputError {
         /// Code of the series.
         series: String,
     },
-    /// A value wider than its field (slug `value-too-long`, R2.5).
+    /// A value wider than its field (slug `value-too-long`).
     #[error("{field} has {chars} characters, at most {chars_max} are allowed")]
     ValueTooLong {
         /// The field.
@@ -120,7 +120,7 @@ pub enum InputError {
         hint: String,
     },
     /// A plain date where the number shows a time of day, or its counter begins anew within a day
-    /// (slug `time-required`, R1.6).
+    /// (slug `time-required`).
     #[error("date {given:?} needs a time of day: {remedy}")]
     TimeRequired {
         /// The date.
@@ -128,7 +128,7 @@ pub enum InputError {
         /// What to write.
         remedy: &'static str,
     },
-    /// A code or id that the table does not have (slug `unknown-reference`, R4.6).
+    /// A code or id that the table does not have (slug `unknown-reference`).
     #[error("{field}: {table} has no {value:?}; {remedy}")]
     UnknownReference {
         /// The field.
@@ -140,7 +140,7 @@ pub enum InputError {
         /// What to do.
         remedy: &'static str,
     },
-    /// A row that new numbers may not use (slug `inactive-reference`, R4.6).
+    /// A row that new numbers may not use (slug `inactive-reference`).
     #[error("{field}: {value:?} of {table} is inactive; use another, or have it activated")]
     InactiveReference {
         /// The field.
@@ -150,7 +150,7 @@ pub enum InputError {
         /// Its code.
         value: String,
     },
-    /// An originator outside the project (slug `not-a-member`, R4.7).
+    /// An originator outside the project (slug `not-a-member`).
     #[error("{field}: {member:?} {reason}")]
     NotAMember {
         /// The originator's field.
@@ -160,7 +160,7 @@ pub enum InputError {
         /// Which project it is no member of, and the remedy.
         reason: String,
     },
-    /// Several projects that the originator is a member of (slug `project-ambiguous`, R4.7).
+    /// Several projects that the originator is a member of (slug `project-ambiguous`).
     #[error("project is missing, and {member:?} is a member of several: {projects}; name one")]
     ProjectAmbiguous {
         /// Code of the originator.
@@ -195,7 +195,7 @@ pub enum InputError {
         /// The last number's.
         last_date: String,
     },
-    /// The whole number is too long (slug `value-too-long`, R2.4).
+    /// The whole number is too long (slug `value-too-long`).
     #[error(
         "the number would have {chars} characters, at most {TEXT_CHARS_MAX} are allowed; send \
          shorter values"
@@ -284,7 +284,7 @@ impl InputError {
 /// A text that is not a number of the series.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
-    /// Longer than any number (R2.4).
+    /// Longer than any number.
     #[error("longer than {TEXT_CHARS_MAX} characters: not a number")]
     TooLong,
     /// The text departs from the template.
@@ -319,7 +319,7 @@ pub enum ParseError {
         /// Which part it is, and the remedy.
         reason: String,
     },
-    /// More than one reading: the template does not determine its parts (R2.7).
+    /// More than one reading: the template does not determine its parts.
     #[error(
         "character {position}: where {part} ends can be read in more than one way; exclude the \
          sign behind it from its characters, or give it a fixed width"

@@ -1,5 +1,5 @@
-//! Exchange serials: what systems name their calls to each other by (R2.3, R8.1). Three kinds of
-//! fixed width, told apart by their length. Owns their layout; takes no number: the three series of
+//! Exchange serials: what systems name their calls to each other by. Three kinds of fixed width,
+//! told apart by their length. Owns their layout; takes no number: the three series of
 //! `hivenet-serials.toml` do, and their templates are this layout once more.
 
 use std::fmt;

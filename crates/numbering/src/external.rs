@@ -1,6 +1,6 @@
 //! Values that somebody else gives: a variable with a `source` is not asked of the request but of
-//! the source of that name in the settings (R4.5). What it gives is judged like a value of a
-//! request. Who is asked, and how, is none of the language's business.
+//! the source of that name in the settings. What it gives is judged like a value of a request. Who
+//! is asked, and how, is none of the language's business.
 //!
 //! Nothing proves that a source gives no value twice. The ledger refuses the second number of one
 //! text, and only the policy `gapless` has it do so before the number is handed out.

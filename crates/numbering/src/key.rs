@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reset, Series};
 
-/// The dimension values and the period that name one counter (R3.1), in the order in which the
-/// serial lists them, the period last. Independent of what the template shows.
+/// The dimension values and the period that name one counter, in the order in which the serial
+/// lists them, the period last. Independent of what the template shows.
 ///
 /// Its text form is injective (`name=value` joined by `;`, with `\`, `;` and `=` escaped by `\`)
 /// and is compared byte for byte in every store (F24). The key without parts is the empty text.

@@ -106,9 +106,9 @@ pub use text::{Lines, Unprintable, check_printable, escaped, hexadecimal};
 pub use ties::{check_rules, may_come_before};
 pub use written::{Form, Misfit, Notation, Step, form_of, json_of_toml, read_written};
 
-/// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly
-/// (R2.4).
+/// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds
+/// exactly.
 pub const NUMBER_MAX: u64 = (1 << 53) - 1;
 
-/// The longest text of a number, in characters (R2.4).
+/// The longest text of a number, in characters.
 pub const TEXT_CHARS_MAX: usize = 128;

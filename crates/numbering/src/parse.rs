@@ -1,4 +1,4 @@
-//! Reads a number back into its parts (R2.8).
+//! Reads a number back into its parts.
 //!
 //! Bounded whatever the text and the template: a text longer than any number is refused first; then
 //! each part is tried once at each place; only places from which the end can be reached are walked,

@@ -109,8 +109,8 @@ impl PartialNumber {
     /// Renders the number for one value per serial, in the order of the series' serials.
     ///
     /// # Errors
-    /// `InputError::SerialTooWide` when a value does not fit its width: never a silent widening
-    /// (R2.5). `InputError::SerialMissing` when there are fewer values than serials.
+    /// `InputError::SerialTooWide` when a value does not fit its width: never a silent widening.
+    /// `InputError::SerialMissing` when there are fewer values than serials.
     pub fn fill(&self, values: &[u64]) -> Result<String, InputError> {
         let room = self.slots.len() * SERIAL_CHARS_MAX;
         let mut number = String::with_capacity(self.literal.len() + room);

@@ -16,7 +16,7 @@ const CENTURY: i64 = 2000;
 pub(super) enum Era {
     /// `A.D.`
     Common,
-    /// `B.E.`, 543 years ahead (R2.1).
+    /// `B.E.`, 543 years ahead.
     Buddhist,
     /// `ROC`, 1911 years behind, three digits.
     Minguo,

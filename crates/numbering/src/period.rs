@@ -1,4 +1,4 @@
-//! Periods: when a new counter begins (R3.4). A reset is a new counter, never an overwrite.
+//! Periods: when a new counter begins. A reset is a new counter, never an overwrite.
 //!
 //! A period is named by the wall time of the series. Where the end of summer time repeats an hour,
 //! both have one name and so one counter: no value comes twice.

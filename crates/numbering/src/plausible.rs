@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(wide.check("d", date(1, 1, 1), today), Ok(()));
     }
 
-    /// R1.6: what is written from now on and says nothing takes five years back and one ahead.
+    /// What is written from now on and says nothing takes five years back and one ahead.
     #[test]
     fn what_says_nothing_from_now_on_takes_five_years_back_and_one_ahead() {
         let stored = SeriesDefinition::default();

@@ -1,4 +1,4 @@
-//! Reference data: tables of ids and codes, and who is a member of what (R4.6, R4.7).
+//! Reference data: tables of ids and codes, and who is a member of what.
 //!
 //! A snapshot: built once from the rows of the ledger, then shared and only read. A code belongs to
 //! one id of its table for ever, so a text that shows it never becomes ambiguous; whoever writes

@@ -1,6 +1,6 @@
-//! Brings a request into codes, as the series' tables have them now (R4.6, R4.7): ids become codes,
-//! former codes present ones, recipients the value of `RECIPIENT`, and a missing project follows
-//! from the originator's memberships. What a table does not have, or has as inactive, is refused.
+//! Brings a request into codes, as the series' tables have them now: ids become codes, former codes
+//! present ones, recipients the value of `RECIPIENT`, and a missing project follows from the
+//! originator's memberships. What a table does not have, or has as inactive, is refused.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::served::{ORIGINATORS, RECIPIENT, id_names};
 use super::text::normal_code;
 use super::{Documents, InputError, Inputs, Series};
 
-/// The kind of recipient that a number shows (R2.1).
+/// The kind of recipient that a number shows.
 const MAIN_KIND: &str = "TO";
 
 /// Most recipients of one request.

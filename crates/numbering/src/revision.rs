@@ -1,4 +1,4 @@
-//! Revisions: an issued number again, with another label (R2.10).
+//! Revisions: an issued number again, with another label.
 //!
 //! Takes no value and reads no clock. The first number is rendered once more beside the new one:
 //! only where that gives the very same text is everything known that the number was made of.

@@ -1,4 +1,4 @@
-//! The stored constant part of a number, such as `BX20240115%s` (R3.3): how systems that write rule
+//! The stored constant part of a number, such as `BX20240115%s`: how systems that write rule
 //! expressions name their counters. Rendered from a draft, and read back to the counter key.
 //!
 //! Reads and writes text alone: which value such a counter stood at, its own table tells.

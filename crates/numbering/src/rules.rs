@@ -1,4 +1,4 @@
-//! Which series serves a request (R2.9): the most specific rule wins, then the default.
+//! Which series serves a request: the most specific rule wins, then the default.
 //!
 //! Never falls back to a series that does not take the type: an unknown type is refused.
 

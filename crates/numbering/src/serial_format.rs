@@ -16,7 +16,7 @@ pub(super) struct SerialFormat {
     pub(super) style: Style,
     /// Least characters: smaller values have leading zeros, or leading `A`s.
     pub(super) width: usize,
-    /// Whether a value that does not fit gets more of them (R2.5).
+    /// Whether a value that does not fit gets more of them.
     pub(super) widens: bool,
 }
 

@@ -318,7 +318,7 @@ impl Series {
         super::draft::draft(self, inputs, now, (Drafted::Issued, Told::InFull))
     }
 
-    /// Reads a number back into its parts (R2.8), whatever value its serials show.
+    /// Reads a number back into its parts, whatever value its serials show.
     ///
     /// # Errors
     /// [`ParseError`] says where the text departs from the template.
@@ -336,7 +336,7 @@ impl Series {
         super::parse::parse(self, number, ValueBounds::Own)
     }
 
-    /// Renders an issued number with another label (R2.10). Takes nothing.
+    /// Renders an issued number with another label. Takes nothing.
     ///
     /// # Errors
     /// [`RevisionError`] says what is wrong with the label, or why the number has no revisions.

@@ -88,7 +88,7 @@ struct SeriesFile {
 }
 
 /// Reads a series file: one or several `[[series]]`, each checked as `Series::compile` does. Where
-/// an `expression` stands for template and serials, the definition is what it says (R2.2).
+/// an `expression` stands for template and serials, the definition is what it says.
 ///
 /// # Errors
 /// The first mistake, with line, column and reason.

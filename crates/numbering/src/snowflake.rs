@@ -1,6 +1,6 @@
-//! The id that `{SNOWFLAKE}` shows (R2.6): a millisecond, the number of the node that drew it, and
-//! a serial within both. Layout and text only: who draws, and that no id is drawn twice, is decided
-//! where node numbers are leased. Never a counter's value, never a JSON number (R2.4).
+//! The id that `{SNOWFLAKE}` shows: a millisecond, the number of the node that drew it, and a
+//! serial within both. Layout and text only: who draws, and that no id is drawn twice, is decided
+//! where node numbers are leased. Never a counter's value, never a JSON number.
 
 use std::fmt;
 

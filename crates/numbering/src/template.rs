@@ -42,7 +42,7 @@ pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// What to write instead of a token that S2 has withdrawn (R2.1).
+/// What to write instead of a token that S2 has withdrawn.
 pub(super) fn retired(name: &str) -> Option<&'static str> {
     Some(match name {
         "ORG" => "write {ORIGINATOR} or {RECIPIENT}",

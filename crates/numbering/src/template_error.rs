@@ -99,7 +99,7 @@ pub enum TokenFlaw {
         /// The tokens that the series could use.
         known: String,
     },
-    /// A token that S2 has withdrawn (R2.1).
+    /// A token that S2 has withdrawn.
     #[error("deprecated token; {remedy}")]
     Retired {
         /// What to write instead.
@@ -215,7 +215,7 @@ pub enum FieldFlaw {
     /// A name that the language keeps for itself.
     #[error("the name is built into the language; choose another")]
     Reserved,
-    /// The name of a token that S2 has withdrawn (R2.1).
+    /// The name of a token that S2 has withdrawn.
     #[error("the name is withdrawn; {remedy}")]
     Retired {
         /// What to write instead.
@@ -232,13 +232,13 @@ pub enum FieldFlaw {
         /// The known ones.
         known: String,
     },
-    /// Memberships without both of their tables (R4.7).
+    /// Memberships without both of their tables.
     #[error(
         "who is a member of what? Set `references.project`, and `reference` of the variable \
          ORIGINATOR or ORG_CODE"
     )]
     Membership,
-    /// `REV` as a dimension (R2.10).
+    /// `REV` as a dimension.
     #[error("REV identifies no counter: revisions of one document share their serial; remove it")]
     Revision,
     /// A zone that tzdb does not know.

@@ -1,4 +1,4 @@
-//! Which text a number may hold: printable, in Unicode normal form C (R2.4).
+//! Which text a number may hold: printable, in Unicode normal form C.
 //!
 //! Parts that pass here can be joined in any order and the whole is in normal form C again: no part
 //! begins with a character that could combine with the one before it.

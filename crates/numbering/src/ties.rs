@@ -1,4 +1,4 @@
-//! Finds series between which no rule could choose (R2.9), before any request meets them.
+//! Finds series between which no rule could choose, before any request meets them.
 //!
 //! Searches by lists, not by requests: a pair ties where both are as specific, some request fits
 //! both, and no better rule takes every such request.

@@ -1,4 +1,4 @@
-//! The ambiguity proof where series are saved (R2.7).
+//! The ambiguity proof where series are saved.
 
 use numbering::{Ambiguity, GiveUp, Policy, Reset};
 use numerator::ledger::{

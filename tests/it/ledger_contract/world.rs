@@ -132,7 +132,7 @@ impl World {
     }
 
     /// Takes as whoever asks for numbers does: again where the engine undid it for another
-    /// transaction (R6.3). An import that makes a counter and a take of it may wait for each other.
+    /// transaction. An import that makes a counter and a take of it may wait for each other.
     pub(super) async fn take_again(&self, at: At, orders: &[TakeOrder]) -> Taken {
         for _ in 0..3 {
             match self.ledger.take(at, self.node, orders, LOCK_WAIT).await {

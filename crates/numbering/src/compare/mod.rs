@@ -1,6 +1,5 @@
-//! Whether two numbers can have one text (R2.7): one question, [`compare`], asked of a series with
-//! itself, with its earlier versions, and with every version of another that may have issued
-//! numbers.
+//! Whether two numbers can have one text: one question, [`compare`], asked of a series with itself,
+//! with its earlier versions, and with every version of another that may have issued numbers.
 //!
 //! Each part of a series is an automaton. Two numbers of one text are two runs over it: a path
 //! through the product of two automata, from both starts to both ends. Marks along the path say in

@@ -21,7 +21,7 @@ use super::{PROOF_STEPS_MAX, Party};
 /// Most codes that a refusal lists.
 const LISTED_MAX: usize = 12;
 
-/// A series whose numbers are not proved to be different (R2.7).
+/// A series whose numbers are not proved to be different.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Ambiguity {
     /// Two requests of different counters that begin with the same text.

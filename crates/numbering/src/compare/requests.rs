@@ -1,5 +1,5 @@
-//! Which requests a version numbers (R2.9): what `serves` lists, without what another series takes
-//! before it. In doubt a version numbers a request, and no other takes it before.
+//! Which requests a version numbers: what `serves` lists, without what another series takes before
+//! it. In doubt a version numbers a request, and no other takes it before.
 //!
 //! Of tables it builds on one thing alone: a code that has a row keeps it for ever.
 

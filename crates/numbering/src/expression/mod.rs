@@ -1,4 +1,4 @@
-//! Rule expressions: the second notation for what a series' numbers look like (R2.2).
+//! Rule expressions: the second notation for what a series' numbers look like.
 //!
 //! A rule expression is a JSON array of elements, each a constant, a part of the date, a variable
 //! or a serial; or an object of these `elements` and what they do not show. It is only another way
@@ -31,9 +31,9 @@ const ELEMENTS_MAX: usize = 64;
 /// A rule expression: the elements of a number, from left to right.
 ///
 /// It counts by everything that it shows but the serials: each variable, and the finest period that
-/// its time elements name. So a change of any part but the serial begins a new counter (R3.3). It
-/// may count by dimensions that it does not show as well, and narrow its variables: then it is
-/// written as an object, `{"elements": […], "hidden_dimensions": […], "variables": {…}}`.
+/// its time elements name. So a change of any part but the serial begins a new counter. It may
+/// count by dimensions that it does not show as well, and narrow its variables: then it is written
+/// as an object, `{"elements": […], "hidden_dimensions": […], "variables": {…}}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     elements: Vec<Element>,
