@@ -59,7 +59,8 @@ fn count(deployment: &Deployment) {
     deployment.ok(&["series", "deactivate", "SPO", "--reason", "a test"]);
 }
 
-/// Goal: the counters of every series, filtered. Method: numbers of four series, and each filter on HTTP; the command says the same.
+/// Goal: each filter finds its counters. Method: numbers of four series, and each filter on HTTP;
+/// the command says the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn counters_are_found_by_series_type_project_originator_and_year() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
