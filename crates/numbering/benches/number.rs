@@ -1,6 +1,5 @@
 //! How long the numbering language takes for one number, from a compiled series: `cargo bench -p
-//! numbering`. Everything here is on the path of every number, so it is to stay below a
-//! microsecond.
+//! numbering`. Everything here is on the path of every number, so it must stay below a microsecond.
 #![allow(missing_docs, reason = "a benchmark says what it measures in its name")]
 
 use std::collections::BTreeMap;
@@ -14,7 +13,7 @@ use numbering::{Inputs, Series, builtin_series, read_series};
 struct Case {
     code: &'static str,
     inputs: Inputs,
-    /// The serial's value; wider than its token where the case is about that.
+    /// The serial's value; wider than its token if the case is about that.
     value: u64,
 }
 

@@ -1,12 +1,12 @@
-//! What a definition says beyond the projects that its series serves (F43): whoever is narrowed to
-//! projects may not say it, since others live with it.
+//! What a definition says beyond the projects that its series serves (F43): an administrator
+//! limited to certain projects may not say it, because it affects others.
 //!
-//! Each field is taken apart here by its name, so that a new one does not compile before it says
-//! which it is.
+//! Each field is destructured here by name, so that a new field does not compile before it is
+//! classified.
 
 use super::{References, SerialDefinition, SeriesDefinition, Serves, VariableDefinition};
 
-/// The dimension that keeps what is unique within it to one project.
+/// The dimension that limits uniqueness to one project.
 const PROJECT: &str = "project";
 
 /// A field that reaches beyond the projects of its series.
@@ -14,7 +14,7 @@ const PROJECT: &str = "project";
 pub struct Beyond<'d> {
     /// Its path.
     pub field: String,
-    /// What it names that could be given to some projects, where it names such a thing.
+    /// What it names that could be granted to some projects, if it names such a thing.
     pub names: Option<SharedName<'d>>,
 }
 
@@ -33,7 +33,8 @@ fn alone(field: &str) -> Beyond<'static> {
 }
 
 impl SeriesDefinition {
-    /// The fields that reach beyond the series' own projects; none: who reaches these may save it.
+    /// The fields that reach beyond the series' own projects; none: a caller who reaches these may
+    /// save.
     #[must_use]
     pub fn beyond_its_projects(&self) -> Vec<Beyond<'_>> {
         let SeriesDefinition {
@@ -47,7 +48,7 @@ impl SeriesDefinition {
             // Which of its requests get a number, and what an answer waits for.
             policy: _,
             once_per_document: _,
-            // It keeps projects apart that met.
+            // It separates projects whose documents were shared.
             documents: _,
             chronology: _,
             closed_before: _,
@@ -75,7 +76,7 @@ impl SeriesDefinition {
         } in serials
         {}
         let mut beyond = serves.beyond_its_projects();
-        // The whole ledger is the widest scope: what is unique there is proved to be.
+        // The whole ledger is the widest scope: uniqueness in it is proved.
         if !unique_within.is_empty() && !unique_within.iter().any(|name| name == PROJECT) {
             beyond.push(alone("unique_within"));
         }
@@ -92,7 +93,7 @@ impl SeriesDefinition {
 impl Serves {
     fn beyond_its_projects(&self) -> Vec<Beyond<'_>> {
         let Serves {
-            // Whoever saves the series reaches all its projects.
+            // The administrator who saves the series reaches all its projects.
             projects: _,
             types: _,
             originators: _,
@@ -102,7 +103,7 @@ impl Serves {
             default: _,
             undetermined_types,
         } = self;
-        // No default of any project takes a type that one series says is not determined.
+        // No project's default takes a type that one series declares undetermined.
         let is_said = !undetermined_types.is_empty();
         is_said.then(|| alone("serves.undetermined_types")).into_iter().collect()
     }
@@ -122,7 +123,7 @@ impl References {
 }
 
 impl VariableDefinition {
-    /// The fields that name a table, or somebody who is asked with credentials of the deployment.
+    /// The fields that name a table, or a source that is asked with credentials of the deployment.
     fn others(&self, variable: &str) -> impl Iterator<Item = Beyond<'_>> {
         let VariableDefinition {
             label: _,
@@ -154,8 +155,8 @@ mod tests {
 
     use super::*;
 
-    /// Every field of a definition with a value that says something, and whether it reaches beyond
-    /// the projects of its series.
+    /// Every field of a definition with a non-trivial value, and whether it reaches beyond the
+    /// projects of its series.
     fn fields() -> Vec<(&'static str, Value, bool)> {
         vec![
             ("code", json!("S"), false),
@@ -207,7 +208,7 @@ mod tests {
         ]
     }
 
-    /// What the value in the list above names, where it names what may be given to some projects.
+    /// What the value in the list above names, if that may be granted to some projects.
     fn named(path: &str) -> Option<SharedName<'static>> {
         Some(match path {
             "references.project" => SharedName::Table("projects"),
@@ -236,7 +237,7 @@ mod tests {
         })
     }
 
-    /// The paths of what a definition with every field says.
+    /// The paths of all values of a definition in which every field is set.
     fn leaves(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
         let is_leaf = ["document_date", "dates"].contains(&prefix);
         let join = |name: &str| {
@@ -269,7 +270,7 @@ mod tests {
             let expected: Vec<Beyond<'_>> = expected.into_iter().collect();
             assert_eq!(definition.beyond_its_projects(), expected, "{path}");
         }
-        // Whatever a definition can say stands in the list above.
+        // Every field that a definition can have is in the list above.
         let whole: SeriesDefinition = serde_json::from_value(whole).expect("all fields at once");
         let mut said = BTreeSet::new();
         leaves("", &serde_json::to_value(&whole).expect("JSON"), &mut said);

@@ -1,5 +1,5 @@
-//! Puts a date together from the fields that a number shows, as far as they go. Reads no clock: a
-//! date that is not shown is not guessed.
+//! Puts a date together from the fields that a number shows, as far as they determine it. Reads no
+//! clock: a date that is not shown is not guessed.
 
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 
@@ -9,7 +9,7 @@ use super::period::FiscalYear;
 /// A leap year, for days whose year is not shown.
 const LEAP_YEAR: i16 = 2000;
 
-/// What date fields show together, each part as far as it goes.
+/// What date fields show together, each part as far as it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     /// The date in text.
@@ -20,7 +20,7 @@ pub(super) struct Moment {
     pub(super) fiscal_year: Option<i16>,
 }
 
-/// Puts fields together; `None` where they contradict each other or name a day that does not exist.
+/// Puts fields together; `None` if they contradict each other or name a day that does not exist.
 pub(super) fn assemble(fields: &[(DateField, i64)]) -> Option<Moment> {
     let agree = |(field, value): &(DateField, i64)| value_of(fields, *field) == Some(*value);
     if !fields.iter().all(agree) {
@@ -40,8 +40,8 @@ fn value_of(fields: &[(DateField, i64)], wanted: DateField) -> Option<i64> {
     fields.iter().find(|(field, _)| *field == wanted).map(|(_, value)| *value)
 }
 
-/// The common year, from the field that says most about it; the inner `None` where no year is
-/// shown, the outer one where two eras name different years.
+/// The common year, from the field that determines it best; the inner `None` if no year is shown,
+/// the outer one if two eras name different years.
 fn year(fields: &[(DateField, i64)]) -> Option<Option<i16>> {
     let full = fields.iter().filter(|(field, _)| matches!(field, DateField::Year(_)));
     let short = fields.iter().filter(|(field, _)| matches!(field, DateField::YearOfCentury));
@@ -55,8 +55,8 @@ fn year(fields: &[(DateField, i64)]) -> Option<Option<i16>> {
     (year >= 1 && fields.iter().all(agrees)).then_some(Some(year))
 }
 
-/// The calendar year, where a fiscal year is shown too: the one of that fiscal year that the months
-/// shown lie in. The outer `None` where they lie in none.
+/// The calendar year if a fiscal year is shown too: the year of that fiscal year that contains the
+/// months shown. The outer `None` if none contains them.
 fn year_within(
     (fiscal, end): (FiscalYear, i16),
     year: Option<i16>,
@@ -80,7 +80,7 @@ fn year_within(
     }
 }
 
-/// The date, as far as it is shown; the outer `None` where the fields contradict each other.
+/// The date, as far as it is shown; the outer `None` if the fields contradict each other.
 fn date(fields: &[(DateField, i64)], fiscal: Option<(FiscalYear, i16)>) -> Option<Option<String>> {
     let small = |field| value_of(fields, field).and_then(|value| i8::try_from(value).ok());
     let (month, day) = (small(DateField::Month), small(DateField::Day));
@@ -122,7 +122,7 @@ fn date(fields: &[(DateField, i64)], fiscal: Option<(FiscalYear, i16)>) -> Optio
         }
         _ => None,
     };
-    // The most exact of what is left.
+    // The most exact of the remaining forms.
     Some(match (year, month, quarter) {
         (Some(year), Some(month), _) => Some(format!("{year:04}-{month:02}")),
         (Some(year), None, Some(quarter)) => Some(format!("{year:04}-Q{quarter}")),

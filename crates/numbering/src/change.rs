@@ -1,7 +1,7 @@
 //! Whether a series that has issued numbers may be changed: no version may render again what an
-//! earlier one has issued. A counter never gives a value twice, whatever becomes of its start, its
-//! step or the template; what is looked at here are changes after which *another* counter, or
-//! another scope, stands behind the same text.
+//! earlier one has issued. A counter never gives a value twice, whatever happens to its start, its
+//! step or the template; the checks here concern changes after which *another* counter, or another
+//! scope, yields the same text.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
 use super::{Documents, SerialDefinition, Series, SeriesDefinition};
 
-/// Why a series that has issued numbers cannot be changed so. `field` says where.
+/// Why a series that has issued numbers cannot be changed in this way; `field` names the place.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ChangeError {
     /// Other counters would begin at their start and render what was issued before.
@@ -34,8 +34,7 @@ pub enum ChangeError {
         /// The field that names, or named, the table.
         field: String,
     },
-    /// An id would name another document than before: whoever repeats a request would get a second
-    /// number.
+    /// An id would name another document than before: a repeated request would get a second number.
     #[error(
         "{field}: an id would name another document than before, and a retry would get a second \
          number; save a successor, a series of another code and text that serves from a day on, or \
@@ -68,9 +67,9 @@ impl ChangeError {
 /// Checks that a version may follow an earlier one that has issued numbers.
 ///
 /// Either both take their numbers from the same counters and within the same scope, all named by
-/// ids of the same tables or by codes, or no text
-/// can be a number of both: they begin or end with different literals, or differ in length. And an
-/// id names the same document in both, whatever their texts.
+/// ids of the same tables or by codes, or no text can be a number of both: they begin or end with
+/// different literals, or differ in length. And an id names the same document in both, whatever
+/// their texts.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -88,20 +87,20 @@ pub fn check_change(earlier: &Series, next: &Series) -> Result<(), ChangeError> 
     if never_alike(earlier, next) { Ok(()) } else { Err(error) }
 }
 
-/// What becomes of the counters of a version when another follows it.
+/// What happens to the counters of a version when another follows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Succession {
-    /// Serials of the next version that go on with the counters of the earlier one.
+    /// Serials of the next version that continue the counters of the earlier one.
     pub go_on: Vec<String>,
     /// Serials of the next version whose counters begin anew.
     pub begin_anew: Vec<String>,
 }
 
-/// Which serials go on with the counters of an earlier version.
+/// Which serials continue the counters of an earlier version.
 #[must_use]
 pub fn succession(earlier: &Series, next: &Series) -> Succession {
     let is_kept = serials_kept(earlier, next);
-    // What counts by the ids of another table counts anew, and is told of all serials.
+    // A serial that counts by the ids of another table starts anew; reported for all serials.
     let has_other_tables = next.definition.refers_otherwise_than(&earlier.definition).is_some();
     let mut told = Succession::default();
     for (serial, is_kept) in next.definition.taken_serials().iter().zip(is_kept) {
@@ -144,7 +143,7 @@ fn other_scope(earlier: &Series, next: &Series) -> bool {
     earlier.definition.unique_within != next.definition.unique_within
 }
 
-/// Whether it is plain that no text is a number of both series. No proof of the contrary.
+/// Whether it is plain that no text is a number of both series. False does not prove the contrary.
 fn never_alike(one: &Series, other: &Series) -> bool {
     let differ = |(a, b): (char, char)| a != b;
     let (head, other_head) = (literal(one.parts.iter()), literal(other.parts.iter()));
@@ -157,7 +156,7 @@ fn never_alike(one: &Series, other: &Series) -> bool {
         || other_most < least
 }
 
-/// The literal that the first part is; empty where it is none. Neighbouring literals are one part.
+/// The literal that the first part is; empty if it is none. Neighbouring literals are one part.
 fn literal<'p>(mut parts: impl Iterator<Item = &'p Part>) -> &'p str {
     match parts.next() {
         Some(Part::Literal(text)) => text,
@@ -180,7 +179,7 @@ fn lengths(series: &Series) -> (usize, usize) {
 }
 
 impl SeriesDefinition {
-    /// The dimensions of its counters and of its scope, each with the table whose ids stand for its
+    /// The dimensions of its counters and of its scope, each with the table whose ids represent its
     /// values there.
     fn tables(&self) -> BTreeMap<&str, Option<&String>> {
         let counted = self.serials.iter().flat_map(|serial| &serial.counter);
@@ -301,7 +300,7 @@ mod tests {
             let before = changed(&earlier, |next| next.template = "A-{CORR_TYPE}-{SEQ:4}".into());
             assert_eq!(check(&before, &next), Ok(()), "another text");
         }
-        // What no counter and no scope counts by may refer to anything.
+        // A field that no counter and no scope counts by may refer to any table.
         let project = changed(&earlier, |next| next.references.project = Some("projects".into()));
         assert_eq!(check(&earlier, &project), Ok(()));
     }

@@ -1,5 +1,5 @@
-//! Characters as ranges, both ends included, in order and apart: what an alphabet is read into, so
-//! that no notation of it costs more than another.
+//! Characters as ranges, both ends included, in order and disjoint: the form of a parsed alphabet,
+//! in which no notation costs more than another.
 
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ pub(super) fn merged(ranges: impl IntoIterator<Item = CharRange>) -> Vec<CharRan
     merged
 }
 
-/// The characters of some ranges but for those of others. Both are in order and apart.
+/// The characters of some ranges without those of others. Both are in order and disjoint.
 pub(super) fn without(ranges: &[CharRange], holes: &[CharRange]) -> Vec<CharRange> {
     let mut left = Vec::new();
     for (first, last) in ranges {
@@ -47,7 +47,7 @@ pub(super) fn without(ranges: &[CharRange], holes: &[CharRange]) -> Vec<CharRang
     left
 }
 
-/// The characters that are in both. Both are in order and apart.
+/// The characters that are in both. Both are in order and disjoint.
 pub(super) fn common<'r>(
     ranges: &'r [CharRange],
     others: &'r [CharRange],
@@ -70,7 +70,7 @@ pub(super) fn printable(ranges: &[CharRange]) -> impl Iterator<Item = CharRange>
     common(ranges, &PRINTABLE)
 }
 
-/// The next character, over the gap of the surrogates.
+/// The next character, skipping the surrogates.
 fn after(character: char) -> Option<char> {
     (character..=char::MAX).nth(1)
 }

@@ -1,7 +1,7 @@
-//! Check characters: computed over what stands to their left, so that a mistyped number is noticed.
+//! Check characters: computed over everything to their left, so that a mistyped number is noticed.
 //!
-//! Signs that are neither letters nor digits separate and are skipped. Which characters may stand
-//! to the left at all is decided when a series is compiled, never here.
+//! Signs that are neither letters nor digits separate and are skipped. Which characters may appear
+//! to the left is decided when a series is compiled, never here.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -52,7 +52,7 @@ impl Check {
         known.expect("every algorithm has a name").0
     }
 
-    /// How many check characters it gives.
+    /// The number of its check characters.
     pub(super) fn width(self) -> usize {
         if self == Check::Mod97 { 2 } else { 1 }
     }
@@ -65,8 +65,8 @@ impl Check {
         }
     }
 
-    /// Whether a character to its left would change nothing although it means something: a letter
-    /// or digit that the algorithm cannot read.
+    /// Whether a character to its left would change nothing although it has a meaning: a letter or
+    /// digit that the algorithm cannot read.
     pub(super) fn overlooks(self, character: char) -> bool {
         let means = character.is_alphanumeric() || is_combining_mark(character);
         means && self.value(character).is_none()
@@ -92,7 +92,7 @@ impl Check {
         text.extend(&characters[..width]);
     }
 
-    /// The check characters of a text, and how many they are.
+    /// The check characters of a text, and their number.
     pub(super) fn characters(self, text: impl Iterator<Item = char>) -> ([char; 2], usize) {
         let mut running = Running::of(self);
         text.for_each(|character| running.read(character));
@@ -104,9 +104,9 @@ impl Check {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Running {
     check: Check,
-    /// What is known of the text so far. Of Luhn, the sum if the last digit counts twice.
+    /// The state after the text so far. For Luhn, the sum if the last digit counts twice.
     state: u8,
-    /// Of Luhn, the sum if the last digit counts once.
+    /// For Luhn, the sum if the last digit counts once.
     other: u8,
 }
 
@@ -140,13 +140,13 @@ impl Running {
         }
     }
 
-    /// The check characters of what was read, and how many they are.
+    /// The check characters of what was read, and their number.
     pub(super) fn characters(self) -> ([char; 2], usize) {
         let check = match self.check {
             Check::Luhn => (10 - self.state) % 10,
             Check::Damm => self.state,
             Check::Mod37 => (37 - self.state) % 36,
-            // The two digits that leave the remainder 1 behind the value.
+            // The two digits after which the value leaves the remainder 1.
             Check::Mod97 => {
                 let check = 98 - u16::from(self.state) * 100 % 97;
                 let check = u8::try_from(check).expect("at most 98");

@@ -1,5 +1,5 @@
-//! Checks a definition field by field and makes a [`Series`] of it. Whatever passes here can be
-//! used without further checks; nothing here looks at a request.
+//! Checks a definition field by field and makes a [`Series`] of it. A definition that passes here
+//! can be used without further checks; nothing here examines a request.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ const SERVED_MAX: usize = 1000;
 /// Most variables of one series.
 const VARIABLES_MAX: usize = 64;
 
-/// Checks the fields that need no other first, so that an error names the cause and not a
+/// Checks the fields that depend on no other first, so that an error names the cause and not a
 /// consequence; the template comes after its variables and serials.
 pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateError> {
     check_texts(&definition)?;
@@ -122,7 +122,7 @@ fn check_texts(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     check_text("name", &definition.name, DISPLAY_CHARS_MAX)?;
     let chars = definition.description.chars().count();
     check_count("description", chars, DESCRIPTION_CHARS_MAX, "characters")?;
-    // A description may have lines.
+    // A description may have several lines.
     if check_printable(&definition.description, Lines::Many).is_err() {
         let expected = "text without control characters and others that nobody sees";
         return syntax("description", &definition.description, expected);
@@ -228,7 +228,7 @@ fn fiscal_year(definition: &SeriesDefinition) -> Result<FiscalYear, TemplateErro
     }
 }
 
-/// The declared variables; whether the template shows them is noted later.
+/// The declared variables; whether the template shows them is recorded later.
 fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateError> {
     check_count("variables", definition.variables.len(), VARIABLES_MAX, "entries")?;
     let compile = |(name, declared): (&String, &VariableDefinition)| {
@@ -251,8 +251,8 @@ fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateErr
     definition.variables.iter().map(compile).collect()
 }
 
-/// Capital letters of any script, since sources name variables in Chinese too; lower case is left
-/// to `project`, `type` and the periods, so that no counter key can be read in two ways.
+/// Capital letters of any script, because sources name variables in Chinese too; lower case is
+/// reserved for `project`, `type` and the periods, so that no counter key can be read in two ways.
 pub(super) fn flaw_of_variable_name(name: &str) -> Option<FieldFlaw> {
     let letter = |c: char| c.is_alphabetic() && !c.is_lowercase();
     let mark = unicode_normalization::char::is_combining_mark;
@@ -291,7 +291,7 @@ fn check_serial_names(definition: &SeriesDefinition) -> Result<(), TemplateError
     Ok(())
 }
 
-/// Defaults must be values that a caller could give; checked late, since tokens narrow widths.
+/// Defaults must be values that a caller could give; checked late, because tokens narrow widths.
 fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
     for variable in variables {
         let Some(default) = &mut variable.default else { continue };
@@ -313,7 +313,7 @@ fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Refuses a template whose shortest number is too long already; `draft` judges the rest.
+/// Refuses a template whose shortest number is already too long; `draft` judges the rest.
 fn check_least_length(parts: &[Part], variables: &[Variable]) -> Result<(), TemplateError> {
     let least = |part: &Part| match part {
         Part::Literal(text) => text.chars().count(),

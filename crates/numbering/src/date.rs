@@ -13,11 +13,11 @@ use super::error::excerpt;
 /// Longest date that is read, in bytes: a date-time with nanoseconds, offset and zone name.
 const DATE_BYTES_MAX: usize = 80;
 
-/// Furthest that an offset may be from UTC, in seconds: clocks on earth are within fourteen hours,
-/// and other programs read none beyond eighteen.
+/// Largest offset from UTC, in seconds: clocks on earth are within fourteen hours, and other
+/// programs read none beyond eighteen.
 const OFFSET_SECONDS_MAX: i32 = 18 * 3_600;
 
-/// The moment that a date-time with an offset names; `None` where the text is none, or its offset
+/// The moment that a date-time with an offset names; `None` if the text is not one, or its offset
 /// is beyond ±18:00.
 #[must_use]
 pub fn read_moment(text: &str) -> Option<Timestamp> {
@@ -28,8 +28,8 @@ pub fn read_moment(text: &str) -> Option<Timestamp> {
 
 /// The document's civil time in `zone`.
 ///
-/// A plain date has no time of day. Where the number or its counter needs one (`time_needed`),
-/// today's takes the present, any other is refused: the time would be invented.
+/// A plain date has no time of day. If the number or its counter needs one (`time_needed`), today's
+/// date takes the present time, any other is refused: the time would be invented.
 pub(super) fn document_time(
     given: Option<&str>,
     zone: &TimeZone,

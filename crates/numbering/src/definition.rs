@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::documents::Documents;
 use super::plausible::{DocumentDate, LookAlikes, PlausibleDates};
 
-/// What the name of a dimension ends in where a key holds ids of a table. No variable has a
-/// lower-case letter, so that no name can be read as another one.
+/// Suffix of a dimension's name if a key holds ids of a table. No variable has a lower-case letter,
+/// so that no name can be read as another one.
 pub(super) const ID_SUFFIX: &str = "_id";
 
 /// One numbering configuration, as written by an administrator. `Series::compile` checks it.
@@ -28,11 +28,11 @@ pub struct SeriesDefinition {
     pub prefix: Option<String>,
     /// Which requests this series serves.
     pub serves: Serves,
-    /// What its numbers are worth waiting for.
+    /// How it takes its numbers: see [`Policy`].
     #[serde(default, skip_serializing_if = "Policy::is_fast")]
     pub policy: Policy,
-    /// Whether a document keeps its number for ever, or for `idempotency.window`; without it the
-    /// policy says: see [`SeriesDefinition::is_once_per_document`].
+    /// Whether a document keeps its number forever, or for `idempotency.window`; without it the
+    /// policy decides: see [`SeriesDefinition::is_once_per_document`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_per_document: Option<bool>,
     /// Whose documents its ids name; a series that has issued numbers keeps it.
@@ -68,39 +68,38 @@ pub struct SeriesDefinition {
     pub unique_within: Vec<String>,
     /// Why the series may be saved although two of its counters, or it and another series, can
     /// render one text. Recorded with the version; all of them are `gapless`, so that the ledger
-    /// refuses the second of two equal numbers before anybody is answered (F43).
+    /// refuses the second of two equal numbers before any request is answered (F43).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambiguity_accepted: Option<String>,
-    /// Which tables of the reference data project and type stand in.
+    /// The tables of the reference data for project and type.
     #[serde(default, skip_serializing_if = "References::is_empty")]
     pub references: References,
     /// Declared variables by name (upper case, the token's name).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, VariableDefinition>,
-    /// The serials, one for each `{SEQ…}` of the template. May be left out where it has a
+    /// The serials, one for each `{SEQ…}` of the template. May be left out if it has a
     /// `{SNOWFLAKE}`, or a variable has a source: see [`SeriesDefinition::taken_serials`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serials: Vec<SerialDefinition>,
 }
 
-/// Name of the serial that a number of an id alone takes its value from, and of that of a number
-/// whose value a source gives.
+/// Name of the serial from which a number takes its value if it has only an id, or if a source
+/// gives its value.
 pub(super) const HIDDEN_SERIALS: [&str; 2] = ["SNOWFLAKE", "EXTERNAL"];
 
-/// Name of a serial that none was given to.
+/// Name of a serial without a given name.
 pub(super) const SERIAL_DEFAULT: &str = "SEQ";
 
 impl SeriesDefinition {
-    /// Whether a document is looked for in the whole journal before it gets a number. Where the
-    /// series does not say, it is where an answer waits for the ledger anyway: all policies but
-    /// `fast`.
+    /// Whether a document is looked up in the whole journal before it gets a number. If the series
+    /// does not say, it is if an answer waits for the ledger anyway: all policies except `fast`.
     #[must_use]
     pub fn is_once_per_document(&self) -> bool {
         self.once_per_document.unwrap_or(self.policy != Policy::Fast)
     }
 
-    /// The definition as it is meant where somebody writes it now: one that does not say which
-    /// document dates it takes takes those of five years back and one ahead, and says so.
+    /// The definition as it is meant if it is written now: one that does not say which document
+    /// dates it takes accepts those of five years back and one ahead, and says so.
     #[must_use]
     pub fn says_its_dates(self) -> Self {
         if self.document_date.is_some() || self.dates.is_some() {
@@ -109,9 +108,9 @@ impl SeriesDefinition {
         SeriesDefinition { document_date: Some(DocumentDate::default()), ..self }
     }
 
-    /// The serials that each number takes a value of: those declared. Where none is, one that is
-    /// not shown and counts the numbers of a day: an id alone says who drew it and when, and what a
-    /// source gives says less, not that the journal has every one.
+    /// The serials that each number takes a value of: those declared. If none is declared, one that
+    /// is not shown and counts the numbers of a day: an id alone shows which node drew it and when,
+    /// and a value from a source shows less, neither shows that the journal has every one.
     #[must_use]
     pub fn taken_serials(&self) -> Cow<'_, [SerialDefinition]> {
         if !self.serials.is_empty() {
@@ -123,19 +122,19 @@ impl SeriesDefinition {
         Cow::Owned(vec![SerialDefinition { name, reset, ..SerialDefinition::default() }])
     }
 
-    /// Whether the start of a serial leaves values out. The ambiguity proof builds on that, as far
-    /// as no earlier version had another one.
+    /// Whether the start of a serial skips values. The ambiguity proof relies on that, as far as no
+    /// earlier version had another start.
     #[must_use]
     pub fn leaves_values_out(&self) -> bool {
         self.serials.iter().any(|serial| serial.start > 1)
     }
 }
 
-/// How a series takes its numbers: speed against what a loss may cost.
+/// How a series takes its numbers: speed against the cost of a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// By the fastest path there is; the journal follows behind the answer.
+    /// By the fastest path there is; the journal follows after the answer.
     #[default]
     Fast,
     /// By the fastest path there is; the answer waits until the journal has the number.
@@ -151,7 +150,7 @@ impl Policy {
     }
 }
 
-/// Which tables of the reference data a series refers to, beside those of its variables.
+/// Which tables of the reference data a series refers to, in addition to those of its variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct References {
@@ -159,7 +158,7 @@ pub struct References {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Table of document types. A `default` series then serves every type of the table that is not
-    /// undetermined, so that a new type works at once.
+    /// undetermined, so that a new type works immediately.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_code: Option<String>,
     /// Whether the originator must be a member of the project; without `project`, the project then
@@ -190,11 +189,11 @@ pub struct Serves {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sub_types: Vec<String>,
     /// Document types that exist but have no numbering yet: refused with `type-not-configured`
-    /// instead of `unknown-type` (S2's DRAWING).
+    /// instead of `unknown-type`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undetermined_types: Vec<String>,
     /// The first document date that it serves (`2026-01-01`), in the time zone of the series;
-    /// without one, all that there were.
+    /// without one, all earlier ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dated_from: Option<String>,
     /// The first document date that it does not serve any more.
@@ -209,30 +208,30 @@ pub struct Serves {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariableDefinition {
-    /// What people call it, where its name does not say it.
+    /// Its name for people, if the variable's name does not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Refuse a request without it. A variable with a `default` is never required.
     #[serde(default)]
     pub required: bool,
-    /// Value where the request names none.
+    /// Value if the request names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
     /// Table of the reference data that its values are codes of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The source, as the settings call it, that gives its value to each number.
+    /// The source, by its name in the settings, that gives its value to each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Characters allowed, as a set with ranges such as `A-Za-z0-9` (a leading or trailing `-` is
     /// itself); without one: any printable character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alphabet: Option<String>,
-    /// Characters not allowed, in the same notation; for alphabets that are easier said by what
-    /// they leave out.
+    /// Characters not allowed, in the same notation; for alphabets that are more easily described
+    /// by what they exclude.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded: Option<String>,
-    /// The only values that new requests may bring; without it, all that alphabet and width take.
+    /// The only values that new requests may bring; without it, all that alphabet and width allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<String>>,
     /// Exact width in characters.
@@ -274,7 +273,7 @@ pub struct SerialDefinition {
 }
 
 impl SeriesDefinition {
-    /// Whether a table of the reference data has a say in its numbers.
+    /// Whether a table of the reference data affects its numbers.
     #[must_use]
     pub fn refers_to_tables(&self) -> bool {
         !self.references.is_empty() || self.variables.values().any(|v| v.reference.is_some())
@@ -312,7 +311,7 @@ impl SerialDefinition {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
-    /// `1`, `2`, …; `{SEQ:n}` fills up with zeros.
+    /// `1`, `2`, …; `{SEQ:n}` is padded with zeros.
     #[default]
     Digits,
     /// `A`, …, `Z`, `AA`, …; `{SEQ:n}` begins at n times `A`.
@@ -353,7 +352,7 @@ pub enum Reset {
     Second,
     /// Each minute.
     Minute,
-    /// Each hour. One that the end of summer time repeats is one hour.
+    /// Each hour. An hour that the end of summer time repeats counts as one.
     Hour,
     /// Each calendar day of the series' time zone.
     Day,

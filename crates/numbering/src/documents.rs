@@ -12,7 +12,7 @@ pub enum Documents {
     /// All of the series.
     #[default]
     Series,
-    /// Those of one project; those without a project are of one, too.
+    /// Those of one project; those without a project form one group, too.
     Project,
 }
 
@@ -22,7 +22,7 @@ impl Documents {
     }
 }
 
-/// Whose document an id names.
+/// The owner of the document that an id names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DocumentsOf {
     /// The series'.
@@ -32,7 +32,7 @@ pub enum DocumentsOf {
     NoProject,
     /// That of a project, by its code in normal form C.
     Project(String),
-    /// That of a row of a table of projects, whatever its code is by now.
+    /// That of a row of a table of projects, whatever its present code is.
     Row {
         /// The table.
         table: String,
@@ -43,7 +43,7 @@ pub enum DocumentsOf {
 
 impl DocumentsOf {
     /// The name of a document of theirs: no two of one series have the same. An id has no line
-    /// break, so none is the name of another one's document.
+    /// break, so no id is the name of another owner's document.
     #[must_use]
     pub fn name(&self, document_id: &str) -> String {
         match self {
@@ -54,8 +54,8 @@ impl DocumentsOf {
         }
     }
 
-    /// The project of a request as its row of the journal has it. The row of a document of a
-    /// project is found by that text.
+    /// The project of a request as its row of the journal has it. The row of a project's document
+    /// is found by that text.
     #[must_use]
     pub fn journaled(&self, project: Option<String>) -> Option<String> {
         match self {
@@ -66,9 +66,9 @@ impl DocumentsOf {
 }
 
 impl Series {
-    /// Whose document the id of a request names: the same for each form of a request, whatever was
-    /// renamed or deactivated since. A code that its table does not have is refused with the
-    /// request, and names nobody's.
+    /// The owner of the document that a request's id names: the same for each form of a request,
+    /// whatever was renamed or deactivated since. A code that its table does not have is refused
+    /// with the request, and has no owner.
     #[must_use]
     pub fn documents_of(&self, inputs: &Inputs) -> DocumentsOf {
         if self.definition.documents.are_of_the_series() {

@@ -32,32 +32,32 @@ pub(super) const ABSENT: &str = "0";
 /// The part of a request that the numbering language reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// Document type; empty where `type_id` names it.
+    /// Document type; empty if `type_id` names it.
     pub type_code: String,
     /// Id of the document type in the series' table, instead of its code.
     pub type_id: Option<String>,
-    /// Project, where the caller names one.
+    /// Project, if the caller names one.
     pub project: Option<String>,
     /// Id of the project in the series' table, instead of its code.
     pub project_id: Option<String>,
     /// Document date as the caller wrote it: `2025-12-02` or a date-time with offset; now without
     /// one.
     pub date: Option<String>,
-    /// The phase, where the series has phases.
+    /// The phase, if the series has phases.
     #[serde(default)]
     pub phase: Option<String>,
     /// Values of declared variables: `X`, or for one of a table `x_id`, its id.
     pub context: BTreeMap<String, String>,
-    /// Who the document goes to: `RECIPIENT` is the first of kind TO.
+    /// The recipients of the document: `RECIPIENT` is the first of kind TO.
     pub recipients: Vec<Recipient>,
-    /// The projects that whoever asks reaches; the others, and their rows, are as if they were not
-    /// there. `None`: all of them. No part of what was sent.
+    /// The projects within the caller's reach; the others, and their rows, are treated as absent.
+    /// `None`: all of them. Not part of what was sent.
     #[serde(skip)]
     pub projects_within: Option<Arc<[String]>>,
 }
 
 impl Inputs {
-    /// Whether a project is there for who asks.
+    /// Whether a project exists for the caller.
     pub(super) fn reaches(&self, project: &str) -> bool {
         self.projects_within.as_ref().is_none_or(|within| within.iter().any(|one| one == project))
     }
@@ -72,31 +72,31 @@ pub struct Recipient {
     pub id: Option<String>,
     /// `TO`, `CC` and the like.
     pub kind: String,
-    /// Its place among the recipients; those of one place stand as they were sent.
+    /// Its place among the recipients; those of one place keep the order in which they were sent.
     pub order: i64,
 }
 
-/// A checked request: which counters to take from, and the number but for its values.
+/// A checked request: which counters to take from, and the number without its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     /// One counter key per serial, in the order of `Series::serials`.
     pub keys: Vec<CounterKey>,
-    /// The number but for its values.
+    /// The number without its values.
     pub partial: PartialNumber,
     /// The uniqueness scope as text: empty for the whole ledger, else like a counter key.
     pub scope: String,
     /// The document's civil date in the series' time zone, `yyyy-mm-dd`.
     pub document_date: String,
-    /// Where the series keeps chronology: the key of the first serial's counter but for its period.
+    /// If the series keeps chronology: the key of the first serial's counter without its period.
     /// Counters of one such family share their last date.
     pub family: Option<String>,
-    /// Where the number shows an id; a sample stands there until the one that was drawn is put in.
+    /// Where the number shows an id; it holds a sample until the drawn one is put in.
     pub snowflake: Option<SnowflakePlace>,
-    /// Why there is no new number for that date, where it lies in a closed period. An earlier
-    /// number may still be the answer, and be revised.
+    /// Why there is no new number for that date, if it lies in a closed period. An earlier number
+    /// may still be the answer, and be revised.
     pub closed: Option<InputError>,
-    /// The request in codes alone, where it was sent in another form: with ids, with recipients,
-    /// with codes of before a renaming, or without the project that follows from its originator.
+    /// The request in codes alone, if it was sent in another form: with ids, with recipients, with
+    /// codes from before a renaming, or without the project that follows from its originator.
     pub resolved: Option<Inputs>,
 }
 
@@ -105,7 +105,7 @@ struct Values<'s> {
     series: &'s Series,
     type_code: String,
     project: Option<String>,
-    /// Given where the series has phases.
+    /// Present if the series has phases.
     phase: Option<String>,
     /// One per declared variable.
     variables: Vec<Option<String>>,
@@ -123,16 +123,16 @@ pub(super) enum Drafted {
     Issued,
 }
 
-/// How much a refusal tells.
+/// How much a refusal explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// What is wrong, and what would be right.
     InFull,
-    /// What is wrong. Nothing is looked for that would be right.
+    /// What is wrong. No correction is searched for.
     InBrief,
 }
 
-/// Checks everything, then names the counters, then renders all but the values.
+/// Checks everything, then names the counters, then renders everything except the values.
 pub(super) fn draft(
     series: &Series,
     inputs: &Inputs,
@@ -165,7 +165,7 @@ pub(super) fn draft(
     Ok(Draft { keys, partial, scope, document_date, family, snowflake, closed, resolved })
 }
 
-/// The number but for its values, of a request that is in codes: no table is asked, so that a
+/// The number without its values, of a request that is in codes: no table is asked, so that a
 /// number of the journal comes out as it was, whatever was renamed since.
 pub(super) fn partial_number(
     series: &Series,
@@ -199,8 +199,8 @@ impl<'s> Values<'s> {
         Ok(Values { series, type_code, project, phase, variables, time })
     }
 
-    /// Refuses what is a mistake more often than not. Only in what is asked for now: a number of
-    /// the journal comes out as it was.
+    /// Refuses what is probably a mistake. Only in what is requested now: a number of the journal
+    /// comes out as it was.
     fn must_be_plausible(
         &self,
         inputs: &Inputs,
@@ -211,7 +211,7 @@ impl<'s> Values<'s> {
         if let Some(given) = &inputs.date {
             let today = series.zone.to_datetime(now).date();
             let (taken, date) = (DocumentDate::of(&series.definition), self.time.date());
-            // A year of another era is wrong in what others issued, too.
+            // A year of another era is wrong in foreign numbers, too.
             match what {
                 Drafted::Issued => taken.check_issued(given, date, today)?,
                 Drafted::Asked | Drafted::Answered => taken.check(given, date, today)?,
@@ -250,7 +250,7 @@ impl<'s> Values<'s> {
         self.must_be_no_formula()
     }
 
-    /// Refuses a value that begins the number and makes a formula of it where it is opened in a
+    /// Refuses a value that begins the number and turns it into a formula when it is opened in a
     /// spreadsheet.
     fn must_be_no_formula(&self) -> Result<(), InputError> {
         let (field, value) = match self.series.parts.first() {
@@ -280,7 +280,7 @@ impl<'s> Values<'s> {
         reset.period(self.time, self.series.fiscal).map(|(name, value)| (name.into(), value))
     }
 
-    /// Dimensions with their values: ids where the series has a table of them.
+    /// Dimensions with their values: ids if the series has a table of them.
     fn pairs(&self, dimensions: &[Dimension]) -> impl Iterator<Item = (String, String)> {
         let pair = |dimension: &Dimension| {
             let value = match *dimension {
@@ -291,7 +291,7 @@ impl<'s> Values<'s> {
             let value = value.unwrap_or(ABSENT);
             let id = self.series.table_of(*dimension).filter(|_| value != ABSENT).map(|table| {
                 let row = self.series.reference.by_code(table, value);
-                // `resolve` refused the rest; a code in place of its id would be another counter.
+                // `resolve` refused the rest; a code instead of its id would be another counter.
                 row.expect("a checked value is in its table").id.clone()
             });
             (self.series.key_name(*dimension), id.unwrap_or_else(|| value.to_owned()))
@@ -304,7 +304,7 @@ impl<'s> Values<'s> {
         CounterKey { parts: self.pairs(dimensions).collect() }.to_string()
     }
 
-    /// Fills everything but the serials into the template; for an id a sample of now.
+    /// Fills everything except the serials into the template; for an id a sample of now.
     fn partial_number(
         &self,
         inputs: &Inputs,
@@ -321,7 +321,7 @@ impl<'s> Values<'s> {
                     let sample = Snowflake::sample(now, 0);
                     snowflake = Some(SnowflakePlace::push(&mut partial, sample));
                 }
-                // What is shown has a value: `check` refused the rest.
+                // A shown variable has a value: `check` refused the rest.
                 Part::Variable(index) => {
                     partial.push_text(self.variables[*index].as_deref().unwrap_or(ABSENT));
                 }
@@ -360,7 +360,7 @@ fn plain_value(
     }
 }
 
-/// The value of a variable, its default, or nothing where only a counter would use it.
+/// The value of a variable, its default, or nothing if only a counter would use it.
 fn variable_value(
     series: &Series,
     variable: &Variable,
@@ -368,7 +368,7 @@ fn variable_value(
 ) -> Result<Option<String>, InputError> {
     let missing = || missing(series, format!("context.{}", variable.name));
     match context.get(&variable.name) {
-        // An empty value is a mistake, not a way to leave the variable out.
+        // An empty value is a mistake, not a way to omit the variable.
         Some(given) if given.is_empty() => Err(missing()),
         Some(given) => {
             variable.rule.check(format_args!("context.{}", variable.name), given).map(Some)

@@ -86,7 +86,7 @@ pub enum InputError {
     /// A date that is far from the present (slug `invalid-date`).
     #[error("date {given:?}: {who} takes dates from {first} to {last}; {remedy}")]
     ImplausibleDate {
-        /// Who takes them.
+        /// What sets the bounds.
         who: &'static str,
         /// What the caller wrote, shortened.
         given: String,
@@ -109,17 +109,17 @@ pub enum InputError {
         /// What it looks like, and the remedy.
         why: String,
     },
-    /// A value that is none of those that its variable declares (slug `unknown-value`).
+    /// A value that is not among those that its variable declares (slug `unknown-value`).
     #[error("{field}: {value:?} is none of the values that the series takes; {hint}")]
     UnknownValue {
         /// The field.
         field: String,
         /// The value, shortened.
         value: String,
-        /// The declared value that is most like it, or the first few.
+        /// The declared value that is most similar to it, or the first few.
         hint: String,
     },
-    /// A plain date where the number shows a time of day, or its counter begins anew within a day
+    /// A plain date although the number shows a time of day, or its counter restarts within a day
     /// (slug `time-required`).
     #[error("date {given:?} needs a time of day: {remedy}")]
     TimeRequired {
@@ -223,7 +223,7 @@ pub enum InputError {
 }
 
 impl InputError {
-    /// The stable problem slug of DESIGN section 5 (`unknown-variable`, `missing-variable`, …).
+    /// The stable problem slug (`unknown-variable`, `missing-variable`, …).
     #[must_use]
     pub fn slug(&self) -> &'static str {
         match self {
@@ -297,24 +297,24 @@ pub enum ParseError {
         /// What the text has there.
         found: String,
     },
-    /// A check character is not the one that belongs to what stands to its left: the text was
-    /// mistyped, or is none of the series.
+    /// A check character does not belong to the text to its left: the text was mistyped, or is not
+    /// a number of the series.
     #[error(
         "character {position}: the check is {found}, but {expected} belongs to the text before"
     )]
     Check {
-        /// Where the check stands, counted from 1.
+        /// Where the check is, counted from 1.
         position: usize,
         /// What belongs there.
         expected: String,
-        /// What stands there.
+        /// What is there.
         found: String,
     },
     /// Each part fits alone, but not together: a variable shown twice with two values, or a date
     /// that does not exist.
     #[error("character {position}: {reason}")]
     Contradicts {
-        /// Where the part stands that contradicts the others, counted from 1.
+        /// Where the part is that contradicts the others, counted from 1.
         position: usize,
         /// Which part it is, and the remedy.
         reason: String,
@@ -333,8 +333,8 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// How far the text was read, in characters: what is wrong with parts that were all read is
-    /// told by none that comes later.
+    /// How far the text was read, in characters; an error of parts that were all read is the
+    /// furthest.
     #[must_use]
     pub fn reach(&self) -> usize {
         match self {

@@ -1,5 +1,5 @@
-//! What may be accepted: an ambiguity of which every series is `gapless`, since only then the
-//! ledger has one number before it answers the other (F43); and whose numbers that concerns.
+//! What may be accepted: an ambiguity whose series are all `gapless`, because only then the ledger
+//! records one number before it answers the other (F43); and whose numbers that concerns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::effort::{Effort, GiveUp};
 use super::saving::{Starts, compile};
 use super::{Ambiguity, compare};
 
-/// An ambiguity that is accepted where somebody may be answered before the ledger was asked (F43).
+/// An ambiguity accepted although a request may be answered before the ledger was asked (F43).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "ambiguity_accepted: series {code} accepts what no ledger would refuse in time: {ambiguity}. \
@@ -26,20 +26,20 @@ pub struct Hasty {
     pub ambiguity: Ambiguity,
 }
 
-/// Which pairs of a series are looked at.
+/// Which pairs of a series are examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pairs {
     /// All of them.
     All,
-    /// Those whose numbers the ledger alone takes: it refuses the second of two equal ones before
-    /// anybody is answered.
+    /// Those whose numbers only the ledger takes: it refuses the second of two equal ones before
+    /// any request is answered.
     Gapless,
     /// The others.
     Hasty,
 }
 
 impl Pairs {
-    /// Whether one is the pair of a series with another, or with itself.
+    /// Whether this is the pair of a series with another, or with itself.
     pub(super) fn have(self, subject: &Series, other: &SeriesDefinition) -> bool {
         let is_gapless =
             subject.definition.policy == Policy::Gapless && other.policy == Policy::Gapless;
@@ -51,8 +51,8 @@ impl Pairs {
     }
 }
 
-/// Codes of the series whose numbers may be equal to one of those that accept an ambiguity, these
-/// among them, whichever of their versions: more of them, in doubt. `None` where it was given up.
+/// Codes of the series whose numbers may equal a number of those that accept an ambiguity, these
+/// among them, in any of their versions: more of them, in doubt. `None` if the check was given up.
 #[must_use]
 pub fn concerned(
     accepting: &[&SeriesDefinition],

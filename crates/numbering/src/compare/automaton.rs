@@ -1,5 +1,5 @@
-//! A series as an automaton: which characters may follow each other, and in which part each state
-//! stands. Reads at least every text that the series can show.
+//! A series as an automaton: which characters may follow each other, and to which part each state
+//! belongs. Reads at least every text that the series can show.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,8 +18,8 @@ pub(super) type StateId = u32;
 pub(super) struct State {
     /// The part, or the number of parts at the end.
     pub(super) part: usize,
-    /// What may follow, and where it leads; several ways for one character are possible. One that
-    /// leads into another part leaves this one for the start of the next.
+    /// What may follow, and where it leads; several ways for one character are possible. A way into
+    /// another part leads from this part to the start of the next.
     pub(super) edges: Vec<(SetId, StateId)>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Automaton {
 }
 
 impl Automaton {
-    /// Parts behind each other; none of them reads the empty text.
+    /// Concatenated parts; none of them reads the empty text.
     pub(super) fn of(parts: &[Fragment], sets: &mut CharSets) -> Self {
         let id = |index: usize| StateId::try_from(index).expect("few states");
         let mut bases = vec![0];
@@ -67,7 +67,7 @@ impl Automaton {
     }
 }
 
-/// A state of one part by itself.
+/// A state of one part alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Node {
     /// Whether the part may end here.
@@ -102,7 +102,7 @@ impl Fragment {
         Fragment { nodes, start: 0 }
     }
 
-    /// So many characters of a set.
+    /// `count` characters of a set.
     pub(super) fn chain(set: CharSet, width: usize) -> Self {
         let set = Rc::new(set);
         let node = |at: usize| {
@@ -112,7 +112,7 @@ impl Fragment {
         Fragment { nodes: (0..=width).map(node).collect(), start: 0 }
     }
 
-    /// Every value of a rule: no blank at either end. One of no declared width may have any.
+    /// Every value of a rule: no blank at either end. Without a declared width it has any length.
     pub(super) fn value(rule: &ValueRule) -> Self {
         let any = characters(rule);
         let blank = any.has(' ').then(|| Rc::new(CharSet::of(' ')));
@@ -120,7 +120,7 @@ impl Fragment {
         let (least, most) = rule.widths();
         let loops = (least, most) == (1, VALUE_CHARS_MAX);
         let longest = if loops { 1 } else { most };
-        // Behind each length two states: behind a visible character, and behind a blank.
+        // After each length two states: after a visible character, and after a blank.
         let mut nodes = vec![Node { may_end: false, edges: vec![(Rc::clone(&visible), 1)] }];
         for chars in 1..=longest {
             let next = if loops { 1 } else { 2 * chars + 1 };
@@ -135,7 +135,7 @@ impl Fragment {
         Fragment { nodes, start: 0 }
     }
 
-    /// The same texts, and where a value may be absent what stands for it.
+    /// The same texts, and the replacement of a value if it may be absent.
     pub(super) fn or_absent(mut self, may_be_absent: bool) -> Self {
         if may_be_absent {
             let end = self.nodes.len();
@@ -146,7 +146,7 @@ impl Fragment {
         self
     }
 
-    /// Whether some text is in both. Says so where the effort does not suffice to look.
+    /// Whether some text is in both. True if the effort does not suffice to find out.
     pub(super) fn meets(&self, other: &Self, effort: &Effort<'_>) -> bool {
         let mut queue = vec![[self.start, other.start]];
         let mut known = HashSet::from([queue[0]]);
@@ -170,7 +170,7 @@ impl Fragment {
     }
 
     /// Texts of signs in order, from the `least` to the `greatest`, by their lengths and then by
-    /// their signs. One longer than `width` does not begin with a zero.
+    /// their signs. A text longer than `width` does not begin with a zero.
     pub(super) fn between(signs: (char, char), least: &str, greatest: &str, width: usize) -> Self {
         let bounds = [least, greatest].map(|text| text.chars().collect::<Vec<char>>());
         let mut known = vec![Progress { chars: 0, to_bounds: [Ordering::Equal; 2], zero: false }];
@@ -198,7 +198,7 @@ pub(super) fn characters(rule: &ValueRule) -> CharSet {
     CharSet::within(rule.ranges())
 }
 
-/// How far a text has come, compared with as much of the least and of the greatest.
+/// The progress of a text, compared with the same length of the least and of the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress {
     chars: usize,

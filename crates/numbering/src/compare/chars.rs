@@ -1,15 +1,15 @@
-//! Sets of characters, and where two of them meet. Exact about whether they meet: a meeting that is
-//! missed would be a proof that there is none.
+//! Sets of characters, and where two of them intersect. Exact about whether they intersect: a
+//! missed intersection would be a false proof.
 
 use foldhash::HashMap;
 
 use super::super::characters::{self, CharRange};
 use super::super::text::is_printable;
 
-/// Shown first where they fit: plain, and easy to tell apart.
+/// Shown first if they are in the set: plain, and easy to distinguish.
 const PREFERRED: &str = "AB01CXZ23456789abcxz-./_#+";
 
-/// Characters as ranges, in order and apart.
+/// Characters as ranges, in order and disjoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CharSet(Vec<CharRange>);
 
@@ -24,7 +24,7 @@ impl CharSet {
         CharSet(characters::merged(ranges.iter().copied()))
     }
 
-    /// The same characters but for one.
+    /// The same characters without one.
     pub(super) fn without(&self, character: char) -> Self {
         CharSet(characters::without(&self.0, &[(character, character)]))
     }
@@ -34,14 +34,13 @@ impl CharSet {
         characters::has(&self.0, character)
     }
 
-    /// The character, where it has only one.
+    /// The character, if it has only one.
     fn only(&self) -> Option<char> {
         let [(first, last)] = self.0[..] else { return None };
         (first == last).then_some(first)
     }
 
-    /// A character that a number may show and that both have: one that reads well, if there is
-    /// such.
+    /// A character that a number may show and that both have: one that reads well, if there is any.
     pub(super) fn common(&self, other: &CharSet) -> Option<char> {
         let fits = |c: &char| is_printable(*c) && self.has(*c) && other.has(*c);
         if let Some(only) = self.only().or_else(|| other.only()) {
@@ -53,7 +52,7 @@ impl CharSet {
         })
     }
 
-    /// The first so many characters that a number may show, those that read well before others.
+    /// The first `count` characters that a number may show, those that read well before others.
     pub(super) fn some(&self, most: usize) -> Vec<char> {
         let mut some: Vec<char> = PREFERRED.chars().filter(|c| self.has(*c)).take(most).collect();
         let all = characters::printable(&self.0).flat_map(|(first, last)| first..=last);
@@ -66,12 +65,12 @@ impl CharSet {
 /// Index of a set.
 pub(super) type SetId = u32;
 
-/// Sets, each once, and where they meet.
+/// Sets, each once, and where they intersect.
 #[derive(Debug, Default)]
 pub(super) struct CharSets {
     ids: HashMap<CharSet, SetId>,
     sets: Vec<CharSet>,
-    /// Their characters where they have only one.
+    /// Their characters if they have only one.
     only: Vec<Option<char>>,
     common: HashMap<(SetId, SetId), Option<char>>,
 }
@@ -92,7 +91,7 @@ impl CharSets {
     /// A character that both sets have and that a number may show; none only if there is none.
     pub(super) fn common(&mut self, a: SetId, b: SetId) -> Option<char> {
         let [one, other] = [a, b].map(|id| &self.sets[id as usize]);
-        // Of single characters there may be thousands, and two are compared at once.
+        // There may be thousands of single characters, and two are compared directly.
         match [a, b].map(|id| self.only[id as usize]) {
             [Some(only), Some(its)] => Some(only).filter(|_| only == its),
             [Some(only), None] => Some(only).filter(|c| other.has(*c)),

@@ -1,16 +1,16 @@
 //! What a proof may cost, in steps and not by a clock: the same series are proved, or refused, on
-//! every machine. Never says that a proof has succeeded: whoever runs out of steps refuses.
+//! every machine. Never claims that a proof has succeeded: a lack of steps is a refusal.
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most steps of the proof of one series: beside itself, its earlier versions and all others. A
-/// step is as long as it takes to look at one pair of characters, some 40 ns. The widest series of
+/// Most steps of the proof of one series: against itself, its earlier versions and all others. A
+/// step takes as long as the comparison of one pair of characters, some 40 ns. The widest series of
 /// the tests takes a tenth of them.
 pub const PROOF_STEPS_MAX: u64 = 40_000_000;
 
-/// Ends proofs that nobody waits for any more. Clones end the same ones.
+/// Ends proofs that are no longer awaited. Clones end the same ones.
 #[derive(Clone, Debug, Default)]
 pub struct GiveUp(Arc<AtomicBool>);
 
@@ -27,7 +27,7 @@ impl GiveUp {
     }
 }
 
-/// The steps that are left of the proof of one series.
+/// The remaining steps of the proof of one series.
 #[derive(Debug)]
 pub(super) struct Effort<'g> {
     left: Cell<u64>,
@@ -40,7 +40,7 @@ impl<'g> Effort<'g> {
         Effort { left: Cell::new(PROOF_STEPS_MAX), give_up }
     }
 
-    /// Spends steps; false where so many are not left, and from then on.
+    /// Spends steps; false if fewer are left, and from then on.
     pub(super) fn spend(&self, steps: usize) -> bool {
         let left = self.left.get().checked_sub(steps as u64);
         let left = left.filter(|_| !self.give_up.is_given_up());

@@ -1,6 +1,6 @@
 //! What a part of a number can look like, and what it shows. [`shows`] and [`fragment`] name each
 //! kind of part, so that a new one does not compile without an answer. Which parts show the same is
-//! decided in `pairing`, how they are called in `refusal`.
+//! decided in `pairing`, their names in `refusal`.
 
 use super::super::check::Check;
 use super::super::pattern::DateField;
@@ -17,10 +17,10 @@ use super::requests::{Requests, axis_of};
 /// The digits of every number.
 const DIGITS: (char, char) = ('0', '9');
 
-/// What a part tells about its request.
+/// What a part shows of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// Nothing that the rest does not tell.
+    /// Nothing beyond what the rest shows.
     Nothing,
     /// The value of a serial.
     Serial(usize),
@@ -34,10 +34,10 @@ pub(super) enum Shows {
     Date(DateField),
 }
 
-/// What a part tells.
+/// What a part shows.
 pub(super) fn shows(part: &Part) -> Shows {
     match part {
-        // Check characters follow from what stands to their left.
+        // Check characters follow from everything to their left.
         Part::Literal(_) | Part::Check(_) => Shows::Nothing,
         Part::Phase => Shows::Phase,
         Part::Snowflake => Shows::Id,
@@ -95,7 +95,7 @@ pub(super) fn written(format: SerialFormat, value: u64) -> String {
     text
 }
 
-/// The values that a dimension can have in these requests. A table has whatever codes it is given.
+/// The values that a dimension can have in these requests. A table may get any codes.
 pub(super) fn dimension(
     series: &Series,
     dimension: Dimension,
@@ -120,7 +120,7 @@ pub(super) fn rule_of(series: &Series, dimension: Dimension) -> ValueRule {
     }
 }
 
-/// The name of a dimension in keys and scopes, whether a table stands behind it or not.
+/// The name of a dimension in keys and scopes, with or without a table.
 pub(super) fn name_of(series: &Series, dimension: Dimension) -> &str {
     match dimension {
         Dimension::Project => "project",
@@ -129,7 +129,7 @@ pub(super) fn name_of(series: &Series, dimension: Dimension) -> &str {
     }
 }
 
-/// A part as an administrator knows it.
+/// A part in the administrator's terms.
 pub(super) fn part_name(series: &Series, part: &Part) -> String {
     match part {
         Part::Literal(text) => format!("{text:?}"),

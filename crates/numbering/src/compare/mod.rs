@@ -2,12 +2,12 @@
 //! with its earlier versions, and with every version of another that may have issued numbers.
 //!
 //! Each part of a series is an automaton. Two numbers of one text are two runs over it: a path
-//! through the product of two automata, from both starts to both ends. Marks along the path say in
-//! which places the runs read something else; two allocations differ in every identity that they
-//! have in common, so that a path counts only where each of these is read apart.
+//! through the product of two automata, from both starts to both ends. Marks along the path record
+//! where the runs read something different; two allocations differ in every identity that they have
+//! in common, so that a path counts only if each of these is read differently.
 //!
 //! What is not followed only adds texts, and a bound that is reached refuses: a refusal may be too
-//! careful. Steps, check characters, and days that there are not are not followed. The tests in
+//! careful. Steps, check characters, and non-existent days are not followed. The tests in
 //! `brute_force` look for a proof that does not hold.
 
 mod accepting;
@@ -48,13 +48,13 @@ use search::{Found, Product};
 pub(super) struct Party<'s> {
     /// The series as that version has it.
     pub(super) series: &'s Series,
-    /// Which version, where it is not the one that is saved or in force: then its rival is what
-    /// took requests at that time.
+    /// Which version, if it is not the one that is saved or in force: then its rival is what took
+    /// requests at that time.
     pub(super) version: Option<u32>,
-    /// The least value that each serial may still give, or may have given: counters go on where
-    /// they are when a later version has another start.
+    /// The least value that each serial may still give, or may have given: counters continue from
+    /// their value when a later version has another start.
     pub(super) least: Vec<u64>,
-    /// The other series, where it takes requests before this one.
+    /// The other series, if it takes requests before this one.
     pub(super) rival: Option<&'s Series>,
 }
 
@@ -116,8 +116,8 @@ fn search(
     }
 }
 
-/// Whether the literal texts that both begin or end with differ. Most series are told apart by
-/// their prefix: nothing needs to be searched.
+/// Whether the literal texts that both begin or end with differ. Most series are distinguished by
+/// their prefix: no search is needed.
 fn differ_at_an_end([one, other]: [&Series; 2]) -> bool {
     let ([head, tail], [its_head, its_tail]) = (one.ends(), other.ends());
     let differs = |(x, y)| x != y;
@@ -125,8 +125,8 @@ fn differ_at_an_end([one, other]: [&Series; 2]) -> bool {
         || std::iter::zip(tail.chars().rev(), its_tail.chars().rev()).any(differs)
 }
 
-/// The dimensions that are equal in two numbers of one scope, as each series has them; none where
-/// their scopes name other dimensions, in whatever order: the unique key is text and scope.
+/// The dimensions that are equal in two numbers of one scope, as each series has them; none if
+/// their scopes name different dimensions, in any order: the unique key is text and scope.
 fn shared_scope([one, other]: [&Series; 2]) -> Option<Vec<[Dimension; 2]>> {
     if one.scope.len() != other.scope.len() {
         return None;
@@ -137,7 +137,7 @@ fn shared_scope([one, other]: [&Series; 2]) -> Option<Vec<[Dimension; 2]>> {
     Some(pairs.into_iter().filter(|[a, b]| one.table_of(*a) == other.table_of(*b)).collect())
 }
 
-/// Whether two numbers of these requests may be in one scope; leaves of the requests what both
+/// Whether two numbers of these requests may be in one scope; reduces the requests to what both
 /// have there.
 fn may_share(
     series: [&Series; 2],

@@ -1,10 +1,10 @@
-//! What two numbers have in common before any text is looked at: the places that show the same, and
+//! What two numbers have in common before any text is examined: the places that show the same, and
 //! the identities in which two allocations differ.
 //!
 //! An allocation takes a new value of every serial, and no id is drawn twice. So two allocations
-//! that have an identity in common differ in at least one of its components. What a source gives is
-//! such an identity, too: where it gives a value twice, the ledger refuses the second number of
-//! that text before it is handed out, and whose texts differ only so is not the template's fault.
+//! that have an identity in common differ in at least one of its components. A value from a source
+//! is such an identity, too: if the source repeats it, the ledger refuses the second number of that
+//! text before it is handed out, and the template is not at fault for texts that differ only in it.
 
 use jiff::civil::DateTime;
 
@@ -28,7 +28,7 @@ pub(super) const MARKS_MAX: u32 = 64;
 /// A part of the first number and a part of the second that show the same.
 type Place = [usize; 2];
 
-/// Something that two numbers may differ in and that their texts do not tell.
+/// Something in which two numbers may differ and that their texts do not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hidden<'s> {
     /// The value of a serial.
@@ -44,12 +44,12 @@ pub(super) enum Hidden<'s> {
 /// Values in which two allocations differ: an id, or a value and its counter.
 #[derive(Clone, Debug)]
 pub(super) struct Identity<'s> {
-    /// Name of the serial; none: it is no serial.
+    /// Name of the serial; none: it is not a serial.
     pub(super) serial: Option<&'s str>,
     pub(super) reset: Reset,
-    /// Where something is hidden, any two texts may differ in it.
+    /// If something is hidden, any two texts may differ in it.
     pub(super) hidden: Vec<Hidden<'s>>,
-    /// Otherwise it differs where all marks of one of these are set.
+    /// Otherwise it differs if all marks of one of these are set.
     pub(super) marks: Vec<u64>,
 }
 
@@ -64,16 +64,16 @@ pub(super) struct Lengths {
     pub(super) last: Place,
 }
 
-/// Two versions side by side.
+/// Two versions compared with each other.
 #[derive(Clone, Debug)]
 pub(super) struct Pairing<'s> {
     series: [&'s Series; 2],
     pub(super) is_one_series: bool,
     /// For each part of the first, the part of the second that is the same place.
     pub(super) places: Vec<Option<usize>>,
-    /// Whether a place has one value in both numbers, since the scope has it.
+    /// Whether a place has one value in both numbers, because the scope has it.
     pub(super) is_same: Vec<bool>,
-    /// The marks that the parts of each run set where they are read apart.
+    /// The marks that the parts of each run set if they are read differently.
     pub(super) marks: [Vec<u64>; 2],
     marks_used: u32,
     pub(super) identities: Vec<Identity<'s>>,
@@ -81,8 +81,8 @@ pub(super) struct Pairing<'s> {
 }
 
 impl<'s> Pairing<'s> {
-    /// Two versions, with the dimensions that are equal in a scope of both. None where there are
-    /// more marks than are kept, or the effort is spent.
+    /// Two versions, with the dimensions that are equal in a scope of both. None if there are more
+    /// marks than are kept, or the effort is spent.
     pub(super) fn of(
         series: [&'s Series; 2],
         scope: &[[Dimension; 2]],
@@ -105,7 +105,7 @@ impl<'s> Pairing<'s> {
         (pairing.marks_used <= MARKS_MAX && !effort.is_spent()).then_some(pairing)
     }
 
-    /// The same for these requests: a place whose values are never for both is read apart.
+    /// The same for these requests: a place whose values are never shared is read differently.
     pub(super) fn within(&self, requests: [&Requests<'_>; 2]) -> Option<Self> {
         let mut pairing = self.clone();
         for (index, place) in self.places.iter().enumerate() {
@@ -146,7 +146,7 @@ impl<'s> Pairing<'s> {
         match (part, its) {
             (Part::Snowflake, Part::Snowflake) => true,
             (Part::Serial { serial, format }, Part::Serial { serial: its, format: its_format }) => {
-                // Letters are read by their width: `AA` is 1 of two, and 27 of as many as it takes.
+                // Letters are read by width: `AA` is 1 with two letters, and 27 without a width.
                 let is_read_alike = format.style == its_format.style
                     && (format.style == Style::Digits || format.width == its_format.width);
                 let is_one = one.serials[*serial].name == other.serials[*its].name;
@@ -194,7 +194,7 @@ impl<'s> Pairing<'s> {
     }
 
     /// The places that show what one source gives to both. Another series may be given the same
-    /// values: that a source tells series apart is not known.
+    /// values: whether a source distinguishes series is not known.
     fn given(&self) -> Vec<Place> {
         let sourced = self.series.map(Series::sourced);
         let (true, Some(one)) = (self.is_one_series && sourced[0] == sourced[1], sourced[0]) else {
@@ -251,8 +251,8 @@ impl<'s> Pairing<'s> {
         self.identify_by(Some(&one.serials[at[0]].name), rule.reset, components, hidden);
     }
 
-    /// An identity of components, each shown at some places or hidden. One with several places
-    /// differs only where all of them are read apart.
+    /// An identity of components, each shown at some places or hidden. A component with several
+    /// places differs only if all of them are read differently.
     fn identify_by(
         &mut self,
         serial: Option<&'s str>,
@@ -285,7 +285,7 @@ impl<'s> Pairing<'s> {
         mark
     }
 
-    /// What is told by its length: a value of the scope is as long in both numbers, and one that is
+    /// What the length determines: a value of the scope is as long in both numbers, and one that is
     /// shown several times is as long each time.
     fn measure(&mut self) {
         let [one, other] = self.series;

@@ -1,10 +1,10 @@
-//! Which fields of a date tell the period of a counter.
+//! Which fields of a date determine the period of a counter.
 //!
-//! Looks at every day of 29 years. Where days show the same and lie in different periods, some that
-//! do are of one year; of two that follow each other, where a fiscal year or a year of weeks is
-//! shown; or of any two years, where no year is. Two years in a row differ from others by the
-//! weekday that they begin with, and by which of them is a leap year. Each kind begins once in 28
-//! years, the last of them in the 28th: its second year is the 29th. The tests count the kinds.
+//! Examines every day of 29 years. If days show the same and lie in different periods, some such
+//! days are of one year; of two consecutive years, if a fiscal year or a year of weeks is shown; or
+//! of any two years, if no year is shown. Two consecutive years differ from others by the weekday
+//! that they begin with, and by which of them is a leap year. Each kind begins once in 28 years,
+//! the last of them in the 28th: its second year is the 29th. The tests count the kinds.
 
 use std::sync::LazyLock;
 
@@ -17,14 +17,14 @@ use super::super::pattern::{DateField, Era};
 use super::super::period::FiscalYear;
 use super::effort::Effort;
 
-/// The first day looked at: a year near the present, so that examples look familiar.
+/// The first day examined: a year near the present, so that examples look familiar.
 pub(super) const FIRST_DAY: Date = date(2025, 1, 1);
 
-/// How many years are looked at: those after which the calendar repeats, and the one that follows
+/// How many years are examined: those after which the calendar repeats, and the one that follows
 /// the last of them.
 pub(super) const YEARS: i32 = 28 + 1;
 
-/// Every day looked at, at noon, which every day has wherever clocks are changed.
+/// Every day examined, at noon, which every day has wherever clocks are changed.
 static DAYS: LazyLock<Vec<DateTime>> = LazyLock::new(|| {
     let end = FIRST_DAY.saturating_add(YEARS.years());
     let days = FIRST_DAY.series(1.day()).take_while(|day| *day < end);
@@ -39,7 +39,7 @@ pub(super) fn first() -> DateTime {
 /// Fields among those shown that determine the period of a counter, as few as are easily found.
 /// Each version of a series reads a fiscal year as it defines it.
 ///
-/// Spends effort for each day that it looks at; a caller must not go by it where that is spent.
+/// Spends effort for each day that it examines; its result is void if the effort is spent.
 ///
 /// # Errors
 /// Two moments that show the same and lie in different periods.
@@ -57,7 +57,7 @@ pub(super) fn determining(
         return Err(days);
     }
     let mut keys = shown.to_vec();
-    // The last fields are the finest, as a rule: without them first.
+    // The last fields are usually the finest: try without them first.
     for index in (0..keys.len()).rev() {
         let mut fewer = keys.clone();
         fewer.remove(index);
@@ -81,7 +81,7 @@ const TIMES: [(DateField, SignedDuration); 3] = [
     (DateField::Second, SignedDuration::from_secs(1)),
 ];
 
-/// How many of them name a period.
+/// The number of fields that name a period.
 fn times_of(reset: Reset) -> usize {
     match reset {
         Reset::Hour => 1,
@@ -109,8 +109,8 @@ fn fields_of_day(reset: Reset, fiscal: FiscalYear) -> Vec<DateField> {
 /// What a day shows in some fields.
 type Shown = Vec<Option<i64>>;
 
-/// Two days that show the same and lie in different periods. What it says where the effort does not
-/// suffice is of no use.
+/// Two days that show the same and lie in different periods. The result is meaningless if the
+/// effort does not suffice.
 fn apart(
     of_day: &[Vec<DateField>; 2],
     shown: &[DateField],

@@ -1,5 +1,5 @@
-//! What is shown when a series is refused: a text with its two readings, or two whole requests
-//! where the text does not show what tells their counters apart; and what to do about it.
+//! What is shown when a series is refused: a text with its two readings, or two whole requests if
+//! the text does not show what distinguishes their counters; and the remedy.
 
 use std::fmt;
 
@@ -38,8 +38,8 @@ pub enum Ambiguity {
         /// Why, and what to do.
         remedy: String,
     },
-    /// A text that two numbers may show. Steps, check characters and days that there are not are
-    /// not followed: it may be that no two requests get it.
+    /// A text that two numbers may show. Steps, check characters and non-existent days are not
+    /// followed: it may be that no two requests get it.
     #[error("{text:?} can be read in two ways, as {first} and as {second}; {remedy}")]
     Readings {
         /// The text.
@@ -51,7 +51,7 @@ pub enum Ambiguity {
         /// Why, and what to do.
         remedy: String,
     },
-    /// The search ended before all was looked at.
+    /// The search ended before all was examined.
     #[error(
         "{subject} cannot be proved to be free of collisions: more than {STATES_MAX} states, \
          {PROOF_STEPS_MAX} steps or {MARKS_MAX} marks; show fewer parts twice, give parts a fixed \
@@ -63,12 +63,12 @@ pub enum Ambiguity {
     },
 }
 
-/// A number, by what it is made of.
+/// A number, by its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Code of its series.
     pub series: String,
-    /// The version of the series, where it is not the one that is saved.
+    /// The version of the series, if it is not the one that is saved.
     pub version: Option<u32>,
     /// What the number or its request holds: names and values.
     pub values: Vec<(String, String)>,
@@ -105,7 +105,7 @@ pub(super) struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// The refusal because of it.
+    /// The refusal for this text.
     pub(super) fn refusal(&self) -> Ambiguity {
         let Pairing { is_one_series, identities, .. } = self.pairing;
         let is_hidden = identities.iter().all(|identity| !identity.hidden.is_empty());
@@ -119,7 +119,7 @@ impl Shared<'_> {
         Ambiguity::Readings { text, first, second, remedy: self.remedy() }
     }
 
-    /// Whether both runs are at one place all along, or where nothing is shown.
+    /// Whether both runs are at one place throughout, or where nothing is shown.
     fn is_read_alike(&self) -> bool {
         let shows_nothing = |(party, part): (&&Party<'_>, usize)| {
             shows(&party.series.parts[part]) == Shows::Nothing
@@ -146,7 +146,7 @@ impl Shared<'_> {
         Reading { series: series.definition.code.clone(), version, values }
     }
 
-    /// What a reading shows, its date only where that is wanted.
+    /// What a reading shows, its date only if that is wanted.
     fn values(&self, side: usize, is_dated: bool) -> Vec<(String, String)> {
         let series = self.parties[side].series;
         let mut values = Vec::new();
@@ -166,8 +166,8 @@ impl Shared<'_> {
         values
     }
 
-    /// Two requests of one series whose texts are read alike and do not show what tells their
-    /// counters apart: both get the first value of each serial.
+    /// Two requests of one series whose texts are read alike and do not show what distinguishes
+    /// their counters: both get the first value of each serial.
     fn collision(&self) -> Ambiguity {
         let series = self.parties[0].series;
         let moments = self.hidden().filter_map(|hidden| match hidden {
@@ -212,7 +212,7 @@ impl Shared<'_> {
         self.pairing.identities.iter().flat_map(|identity| &identity.hidden)
     }
 
-    /// What the number shows, but for its date, and what else a request brings. The second request
+    /// What the number shows, except its date, and what else a request brings. The second request
     /// differs from the first in all that is hidden.
     fn request(&self, side: usize, at: DateTime) -> Reading {
         let series = self.parties[side].series;
@@ -242,8 +242,8 @@ impl Shared<'_> {
         Reading { series: series.definition.code.clone(), version: None, values }
     }
 
-    /// A value that the text does not show: another one than the first request has, where that
-    /// makes another counter.
+    /// A value that the text does not show: another one than the first request has, if that makes
+    /// another counter.
     fn unshown(&self, side: usize, dimension: Dimension) -> String {
         let name = name_of(self.parties[0].series, dimension);
         let is_hidden = self.hidden().any(|hidden| *hidden == Hidden::Dimension(name));
@@ -254,7 +254,7 @@ impl Shared<'_> {
     }
 
     /// Values that a dimension can have in the requests that were searched: one or more, two if
-    /// that is easily done.
+    /// that is easy.
     fn samples(&self, side: usize, dimension: Dimension) -> Vec<String> {
         let series = self.parties[side].series;
         let codes = axis_of(series, dimension).map(|axis| self.requests[side].listed(series, axis));
@@ -333,7 +333,7 @@ impl Shared<'_> {
         )
     }
 
-    /// Where two readings of a text part, in words.
+    /// Where two readings of a text diverge, in words.
     fn misreading(&self) -> String {
         let series = self.parties[0].series;
         let Some(step) = self.steps.iter().find(|step| step.parts[0] != step.parts[1]) else {
@@ -366,7 +366,7 @@ impl Shared<'_> {
         }
     }
 
-    /// What to do where the text does not show what tells two counters apart.
+    /// The remedy if the text does not show what distinguishes two counters.
     fn hidden_remedy(&self) -> String {
         let mut reasons: Vec<String> = Vec::new();
         for Identity { serial, reset, hidden, .. } in &self.pairing.identities {

@@ -1,7 +1,7 @@
 //! Which requests a version numbers: what `serves` lists, without what another series takes before
 //! it. In doubt a version numbers a request, and no other takes it before.
 //!
-//! Of tables it builds on one thing alone: a code that has a row keeps it for ever.
+//! Of tables it relies on one fact alone: a code that has a row keeps it forever.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use super::super::ties::{ORIGINATOR, PROJECT, Rule, SUB_TYPE, TYPE, rules_of};
 use super::super::window::days_of;
 use super::Party;
 
-/// How many values of a request the choice of a series looks at.
+/// How many values of a request the choice of a series depends on.
 const AXES: usize = 4;
 
-/// Values of one axis: ids of rows where the series has a table of them, else codes.
+/// Values of one axis: ids of rows if the series has a table of them, else codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Values<'s> {
     These(BTreeSet<&'s str>),
@@ -63,7 +63,7 @@ impl<'s> Requests<'s> {
         self.0.iter().map(codes).sum()
     }
 
-    /// The codes of an axis, where they are listed.
+    /// The codes of an axis, if they are listed.
     pub(super) fn codes(&self, axis: usize) -> Option<&BTreeSet<&'s str>> {
         match &self.0[axis] {
             Values::These(codes) => Some(codes),
@@ -85,14 +85,14 @@ impl<'s> Requests<'s> {
         self.0[axis].common(&other.0[axis]).is_none()
     }
 
-    /// Leaves of both, on an axis, what both have.
+    /// Reduces both, on an axis, to what both have.
     pub(super) fn cut(&mut self, other: &mut Self, axis: usize) {
         let common = self.0[axis].common(&other.0[axis]);
         other.0[axis] = common.clone();
         self.0[axis] = common;
     }
 
-    /// What is left without the requests that have one of these values on each axis.
+    /// What remains without the requests that have one of these values on each axis.
     fn without(self, taken: &[Option<BTreeSet<&'s str>>; AXES]) -> Vec<Self> {
         let (mut inside, mut left) = (self, Vec::new());
         for (axis, values) in taken.iter().enumerate() {
@@ -139,7 +139,7 @@ fn of_rule<'s>(series: &'s Series, rule: &Rule<'s>) -> Requests<'s> {
     for (axis, codes) in rule.names.iter().enumerate() {
         let Some(codes) = codes.as_ref().filter(|_| is_told(series, axis)) else { continue };
         let values = codes.iter().map(|code| value(series, axis, code));
-        // A code without a row may become that of any.
+        // A code without a row may become the code of any row.
         if let Some(values) = values.collect::<Option<BTreeSet<_>>>() {
             requests.0[axis] = Values::These(values);
         }
@@ -147,19 +147,19 @@ fn of_rule<'s>(series: &'s Series, rule: &Rule<'s>) -> Requests<'s> {
     requests
 }
 
-/// What a rule of its rival surely takes of the requests that a party reads; none where the rival
-/// may read them otherwise.
+/// What a rule of its rival surely takes of the requests that a party reads; none if the rival may
+/// read them otherwise.
 fn taken<'s>(party: &Party<'s>, rule: &Rule<'s>) -> Option<[Option<BTreeSet<&'s str>>; AXES]> {
     let (series, rival) = (party.series, party.rival?);
-    // On other days it leaves them to the party. Which days these are may change; that both have
-    // the same ones is looked at anew with each change of one.
+    // On other days it leaves them to the party. These days may change; that both have the same
+    // ones is checked again with each change of one.
     let days = days_of(&rival.definition);
     if days.is_some() && days != days_of(&series.definition) {
         return None;
     }
     let mut taken: [Option<BTreeSet<&'s str>>; AXES] = Default::default();
     for (axis, codes) in rule.names.iter().enumerate() {
-        // One that lists no types takes those of its table.
+        // A rule that lists no types takes those of its table.
         if codes.is_none() && axis != TYPE {
             continue;
         }
@@ -186,7 +186,7 @@ fn is_first(series: &Series, axis: usize, code: &str) -> bool {
     row.is_none_or(|row| row.former_codes.iter().all(|former| former == code))
 }
 
-/// What a code stands for; none where its table has no row of it.
+/// What a code refers to; none if its table has no row of it.
 fn value<'s>(series: &'s Series, axis: usize, code: &'s str) -> Option<&'s str> {
     match table(series, axis) {
         Some(table) => series.reference.by_code(table, code).map(|row| row.id.as_str()),
@@ -247,8 +247,8 @@ fn table(series: &Series, axis: usize) -> Option<&str> {
     }
 }
 
-/// The variable that holds the originator or the sub type; none where a series declares the
-/// originator twice.
+/// The variable that holds the originator or the sub type; none if a series declares the originator
+/// twice.
 fn variable(series: &Series, axis: usize) -> Option<&Variable> {
     let names = match axis {
         ORIGINATOR => &ORIGINATORS[..],

@@ -1,9 +1,9 @@
-//! Who is compared where series are saved: a series with itself, with its earlier versions, with
-//! the other active series, and with all that others may have issued; and what is done where an
+//! What is compared when series are saved: a series with itself, with its earlier versions, with
+//! the other active series, and with all that others may have issued; and what is done if an
 //! administrator has accepted an ambiguity.
 //!
-//! Never takes a request away from a version of another series but what the series itself took by
-//! a better rule while that version gave numbers: third series are not looked at.
+//! Never takes a request away from a version of another series except what the series itself took
+//! by a better rule while that version gave numbers: third series are not examined.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::accepting::{Hasty, Pairs};
 use super::effort::{Effort, GiveUp};
 use super::{Ambiguity, Party, compare, differ_at_an_end};
 
-/// An ambiguity that a series is saved with, since its administrator accepted it.
+/// An ambiguity that a series is saved with, because its administrator accepted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// Code of the series.
@@ -35,7 +35,7 @@ pub struct Accepted {
 pub struct EarlierVersion {
     /// Which one.
     pub version: u32,
-    /// The series as it was; its code says which.
+    /// The series as it was; its code identifies it.
     pub definition: SeriesDefinition,
 }
 
@@ -71,7 +71,7 @@ pub enum ProofError {
     /// It accepts it, and not every series of the pair is `gapless`.
     #[error(transparent)]
     Hasty(Box<Hasty>),
-    /// Nobody waits for the proof any more: nothing is known of the series.
+    /// The proof is no longer awaited: nothing is known of the series.
     #[error("the proof was given up before its end")]
     GivenUp,
 }
@@ -79,8 +79,8 @@ pub enum ProofError {
 /// Proves each of the definitions that are `saved` against all that will be `active` then, itself
 /// among them, and against the `earlier` versions of itself; and each that is a subject of `issued`
 /// against that, with the reference data of now. Each series answers for itself: one that accepts
-/// an ambiguity may be saved beside another, but that one is refused when it is saved again, unless
-/// it accepts it too. What is accepted is of pairs whose series are both `gapless` (F43).
+/// an ambiguity may be saved with another, but the other is refused when it is saved again, unless
+/// it accepts it too. Acceptance is for pairs whose series are both `gapless` (F43).
 ///
 /// # Errors
 /// See [`ProofError`].
@@ -99,8 +99,8 @@ pub fn prove_saved(
 }
 
 /// Proves those of the definitions that are subjects of `issued` against it, and against nothing
-/// else. One that accepts an ambiguity may have it. Their earlier versions are not known here: a
-/// counter of them may be at any value.
+/// else. A series that accepts an ambiguity may have it. Their earlier versions are not known here:
+/// a counter of them may be at any value.
 ///
 /// # Errors
 /// See [`ProofError`].
@@ -148,7 +148,7 @@ fn prove_all(
                 let versions = versions.filter(|(_, other, _)| pairs.have(subject, other));
                 proved = beside_versions(subject, &all, reference, starts, versions, &effort)?;
             }
-            // What was not looked at to its end is nothing that anybody accepts.
+            // An unfinished comparison cannot be accepted.
             if give_up.is_given_up() { Err(ProofError::GivenUp) } else { Ok(proved) }
         };
         let Some(reason) = ambiguity_accepted.clone() else {
@@ -166,8 +166,8 @@ fn prove_all(
     Ok(accepted)
 }
 
-/// The least start of each serial in all versions of its series, by their names: a counter goes on
-/// where it is, whichever version takes from it.
+/// The least start of each serial in all versions of its series, by their names: a counter
+/// continues from its value, whichever version takes from it.
 pub(super) enum Starts<'d> {
     Known(HashMap<(&'d str, &'d str), u64>),
     Unknown,
@@ -185,7 +185,7 @@ impl<'d> Starts<'d> {
         Starts::Known(starts)
     }
 
-    /// A version of a series beside a rival.
+    /// A version of a series in relation to a rival.
     pub(super) fn party<'s>(
         &self,
         series: &'s Series,
@@ -204,7 +204,7 @@ impl<'d> Starts<'d> {
     }
 }
 
-/// Proves a series by itself, and beside the other active ones.
+/// Proves a series against itself, and against the other active ones.
 fn beside_active(
     subject: &Series,
     active: &[Series],
@@ -226,8 +226,8 @@ fn beside_active(
 }
 
 /// Proves a series against versions, of its own or of others, with what it was itself while these
-/// gave numbers. Those that gave the same numbers to the same requests are looked at once; its own
-/// are the same where they are as it is.
+/// gave numbers. Those that gave the same numbers to the same requests are examined together; its
+/// own are the same if they equal its present state.
 fn beside_versions<'d>(
     subject: &Series,
     active: &[Series],
@@ -272,16 +272,16 @@ fn same_turn(one: Option<&SeriesDefinition>, other: Option<&SeriesDefinition>) -
     }
 }
 
-/// Whether two versions of a series take the same requests and read them alike, beside whatever
-/// other series there are.
+/// Whether two versions of a series take the same requests and read them alike, whatever other
+/// series exist.
 #[must_use]
 pub fn same_rules(one: &SeriesDefinition, other: &SeriesDefinition) -> bool {
     (&one.serves, &one.references, by_characters(one), days_of(one))
         == (&other.serves, &other.references, by_characters(other), days_of(other))
 }
 
-/// Whether two versions of a series can give the same numbers to the same requests, by what their
-/// definitions say: what is proved of one is proved of the other, but for what was accepted.
+/// Whether two versions of a series can give the same numbers to the same requests, by their
+/// definitions: what is proved of one is proved of the other, except for what was accepted.
 #[must_use]
 pub fn same_numbers(one: &SeriesDefinition, other: &SeriesDefinition) -> bool {
     numbers(one) == numbers(other)
@@ -308,7 +308,7 @@ pub fn only_narrows(before: &SeriesDefinition, after: &SeriesDefinition) -> bool
         },
         ..before.clone()
     };
-    // A code of a table may come to be any, and one that is listed no more may serve all the same.
+    // A code of a table may become any code, and one that is no longer listed may still be served.
     let by_codes = before.serves == after.serves || !before.refers_to_tables();
     by_codes
         && fewer(types, &next.types)
@@ -318,7 +318,7 @@ pub fn only_narrows(before: &SeriesDefinition, after: &SeriesDefinition) -> bool
         && same_numbers(&narrowed, after)
 }
 
-/// A definition without what says nothing of its numbers.
+/// A definition without the fields that do not affect its numbers.
 fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
     SeriesDefinition {
         name: String::new(),
@@ -337,7 +337,7 @@ fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
     }
 }
 
-/// Variables as the proof takes them: values are no part of it.
+/// Variables as the proof takes them: their values are no part of it.
 fn by_characters(definition: &SeriesDefinition) -> BTreeMap<String, VariableDefinition> {
     let mut variables = definition.variables.clone();
     for variable in variables.values_mut() {

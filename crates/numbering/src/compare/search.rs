@@ -1,8 +1,8 @@
-//! Two runs over one text: reads the same characters by two automata at once, in every way there
-//! is, and finds the shortest text that both can end on while the numbers are two.
+//! Two runs over one text: reads the same characters by two automata at once, in every possible
+//! way, and finds the shortest text that both can end on while the numbers are two.
 //!
-//! Moves are left out only where equal values would have unequal texts or lengths; a search that
-//! ends early is no proof.
+//! Moves are left out only if equal values would have unequal texts or lengths; a search that ends
+//! early is no proof.
 
 use foldhash::{HashSet, HashSetExt};
 
@@ -11,10 +11,10 @@ use super::chars::CharSets;
 use super::effort::Effort;
 use super::pairing::{LENGTHS_MAX, Pairing};
 
-/// Most states that are looked at: about 40 MiB of memory.
+/// Most states that are examined: about 40 MiB of memory.
 pub(super) const STATES_MAX: usize = 200_000;
 
-/// Differences of lengths so far; those that nothing is counted for stay 0.
+/// Differences of lengths so far; a difference that is not counted stays 0.
 type Counts = [i16; LENGTHS_MAX];
 
 /// A state of the product.
@@ -22,9 +22,9 @@ type Counts = [i16; LENGTHS_MAX];
 struct ProductState {
     /// The states of both runs.
     at: [StateId; 2],
-    /// Whether both entered their parts at the same character, and these are a place.
+    /// Whether both entered their parts at the same character, and these are one place.
     together: bool,
-    /// The marks of all parts that were read apart.
+    /// The marks of all parts that were read differently.
     marks: u64,
     counts: Counts,
 }
@@ -43,7 +43,7 @@ pub(super) enum Found {
     Nothing,
     /// The shortest text that can.
     Text(Vec<Step>),
-    /// More states than are looked at, or more steps.
+    /// More states than are examined, or more steps.
     TooMuch,
 }
 
@@ -90,7 +90,7 @@ impl Product<'_> {
         Found::Nothing
     }
 
-    /// The state behind one more character; none where no two numbers go on like that.
+    /// The state after one more character; none if no two numbers continue like that.
     fn step(&self, from: &ProductState, to: [StateId; 2]) -> Option<ProductState> {
         let part = |run: usize, at: StateId| self.runs[run].states[at as usize].part;
         let (parts, next) =
@@ -123,7 +123,7 @@ impl Product<'_> {
         self.pairing.places.get(parts[0]).copied().flatten() == Some(parts[1])
     }
 
-    /// Whether both runs have ended, and the numbers differ in all that tells two apart.
+    /// Whether both runs have ended, and the numbers differ in all that distinguishes two.
     fn is_collision(&self, state: &ProductState) -> bool {
         let all = |marks: &u64| state.marks & marks == *marks;
         [0, 1].into_iter().all(|run| state.at[run] == self.runs[run].end())
