@@ -1,6 +1,6 @@
-//! Exchange serials: what systems name their calls to each other by. Three kinds of fixed width,
-//! told apart by their length. Owns their layout; takes no number: the three series of
-//! `hivenet-serials.toml` do, and their templates are this layout once more.
+//! Exchange serials: the names by which systems refer to their calls to each other. Three kinds of
+//! fixed width, distinguished by their length. Owns their layout; takes no number: the three series
+//! of `hivenet-serials.toml` do, and their templates repeat this layout.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub enum ExchangePart {
     Day,
     /// The second, 14 digits.
     Second,
-    /// The running value, of so many digits.
+    /// The running value, of this many digits.
     Sequence(usize),
 }
 
@@ -82,7 +82,7 @@ impl ExchangePart {
         }
     }
 
-    /// Checks the text of a part that a caller names by itself.
+    /// Checks the text of a part that a caller names alone.
     ///
     /// # Errors
     /// What is wrong with it; positions count from 1 within the part.
@@ -105,7 +105,7 @@ impl ExchangePart {
     }
 }
 
-/// A text that is no exchange serial, or no part of one.
+/// A text that is not an exchange serial, or not a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExchangeError {
     /// Too long or too short as a whole.
@@ -128,7 +128,7 @@ pub enum ExchangeError {
         /// Its length in characters.
         chars: usize,
     },
-    /// A character that stands in the wrong place.
+    /// A character in the wrong place.
     #[error(
         "character {position}, {character:?}, is not allowed in `{}`; write {}",
         part.name(), part.alphabet()
@@ -141,7 +141,7 @@ pub enum ExchangeError {
         /// The character.
         character: char,
     },
-    /// Digits that are no date, or no time of day.
+    /// Digits that are not a date, or not a time of day.
     #[error(
         "characters {position} to {}, {digits:?}, are no {}",
         position + digits.len() - 1,
@@ -289,7 +289,7 @@ impl ExchangeSerial {
         Ok(serial)
     }
 
-    /// Takes over the text of a part, whose characters are known to be right.
+    /// Takes the text of a part, whose characters are known to be right.
     fn set(
         &mut self,
         part: ExchangePart,

@@ -1,9 +1,9 @@
-//! Values that somebody else gives: a variable with a `source` is not asked of the request but of
-//! the source of that name in the settings. What it gives is judged like a value of a request. Who
-//! is asked, and how, is none of the language's business.
+//! Values from outside: a variable with a `source` is not asked of the request but of the source of
+//! that name in the settings. The value is judged like a value of a request. Which source is asked,
+//! and how, does not concern the language.
 //!
 //! Nothing proves that a source gives no value twice. The ledger refuses the second number of one
-//! text, and only the policy `gapless` has it do so before the number is handed out.
+//! text, and only with the policy `gapless` does it do so before the number is handed out.
 
 use super::draft::Drafted;
 use super::field::at;
@@ -16,8 +16,8 @@ use super::{InputError, Inputs, Policy, Series, SeriesDefinition, TemplateError}
 /// Longest name of a source, in characters.
 const SOURCE_CHARS_MAX: usize = 32;
 
-/// Variables that say which series serves a request, or who a document goes to, and the label that
-/// a revision changes.
+/// Variables that decide which series serves a request, or name a document's recipient, and the
+/// label that a revision changes.
 const ASKED_OF_REQUESTS: [&str; 3] = [SUB_TYPE, RECIPIENT, REVISION];
 
 /// Whether a source can have this name: one that every kind of settings can write.
@@ -33,7 +33,7 @@ pub fn is_source_name(name: &str) -> bool {
 pub struct SourcedVariable<'s> {
     /// The variable.
     pub variable: &'s str,
-    /// The source, as the settings call it.
+    /// The source, by its name in the settings.
     pub source: &'s str,
 }
 
@@ -55,8 +55,8 @@ impl Series {
     }
 }
 
-/// Refuses what does not go together with a source. The variables know by now whether the template
-/// shows them.
+/// Refuses combinations that are impossible with a source. It is already known which variables the
+/// template shows.
 pub(super) fn check(
     definition: &SeriesDefinition,
     variables: &[Variable],
@@ -109,7 +109,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses to count, or to tell numbers apart, by what a source gives.
+/// Refuses to count, or to distinguish numbers, by what a source gives.
 fn check_dimensions(definition: &SeriesDefinition, name: &str) -> Result<(), TemplateError> {
     let counters = definition.serials.iter().enumerate();
     let counters =
@@ -125,8 +125,8 @@ fn check_dimensions(definition: &SeriesDefinition, name: &str) -> Result<(), Tem
     }
 }
 
-/// A request with a stand-in for the value that its source gives later: as long as that may be, so
-/// that whatever the source gives fits into the number. Nothing where no source is asked.
+/// A request with a placeholder for the value that its source gives later: as long as that may be,
+/// so that any value of the source fits into the number. `None` if no source is asked.
 ///
 /// # Errors
 /// A request that brings the value itself.

@@ -1,12 +1,12 @@
-//! What a refusal tells of what would have been right: which types are served, or for which
-//! projects and on which days the one that was named is.
+//! What a refusal says would have been right: which types are served, or for which projects and on
+//! which days the named type is.
 
 use super::Series;
 use super::names::{LISTED_MAX, Names, listed};
 use super::nearest::{Head, meant};
 use super::offer::{Misfit, Offer};
 
-/// What is told instead of what is served.
+/// What is named instead of what is served.
 pub(super) const IN_BRIEF: &str = "send the request alone to be told what is served";
 
 /// Which document types some series serve, as refusals list them: found once for all of these.
@@ -14,7 +14,7 @@ pub(super) const IN_BRIEF: &str = "send the request alone to be told what is ser
 pub struct TypesServed {
     listed: String,
     names: Vec<String>,
-    /// Of the names, by which the one is found that a mistyped one means.
+    /// From the names, by which the nearest to a mistyped one is found.
     heads: Vec<Head>,
 }
 
@@ -35,7 +35,7 @@ impl TypesServed {
         TypesServed { listed: format!("served: {}", listed("type", &[&types])), names, heads }
     }
 
-    /// Which they are, in words, the one first that a mistyped one means.
+    /// The types in words, first the one that a mistyped one probably means.
     pub(super) fn listed_beside(&self, mistyped: &str) -> String {
         match meant(&self.heads, mistyped) {
             Some(index) => format!("the nearest is {:?}; {}", self.names[index], self.listed),

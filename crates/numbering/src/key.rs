@@ -46,15 +46,15 @@ fn escape(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl CounterKey {
-    /// Reads the text form back; `None` where it is not one.
+    /// Reads the text form back; `None` if it is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let own = |(name, value): (Cow<str>, Cow<str>)| (name.into_owned(), value.into_owned());
         Some(CounterKey { parts: Self::parts(text)?.into_iter().map(own).collect() })
     }
 
-    /// The parts of a text form as they stand in it, copied only where signs are escaped; `None`
-    /// where the text is not one.
+    /// The parts of a text form as written, copied only if signs are escaped; `None` if the text is
+    /// not one.
     #[must_use]
     pub fn parts(text: &str) -> Option<Vec<(Cow<'_, str>, Cow<'_, str>)>> {
         let mut parts = Vec::new();
@@ -74,8 +74,8 @@ impl CounterKey {
     }
 }
 
-/// Reads a name or a value, and says what follows it; `None` where something else is escaped than a
-/// sign of the form.
+/// Reads a name or a value, and returns what follows it; `None` if a character other than a sign of
+/// the form is escaped.
 fn unescape(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let (mut read, mut rest) = (Cow::Borrowed(""), text);
     loop {
@@ -97,7 +97,7 @@ impl Series {
         let place = self.serials.iter().position(|one| one.name == serial);
         let Some(rule) = place.and_then(|place| self.counters.get(place)) else { return false };
         let Some(parts) = CounterKey::parts(key) else { return false };
-        // Whatever the time, a period has the same name.
+        // A period has the same name at all times.
         let at = self.zone.to_datetime(Timestamp::UNIX_EPOCH);
         let period = match rule.reset {
             Reset::Phase => Some("phase"),

@@ -1,5 +1,5 @@
-//! How long each kind of part may be where a text is read back: every length that it takes, as
-//! places behind it.
+//! How long each kind of part may be when a text is read back: every possible length, as the places
+//! after it.
 
 use super::Snowflake;
 use super::parse::Places;
@@ -8,7 +8,7 @@ use super::serial_format::{SERIAL_CHARS_MAX, SerialFormat, number};
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::value::ValueRule;
 
-/// The place behind `length` characters.
+/// The place after `length` characters.
 pub(super) fn bit(length: usize) -> Places {
     1 << (length - 1)
 }
@@ -20,8 +20,8 @@ pub(super) fn prefix(rest: &[char], text: &str) -> Option<usize> {
     same.then_some(length)
 }
 
-/// The width, if the rest begins with so many ASCII digits: digits of other scripts look different
-/// and would be another text for the same value.
+/// The width, if the rest begins with this many ASCII digits: digits of other scripts look
+/// different and would be another text for the same value.
 fn digits(rest: &[char], width: usize) -> Option<usize> {
     let digits = rest.get(..width)?;
     digits.iter().all(char::is_ascii_digit).then_some(width)

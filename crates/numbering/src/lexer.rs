@@ -20,9 +20,9 @@ pub(super) enum Piece<'t> {
 /// A token as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'t> {
-    /// What stands before the first colon.
+    /// The text before the first colon.
     pub(super) name: &'t str,
-    /// What stands after it; colons are left in it, since a date pattern may hold some.
+    /// The text after it; colons are kept, because a date pattern may hold some.
     pub(super) arguments: Option<&'t str>,
     /// The token with its braces.
     pub(super) source: &'t str,

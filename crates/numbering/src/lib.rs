@@ -1,7 +1,7 @@
 //! The numbering language: series definitions, templates, counter keys, rendering and parsing.
 //!
 //! Pure: no I/O, no clock, no tokio. Everything that decides *what a number looks like* and *which
-//! counter it comes from* lives here; nothing here knows who takes the values.
+//! counter it comes from* is here; nothing here knows how values are taken.
 
 mod beyond;
 mod calendar;

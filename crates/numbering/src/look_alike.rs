@@ -1,8 +1,8 @@
-//! Values that look like others and count apart: `АСМЕ` in Cyrillic letters beside `ACME`. By the
-//! tables of Unicode TR39, and by a value alone: no table of values that count is asked, so that
-//! nothing is paid for it where numbers are taken.
+//! Values that look like others but count separately: `АСМЕ` in Cyrillic letters and `ACME`. By the
+//! tables of Unicode TR39, and by the value alone: no table of counted values is read, so that it
+//! costs nothing where numbers are taken.
 //!
-//! Never compares within ASCII: that `O` is like `0`, and `rn` like `m`, is nobody's fault; nor
+//! Never compares within ASCII: that `O` looks like `0`, and `rn` like `m`, is not an error; nor
 //! within a script: the same tables call `ค`, `ด` and `ต` alike, which are letters of every other
 //! Thai code. Misses values of two scripts that look alike and not like ASCII (`ГП`, `ΓΠ`).
 
@@ -29,8 +29,8 @@ pub(super) struct LookAlike {
     pub(super) why: String,
 }
 
-/// What a text looks like that it is not. `takes`: whether a text might be another value of the
-/// same place; letters of another script look like nothing where Latin ones are not taken.
+/// What a text looks like but is not. `takes`: whether a text might be another value of the same
+/// place; letters of another script look like nothing if Latin ones are not taken.
 pub(super) fn look_alike(text: &str, takes: impl Fn(&str) -> bool) -> Option<LookAlike> {
     if text.is_ascii() {
         return None;
@@ -38,7 +38,7 @@ pub(super) fn look_alike(text: &str, takes: impl Fn(&str) -> bool) -> Option<Loo
     misspelt(text).or_else(|| wide(text)).or_else(|| mixed(text)).or_else(|| foreign(text, takes))
 }
 
-/// Thai that is written in two characters and looks like one, or in an order that nobody sees.
+/// Thai that is written in two characters and looks like one, or in an order that is not visible.
 fn misspelt(text: &str) -> Option<LookAlike> {
     let chars: Vec<char> = text.chars().collect();
     let found = |at: usize, why: &str| {
@@ -71,7 +71,7 @@ fn is_tone(character: char) -> bool {
     matches!(character, '\u{e48}'..='\u{e4b}')
 }
 
-/// A Thai sign that stands above or below its consonant, before the tone mark.
+/// A Thai sign above or below its consonant, before the tone mark.
 fn is_above(character: char) -> bool {
     matches!(character, '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}' | '\u{e4d}')
 }
@@ -108,7 +108,7 @@ fn mixed(text: &str) -> Option<LookAlike> {
     None
 }
 
-/// Letters of another script that all look like ASCII: nobody can tell the text from that.
+/// Letters of another script that all look like ASCII: the two texts are indistinguishable.
 fn foreign(text: &str, takes: impl Fn(&str) -> bool) -> Option<LookAlike> {
     let mut seen = String::with_capacity(text.len());
     let mut first = None;
@@ -117,7 +117,7 @@ fn foreign(text: &str, takes: impl Fn(&str) -> bool) -> Option<LookAlike> {
             seen.push(character);
             continue;
         }
-        // One that looks like nothing else shows what the others are.
+        // A character that looks like nothing else shows what the others are.
         seen.extend(plain(character)?);
         first.get_or_insert((before + 1, character));
     }
@@ -134,7 +134,7 @@ fn plain(character: char) -> Option<Vec<char>> {
     let mut buffer = [0; 4];
     let like: Vec<char> = skeleton(character.encode_utf8(&mut buffer)).collect();
     let is_plain = like.iter().all(char::is_ascii_alphanumeric);
-    // One sign stands for `I` and `l` there.
+    // One sign represents `I` and `l` there.
     let shown = if like == ['l'] && character.is_uppercase() { vec!['I'] } else { like };
     is_plain.then_some(shown)
 }
@@ -163,7 +163,7 @@ mod tests {
             assert_eq!(found, position, "{text}");
             assert!(why.contains(says), "{text}: {why}");
         }
-        // Where no Latin letters are taken there is nothing to look like; a mixture nobody means.
+        // Without Latin letters there is nothing to look like; a mixture is never intended.
         assert_eq!(look_alike("АСМЕ", |other| other != "ACME"), None);
         assert!(look_alike("ACМE", |_| false).is_some());
     }

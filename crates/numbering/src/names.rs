@@ -1,5 +1,5 @@
-//! Names that are looked for among thousands, and listed where a name is none of them. Put in order
-//! once, so that no request that names one, and no refusal, looks at all of them.
+//! Names that are looked up among thousands, and listed if a name is not among them. Sorted once,
+//! so that neither a request that names one nor a refusal goes through all of them.
 
 use std::ops::Deref;
 
@@ -53,8 +53,8 @@ impl Names {
     }
 }
 
-/// The first few names of some lists, in their order and each once. How many there are is said
-/// where there are more, unless that had to be counted.
+/// The first few names of some lists, in their order and each once. If there are more, their number
+/// is given, unless that would have to be counted.
 pub(super) fn listed(kind: &str, lists: &[&Names]) -> String {
     let (mut shown, mut last) = (Vec::new(), None);
     let after = |last| lists.iter().filter_map(|names| names.after(last)).min();

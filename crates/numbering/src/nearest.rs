@@ -1,12 +1,11 @@
-//! Which of some texts a mistyped one is nearest to, by the edits that make one of the other.
+//! Which of some texts a mistyped one is nearest to, by the number of edits between them.
 //!
-//! Costs little however many there are and however long: lengths are compared first, then the
-//! beginnings alone, and of these only as far as they are near. What is far from all of them is
-//! nearest to none.
+//! Costs little for many and long texts: lengths are compared first, then the beginnings alone, and
+//! of these only as far as they are near. A text that is far from all of them is nearest to none.
 
 use super::error::EXCERPT_CHARS_MAX;
 
-/// Most edits between two texts that are near: a character put in, left out or changed, or two
+/// Most edits between two texts that are near: a character inserted, removed or changed, or two
 /// neighbours swapped.
 const EDITS_MAX: u8 = 3;
 
@@ -33,13 +32,13 @@ impl Head {
     }
 }
 
-/// The index of the nearest one, the first of those that are as near; `None` where none is near.
+/// The index of the nearest one, the first of equally near ones; `None` if none is near.
 pub(super) fn nearest<'h>(heads: impl IntoIterator<Item = &'h Head>, text: &str) -> Option<usize> {
     within(heads, &Head::of(text), EDITS_MAX)
 }
 
-/// The index of the name that a mistyped one means: the nearest of those from which at most a third
-/// of its letters differ. Of short names each is near to each.
+/// The index of the name that a mistyped one probably means: the nearest of those from which at
+/// most a third of its letters differ. Short names are all near to each other.
 pub(super) fn meant<'h>(
     heads: impl IntoIterator<Item = &'h Head>,
     mistyped: &str,
@@ -71,8 +70,8 @@ fn within<'h>(
     found
 }
 
-/// Edits between two beginnings, where they are so many at most. Each row of the table is looked at
-/// only so far from its diagonal, and none below one that holds nothing near.
+/// Edits between two beginnings, if they are at most this many. Each row of the table is examined
+/// only within that distance of its diagonal, and none below a row without a near cell.
 fn edits(one: &str, other: &[char], most: u8) -> Option<u8> {
     let (width, band) = (other.len(), usize::from(most));
     // The row of a character, the one before it, and the one before that.
@@ -165,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// As the library says that looks at the whole table.
+        /// As the library computes it, which examines the whole table.
         #[test]
         fn near_texts_are_as_far_apart_as_they_are((one, other) in ("[abc]{0,12}", "[abc]{0,12}")) {
             let chars: Vec<char> = other.chars().collect();

@@ -1,5 +1,5 @@
-//! What is asked of a new definition alone. One that was saved before may have issued numbers: it
-//! is compiled as it is, so that no rule that came later takes a series out of service.
+//! What is required of a new definition alone. A definition that was saved before may have issued
+//! numbers: it is compiled as it is, so that no later rule takes a series out of service.
 
 use super::definition::HIDDEN_SERIALS;
 use super::draft::FORMULA_SIGNS;
@@ -8,7 +8,7 @@ use super::series::Variable;
 use super::template_error::FieldFlaw;
 use super::{SerialDefinition, Series, TemplateError};
 
-/// Refuses what compiles and yet is of no use.
+/// Refuses what compiles but is useless.
 pub(super) fn check_new(series: &Series) -> Result<(), TemplateError> {
     check_ends(series)?;
     let hidden = |serial: &SerialDefinition| HIDDEN_SERIALS.contains(&&*serial.name);
@@ -23,8 +23,8 @@ pub(super) fn check_new(series: &Series) -> Result<(), TemplateError> {
     })
 }
 
-/// A number that begins with a sign of formulas is one where it is opened in a spreadsheet, and a
-/// blank at an end is lost wherever it is copied.
+/// A number that begins with a sign of formulas becomes one when opened in a spreadsheet, and a
+/// blank at an end is lost when the number is copied.
 fn check_ends(series: &Series) -> Result<(), TemplateError> {
     let [head, tail] = series.ends();
     let wrong = head.starts_with(|first| first == ' ' || FORMULA_SIGNS.contains(first));

@@ -1,5 +1,5 @@
-//! How well each of some series fits a request. What the request says is read once for all of them,
-//! and each looks its types and projects up: a ledger has thousands.
+//! How well each of some series fits a request. The request is read once for all of them, and each
+//! looks up its types and projects: a ledger has thousands.
 
 use std::cell::RefCell;
 
@@ -21,7 +21,7 @@ pub(super) enum Misfit {
     Date,
 }
 
-/// The series among which a request chooses, and what of it is read once for all of them.
+/// The series among which a request chooses, and the part of it that is read once for all of them.
 pub(super) struct Offer<'o> {
     series: &'o [&'o Series],
     said: Said<'o>,
@@ -80,8 +80,8 @@ impl<'o> Offer<'o> {
     }
 }
 
-/// Whether a list names a value; `None` where it names only others. An empty list takes any value,
-/// or none.
+/// Whether a list names a value; `None` if it names only others. An empty list takes any value, or
+/// none.
 fn names<'v>(codes: &Names, value: impl FnOnce() -> Option<&'v str>) -> Option<bool> {
     if codes.is_empty() {
         return Some(false);

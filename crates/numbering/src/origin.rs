@@ -1,7 +1,7 @@
 //! Which counters a number may have come from: the way back from a text to its counter keys.
 //!
 //! A number need not show everything that its counter counts by. What it leaves out is tried with
-//! every value that the series itself names, so an origin is a candidate: whoever follows one
+//! every value that the series itself names, so an origin is a candidate: a caller that follows one
 //! checks that the number is really there.
 
 use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
@@ -15,7 +15,7 @@ use super::{CounterKey, Parsed, Reset, Series};
 /// Most candidates of one number; a series with more is not followed back.
 const ORIGINS_MAX: usize = 64;
 
-/// Candidates for the counter of the first serial; none where the number cannot tell its period.
+/// Candidates for the counter of the first serial; none if the number leaves its period open.
 pub(super) fn origins(series: &Series, parsed: &Parsed) -> Vec<CounterKey> {
     let Some(rule) = series.counters.first() else { return Vec::new() };
     let Some(period) = period(rule.reset, series.fiscal, parsed) else { return Vec::new() };
@@ -39,9 +39,9 @@ pub(super) fn origins(series: &Series, parsed: &Parsed) -> Vec<CounterKey> {
     keys
 }
 
-/// Whether one of [`origins`] is the counter for certain. What a number leaves out is said by the
-/// series only where that names all its types or projects: a variable may have had another value
-/// than its default.
+/// Whether one of [`origins`] is the counter for certain. What a number leaves out follows from the
+/// series only if that names all its types or projects: a variable may have had another value than
+/// its default.
 pub(super) fn is_told(series: &Series, parsed: &Parsed) -> bool {
     let Some(rule) = series.counters.first() else { return true };
     let is_named = |dimension: &Dimension| {
@@ -91,7 +91,7 @@ pub(super) fn types(series: &Series, parsed: &Parsed) -> Vec<String> {
     codes(series, parsed, Dimension::Type).unwrap_or_default()
 }
 
-/// Possible values of a dimension, as numbers show them; `None` where nothing names any.
+/// Possible values of a dimension, as numbers show them; `None` if nothing names any.
 fn codes(series: &Series, parsed: &Parsed, dimension: Dimension) -> Option<Vec<String>> {
     let shown = shown_code(series, parsed, dimension).map(|value| vec![value]);
     let listed = |values: &[String]| (!values.is_empty()).then(|| values.to_vec());
@@ -121,7 +121,7 @@ fn values(series: &Series, parsed: &Parsed, dimension: Dimension) -> (String, Ve
             ids.dedup();
             ids
         }
-        // Nothing says which: any of the table, or none.
+        // Nothing determines it: any of the table, or none.
         (None, Some(table)) => {
             let ids = series.reference.rows(table).map(|row| row.id.clone());
             ids.chain([ABSENT.to_owned()]).collect()
@@ -130,7 +130,7 @@ fn values(series: &Series, parsed: &Parsed, dimension: Dimension) -> (String, Ve
     (series.key_name(dimension), values)
 }
 
-/// The part of the key that names the period; the outer `None` where the number shows too little.
+/// The part of the key that names the period; the outer `None` if the number shows too little.
 fn period(reset: Reset, fiscal: FiscalYear, parsed: &Parsed) -> Option<Option<(String, String)>> {
     let (name, value) = match (reset, parsed.fiscal_year) {
         (Reset::None, _) => return Some(None),

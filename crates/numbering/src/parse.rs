@@ -24,8 +24,8 @@ const BYTES_MAX: usize = 4 * 4 * TEXT_CHARS_MAX;
 /// Most steps of the walk through the readings.
 const STEPS_MAX: usize = 20_000;
 
-/// Places in the text as bits: bit `n` is the place behind character `n`, counted from 0. No part
-/// is empty, so the place before the first character needs no bit.
+/// Places in the text as bits: bit `n` is the place after character `n`, counted from 0. No part is
+/// empty, so the place before the first character needs no bit.
 pub(super) type Places = u128;
 
 const _: () = assert!(TEXT_CHARS_MAX == Places::BITS as usize);
@@ -64,12 +64,12 @@ pub(super) fn parse(
     };
     walk.step(0)?;
     let Walk { found, contradiction, .. } = walk;
-    // Every place leads to the end, so that where nothing was found something contradicted.
+    // Every place leads to the end, so if nothing was found, something contradicted.
     let (position, reason) = contradiction.unwrap_or_else(|| (1, "cannot be read".into()));
     found.map(|(parsed, _)| parsed).ok_or(ParseError::Contradicts { position, reason })
 }
 
-/// Tells where each part could end.
+/// Finds where each part could end.
 struct Matcher<'a> {
     series: &'a Series,
     text: &'a [char],
@@ -85,7 +85,7 @@ impl Matcher<'_> {
         let parts = &self.series.parts;
         let length = self.text.len();
         let mut edges = vec![vec![0; length + 1]; parts.len()];
-        // Places behind the parts so far, rising.
+        // Places after the parts so far, rising.
         let mut reached: Vec<usize> = vec![0];
         for (part, edges) in parts.iter().zip(&mut edges) {
             let mut next: Places = 0;
@@ -158,7 +158,7 @@ impl Matcher<'_> {
         ParseError::Departs { position: at + 1, expected, found }
     }
 
-    /// The error at a check that is not the one of the text before it.
+    /// The error at a check that does not match the text before it.
     fn wrong_check(&self, at: usize, check: Check) -> ParseError {
         let (expected, width) = check.characters(self.text[..at].iter().copied());
         let expected = expected[..width].iter().collect();
@@ -194,7 +194,7 @@ impl Matcher<'_> {
     }
 }
 
-/// Walks the readings that are left, depth first.
+/// Walks the remaining readings, depth first.
 struct Walk<'a> {
     matcher: &'a Matcher<'a>,
     edges: Vec<Vec<Places>>,
@@ -241,7 +241,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What an earlier part shows that reads the same as this one.
+    /// What an earlier part shows that must equal this one.
     fn shown_before(&self, part: usize) -> Option<&'a [char]> {
         let parts = &self.matcher.series.parts;
         let same = |before: &Part| match (before, &parts[part]) {
@@ -260,7 +260,7 @@ impl<'a> Walk<'a> {
         &self.matcher.text[from..end]
     }
 
-    /// Notes the reading that is complete now.
+    /// Records the reading that is now complete.
     fn reading(&mut self) -> Result<(), ParseError> {
         let Some(parsed) = self.interpret() else {
             let told = self.contradiction.take().or_else(|| self.no_such_value());
@@ -288,7 +288,7 @@ impl<'a> Walk<'a> {
         ParseError::Ambiguous { position, part }
     }
 
-    /// Where a serial stands that the reading gives a value which it cannot have, and why.
+    /// Where a serial is to which the reading gives an impossible value, and why.
     fn no_such_value(&self) -> Option<(usize, String)> {
         let serials = std::iter::zip(&self.matcher.series.parts, &self.spans);
         let mut wrong = serials.filter_map(|(part, span)| {
@@ -319,7 +319,7 @@ impl<'a> Walk<'a> {
         Some((first + 1, format!("there is no date {shown}; correct it")))
     }
 
-    /// The parts of the reading; `None` where its date does not exist.
+    /// The parts of the reading; `None` if its date does not exist.
     fn interpret(&self) -> Option<Parsed> {
         let serial = |serial: &super::Serial| ParsedSerial { name: serial.name.clone(), value: 0 };
         // One that is not shown has no value to read.

@@ -1,5 +1,5 @@
-//! A number with everything decided but its serial values. Filling it is on the path of every
-//! number: one allocation, no parsing, no formatting machinery.
+//! A number with everything decided except its serial values. Every number is filled in here: one
+//! allocation, no parsing, no formatting machinery.
 
 use super::check::Check;
 use super::serial_format::{SERIAL_CHARS_MAX, SerialFormat, WIDTH_MAX, push_padded};
@@ -12,9 +12,9 @@ pub(super) const SERIALS_MAX: usize = 8;
 /// Longest text form, in bytes: every character escaped, or of four bytes.
 const PARTIAL_BYTES_MAX: usize = 8 * TEXT_CHARS_MAX;
 
-/// What is left of a template once variables, dates and dimensions are filled in: literal text and
-/// places for serial values. It travels with an allocation (outbox, journal), so that whoever holds
-/// the record can render the number without the series.
+/// What remains of a template once variables, dates and dimensions are filled in: literal text and
+/// places for serial values. It is part of an allocation's record (outbox, journal), so that the
+/// number can be rendered from the record without the series.
 ///
 /// Text form: literal text with `{index:width}` for the serial `index` (0-based) padded with zeros
 /// to `width`, `{index:width+}` for one that may be wider, `{index}` for one without padding; an
@@ -50,7 +50,7 @@ enum Shows {
 const SLOTS_MAX: usize = SERIALS_MAX + 1;
 
 impl PartialNumber {
-    /// An empty one for so many serials, with room for a number of ordinary length.
+    /// An empty one for `serials` serials, with room for a number of ordinary length.
     pub(super) fn with_room(serials: usize) -> Self {
         PartialNumber { literal: String::with_capacity(64), slots: Vec::with_capacity(serials) }
     }
@@ -65,7 +65,7 @@ impl PartialNumber {
         self.literal.len()
     }
 
-    /// Puts text in the place of as much literal text.
+    /// Replaces text by other text of the same length.
     pub(super) fn replace_text(&mut self, offset: usize, text: &str) {
         self.literal.replace_range(offset..offset + text.len(), text);
     }
@@ -89,7 +89,7 @@ impl PartialNumber {
         self.slots.push(Slot { offset: self.literal.len(), shows });
     }
 
-    /// Whether the value of a serial stands in it.
+    /// Whether it contains the value of a serial.
     #[must_use]
     pub fn shows_serial(&self, wanted: usize) -> bool {
         let is_it =
@@ -171,7 +171,7 @@ impl PartialNumber {
     /// Reads the text form back.
     ///
     /// # Errors
-    /// Where the text is not a partially rendered number.
+    /// When the text is not a partially rendered number.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let fail = |offset, reason| {
             Err(TemplateError::PartialNumber { at: Place::of(text, offset), reason })
@@ -231,7 +231,7 @@ fn push_format(text: &mut String, format: SerialFormat) {
     if style == Style::Letters {
         text.push('A');
     }
-    // What widens from one character on needs no width to say so.
+    // A format that widens from one character on need not give its width.
     if !widens || width > 1 {
         push_padded(text, width as u64, 1);
         text.push_str(if widens { "+" } else { "" });
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Places, each with the text before it, and the text behind the last.
+    /// Places, each with the text before it, and the text after the last.
     type Shape = (Vec<(String, Shows)>, String);
 
     /// Few characters, so that braces meet often.

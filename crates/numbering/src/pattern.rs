@@ -141,8 +141,8 @@ impl DateField {
         matches!(self, Hour | Minute | Second | Millisecond)
     }
 
-    /// Its value at a time; `None` where it cannot show that (a year before its era, or for `yy`
-    /// of another century).
+    /// Its value at a time; `None` if it cannot show that (a year before its era, or for `yy` of
+    /// another century).
     pub(super) fn value(self, at: DateTime) -> Option<i64> {
         let date = at.date();
         let value = match self {
@@ -169,7 +169,7 @@ impl DateField {
         (least..=most).contains(&value).then_some(value)
     }
 
-    /// The fiscal year that it shows part of, and the common year in which that one ends.
+    /// The fiscal year that contains the shown part, and the common year in which it ends.
     pub(super) fn fiscal_year(self, shown: i64) -> Option<(FiscalYear, i16)> {
         let (fiscal, year) = match self {
             DateField::FiscalYear(era, fiscal) => (fiscal, shown - era.offset()),
@@ -200,8 +200,8 @@ pub(super) enum PatternPiece {
     Field(DateField),
 }
 
-/// Reads a pattern: runs of one letter are fields, `'…'` is literal text, `''` a quote, and
-/// whatever is no ASCII letter stands for itself.
+/// Reads a pattern: runs of one letter are fields, `'…'` is literal text, `''` a quote, and any
+/// character that is not an ASCII letter represents itself.
 pub(super) fn parse_pattern(pattern: &str) -> Result<Vec<PatternPiece>, TokenFlaw> {
     let mut pieces = Vec::new();
     let mut rest = pattern;
@@ -258,7 +258,7 @@ fn field(letters: &str) -> Result<DateField, TokenFlaw> {
     ))
 }
 
-/// Refuses fields that together say something else than they seem to: the classic mistakes.
+/// Refuses fields that together mean something else than they seem to: the classic mistakes.
 pub(super) fn check_together(fields: &[DateField]) -> Result<(), (DateField, TokenFlaw)> {
     let has = |field: DateField| fields.contains(&field);
     let calendar_year = has(DateField::Year(Era::Common)) || has(DateField::YearOfCentury);

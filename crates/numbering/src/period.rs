@@ -1,6 +1,6 @@
 //! Periods: when a new counter begins. A reset is a new counter, never an overwrite.
 //!
-//! A period is named by the wall time of the series. Where the end of summer time repeats an hour,
+//! A period is named by the wall time of the series. If the end of summer time repeats an hour,
 //! both have one name and so one counter: no value comes twice.
 
 use jiff::civil::{Date, DateTime};
@@ -51,8 +51,8 @@ impl FiscalYear {
     }
 }
 
-/// Name and value of the period of a counter that begins anew with `reset`, at a wall time of its
-/// series; `None` for one that no time resets. `fiscal_year_start`: see
+/// Name and value of the period of a counter that restarts with `reset`, at a wall time of its
+/// series; `None` if time does not reset it. `fiscal_year_start`: see
 /// [`super::SeriesDefinition::fiscal_year_start`].
 #[must_use]
 pub fn period_of(
@@ -70,7 +70,8 @@ impl Reset {
     }
 
     /// Name and value of the period that a time lies in, as the last part of the counter key;
-    /// `None` for a counter that no time resets. Always the common calendar, whatever era is shown.
+    /// `None` if time does not reset the counter. Always the common calendar, whatever era is
+    /// shown.
     pub(super) fn period(self, at: DateTime, fiscal: FiscalYear) -> Option<(&'static str, String)> {
         let (year, month) = (at.year(), at.month());
         Some(match self {

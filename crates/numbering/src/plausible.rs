@@ -1,5 +1,5 @@
-//! Which dates and values a series takes by itself, without being told: what is far from the
-//! present or looks like something else is a mistake more often than not.
+//! Which dates and values a series takes without an explicit setting: a date far from the present,
+//! or a value that looks like another, is usually a mistake.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,9 +22,9 @@ const BUDDHIST_YEARS: i16 = 543;
 /// How far from the present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DateSpan {
-    /// So many years, written `5y`.
+    /// This many years, written `5y`.
     Years(u16),
-    /// So many days, written `400d`.
+    /// This many days, written `400d`.
     Days(u16),
 }
 
@@ -77,15 +77,15 @@ impl<'de> Deserialize<'de> for DateSpan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentDate {
-    /// How far back (5 years where it is not said).
+    /// How far back (5 years if not given).
     #[serde(default = "DocumentDate::past")]
     pub past: DateSpan,
-    /// How far ahead (1 year where it is not said).
+    /// How far ahead (1 year if not given).
     #[serde(default = "DocumentDate::future")]
     pub future: DateSpan,
 }
 
-/// The same as earlier releases wrote it. A stored version that says neither means this one's
+/// The same as earlier releases wrote it. A stored version that has neither means this one's
 /// defaults, as it did when it was saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,7 +105,7 @@ pub enum LookAlikes {
     /// It refuses them.
     #[default]
     Refuse,
-    /// It takes them: each counts for itself.
+    /// It takes them: each counts separately.
     Allow,
 }
 
@@ -172,8 +172,8 @@ impl DocumentDate {
         check(given, date, (today, bounds), ("this series", remedy))
     }
 
-    /// The same of a number that was issued elsewhere, which is as old as it is: the bounds of an
-    /// import, or those of the series where it takes more.
+    /// The same for a number that was issued elsewhere, which may be old: the bounds of an import,
+    /// or those of the series if it takes more.
     pub(super) fn check_issued(
         self,
         given: &str,
@@ -193,7 +193,7 @@ impl DocumentDate {
     }
 }
 
-/// Refuses a date beyond the bounds of who takes it. A year of another era is told as one.
+/// Refuses a date beyond these bounds. A year of another era is reported as such.
 fn check(
     given: &str,
     date: Date,
@@ -218,8 +218,8 @@ fn check(
 }
 
 /// Why a series may not be closed, in the microsecond `now_us` since 1970, before the day that it
-/// names; `None`: it may. A day further ahead
-/// than any document may be dated closes it for all of them, and is a year of another era.
+/// names; `None`: it may. A day further ahead than any document may be dated closes it for all of
+/// them, and is a year of another era.
 #[must_use]
 pub fn flaw_of_closing(definition: &SeriesDefinition, now_us: i64) -> Option<String> {
     let text = definition.closed_before.as_ref()?;
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(wide.check("d", date(1, 1, 1), today), Ok(()));
     }
 
-    /// What is written from now on and says nothing takes five years back and one ahead.
+    /// A definition written now without bounds takes five years back and one ahead.
     #[test]
     fn what_says_nothing_from_now_on_takes_five_years_back_and_one_ahead() {
         let stored = SeriesDefinition::default();

@@ -18,7 +18,7 @@ impl Range {
     /// How many values the range holds.
     ///
     /// # Panics
-    /// If the ends do not lie on the step: such a range was never taken, only miscomputed.
+    /// If the ends do not lie on the step: such a range was never taken; it was computed wrongly.
     #[must_use]
     pub fn count(&self) -> u64 {
         assert!(self.step >= 1 && self.first <= self.last, "malformed range {self:?}");

@@ -1,8 +1,8 @@
-//! Reference data: tables of ids and codes, and who is a member of what.
+//! Reference data: tables of ids and codes, and memberships between their rows.
 //!
 //! A snapshot: built once from the rows of the ledger, then shared and only read. A code belongs to
-//! one id of its table for ever, so a text that shows it never becomes ambiguous; whoever writes
-//! rows keeps that, and nothing here changes one.
+//! one id of its table forever, so a text that shows it never becomes ambiguous; the writers of
+//! rows ensure that, and nothing here changes a row.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -83,8 +83,8 @@ pub struct ReferenceData {
 struct Groups {
     /// Directly: table and id.
     direct: Vec<(String, String)>,
-    /// Codes in order, by table: directly and through others. Found when they are asked for first,
-    /// and not for each request.
+    /// Codes in order, by table: directly and through others. Computed at the first request, and
+    /// not for each one.
     codes: OnceLock<BTreeMap<String, Vec<String>>>,
 }
 
@@ -164,7 +164,7 @@ impl ReferenceData {
         table.rows.get(table.ids.get(code)?)
     }
 
-    /// Present and former codes of what a code means; the code alone where the table has no row for
+    /// Present and former codes of what a code means; the code alone if the table has no row for
     /// it.
     pub(super) fn codes_of(&self, table: &str, code: &str) -> Vec<String> {
         match self.by_code(table, code) {

@@ -1,5 +1,5 @@
-//! Brings a request into codes, as the series' tables have them now: ids become codes, former codes
-//! present ones, recipients the value of `RECIPIENT`, and a missing project follows from the
+//! Converts a request into codes, as the series' tables have them now: ids become codes, former
+//! codes present ones, recipients the value of `RECIPIENT`, and a missing project follows from the
 //! originator's memberships. What a table does not have, or has as inactive, is refused.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const MAIN_KIND: &str = "TO";
 /// Most recipients of one request.
 const RECIPIENTS_MAX: usize = 1_000;
 
-/// What helps an originator that is no member.
+/// The remedy for an originator that is not a member.
 const MEMBER_REMEDY: &str = "have its membership imported (`numerator reference import --of`)";
 
 /// A request, and the series that numbers it.
@@ -29,7 +29,7 @@ struct Resolving<'r> {
     inputs: &'r Inputs,
 }
 
-/// The request in codes alone; `None` where it is that already and the series has no tables.
+/// The request in codes alone; `None` if it is that already and the series has no tables.
 pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>, InputError> {
     let in_codes = inputs.type_id.is_none() && inputs.project_id.is_none();
     if in_codes && inputs.recipients.is_empty() && !series.refers() {
@@ -59,7 +59,7 @@ pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>
     }))
 }
 
-/// The type or the project: by its code, or by its id where the series has a table.
+/// The type or the project: by its code, or by its id if the series has a table.
 fn plain(
     asked: Resolving<'_>,
     field: &str,
@@ -140,7 +140,7 @@ fn of_variable(
     is_id: bool,
 ) -> Result<String, InputError> {
     match &variable.reference {
-        // "None" is a value where the series can do without one.
+        // "None" is a value if the series can do without one.
         Some(_) if value == ABSENT && !variable.required => Ok(value.to_owned()),
         Some(table) if is_id => of_id(asked, field, table, value),
         // An empty value is refused with all others.
@@ -149,7 +149,7 @@ fn of_variable(
     }
 }
 
-/// The first recipient of kind TO, by order; nothing where there is none and none is needed.
+/// The first recipient of kind TO, by order; `None` if there is none and none is needed.
 fn main_recipient(asked: Resolving<'_>, declared: &Variable) -> Result<Option<String>, InputError> {
     let Resolving { series, inputs } = asked;
     let recipients = &inputs.recipients;
@@ -242,7 +242,7 @@ fn of_id(asked: Resolving<'_>, field: &str, table: &str, id: &str) -> Result<Str
     usable(asked, field, table, id, asked.series.reference.by_id(table, id))
 }
 
-/// The code of a row that there is for who asks, and that new numbers may use.
+/// The code of a row that exists for the caller, and that new numbers may use.
 fn usable(
     Resolving { series, inputs }: Resolving<'_>,
     field: &str,

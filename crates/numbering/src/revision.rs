@@ -1,7 +1,7 @@
 //! Revisions: an issued number again, with another label.
 //!
-//! Takes no value and reads no clock. The first number is rendered once more beside the new one:
-//! only where that gives the very same text is everything known that the number was made of.
+//! Takes no value and reads no clock. The original number is rendered again together with the new
+//! one: only if that gives the very same text is everything known that the number was made of.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) const REVISION: &str = "REV";
 /// An issued number, as the version of its series that issued it is to render it again.
 #[derive(Clone, Copy, Debug)]
 pub struct Original<'a> {
-    /// What was asked, with the document's civil date (`yyyy-mm-dd`); its phase is not looked at.
+    /// What was requested, with the document's civil date (`yyyy-mm-dd`); its phase is not used.
     pub inputs: &'a Inputs,
     /// One value per serial.
     pub values: &'a [u64],
@@ -31,7 +31,7 @@ pub struct Original<'a> {
 pub struct RevisedNumber {
     /// The label, in normal form.
     pub rev: String,
-    /// The number; that of the original where the label is its own.
+    /// The number; that of the original if the label is its own.
     pub number: String,
 }
 
@@ -52,7 +52,7 @@ pub enum RevisionError {
     Departed {
         /// The number.
         number: String,
-        /// What came out instead, or why nothing did.
+        /// What resulted instead, or why nothing did.
         reason: String,
     },
 }
@@ -70,7 +70,7 @@ pub(super) fn revise(
         return Err(InputError::MissingVariable { field: "rev".into(), series: code() }.into());
     }
     let rev = variable.rule.check("rev", rev)?;
-    // The label that it has already may be one of earlier values.
+    // The label that it already has may be one of earlier values.
     if original.inputs.context.get(REVISION) != Some(&rev)
         && let Some(values) = &variable.values
     {
@@ -109,7 +109,7 @@ fn render(
     partial.fill(values)
 }
 
-/// The document's date; with the time of day that the number shows, where it shows one.
+/// The document's date; with the time of day that the number shows, if it shows one.
 fn date(series: &Series, original: &Original<'_>, shown: Option<String>) -> Option<String> {
     let given = original.inputs.date.clone();
     if !series.time_needed {

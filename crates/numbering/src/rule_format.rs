@@ -1,7 +1,7 @@
 //! The stored constant part of a number, such as `BX20240115%s`: how systems that write rule
 //! expressions name their counters. Rendered from a draft, and read back to the counter key.
 //!
-//! Reads and writes text alone: which value such a counter stood at, its own table tells.
+//! Reads and writes text alone: the value of such a counter is in that system's own table.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::origin::origins;
 use super::template::Part;
 use super::{CounterKey, Draft, ParseError, Parsed, Series, TEXT_CHARS_MAX, TemplateError};
 
-/// Stands for a serial in the text that is read: no value and no literal holds it.
+/// Represents a serial in the text that is read: no value and no literal holds it.
 const SERIAL: char = '\u{1}';
 
 impl Draft {
@@ -29,7 +29,7 @@ pub struct RuleFormats {
     shadow: Series,
 }
 
-/// A text that is no constant part of the series.
+/// A text that is not a constant part of the series.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleFormatError {
     /// Longer than any number.
@@ -80,7 +80,7 @@ impl RuleFormats {
     /// taken from.
     ///
     /// # Errors
-    /// [`RuleFormatError`] says where the text departs from the series, or what it leaves open.
+    /// [`RuleFormatError`] names where the text departs from the series, or what it leaves open.
     pub fn counter_key(&self, rule_format: &str) -> Result<CounterKey, RuleFormatError> {
         let parsed = self.parse(rule_format)?;
         let mut keys = origins(&self.shadow, &parsed);
@@ -90,10 +90,10 @@ impl RuleFormats {
         }
     }
 
-    /// What a constant part shows: all that a number shows but the values of its serials.
+    /// What a constant part shows: all that a number shows except the values of its serials.
     ///
     /// # Errors
-    /// Like [`RuleFormats::counter_key`], but that what the text leaves open is no error.
+    /// Like [`RuleFormats::counter_key`], except that what the text leaves open is not an error.
     pub fn parse(&self, rule_format: &str) -> Result<Parsed, RuleFormatError> {
         let (text, places) = unescape(rule_format)?;
         let parsed = self.shadow.parse(&text).map_err(|error| match error {

@@ -17,12 +17,12 @@ pub type Choice = usize;
 /// No series serves the request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleError {
-    /// No series has ever heard of the type.
+    /// No series knows the type.
     #[error("unknown document type {type_code:?}; {hint}")]
     UnknownType {
         /// The type, shortened.
         type_code: String,
-        /// Which types are served, or what to do where none is.
+        /// Which types are served, or the remedy if none is.
         hint: String,
     },
     /// The type exists, but no series numbers it (for this project, originator and sub type).
@@ -33,7 +33,7 @@ pub enum RuleError {
         /// For which projects it is numbered, or which types are.
         hint: String,
     },
-    /// It takes too long to find out whether two series are always told apart by better rules.
+    /// The check whether two series are always distinguished by better rules takes too long.
     #[error(
         "whether a more specific series takes all that {first} and {second} serve equally well is \
          not found out in {steps_max} steps; list fewer projects, originators, types and sub types \
@@ -47,7 +47,7 @@ pub enum RuleError {
         /// The bound.
         steps_max: u64,
     },
-    /// Two series serve other days of the same requests, and may read a moment as another day.
+    /// Two series serve other days of the same requests, and may read a moment as different days.
     #[error(
         "series {first} and {second} serve document type {type_code:?} on other days, which begin \
          in another time zone in each: a moment may be of both series, or of none; give both the \
@@ -84,7 +84,7 @@ impl RuleError {
         RuleError::TypeNotConfigured { type_code: type_in_words(inputs), hint }
     }
 
-    /// A series that rests took the request before the one that would serve it now.
+    /// An inactive series took the request before the one that would serve it now.
     #[must_use]
     pub fn waiting(resting: &Series, chosen: &Series, inputs: &Inputs) -> Self {
         let (code, other) = (&resting.definition.code, &chosen.definition.code);
@@ -134,7 +134,7 @@ impl Rank {
     }
 }
 
-/// What became of one series in a choice.
+/// Outcome for one series in a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It serves the request.
@@ -152,7 +152,7 @@ pub enum Verdict {
 pub struct Explanation {
     /// Code of the series.
     pub series: String,
-    /// What became of it.
+    /// Its outcome.
     pub verdict: Verdict,
     /// Why, in words.
     pub why: String,
@@ -179,8 +179,8 @@ pub fn choose<'a>(
     }
 }
 
-/// The same, where a refusal tells what is served, these types where nothing fits the request
-/// better; or in brief, where none are given.
+/// The same; a refusal then lists what is served, these types if nothing fits the request better;
+/// or is brief, if none are given.
 ///
 /// # Errors
 /// See [`RuleError`].
@@ -211,7 +211,7 @@ pub fn choose_telling<'a>(
     }
     match (best, rival) {
         (Some((_, chosen)), None) => Ok(chosen),
-        // Whichever series it is, its draft refuses the date.
+        // Whichever series is chosen, its draft refuses the date.
         (Some((_, chosen)), Some(_)) if offered[chosen].document_day(inputs, now).is_err() => {
             Ok(chosen)
         }
@@ -234,8 +234,8 @@ pub fn choose_telling<'a>(
     }
 }
 
-/// Says of every series whether it serves a request, and why not; the one that does comes first,
-/// those that do not take the request last.
+/// Explains for every series whether it serves a request, and why not; the one that does comes
+/// first, those that do not take the request last.
 #[must_use]
 pub fn explain<'a>(
     series: impl IntoIterator<Item = &'a Series>,
@@ -287,8 +287,8 @@ pub fn comes_before<'a>(
         && chosen.document_day(inputs, now).is_ok()
 }
 
-/// Whether a series takes a request on some day, if it were among those offered: whichever day the
-/// request says, and whoever comes before it.
+/// Whether a series takes a request on some day, if it were among those offered: on any day that
+/// the request may name, and whichever series comes before it.
 #[must_use]
 pub fn fits_some_day(series: &Series, offered: &[&Series], inputs: &Inputs) -> bool {
     let offer = Offer::of(offered, inputs, Timestamp::UNIX_EPOCH);

@@ -1,14 +1,14 @@
-//! A request that a series accepts, for previews of series that nobody has asked yet.
+//! A request that a series accepts, for previews of series without requests.
 
 use jiff::Timestamp;
 
 use super::series::Variable;
 use super::{Documents, Inputs, Series, SeriesDefinition};
 
-/// What stands for a project where the series names none.
+/// The sample project if the series names none.
 const PROJECT: &str = "PROJECT";
 
-/// What stands for a phase.
+/// The sample phase.
 const PHASE: &str = "1";
 
 /// Characters that a sample value is made of, the first that its variable takes.
@@ -25,7 +25,7 @@ impl Series {
             let row = self.reference.rows(table?).find(|row| row.active)?;
             Some(row.code.clone())
         };
-        // From the originator, where memberships are looked at.
+        // From the originator, if memberships count.
         let follows = references.membership && *documents == Documents::Series;
         let project = serves.projects.first().cloned();
         let project = project.or_else(|| {

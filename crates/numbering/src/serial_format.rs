@@ -3,7 +3,7 @@
 
 use super::{NUMBER_MAX, Overflow, Style};
 
-/// Largest width of a `{SEQ:n}`: every value of so many digits is below `NUMBER_MAX`.
+/// Largest width of a `{SEQ:n}`: every value of this many digits is below `NUMBER_MAX`.
 pub(super) const WIDTH_MAX: usize = 15;
 
 /// Digits of the widest value, `NUMBER_MAX`; its letters are fewer.
@@ -12,7 +12,7 @@ pub(super) const SERIAL_CHARS_MAX: usize = 16;
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SerialFormat {
-    /// In which signs.
+    /// The signs in use.
     pub(super) style: Style,
     /// Least characters: smaller values have leading zeros, or leading `A`s.
     pub(super) width: usize,
@@ -57,7 +57,7 @@ impl SerialFormat {
         }
     }
 
-    /// Characters of a value but for what only fills its width.
+    /// Characters of a value without those that only fill its width.
     pub(super) fn chars_used(self, value: u64) -> usize {
         let chars = self.chars(value);
         match self.style {
@@ -70,7 +70,7 @@ impl SerialFormat {
         }
     }
 
-    /// Appends a value; false where it does not fit, and then nothing is appended.
+    /// Appends a value; false if it does not fit, and then nothing is appended.
     pub(super) fn push(self, text: &mut String, value: u64) -> bool {
         if value > self.value_max() {
             return false;
@@ -91,8 +91,8 @@ impl SerialFormat {
         true
     }
 
-    /// The value that is written like this; `None` where none is. Values start at 1, each has one
-    /// text only, and digits of other scripts would be another one.
+    /// The value that is written like this; `None` if there is none. Values start at 1, each has
+    /// one text only, and digits of other scripts would be another one.
     pub(super) fn read(self, shown: &[char]) -> Option<u64> {
         let wider = shown.len() > self.width;
         if shown.len() < self.width || shown.len() > SERIAL_CHARS_MAX || wider && !self.widens {
@@ -130,7 +130,7 @@ impl SerialFormat {
     }
 }
 
-/// How many texts of so many characters there are; all of `u64` where it holds no more.
+/// How many texts of `width` characters there are, at most the largest `u64`.
 fn texts_of(style: Style, width: usize) -> u64 {
     let base: u64 = match style {
         Style::Digits => 10,
@@ -139,8 +139,8 @@ fn texts_of(style: Style, width: usize) -> u64 {
     base.saturating_pow(u32::try_from(width).unwrap_or(u32::MAX))
 }
 
-/// How many letters a value has, and its place among the texts of so many, from 0: all texts of the
-/// least width come first, then those of one letter more.
+/// How many letters a value has, and its place among the texts of that many, from 0: all texts of
+/// the least width come first, then those of one letter more.
 fn letters(value: u64, width: usize) -> (usize, u64) {
     let (mut chars, mut place) = (width, value.saturating_sub(1));
     while place >= texts_of(Style::Letters, chars) {

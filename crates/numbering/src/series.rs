@@ -1,4 +1,4 @@
-//! A compiled series: checked once, shared, then only read. What it can do lives beside it:
+//! A compiled series: checked once, shared, then only read. Its operations are in other files:
 //! `compile.rs` makes it, `draft.rs` renders with it, `parse.rs` reads back, `origin.rs` finds
 //! counters.
 
@@ -36,17 +36,17 @@ pub struct Series {
     pub(super) scope: Vec<Dimension>,
     pub(super) parts: Vec<Part>,
     pub(super) variables: Vec<Variable>,
-    /// Whether a number, a counter or the scope cannot do without a project.
+    /// Whether a number, a counter or the scope requires a project.
     pub(super) project_needed: bool,
-    /// Whether a number or a counter cannot do without a phase.
+    /// Whether a number or a counter requires a phase.
     pub(super) phase_needed: bool,
-    /// Whether a number or a counter cannot do without a time of day.
+    /// Whether a number or a counter requires a time of day.
     pub(super) time_needed: bool,
     pub(super) fiscal: FiscalYear,
     pub(super) zone: TimeZone,
     /// The document dates that it serves.
     pub(super) window: Window,
-    /// The first day that is not closed, where earlier ones are.
+    /// The first day that is not closed, if earlier ones are.
     pub(super) closed_before: Option<Date>,
     /// The tables that it refers to.
     pub(super) reference: Arc<ReferenceData>,
@@ -59,7 +59,7 @@ pub struct Series {
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) rule: ValueRule,
-    /// The only values that new requests may bring, where they are declared.
+    /// The only values that new requests may bring, if they are declared.
     pub(super) values: Option<DeclaredValues>,
     pub(super) required: bool,
     pub(super) default: Option<String>,
@@ -96,15 +96,15 @@ pub struct Serial {
     pub start: u64,
     /// Distance between values.
     pub step: u64,
-    /// Largest value that may be issued: the smallest of the declared maximum, what its width
-    /// holds where it does not widen, and `NUMBER_MAX`.
+    /// Largest value that may be issued: the smallest of the declared maximum, what its width holds
+    /// if it does not widen, and `NUMBER_MAX`.
     pub max: u64,
 }
 
 /// How much of its room a value takes in a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SerialWidth {
-    /// Characters of the value but for leading zeros, or what stands for them.
+    /// Characters of the value without leading zeros, or what replaces them.
     pub used: usize,
     /// Most characters that the template gives it.
     pub max: usize,
@@ -150,11 +150,11 @@ impl Series {
         Ok(series)
     }
 
-    /// Compiles a definition that was saved. What is asked of new ones only is not asked of it: it
+    /// Compiles a definition that was saved. Rules for new definitions only do not apply to it: it
     /// may have issued numbers.
     ///
     /// # Errors
-    /// As [`Series::compile`]: it was saved by a version of other rules.
+    /// As [`Series::compile`]: it was saved by a version with other rules.
     pub fn restore(definition: SeriesDefinition) -> Result<Self, TemplateError> {
         super::compile::compile(definition)
     }
@@ -168,7 +168,7 @@ impl Series {
         self
     }
 
-    /// The table whose ids stand for a dimension in keys and scopes.
+    /// The table whose ids represent a dimension in keys and scopes.
     pub(super) fn table_of(&self, dimension: Dimension) -> Option<&str> {
         match dimension {
             Dimension::Project => self.definition.references.project.as_deref(),
@@ -202,14 +202,13 @@ impl Series {
         &self.definition
     }
 
-    /// The serials in the order of the definition; where it declares none, the one that counts
-    /// ids.
+    /// The serials in the order of the definition; if it declares none, the one that counts ids.
     #[must_use]
     pub fn serials(&self) -> &[Serial] {
         &self.serials
     }
 
-    /// How wide a value of a serial is, and may be; `None` where the template does not show the
+    /// How wide a value of a serial is, and may be; `None` if the template does not show the
     /// serial.
     #[must_use]
     pub fn width_of(&self, serial: &str, value: u64) -> Option<SerialWidth> {
@@ -241,9 +240,9 @@ impl Series {
         self.parts.iter().any(is_it)
     }
 
-    /// Whether a number that was asked for so may have a scope: its dimensions in their order, with
-    /// what the request says of each. Ids of reference data, and what a request leaves open, are
-    /// not judged.
+    /// Whether a number that was requested like this may have a scope: its dimensions in their
+    /// order, with what the request says of each. Ids of reference data, and what a request leaves
+    /// open, are not judged.
     #[must_use]
     pub fn may_have_scope(
         &self,
@@ -267,10 +266,10 @@ impl Series {
         parts.len() == self.scope.len() && self.scope.iter().zip(&parts).all(is_right)
     }
 
-    /// Checks a request and fills in all but the values. Takes nothing.
+    /// Checks a request and fills in everything except the values. Takes nothing.
     ///
-    /// Whatever it lets through can be rendered with every value up to the serials' `max`: nothing
-    /// fails after the take (F24).
+    /// A draft that passes can be rendered with every value up to the serials' `max`: nothing fails
+    /// after the take (F24).
     ///
     /// # Errors
     /// [`InputError`] for anything the series refuses.
@@ -278,7 +277,7 @@ impl Series {
         self.draft_telling(inputs, now, Told::InFull)
     }
 
-    /// The same, where a refusal tells so much.
+    /// The same, with a refusal of this detail.
     ///
     /// # Errors
     /// [`InputError`] for anything the series refuses.
@@ -309,8 +308,8 @@ impl Series {
         super::draft::draft(self, &inputs, now, (Drafted::Answered, Told::InFull))
     }
 
-    /// The same for a number that was issued elsewhere: it may be of a date that no request could
-    /// be of any more, within 100 years back and 10 ahead.
+    /// The same for a number that was issued elsewhere: its date may be one that new requests can
+    /// no longer have, within 100 years back and 10 ahead.
     ///
     /// # Errors
     /// [`InputError`] for anything else the series refuses.
@@ -363,7 +362,7 @@ impl Series {
     }
 
     /// Whether its first serial's counter is among the [origins](Series::origins) of a number for
-    /// certain: the number, or what the series names, says all that it counts by.
+    /// certain: the number, or the series, names all that it counts by.
     #[must_use]
     pub fn tells_origin(&self, parsed: &Parsed) -> bool {
         super::origin::is_told(self, parsed)

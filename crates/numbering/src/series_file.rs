@@ -42,7 +42,7 @@ pub enum SeriesFileError {
         /// Its size.
         bytes: usize,
     },
-    /// No TOML, or not the fields of a series.
+    /// Not TOML, or not the fields of a series.
     #[error("{place}: {reason}")]
     Syntax {
         /// Where.
@@ -87,8 +87,8 @@ struct SeriesFile {
     series: Vec<SeriesDefinition>,
 }
 
-/// Reads a series file: one or several `[[series]]`, each checked as `Series::compile` does. Where
-/// an `expression` stands for template and serials, the definition is what it says.
+/// Reads a series file: one or several `[[series]]`, each checked as `Series::compile` does. If an
+/// `expression` replaces template and serials, the definition is what it says.
 ///
 /// # Errors
 /// The first mistake, with line, column and reason.
@@ -102,7 +102,7 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
         let reason = format!("{reason}{}", remedy(text, &span));
         SeriesFileError::Syntax { place: place(text, span.start), reason }
     };
-    // The tree remembers where each value stands.
+    // The tree remembers where each value is.
     let mut tree = DeTable::parse(text).map_err(|error| syntax(&error))?;
     let found = tree.get_ref().clone();
     let expressions = take_expressions(tree.get_mut())
@@ -144,8 +144,8 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
     Ok(file.series)
 }
 
-/// The series in which something is wrong, where it has a code: of the place alone nobody sees
-/// which it is.
+/// The series in which something is wrong, if it has a code: the place alone does not show which it
+/// is.
 fn whose(tree: &DeTable<'_>, misfit: &Misfit) -> String {
     let mut steps = misfit.steps();
     let (Some(Step::Field(..)), Some(Step::Item(index))) = (steps.next(), steps.next()) else {
@@ -171,7 +171,7 @@ fn within_its_series(said: &str) -> String {
     }
 }
 
-/// What to write instead of what TOML does not take, for a mistake that people make; else empty.
+/// The correct form of a frequent mistake that TOML does not accept; else empty.
 fn remedy(text: &str, span: &Range<usize>) -> &'static str {
     let rest = text.get(span.start..).unwrap_or_default();
     let curly = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{ab}'];
@@ -179,7 +179,7 @@ fn remedy(text: &str, span: &Range<usize>) -> &'static str {
 }
 
 /// Takes the rule expressions out of the tables of series, with where they begin; each leaves an
-/// empty template behind. An error says where.
+/// empty template. An error names the place.
 fn take_expressions(
     tree: &mut DeTable<'_>,
 ) -> Result<BTreeMap<usize, (usize, String)>, (usize, String)> {
@@ -209,7 +209,7 @@ fn take_expressions(
     Ok(expressions)
 }
 
-/// The series that ship with the service (R10): an empty embedded ledger loads them.
+/// The series that ship with the service: an empty embedded ledger loads them.
 ///
 /// # Panics
 /// Never: a test reads the same files.
@@ -236,15 +236,15 @@ fn place(text: &str, offset: usize) -> FilePlace {
     }
 }
 
-/// Where what is wrong stands in a text of TOML; its beginning, where that cannot be told.
+/// Where the error is in a text of TOML; its beginning, if that cannot be determined.
 #[must_use]
 pub fn place_of(text: &str, misfit: &Misfit) -> FilePlace {
     let span = DeTable::parse(text).map(|tree| span_of(tree.get_ref(), misfit));
     place(text, span.unwrap_or_default().start)
 }
 
-/// Bytes of what is wrong: of its name, where nobody knows that, of what lacks it, where it is
-/// missing, else of its value.
+/// Bytes of what is wrong: of its name if it is unknown, of what lacks it if it is missing, else of
+/// its value.
 fn span_of(tree: &DeTable<'_>, misfit: &Misfit) -> Range<usize> {
     let (mut span, mut table, mut array) = (0..0, Some(tree), None);
     let name_in = |table: &DeTable<'_>, name: &str| {
@@ -302,8 +302,8 @@ fn locate(tree: &DeTable<'_>, index: usize, path: &str) -> Range<usize> {
     span
 }
 
-/// Where an error lies within its value: at the token, if the template stands in the file as it is
-/// (no escapes, one line); else at the value's beginning.
+/// Where an error lies within its value: at the token, if the template is in the file as it is (no
+/// escapes, one line); else at the value's beginning.
 fn start_of(
     text: &str,
     span: &Range<usize>,

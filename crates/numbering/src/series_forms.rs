@@ -1,9 +1,9 @@
-//! How each field of a series is written: what is said where one holds something else.
+//! How each field of a series is written: the message if a field holds something else.
 
 use super::Form;
 
-/// The fields of series files, of the bodies that hold a series, and of what stands beside a rule
-/// expression.
+/// The fields of series files, of the bodies that hold a series, and of the objects around rule
+/// expressions.
 pub const SERIES_FORMS: &[Form] = &[
     ("SeriesFile.series", "", "[[series]], in two brackets, once for each series"),
     ("SeriesDefinition.code", "", "\"INV\""),

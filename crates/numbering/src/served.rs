@@ -1,7 +1,7 @@
 //! What a series serves, as requests and numbers may show it: the codes that its definition names,
-//! and where it refers to a table, every code that the same row has or had.
+//! and if it refers to a table, every code that the same row has or had.
 //!
-//! Looks at a request only as far as the choice of a series needs; refuses nothing.
+//! Reads a request only as far as the choice of a series requires; refuses nothing.
 
 use std::borrow::Cow;
 
@@ -70,7 +70,7 @@ impl Served {
     }
 }
 
-/// What the choice of a series looks at in a request, codes in normal form: brought there once,
+/// The parts of a request that the choice of a series reads, codes in normal form: normalised once,
 /// however many series are asked.
 pub(super) struct Said<'r> {
     inputs: &'r Inputs,
@@ -81,7 +81,7 @@ pub(super) struct Said<'r> {
     sub_type: Field<'r>,
 }
 
-/// What a request says of something: its code, or else its id.
+/// How a request names something: by its code, or else its id.
 struct Field<'r> {
     code: Option<Cow<'r, str>>,
     id: Option<&'r str>,
@@ -110,9 +110,9 @@ impl<'r> Said<'r> {
     }
 }
 
-/// What a request says, in codes, as one series reads it. What its tables do not know is left out
-/// here; whoever makes the draft refuses it. Each value is read when it is asked for: every series
-/// of the ledger is asked for every request.
+/// The request in codes, as one series reads it. What its tables do not know is left out here; the
+/// draft refuses it. Each value is read when it is needed: every series of the ledger is asked for
+/// every request.
 pub(super) struct Asked<'r> {
     pub(super) series: &'r Series,
     pub(super) said: &'r Said<'r>,
@@ -140,7 +140,7 @@ impl<'r> Asked<'r> {
     }
 
     pub(super) fn originator(&self) -> Option<&'r str> {
-        // Whatever each series calls it, all read the same organization in one request.
+        // Whatever name each series uses, all read the same organization in one request.
         let table = self.series.originator_table();
         self.said.originators.iter().find_map(|said| self.code(said, table))
     }
@@ -151,7 +151,7 @@ impl<'r> Asked<'r> {
         self.code(&self.said.sub_type, table)
     }
 
-    /// The code that is said, or that of the id.
+    /// The given code, or that of the id.
     fn code(&self, said: &'r Field<'r>, table: Option<&str>) -> Option<&'r str> {
         match &said.code {
             Some(code) => Some(code),
@@ -200,8 +200,7 @@ impl Series {
         &self.served.projects
     }
 
-    /// Whether a definition may serve a request, by its type. Says so in doubt: it need not
-    /// compile.
+    /// Whether a definition may serve a request, by its type. True in doubt: it need not compile.
     #[must_use]
     pub fn may_serve(definition: &SeriesDefinition, inputs: &Inputs) -> bool {
         let is_named = definition.serves.types.contains(&inputs.type_code);
@@ -209,7 +208,7 @@ impl Series {
     }
 
     /// Whether a definition takes every type of its table that is not undetermined: a new type of a
-    /// deployment gets a number at once where there is such a default.
+    /// deployment gets a number immediately if there is such a default.
     pub(super) fn takes_any_type(definition: &SeriesDefinition) -> bool {
         definition.serves.default && definition.references.type_code.is_some()
     }
@@ -223,8 +222,8 @@ impl Series {
         ORIGINATORS.iter().find_map(table)
     }
 
-    /// Codes of the active projects that an originator is a member of, in order, where the series
-    /// looks at memberships, as far as they are there for who asks.
+    /// Codes of the active projects that an originator is a member of, in order, if the series uses
+    /// memberships, as far as they exist for the caller.
     pub(super) fn projects_of<'s>(
         &'s self,
         originator: Option<&str>,

@@ -1,6 +1,6 @@
 //! The id that `{SNOWFLAKE}` shows: a millisecond, the number of the node that drew it, and a
-//! serial within both. Layout and text only: who draws, and that no id is drawn twice, is decided
-//! where node numbers are leased. Never a counter's value, never a JSON number.
+//! serial within both. Layout and text only: the right to draw, and that no id is drawn twice, are
+//! decided where node numbers are leased. Never a counter's value, never a JSON number.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ const TIME_BITS: u32 = 41;
 const NODE_BITS: u32 = 10;
 const SERIAL_BITS: u32 = 12;
 
-/// The node numbers that there are.
+/// How many node numbers there are.
 pub const NODE_NUMBERS: u16 = 1 << NODE_BITS;
 
 /// Ids of one node number within a millisecond.
@@ -42,7 +42,7 @@ impl Snowflake {
         (since >> TIME_BITS == 0).then_some(Snowflake(since << (NODE_BITS + SERIAL_BITS) | place))
     }
 
-    /// An id of that time for previews, with the node number 0: nobody draws it for a number.
+    /// An id of that time for previews, with the node number 0: it is never drawn for a number.
     #[must_use]
     pub fn sample(now: Timestamp, serial: u16) -> Self {
         Self::at(now.as_millisecond(), 0, serial).unwrap_or(Snowflake(serial.into()))
@@ -94,8 +94,7 @@ impl fmt::Display for Snowflake {
     }
 }
 
-/// Where a partially rendered number shows an id: a sample, until the one that was drawn is put
-/// there.
+/// Where a partially rendered number shows an id: a sample, until the drawn id replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnowflakePlace {
     /// Bytes of literal text before it.
@@ -110,7 +109,7 @@ impl SnowflakePlace {
         SnowflakePlace { offset }
     }
 
-    /// Puts an id there. `partial` must be the number that the place is of.
+    /// Puts an id there. `partial` must be the number that the place belongs to.
     pub fn put(self, partial: &mut PartialNumber, id: Snowflake) {
         partial.replace_text(self.offset, &id.to_string());
     }

@@ -36,13 +36,13 @@ const RESERVED: [&str; 14] = [
     "CATEGORY",
 ];
 
-/// Whether a token of this name is or was the language's own, so that no variable stands behind it.
+/// Whether a token of this name is or was the language's own, so that no variable has it.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// What to write instead of a token that S2 has withdrawn.
+/// The replacement for a withdrawn token.
 pub(super) fn retired(name: &str) -> Option<&'static str> {
     Some(match name {
         "ORG" => "write {ORIGINATOR} or {RECIPIENT}",
@@ -80,7 +80,7 @@ pub(super) enum Part {
     Check(Check),
 }
 
-/// Compiles the template of a definition; notes in `variables` which of them it shows and how wide.
+/// Compiles the template of a definition; records in `variables` which it shows and how wide.
 pub(super) fn compile_template(
     definition: &SeriesDefinition,
     variables: &mut [Variable],
@@ -99,10 +99,10 @@ pub(super) fn compile_template(
     Ok(template.parts)
 }
 
-/// A template on its way to parts.
+/// A template during its conversion to parts.
 struct Template<'d, 'v> {
     definition: &'d SeriesDefinition,
-    /// The declared variables; tokens note their use here.
+    /// The declared variables; tokens record their use here.
     variables: &'v mut [Variable],
     /// The parts so far.
     parts: Vec<Part>,
@@ -113,7 +113,7 @@ struct Template<'d, 'v> {
 impl<'d> Template<'d, '_> {
     /// Fixed text of the template.
     fn literal(&mut self, text: String, at: Place) -> Result<(), TemplateError> {
-        // The template as a whole is normal; a mark behind a token would combine with its value.
+        // The template as a whole is normal; a mark after a token would combine with its value.
         match text.chars().next() {
             Some(first) if !may_begin(first) => Err(literal_error(first, at)),
             _ => {
@@ -222,7 +222,7 @@ impl<'d> Template<'d, '_> {
         Ok(())
     }
 
-    /// `{CHECK:algorithm}`: refused where it would overlook something to its left.
+    /// `{CHECK:algorithm}`: refused if it would ignore something to its left.
     fn check(&mut self, token: &Token<'_>) -> Result<(), TemplateError> {
         let check = token.arguments.and_then(Check::named).ok_or_else(|| {
             let expected = "{CHECK:luhn}, {CHECK:mod97-10}, {CHECK:mod37-36} or {CHECK:damm}";
@@ -250,7 +250,7 @@ impl<'d> Template<'d, '_> {
         Ok(())
     }
 
-    /// A part, in words, with a character of it that a check would overlook.
+    /// A part, in words, with a character of it that a check would ignore.
     fn overlooked(&self, part: &Part, check: Check) -> Option<(String, char)> {
         let overlooks = |character: &char| check.overlooks(*character);
         let among = |texts: &[String]| texts.iter().find_map(|text| text.chars().find(overlooks));
@@ -269,7 +269,7 @@ impl<'d> Template<'d, '_> {
                 let Variable { name, rule, .. } = &self.variables[*index];
                 (format!("{{{name}}}"), rule.find(|character| check.overlooks(character))?)
             }
-            // A table may give what it lists other codes later.
+            // A table may later give its rows other codes.
             Part::Project if references.project.is_some() || serves.projects.is_empty() => {
                 ("{PROJECT}".into(), anything()?)
             }
@@ -370,7 +370,7 @@ fn literal_error(character: char, at: Place) -> TemplateError {
     TemplateError::Token { token, at, flaw: TokenFlaw::Literal }
 }
 
-/// Refuses arguments where a token takes none.
+/// Refuses arguments for a token that takes none.
 fn plain(token: &Token<'_>, expected: &'static str) -> Result<(), TemplateError> {
     match token.arguments {
         None => Ok(()),

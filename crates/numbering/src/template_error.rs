@@ -94,12 +94,12 @@ pub enum TokenFlaw {
         "unknown token{hint}; this series has {known}; another name needs [series.variables.NAME]"
     )]
     Unknown {
-        /// What was probably meant, after a semicolon; empty where nothing comes near.
+        /// What was probably meant, after a semicolon; empty if nothing is near.
         hint: String,
         /// The tokens that the series could use.
         known: String,
     },
-    /// A token that S2 has withdrawn.
+    /// A withdrawn token.
     #[error("deprecated token; {remedy}")]
     Retired {
         /// What to write instead.
@@ -111,7 +111,7 @@ pub enum TokenFlaw {
         /// The accepted forms.
         expected: &'static str,
     },
-    /// A date pattern that is not one, or that says something else than it seems to.
+    /// A date pattern that is not one, or that means something else than it seems to.
     #[error("`{letters}` in the date pattern: {remedy}")]
     DatePattern {
         /// The letters at fault.
@@ -149,13 +149,13 @@ pub enum TokenFlaw {
     /// A second id.
     #[error("a number has one id; remove this token")]
     SnowflakeRepeated,
-    /// A check that neither a serial nor an id stands before.
+    /// A check without a serial or an id before it.
     #[error("it checks what stands to its left; place it behind {{SEQ}} or {{SNOWFLAKE}}")]
     CheckBeforeSerial,
     /// A second check.
     #[error("a number has one check already; keep the last one")]
     CheckRepeated,
-    /// A check that overlooks what stands to its left.
+    /// A check that ignores what is to its left.
     #[error(
         "it reads {reads} only, and {shown} to its left may show {character:?}; give it an \
          alphabet without that, choose another algorithm, or move the token to the left of it"
@@ -206,16 +206,16 @@ pub enum FieldFlaw {
         /// The value.
         value: String,
     },
-    /// An alphabet of which its exclusions leave nothing.
+    /// An alphabet that its exclusions leave empty.
     #[error(
         "leaves no character that a value could begin with; allow one, or take it out of \
          `excluded`"
     )]
     NothingAllowed,
-    /// A name that the language keeps for itself.
+    /// A reserved name of the language.
     #[error("the name is built into the language; choose another")]
     Reserved,
-    /// The name of a token that S2 has withdrawn.
+    /// The name of a withdrawn token.
     #[error("the name is withdrawn; {remedy}")]
     Retired {
         /// What to write instead.
@@ -250,7 +250,7 @@ pub enum FieldFlaw {
     /// Chronology without the policy that can keep it.
     #[error("can be kept by the policy `gapless` only; set `policy = \"gapless\"` or leave it out")]
     NeedsGapless,
-    /// What does not go together with a source of values.
+    /// A combination that is impossible with a source of values.
     #[error("{reason}")]
     Source {
         /// What is wrong and the remedy.
@@ -266,7 +266,7 @@ pub enum FieldFlaw {
         /// The most allowed.
         most: u64,
     },
-    /// Days of which there is none.
+    /// A range of days that is empty.
     #[error(
         "{before} is no day after {from}; `dated_from` is the first day, and `dated_before` the \
              first one behind the last"
@@ -274,7 +274,7 @@ pub enum FieldFlaw {
     NoDays {
         /// The first one.
         from: String,
-        /// The first one behind them.
+        /// The first one after them.
         before: String,
     },
     /// Two settings that exclude each other.

@@ -12,8 +12,8 @@ use unicode_script::{Script, UnicodeScript};
 
 use super::TEXT_CHARS_MAX;
 
-/// More bytes than any way to write a code has: four for a character, and four characters for one
-/// that is put together.
+/// More bytes than any spelling of a code has: four for a character, and four characters for a
+/// composed one.
 const CODE_BYTES_MAX: usize = 4 * 4 * TEXT_CHARS_MAX;
 
 /// Whether a text may have several lines.
@@ -25,8 +25,8 @@ pub enum Lines {
     Many,
 }
 
-/// A character that no stored text may hold: a control, one that is not seen or that turns the
-/// direction of others, or one that Unicode gives no meaning to.
+/// A character that no stored text may hold: a control, one that is invisible or changes the
+/// direction of others, or one without a meaning in Unicode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("character {position}, U+{:04X}, is not printable; remove it", u32::from(*character))]
 pub struct Unprintable {
@@ -36,8 +36,8 @@ pub struct Unprintable {
     pub character: char,
 }
 
-/// Checks a text that is stored: all of it can be seen. The one notion of printable text, for
-/// whatever is not part of a number as for what is.
+/// Checks a text that is stored: all of it must be visible. The one definition of printable text,
+/// in numbers and elsewhere.
 ///
 /// # Errors
 /// The first character that is not printable.
@@ -47,8 +47,8 @@ pub fn check_printable(text: &str, lines: Lines) -> Result<(), Unprintable> {
     flaw.map_or(Ok(()), |(before, character)| Err(Unprintable { position: before + 1, character }))
 }
 
-/// A text as it may be shown on a terminal: what is not printable stands there as `\u{1b}`, but
-/// for line breaks and tabs.
+/// A text as it may be shown on a terminal: what is not printable is escaped as `\u{1b}`, except
+/// line breaks and tabs.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if check_printable(text, Lines::Many).is_ok() {
@@ -87,8 +87,8 @@ pub(super) fn normalise(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A code that is looked for, in normal form C. One that is longer than any stays as it is: that
-/// takes time, and nothing is found by it.
+/// A code to look up, in normal form C. One that is longer than any code stays as it is:
+/// normalising takes time, and it would not be found.
 pub(super) fn normal_code(text: &str) -> Cow<'_, str> {
     if text.len() > CODE_BYTES_MAX { Cow::Borrowed(text) } else { normalise(text) }
 }
@@ -116,7 +116,7 @@ pub(super) fn is_printable(character: char) -> bool {
     !(character.is_control() || ignorable || invisible || blank || meaningless())
 }
 
-/// Whether a part may begin with the character: it never changes what stands before it.
+/// Whether a part may begin with the character: it never changes what precedes it.
 pub(super) fn may_begin(character: char) -> bool {
     let changes_nothing = |character| {
         !is_combining_mark(character)
@@ -129,7 +129,7 @@ pub(super) fn may_begin(character: char) -> bool {
 pub(super) fn flaw_of_literal(text: &str) -> Option<(usize, char)> {
     let first = text.char_indices().next().filter(|(_, first)| !may_begin(*first));
     first.or_else(|| text.char_indices().find(|(_, c)| !is_printable(*c))).or_else(|| {
-        // Not normal: name the first place where the normal form departs.
+        // Not normal: name the first place where the normal form differs.
         let departs = text.char_indices().zip(text.nfc()).find(|((_, c), n)| c != n);
         let shorter = || text.char_indices().nth(text.nfc().count());
         departs.map(|(at, _)| at).or_else(shorter)

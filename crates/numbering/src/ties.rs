@@ -1,7 +1,7 @@
 //! Finds series between which no rule could choose, before any request meets them.
 //!
-//! Searches by lists, not by requests: a pair ties where both are as specific, some request fits
-//! both, and no better rule takes every such request.
+//! Searches by lists, not by requests: a pair ties if both are as specific, some request fits both,
+//! and no better rule takes every such request.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use super::{Series, SeriesDefinition};
 /// The values that a rule names of one field; `None`: any.
 pub(super) type NamedValues<T> = Option<BTreeSet<T>>;
 
-/// Requests, by the values of project, originator, type and sub type. `None` stands for a value
-/// that nobody names: fewer rules take it than any other, so a tie is found there first.
+/// Requests, by the values of project, originator, type and sub type. `None` is a value that no
+/// rule names: fewer rules take it than any other, so a tie is found there first.
 pub(super) type Region<T> = [NamedValues<T>; 4];
 
 /// Most steps of a check of rules: about a second.
@@ -34,7 +34,7 @@ pub(super) const TYPE: usize = 2;
 /// Place of the sub type in a region.
 pub(super) const SUB_TYPE: usize = 3;
 
-/// One rule of a series; it names codes, or what stands for them.
+/// One rule of a series; it names codes, or what represents them.
 pub(super) struct Rule<'a, T = &'a str> {
     pub(super) code: &'a str,
     pub(super) rank: Rank,
@@ -70,8 +70,8 @@ pub fn check_rules<'a>(
     Ok(())
 }
 
-/// Refuses two rules of equal rank where some request of some day is left to both, or where days
-/// that they do not share begin in two zones.
+/// Refuses two rules of equal rank if some request of some day is left to both, or if days that
+/// they do not share begin in two zones.
 fn must_not_tie(
     [one, other]: [&Rule<'_>; 2],
     rules: &[Rule<'_>],
@@ -86,7 +86,7 @@ fn must_not_tie(
             let there = better.iter().filter(|better| better.zone == other.zone);
             days.pieces(there.map(|better| better.window))
         }
-        // Days of two zones are not compared: only who takes all of them takes these.
+        // Days of two zones are not compared: only a rule that takes all days takes these.
         _ => vec![Window::default()],
     };
     let (first, second) = (one.code.to_owned(), other.code.to_owned());
@@ -109,7 +109,7 @@ fn must_not_tie(
     Ok(())
 }
 
-/// Rules by what they name, since among thousands few take a request of one.
+/// Rules by what they name, because among thousands few take a request of one.
 #[derive(Default)]
 struct Index<'a> {
     naming: [HashMap<&'a str, Vec<usize>>; 4],
@@ -130,7 +130,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// All that may take a request that a rule takes, in order; more, where that is not known.
+    /// All that may take a request that a rule takes, in order; more, if that is not known.
     fn beside(&self, rule: &Rule<'a>) -> Vec<usize> {
         let naming = |field: usize| {
             let names = rule.names[field].iter().flatten();
@@ -139,7 +139,7 @@ impl<'a> Index<'a> {
         let rivals =
             |field: &usize| self.any[*field].len() + naming(*field).map(Vec::len).sum::<usize>();
         let named = (0..rule.names.len()).filter(|field| rule.names[*field].is_some());
-        // The field that leaves the fewest; whoever names no type is of a table.
+        // The field that leaves the fewest; a rule that names no type is of a table.
         let Some(field) = named.min_by_key(rivals) else { return self.all() };
         let mut beside: Vec<usize> =
             naming(field).flatten().chain(&self.any[field]).copied().collect();
@@ -155,8 +155,8 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Whether a series may take some request before another one that takes it too. Says so in doubt: a
-/// code of a table may come to be any, and the days of a series may come to be others.
+/// Whether a series may take some request before another one that takes it too. True in doubt: a
+/// code of a table may become any code, and the days of a series may change.
 #[must_use]
 pub fn may_come_before(series: &SeriesDefinition, other: &SeriesDefinition) -> bool {
     let by_tables = series.refers_to_tables() || other.refers_to_tables();
@@ -168,7 +168,7 @@ pub fn may_come_before(series: &SeriesDefinition, other: &SeriesDefinition) -> b
 }
 
 /// The rules of a series: one for the types that it lists, and one for the other types of its table
-/// where it is a default with one.
+/// if it is a default with one.
 pub(super) fn rules_of(definition: &SeriesDefinition) -> Vec<Rule<'_>> {
     let serves = &definition.serves;
     let (window, zone) = (Window::of(serves), zone_name(definition));
@@ -209,11 +209,11 @@ fn shared<'a>(a: &Region<&'a str>, b: &Region<&'a str>) -> Option<Region<&'a str
 #[derive(Debug)]
 pub(super) struct Spent;
 
-/// Some of the region's requests that none of the rules takes. What rules leave falls into ever
-/// more pieces: `steps` are what may still be spent, one for each value looked at.
+/// Some of the region's requests that none of the rules takes. The remainder splits into ever more
+/// pieces: `steps` are what may still be spent, one for each value examined.
 ///
 /// # Errors
-/// Where they do not suffice.
+/// When they do not suffice.
 pub(super) fn left_over<T: Copy + Ord>(
     region: Region<T>,
     rules: &[&Rule<'_, T>],
@@ -274,7 +274,7 @@ mod tests {
             offer("any", [&["RFA"], &[], &[], &[]], false),
             offer("p1", [&["RFA"], &["P1"], &[], &[]], false),
             offer("p2", [&["RFA"], &["P2"], &[], &[]], false),
-            // Two defaults that no request meets, since `any` serves the type.
+            // Two defaults that no request meets, because `any` serves the type.
             offer("second", [&["RFA"], &[], &[], &[]], true),
         ];
         assert_eq!(check_rules(&sound), Ok(()));
@@ -313,7 +313,7 @@ mod tests {
 
     proptest! {
         /// Goal: exactly the sets of series that some request could not choose between are refused.
-        /// Method: ask for every combination of names, named by nobody included.
+        /// Method: ask for every combination of names, a name in no list included.
         #[test]
         fn a_tie_is_found_exactly_where_a_request_would_meet_it(
             offers in prop::collection::vec(

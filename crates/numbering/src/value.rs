@@ -10,7 +10,7 @@ use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{is_printable, may_begin, normalise};
 use super::{TEXT_CHARS_MAX, VariableDefinition};
 
-/// Largest width of a value where the declaration names none, in characters.
+/// Largest width of a value if the declaration names none, in characters.
 pub(super) const VALUE_CHARS_MAX: usize = 64;
 
 /// What a value must look like.
@@ -73,7 +73,7 @@ impl ValueRule {
         })
     }
 
-    /// Narrows the rule to an exact width; the declared widths in words where it contradicts them.
+    /// Narrows the rule to an exact width; the declared widths in words if it contradicts them.
     pub(super) fn fix_width(&mut self, width: usize) -> Result<(), String> {
         if !(self.width_min..=self.width_max).contains(&width) {
             return Err(match self.width_min == self.width_max {
@@ -95,14 +95,14 @@ impl ValueRule {
         &self.characters
     }
 
-    /// Whether the character may stand in a value, `first` telling whether it begins it.
+    /// Whether a value may contain the character; `first`: as its first one.
     pub(super) fn takes(&self, character: char, first: bool) -> bool {
         let fits =
             if first { may_begin(character) && character != ' ' } else { is_printable(character) };
         fits && characters::has(&self.characters, character)
     }
 
-    /// Whether there is a value at all: some character begins one.
+    /// Whether there is any value at all: some character can begin one.
     pub(super) fn takes_something(&self) -> bool {
         self.all_printable().any(|character| self.takes(character, true))
     }
@@ -116,9 +116,9 @@ impl ValueRule {
         characters::printable(&self.characters).flat_map(|(first, last)| first..=last)
     }
 
-    /// Checks a value and brings it into normal form C. An empty one is the caller's to refuse.
+    /// Checks a value and brings it into normal form C. The caller must refuse an empty one.
     pub(super) fn check(&self, field: impl Display, given: &str) -> Result<String, InputError> {
-        // Normalising costs time in proportion; nothing this long can become short enough.
+        // Normalising costs time in proportion; no text of this length can become short enough.
         let chars = given.chars().count();
         if chars > 4 * TEXT_CHARS_MAX {
             let chars_max = self.width_max;
@@ -183,7 +183,7 @@ fn read_alphabet(path: &str, source: &str) -> Result<Vec<CharRange>, TemplateErr
         let range = chars.get(index + 1) == Some(&'-') && index + 2 < chars.len();
         let last = if range { chars[index + 2] } else { first };
         index += if range { 3 } else { 1 };
-        // `A-Z-9` says nothing clear: a `-` in the middle is refused unless it makes a range.
+        // `A-Z-9` is not clear: a `-` in the middle is refused unless it makes a range.
         let lone = index < chars.len() && first == '-' && index > 1;
         if first > last || lone || !is_printable(first) || !is_printable(last) {
             return refuse(syntax());

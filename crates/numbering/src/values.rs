@@ -1,6 +1,6 @@
-//! Values that a variable declares: a value that is none of them is a typing error, and would open
-//! a counter of its own. Asked of new requests only: what is out is read and rendered as before,
-//! and the proof takes a variable by its characters and widths, whatever its values are.
+//! Values that a variable declares: a value that is not among them is a typing error, and would
+//! open a counter of its own. Checked for new requests only: issued numbers are read and rendered
+//! as before, and the proof takes a variable by its characters and widths, whatever its values are.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const VALUES_MAX: usize = 1_000;
 #[derive(Clone, Debug)]
 pub(super) struct DeclaredValues {
     values: Names,
-    /// As a value that is none of them is compared with them.
+    /// In the form in which they are compared with an unknown value.
     heads: Vec<Head>,
 }
 
@@ -35,7 +35,7 @@ impl DeclaredValues {
         &self.values[0]
     }
 
-    /// Refuses a checked value that is none of these.
+    /// Refuses a checked value that is not among these.
     pub(super) fn check(&self, field: &str, value: &str, told: Told) -> Result<(), InputError> {
         if self.values.has(value) {
             return Ok(());
@@ -51,7 +51,7 @@ impl DeclaredValues {
     }
 }
 
-/// Reads the values of all variables, once the template has said how wide they are.
+/// Reads the values of all variables, once the template has defined their widths.
 pub(super) fn compile(
     definition: &SeriesDefinition,
     variables: &mut [Variable],

@@ -2,7 +2,7 @@
 //! successor takes over on a day that an administrator chose, in the time zone that both share.
 //!
 //! Decides which series serves a request, and nothing else: a later version may have other days, so
-//! no proof builds on them.
+//! no proof relies on them.
 
 use std::fmt;
 
@@ -17,12 +17,12 @@ use super::{InputError, Inputs, Series, SeriesDefinition, Serves, TemplateError}
 /// The zone of a series that names none.
 const UTC: &str = "UTC";
 
-/// Days in a row; both ends open: all that there are.
+/// Consecutive days; both ends open: all days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     /// The first one.
     from: Option<Date>,
-    /// The first one that is none of them any more.
+    /// The first one after them.
     before: Option<Date>,
 }
 
@@ -30,7 +30,7 @@ impl Window {
     /// The days of a definition.
     ///
     /// # Errors
-    /// What is no day, and days of which there is none.
+    /// When one is not a day, or there is no day between them.
     pub(super) fn compile(serves: &Serves) -> Result<Self, TemplateError> {
         let day = |field, text: &Option<String>| match text {
             Some(text) if day(text).is_none() => {
@@ -49,7 +49,7 @@ impl Window {
         }
     }
 
-    /// The same of one that need not compile: more days, in doubt.
+    /// The same for one that need not compile: more days, in doubt.
     pub(super) fn of(serves: &Serves) -> Self {
         Self::compile(serves).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl Window {
         self.from.is_none_or(|from| from <= day) && self.before.is_none_or(|before| day < before)
     }
 
-    /// The days that both have; `None` where there are none.
+    /// The days that both have; `None` if there are none.
     pub(super) fn common(self, other: Self) -> Option<Self> {
         let from = self.from.max(other.from);
         let before = match (self.before, other.before) {
@@ -113,7 +113,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// A day as definitions write it. A date-time would read as its day, and say more than it means.
+/// A day as definitions write it. A date-time would be read as its day, and say more than it means.
 pub(super) fn day(text: &str) -> Option<Date> {
     text.parse().ok().filter(|day: &Date| day.to_string() == *text)
 }
@@ -123,18 +123,18 @@ pub(super) fn zone_name(definition: &SeriesDefinition) -> &str {
     definition.timezone.as_deref().unwrap_or(UTC)
 }
 
-/// Where a definition serves some days alone: these, and the zone in which they begin.
+/// If a definition serves some days only: these, and the zone in which they begin.
 pub(super) fn days_of(definition: &SeriesDefinition) -> Option<(Window, &str)> {
     let window = Window::of(&definition.serves);
     (!window.is_all()).then(|| (window, zone_name(definition)))
 }
 
 impl Series {
-    /// The document's date as the series reads it, in its own zone; that of now where the request
+    /// The document's date as the series reads it, in its own zone; that of now if the request
     /// names none.
     ///
     /// # Errors
-    /// A text that is no date.
+    /// When a text is not a date.
     pub fn document_day(&self, inputs: &Inputs, now: Timestamp) -> Result<Date, InputError> {
         let time = document_time(inputs.date.as_deref(), &self.zone, now, false);
         time.map(jiff::civil::DateTime::date)
@@ -153,8 +153,7 @@ impl Series {
         !self.window.is_all()
     }
 
-    /// The moments at which it begins and ends to serve requests that say no date, as far as it
-    /// does.
+    /// The moments at which it begins and ends to serve requests without a date, if any.
     pub fn turns(&self) -> impl Iterator<Item = Timestamp> + use<> {
         let Window { from, before } = self.window;
         let zone = self.zone.clone();
@@ -210,7 +209,7 @@ mod tests {
             // A plain date is that day wherever it is now.
             assert_eq!(asked("2025-12-31", now), Ok(0), "{zone}");
             assert_eq!(asked("2026-01-01", just_before), Ok(1), "{zone}");
-            // What is no date is refused as that, and not as a type that nobody numbers.
+            // A text that is not a date is refused as such, and not as a type without numbering.
             let chosen = asked("soon", now).expect("any");
             let refused = both[chosen].draft(&inputs("T", "", "soon", &[]), now);
             assert!(matches!(refused, Err(InputError::InvalidDate { .. })), "{refused:?}");

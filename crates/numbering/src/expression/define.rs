@@ -1,5 +1,5 @@
-//! From elements to a definition: the template, the variables and the serials that an expression
-//! stands for. They are compiled once by themselves, so that a flaw is told of what has it.
+//! From elements to a definition: the template, variables and serials that an expression
+//! represents. They are compiled once alone, so that a flaw is reported for what has it.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::period::reset_of;
 use super::read::at;
 use super::{Element, ElementFlaw, ExpressionError, Key};
 
-/// The definition that the elements stand for; `head` brings what they do not say.
+/// The definition that the elements represent; `head` supplies what they do not express.
 pub(super) fn define(
     elements: &[Element],
     head: SeriesDefinition,
@@ -34,14 +34,14 @@ pub(super) fn define(
     let SeriesDefinition { code, name, serves, template, variables, serials, .. } =
         definition.clone();
     let serves = Serves { types: serves.types, ..Serves::default() };
-    // The rest of the head may name variables that stand beside the elements.
+    // The rest of the head may name variables that are not among the elements.
     let alone =
         SeriesDefinition { code, name, serves, template, variables, serials, ..Default::default() };
     Series::compile(alone).map_err(ExpressionError::Series)?;
     Ok(definition)
 }
 
-/// What the elements so far have made.
+/// What the elements so far have produced.
 #[derive(Default)]
 struct Rule {
     template: String,
@@ -80,7 +80,7 @@ impl Rule {
         Ok(())
     }
 
-    /// A variable: required, since its value names the counter.
+    /// A variable: required, because its value names the counter.
     fn variable(&mut self, index: usize, element: &Element) -> Result<(), ExpressionError> {
         let spelled = &element.value;
         let name = normalise(&spelled.to_uppercase()).into_owned();

@@ -1,5 +1,5 @@
-//! From a series back to an expression. What comes out is defined again and compared, so that an
-//! expression never stands for other numbers or other counters than the series it was made of.
+//! From a series back to an expression. The result is defined again and compared, so that an
+//! expression never represents other numbers or other counters than the series it was made of.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) fn describe(series: &Series) -> Result<Expression, Inexpressible> {
     for part in &series.parts {
         let element = element(series, part)?;
         match elements.last_mut() {
-            // `yyyy` and `MM` are one pattern; a letter must not run on into the same letter.
+            // `yyyy` and `MM` are one pattern; a letter must not be followed by the same letter.
             Some(last) if continues(last, &element) => last.value.push_str(&element.value),
             _ => elements.push(element),
         }
@@ -43,14 +43,14 @@ fn hidden_dimensions(series: &Series) -> Vec<String> {
     counter.iter().filter(|name| !is_shown(name)).cloned().collect()
 }
 
-/// The variables that say more than an element does. A label stands in the element.
+/// The variables that say more than an element does. A label is in the element.
 fn narrowed(series: &Series) -> BTreeMap<String, VariableDefinition> {
     let declared = series.variables.iter().zip(&series.definition.variables);
     let beside = declared.filter_map(|(variable, (name, declared))| {
         let mut said = declared.clone();
         if variable.shown {
             said.label = None;
-            // Of what is shown, an element says it.
+            // For a shown variable, an element says it.
             said.required = false;
         }
         (!variable.shown || said != VariableDefinition::default()).then(|| (name.clone(), said))
@@ -107,7 +107,7 @@ fn continues(last: &Element, next: &Element) -> bool {
     is_time && last.value.chars().next_back() != next.value.chars().next()
 }
 
-/// The width of a variable stands beside the elements, never in a token.
+/// The width of a variable is outside the elements, never in a token.
 fn compare_variables(series: &Series, again: &Series) -> Result<(), Inexpressible> {
     for variable in &series.variables {
         let same = again.variables.iter().find(|other| other.name == variable.name);

@@ -1,5 +1,5 @@
-//! What can be wrong with a rule expression, or keep a series from having one. Each error names the
-//! element or field, and the remedy.
+//! What can be wrong with a rule expression, or prevent a series from having one. Each error names
+//! the element or field, and the remedy.
 
 use thiserror::Error;
 
@@ -16,7 +16,7 @@ pub enum ExpressionError {
         /// Its size.
         bytes: usize,
     },
-    /// No JSON.
+    /// Not JSON.
     #[error("line {line}, column {column}: no JSON: {reason}")]
     Json {
         /// Line, counted from 1.
@@ -52,7 +52,7 @@ pub enum ExpressionError {
         /// What is wrong and the remedy.
         flaw: ElementFlaw,
     },
-    /// Sound elements that together make no series, or with what they were joined.
+    /// Sound elements that together, or with the fields sent with them, do not make a series.
     #[error("the series of the expression: {0}")]
     Series(TemplateError),
 }
@@ -73,7 +73,7 @@ impl ExpressionError {
 /// What is wrong with an element, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ElementFlaw {
-    /// A field that must be there.
+    /// A required field is missing.
     #[error("is missing or empty; an element has key, label and value")]
     Missing,
     /// A field that elements do not have.
@@ -82,7 +82,7 @@ pub enum ElementFlaw {
     /// A field of another type.
     #[error("is no text; write it in quotes")]
     NotText,
-    /// A kind of element that there is not.
+    /// An unknown kind of element.
     #[error("{found:?} is no kind of element; write const, time, variable or serial")]
     UnknownKey {
         /// What was written, shortened.
@@ -147,7 +147,7 @@ pub enum ElementFlaw {
     },
 }
 
-/// A series that no rule expression can stand for.
+/// A series that no rule expression can represent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{field}: a rule expression cannot hold {what}")]
 pub struct Inexpressible {

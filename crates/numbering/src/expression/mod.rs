@@ -30,9 +30,9 @@ const ELEMENTS_MAX: usize = 64;
 
 /// A rule expression: the elements of a number, from left to right.
 ///
-/// It counts by everything that it shows but the serials: each variable, and the finest period that
-/// its time elements name. So a change of any part but the serial begins a new counter. It may
-/// count by dimensions that it does not show as well, and narrow its variables: then it is written
+/// It counts by everything that it shows except the serials: each variable, and the finest period
+/// that its time elements name. So a change of any part except the serial begins a new counter. It
+/// may also count by dimensions that it does not show, and narrow its variables: then it is written
 /// as an object, `{"elements": […], "hidden_dimensions": […], "variables": {…}}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
@@ -103,7 +103,7 @@ impl Key {
         })
     }
 
-    /// The label that elements of this kind have where nobody chose another.
+    /// The default label of elements of this kind.
     fn label(self) -> &'static str {
         match self {
             Key::Const => "常量",
@@ -124,10 +124,10 @@ impl Expression {
         read::expression(json)
     }
 
-    /// The definition that the expression stands for. `head` brings everything that an expression
+    /// The definition that the expression represents. `head` supplies everything that an expression
     /// does not say (code, types, time zone); its template, variables and serials are replaced.
     ///
-    /// A variable is named in capital letters; what people call it stays as its `label`. Serials
+    /// A variable is named in capital letters; its name for people stays as its `label`. Serials
     /// are named `SEQ`, `SEQ2`, `SEQ3` and so on.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Expression {
         Ok(said)
     }
 
-    /// The definition that the expression stands for, as [`Self::define`] makes it. The variables
+    /// The definition that the expression represents, as [`Self::define`] makes it. The variables
     /// that `head` declares narrow those of the expression: these alone would take any value.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
-//! Which period the time elements of an expression name, and so when its counters begin anew.
+//! Which period the time elements of an expression name, and so when its counters restart.
 
 use super::super::Reset;
 use super::super::pattern::DateField;
 
 /// The finest period that the fields name together: a new one shows in the text exactly when a new
-/// counter begins. The culprit and the reason where no reset does that.
+/// counter begins. If no reset does that, the culprit and the reason.
 pub(super) fn reset_of(fields: &[DateField]) -> Result<Reset, (DateField, &'static str)> {
     use DateField::{Day, DayOfYear, Month, Quarter, Week, WeekYear};
     let shows = |field: DateField| fields.contains(&field);
@@ -35,7 +35,7 @@ pub(super) fn reset_of(fields: &[DateField]) -> Result<Reset, (DateField, &'stat
     }
 }
 
-/// The finest part of the time of a day that is shown as a whole.
+/// The finest part of the time of day that is shown as a whole.
 fn time_of(fields: &[DateField]) -> Result<Reset, (DateField, &'static str)> {
     use DateField::{Hour, Millisecond, Minute, Second};
     let shows = |field: DateField| fields.contains(&field);

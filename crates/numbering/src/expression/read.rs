@@ -1,4 +1,4 @@
-//! From JSON to an expression. Judges the shape alone: what a value means is for `define.rs`.
+//! From JSON to an expression. Judges the shape alone: `define.rs` judges what a value means.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn expression(json: &str) -> Result<Expression, ExpressionError> {
         return Err(ExpressionError::TooLarge { bytes: json.len() });
     }
     let document: Value = serde_json::from_str(json).map_err(|error| {
-        // The place stands in fields of its own.
+        // The place is in fields of its own.
         let reason = error.to_string();
         let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();
         ExpressionError::Json { line: error.line(), column: error.column(), reason }
@@ -43,7 +43,7 @@ pub(super) fn expression(json: &str) -> Result<Expression, ExpressionError> {
     Ok(Expression { elements, hidden_dimensions, variables })
 }
 
-/// What stands beside the elements.
+/// The fields next to the elements.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct Beside {
@@ -95,7 +95,7 @@ fn label(index: usize, fields: &mut Map<String, Value>) -> Result<String, Expres
     Ok(label.trim().into())
 }
 
-/// Takes a text out of the fields, in normal form C.
+/// Takes a text from the fields, in normal form C.
 fn text(
     index: usize,
     fields: &mut Map<String, Value>,

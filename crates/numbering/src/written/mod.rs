@@ -1,9 +1,9 @@
-//! Reads what people have written: settings, series files, bodies and queries of requests. What
-//! cannot be read is told by its place and by how it is written there, never in the words of the
+//! Reads what people have written: settings, series files, bodies and queries of requests. An error
+//! names the place of what cannot be read and how it is written there, never in the words of the
 //! program's own types.
 //!
-//! A struct says what its fields are called; how each is written is said by a [`Form`]. Tests walk
-//! through all fields of all that is read here, so that none is without one.
+//! A struct defines the names of its fields; a [`Form`] defines how each is written. Tests walk
+//! through all fields of all types read here, so that none is without one.
 
 mod reading;
 #[cfg(test)]
@@ -20,11 +20,11 @@ use super::error::excerpt;
 use super::nearest::{Head, meant};
 use reading::At;
 
-/// How a field is written: `Struct.field`, or the field alone where it is the same in all structs;
-/// what it is, or nothing where its type says it; an example, as TOML writes it.
+/// How a field is written: `Struct.field`, or the field alone if it is the same in all structs;
+/// what it is, or nothing if its type says it; an example, as TOML writes it.
 pub type Form = (&'static str, &'static str, &'static str);
 
-/// What is written in.
+/// The medium of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// A file.
@@ -35,7 +35,7 @@ pub enum Notation {
     Query,
 }
 
-/// What is wanted, or found, to have fields, and to have items.
+/// What is expected, or found, to have fields, and to have items.
 const TABLE: &str = "a table";
 const LIST: &str = "a list";
 
@@ -44,7 +44,7 @@ const LIST: &str = "a list";
 pub enum Step {
     /// A field, and the struct that has it.
     Field(&'static str, String),
-    /// An entry that people name.
+    /// An entry whose name people choose.
     Key(String),
     /// An item of a list, from 0.
     Item(usize),
@@ -67,7 +67,7 @@ enum Flaw {
     Missing { of: &'static str, field: &'static str },
     /// A struct has no such field.
     Unknown { field: String, known: &'static [&'static str] },
-    /// What its own rule says.
+    /// What its own rule reports.
     Said(String),
 }
 
@@ -79,7 +79,7 @@ pub fn read_written<T: DeserializeOwned>(value: &Value) -> Result<T, Misfit> {
     T::deserialize(At(value))
 }
 
-/// What TOML says, as JSON would say it: a bare date is its text.
+/// A TOML value as the JSON one: a bare date is its text.
 #[must_use]
 pub fn json_of_toml(value: toml::Value) -> Value {
     match value {
@@ -108,13 +108,13 @@ impl Misfit {
         self
     }
 
-    /// The way to what is wrong, from the whole on; not to a field that is missing or unknown, but
-    /// to what lacks it.
+    /// The way to the error, from the whole on; not to a field that is missing or unknown, but to
+    /// what lacks it.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().rev()
     }
 
-    /// The field that nobody knows, where that is what is wrong.
+    /// The unknown field, if that is the error.
     #[must_use]
     pub fn unknown_field(&self) -> Option<&str> {
         match &self.flaw {
@@ -123,7 +123,7 @@ impl Misfit {
         }
     }
 
-    /// Whether all that is wrong is that something is not there.
+    /// Whether the only error is that something is missing.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self.flaw, Flaw::Missing { .. })
@@ -156,7 +156,7 @@ impl Misfit {
         self.told(form.map_or("", |(_, is, _)| is), &instead.unwrap_or_default(), notation)
     }
 
-    /// The same, where others say what the field is, and what to write instead; both may be empty.
+    /// The same, if others describe the field and the correct form; both may be empty.
     #[must_use]
     pub fn told(&self, is: &str, instead: &str, notation: Notation) -> String {
         let write = |how: &str| match instead {
@@ -211,8 +211,7 @@ impl Misfit {
         }
     }
 
-    /// The field that is, or holds, what is wrong, and the struct that has it; nothing for the
-    /// whole.
+    /// The field that is, or holds, the error, and its struct; `None` for the whole.
     #[must_use]
     pub fn owner(&self) -> (&str, &str) {
         match &self.flaw {
@@ -250,7 +249,7 @@ fn written(name: &str, example: &str, notation: Notation) -> String {
     }
 }
 
-/// An example as JSON writes it: its names in quotation marks, and a colon behind each.
+/// An example as JSON writes it: its names in quotation marks, and a colon after each.
 fn as_json(example: &str) -> String {
     let mut json = String::new();
     let mut parts = example.split(" = ").peekable();

@@ -1,5 +1,5 @@
-//! How a value that was written is taken apart: as `serde_json` would take it, with the way to
-//! what does not fit.
+//! How a written value is taken apart: as `serde_json` would take it, with the way to what does not
+//! fit.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::super::error::excerpt;
 use super::{Flaw, LIST, Misfit, Step, TABLE};
 
-/// What a JSON library asks for as it stands.
+/// What a JSON library asks for, in its words.
 const RAW: &str = "$serde_json::private::RawValue";
 
 /// A choice of words.

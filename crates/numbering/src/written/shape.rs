@@ -1,5 +1,5 @@
-//! All fields of what is read: each type is asked what it asks for. So a new field is looked at by
-//! the tests that walk through them, and fails them until somebody has said how it is written.
+//! All fields of what is read: each type is asked what it asks for. So a new field is examined by
+//! the tests that walk through all fields, and fails them until its form is defined.
 
 use std::cell::RefCell;
 use std::iter::once;
@@ -14,7 +14,7 @@ use super::{Form, Misfit, Notation, form_of, read_written};
 /// Deeper than anything that people write.
 const DEPTH_MAX: usize = 12;
 
-/// Words of Rust and of its libraries: nobody who writes a setting knows them.
+/// Words of Rust and of its libraries, which are unknown to people who write settings.
 const OF_PROGRAMS: [&str; 14] = [
     "invalid type",
     "invalid value",
@@ -49,7 +49,7 @@ enum Asked {
     Value,
 }
 
-/// Leads a type to a place, and notes what it asks for there.
+/// Leads a type to a place, and records what it asks for there.
 struct Probe<'p> {
     way: &'p [Way],
     asked: &'p RefCell<Asked>,
@@ -143,7 +143,7 @@ fn fields_of<T: DeserializeOwned>() -> Vec<Vec<Way>> {
     found
 }
 
-/// The names on the way, with dots between them; `x` stands for one that people choose.
+/// The names on the way, with dots between them; `x` for a name that people choose.
 fn path_of(way: &[Way]) -> String {
     let names = way.iter().filter_map(|step| match step {
         Way::Field(_, name) => Some(*name),
@@ -162,14 +162,14 @@ fn whole(way: &[Way], end: Value) -> Value {
     })
 }
 
-/// What is wrong with a value at the end of the way, but for what is missing beside it.
+/// The error for a value at the end of the way, without what is missing next to it.
 fn misfit<T: DeserializeOwned>(way: &[Way], value: &Value) -> Option<Misfit> {
     let read = read_written::<T>(&whole(way, value.clone()));
     read.err().filter(|misfit| !misfit.is_missing())
 }
 
-/// Panics unless each field has a form, whose example is read, and each value of another kind is
-/// told by its field and in no words of programs. Tells how many fields there are.
+/// Panics unless each field has a form, whose example is read, and a value of another kind is
+/// reported by its field and in no words of programs. Returns how many fields there are.
 #[track_caller]
 pub(crate) fn every_field_is_told<T: DeserializeOwned>(
     example_of: impl Fn(&str, &str, &str) -> Option<String>,
@@ -200,13 +200,13 @@ pub(crate) fn every_field_is_told<T: DeserializeOwned>(
                 assert!(!told.contains(word), "{of}.{name}: {word} of programs in: {told}");
             }
         }
-        // What may be anything is what it is.
+        // A field that may be anything is what it is.
         assert!(!told.is_empty() || name == "result", "{of}.{name} is whatever is written");
     }
     fields.len()
 }
 
-/// The same where forms say all.
+/// The same if forms say all.
 #[track_caller]
 pub(crate) fn every_field_has_its_form<T: DeserializeOwned>(
     forms: &[Form],
@@ -218,7 +218,7 @@ pub(crate) fn every_field_has_its_form<T: DeserializeOwned>(
     )
 }
 
-/// Panics unless each field of a query that is no text says what it is to one that is none.
+/// Panics unless each field of a query that is not text has a message for a text that is not one.
 #[track_caller]
 #[allow(dead_code, reason = "only one of the crates that look at fields reads queries")]
 pub(crate) fn every_query_is_told<T: DeserializeOwned>(forms: &[Form]) -> usize {
