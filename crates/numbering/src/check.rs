@@ -226,7 +226,7 @@ mod tests {
 
         #[test]
         fn two_swapped_neighbours_are_noticed(text in "[0-9]{2,20}", place in 0..19_usize) {
-            // The others notice most: Luhn does not tell 09 from 90.
+            // The others notice most: Luhn does not distinguish 09 from 90.
             for check in [Check::Mod97, Check::Damm] {
                 let number = checked(check, &text);
                 let mut typed = text.clone().into_bytes();

@@ -69,9 +69,8 @@ impl Reset {
         matches!(self, Reset::Second | Reset::Minute | Reset::Hour)
     }
 
-    /// Name and value of the period that a time lies in, as the last part of the counter key;
-    /// `None` if time does not reset the counter. Always the common calendar, whatever era is
-    /// shown.
+    /// Name and value of the period that a time lies in, the last part of the counter key; `None`
+    /// for a counter that no time resets. Always the common calendar, whatever era is shown.
     pub(super) fn period(self, at: DateTime, fiscal: FiscalYear) -> Option<(&'static str, String)> {
         let (year, month) = (at.year(), at.month());
         Some(match self {

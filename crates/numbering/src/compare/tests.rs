@@ -1,4 +1,4 @@
-//! The comparison against brute force, against traps, and against every series that people use.
+//! The comparison against brute force, against traps, and against every series in use.
 
 mod acceptance;
 mod brute_force;

@@ -1,4 +1,4 @@
-//! Expressions mean what their source says, in both directions, and say what is wrong with them.
+//! Expressions mean what their source says, in both directions, and report what is wrong with them.
 
 use proptest::prelude::*;
 
@@ -332,7 +332,7 @@ proptest! {
     }
 }
 
-/// A series file whose series says its numbers by an expression.
+/// A series file whose series defines its numbers by an expression.
 fn file(expression: &str, rest: &str) -> String {
     format!(
         "[[series]]\ncode = \"HT\"\nname = \"合同\"\ntimezone = \"Asia/Shanghai\"\n\

@@ -1,4 +1,4 @@
-//! Check characters: which templates may have them, and what a wrong one is told.
+//! Check characters: which templates may have them, and the error for a wrong one.
 
 use super::super::testing::{compile, inputs, series};
 use super::super::*;

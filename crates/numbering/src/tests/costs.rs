@@ -1,6 +1,6 @@
 //! What a definition may cost: whatever it holds, it is compiled and proved, or refused, within a
-//! bound of steps. No clock is read here, for a busy machine would fail what is right: where steps
-//! are bounded the refusal tells it, and what has no bound would not end before the runner ends it.
+//! bound of steps. No clock is read here, because a slow machine would fail correct code: if steps
+//! are bounded the refusal shows it, and an unbounded case would run until the runner ends it.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ fn of_alphabet(alphabet: &str, excluded: &str) -> VariableDefinition {
     }
 }
 
-/// Goal: no notation of an alphabet costs more than another. Method: as many variables as there may
-/// be, each with as many ranges as fit, all of nearly all characters, before a check that overlooks
-/// none of them.
+/// Goal: no notation of an alphabet costs more than another. Method: as many variables as possible,
+/// each with as many ranges as fit, all of nearly all characters, before a check that ignores none
+/// of them.
 #[test]
 fn overlapping_ranges_before_a_check_cost_nothing() {
     let all = "!-\u{3134a}".repeat(42);
@@ -61,7 +61,7 @@ fn an_alphabet_of_nothing_is_refused_and_one_that_was_saved_still_serves() {
 }
 
 /// Goal: a proof ends, by its steps, before it costs much. Method: a series whose numbers begin
-/// with one of a thousand signs, beside hundreds that begin with one of a thousand others.
+/// with one of a thousand signs, among hundreds that begin with one of a thousand others.
 #[test]
 fn a_proof_that_is_too_large_is_refused_in_bounded_time() {
     let of = |index: u32| {
@@ -108,7 +108,7 @@ fn rules_of_thousands_of_series_are_checked_in_little_time() {
     assert_eq!(check_rules(&all), Ok(()));
 }
 
-/// A proof that nobody waits for is no proof, even where its ambiguity would be accepted.
+/// A proof that is no longer awaited is no proof, even if its ambiguity would be accepted.
 #[test]
 fn a_proof_that_is_given_up_says_nothing() {
     let mut plain = definition();
@@ -123,8 +123,8 @@ fn a_proof_that_is_given_up_says_nothing() {
     assert_eq!(prove(), Err(ProofError::GivenUp));
 }
 
-/// Goal: what tells the periods of counters costs steps, too. Method: eight serials by the week, of
-/// which the number shows days in every notation but that, beside many earlier versions.
+/// Goal: finding what determines the periods of counters costs steps, too. Method: eight serials by
+/// the week, of which the number shows days in every notation but that, with many earlier versions.
 #[test]
 fn periods_of_many_versions_are_refused_in_bounded_time() {
     let of = |index: u32| {
@@ -147,7 +147,7 @@ fn periods_of_many_versions_are_refused_in_bounded_time() {
     assert!(refused.contains("cannot be proved"), "{refused}");
 }
 
-/// Goal: rules that cut each other into ever more pieces end, too. Method: two that are equal,
+/// Goal: rules that split each other into ever more pieces end, too. Method: two that are equal,
 /// below many that each take half of what they list of each kind, and one that takes it all.
 #[test]
 fn rules_that_cut_each_other_are_refused_in_bounded_time() {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::super::testing::{compile, definition, inputs};
 use super::super::*;
 
-/// Time of each test where the environment names none: a glance, for whoever runs all tests.
+/// Time of each test if the environment names none: short, for runs of all tests.
 const GLANCE: Duration = Duration::from_millis(400);
 
-/// Most words of a text: more than any bound of the language lets pass.
+/// Most words of a text: more than any bound of the language allows.
 const WORDS_MAX: usize = 1024;
 
 /// Marks, digits of other scripts, invisible characters, and letters that combine.
@@ -20,7 +20,7 @@ const RAW: [&str; 16] = [
     "\"", "\\", "%", "𝟙",
 ];
 
-/// Calls `check` with texts of these words, which stand between blanks.
+/// Calls `check` with texts of these words, separated by blanks.
 fn fuzz(words: &str, check: impl Fn(&str) + std::panic::RefUnwindSafe) {
     let words: Vec<&str> = words.split_whitespace().collect();
     let text = |bytes: &[u8]| -> String {
@@ -29,7 +29,7 @@ fn fuzz(words: &str, check: impl Fn(&str) + std::panic::RefUnwindSafe) {
             index if index < words.len() => words[index],
             index => RAW[index - words.len()],
         };
-        // Most texts are as long as what is read usually is; some are longer than any bound.
+        // Most texts are as long as what is usually read; some are longer than any bound.
         let Some((first, rest)) = bytes.split_first() else { return String::new() };
         let count = if *first < 224 { usize::from(*first % 32) } else { WORDS_MAX };
         rest.iter().take(count).map(word).collect()

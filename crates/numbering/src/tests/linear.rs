@@ -1,12 +1,11 @@
 //! No reader of this room takes quadratic time: twice the text is at most about twice the work.
 //!
-//! Counts the time that the processor spent on this thread, not the time that passed: a busy
-//! machine changes little.
+//! Measures the processor time of this thread, not the elapsed time: a busy machine changes little.
 
 use super::super::testing::{definition, inputs};
 use super::super::*;
 
-/// A text of twice the length may take so many times the work: linear is 2, quadratic is 4.
+/// A text of twice the length may take this many times the work: linear is 2, quadratic is 4.
 const RATIO_MAX: f64 = 3.0;
 
 /// Work that is too small to compare, in nanoseconds: quadratic work on 64 KiB is far above it.
@@ -21,7 +20,7 @@ fn work_ns() -> u64 {
     text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds")
 }
 
-/// The least work of three runs on a text of so many bytes.
+/// The least work of three runs on a text of this many bytes.
 fn work(of: &dyn Fn(usize) -> String, read: &dyn Fn(&str), bytes: usize) -> u64 {
     let text = of(bytes);
     let once = |_| {
@@ -32,13 +31,13 @@ fn work(of: &dyn Fn(usize) -> String, read: &dyn Fn(&str), bytes: usize) -> u64 
     (0..3).map(once).min().expect("three runs")
 }
 
-/// A text that repeats a word up to so many bytes, between two others.
+/// A text that repeats a word up to this many bytes, between two others.
 fn repeated(head: &str, word: &str, tail: &str) -> impl Fn(usize) -> String + use<> {
     let (head, word, tail) = (head.to_owned(), word.to_owned(), tail.to_owned());
     move |bytes| format!("{head}{}{tail}", word.repeat(bytes / word.len()))
 }
 
-/// How much more work twice the text is; none where the work is a trifle.
+/// How much more work twice the text is; none if the work is negligible.
 fn ratio(of: &dyn Fn(usize) -> String, read: &dyn Fn(&str)) -> Option<f64> {
     let (half, whole) = (work(of, read, 32 * 1024), work(of, read, 64 * 1024));
     (whole >= TRIFLE_NS).then_some(whole as f64 / half.max(1) as f64)
@@ -52,7 +51,7 @@ fn check(what: &str, of: impl Fn(usize) -> String, read: impl Fn(&str)) {
 #[test]
 fn a_quadratic_reader_is_found() {
     let read = |text: &str| {
-        // Each byte is looked at, so that nothing of it is foreseen as the test is built.
+        // Each byte is read, so that nothing is optimised away when the test is built.
         for from in 0..text.len() {
             for byte in text.as_bytes()[from..].iter().step_by(16) {
                 std::hint::black_box(byte);

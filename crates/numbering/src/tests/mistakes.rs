@@ -1,5 +1,4 @@
-//! What a series refuses because it is a mistake more often than not, and what it takes all the
-//! same.
+//! What a series refuses because it is usually a mistake, and what it takes nevertheless.
 
 use super::super::testing::{compile, inputs, series};
 use super::super::*;
@@ -25,7 +24,7 @@ fn draft(series: &Series, project: &str, date: &str, org: &str) -> Result<Draft,
 }
 
 /// Goal: of the values that look like `ACME` one counts. Method: each as a variable and as a
-/// project, beside the same series where it allows them.
+/// project, compared with the same series if it allows them.
 #[test]
 fn of_values_that_look_alike_one_counts() {
     let (refuses, allows) = (free(|_| {}), free(|s| s.look_alikes = LookAlikes::Allow));
@@ -51,7 +50,7 @@ fn who_lists_letters_of_another_script_means_them() {
         s.serves.projects = vec![cyrillic.into()];
     });
     draft(&declared, cyrillic, "2025-06-30", cyrillic).expect("declared");
-    // Who lists Latin letters as well has two values of one look, or three.
+    // A series that also lists Latin letters has two values of one look, or three.
     let both = free(|s| {
         let variable = s.variables.get_mut("ORG_CODE").expect("declared");
         variable.alphabet = Some("A-Z\u{410}-\u{42f}".into());

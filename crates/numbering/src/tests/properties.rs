@@ -17,7 +17,7 @@ const FISCAL_YEARS: [&str; 4] = ["{FY}", "{FY:start}", "{FY:B.E.}", "{FY:start:R
 /// The check algorithms.
 const CHECKS: [&str; 4] = ["luhn", "mod97-10", "mod37-36", "damm"];
 
-/// When counters may begin anew.
+/// When counters may restart.
 const RESETS: [Reset; 11] = [
     Reset::None,
     Reset::Second,
@@ -44,7 +44,7 @@ enum Element {
     Phase,
     Type(&'static str),
     Date(&'static str),
-    /// A serial of so many characters; the first one may be shown unpadded instead.
+    /// A serial of `width` characters; the first one may be shown unpadded instead.
     Serial(usize, Style, Overflow),
 }
 
@@ -161,7 +161,7 @@ impl Case {
         self.elements.iter().filter_map(shown).collect()
     }
 
-    /// Date and time that must be read back: as far as the tokens go, worked out from the present.
+    /// Date and time that must be read back: as far as the tokens go, computed from the present.
     fn date_shown(&self) -> (Option<String>, Option<String>) {
         let at = self.at();
         let shows = |tokens: &[&str]| self.shows_date(tokens);

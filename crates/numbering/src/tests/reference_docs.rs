@@ -1,6 +1,6 @@
-//! The pages for administrators say what the code does. Of the reference: its series are sound, and
-//! its tables show what the code shows. Of the tutorial: its series give the numbers that it
-//! promises, and are refused as it says.
+//! The pages for administrators describe what the code does. Of the reference: its series are
+//! sound, and its tables show what the code shows. Of the tutorial: its series give the numbers
+//! that it promises, and are refused as it says.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn every_token_of_the_page_shows_what_the_page_says() {
     assert_eq!(rows.len(), 32);
     for row in rows {
         let (token, shown) = (code(row[0])[0], code(row[1])[0]);
-        // Every number needs its serial: behind the token if that is none, before a check.
+        // Every number needs its serial: after the token if that is none, before a check.
         let (template, shown) = if token.contains("CHECK") {
             (format!("{{SEQ}}{token}"), format!("42{shown}"))
         } else if token.contains("SEQ") {
@@ -149,7 +149,7 @@ fn time_elements_of_the_page_reset_as_the_page_says() {
     }
 }
 
-/// A step of the tutorial on the way down its text.
+/// A step of the tutorial, in the order of its text.
 #[derive(Default)]
 struct Walk {
     counters: Counters,
@@ -165,7 +165,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The series, of which numbers may be out, become these.
+    /// The series, of which numbers may have been issued, become these.
     fn apply(&mut self, toml: &str) {
         let definitions = read_series(toml).unwrap();
         assert_eq!(self.refusal_of(&definitions), None, "{toml}");
@@ -178,7 +178,7 @@ impl Walk {
         self.version = (self.version.0 + 1, definitions);
     }
 
-    /// Why these may not follow the series of now.
+    /// Why these may not follow the present series.
     fn refusal_of(&self, definitions: &[SeriesDefinition]) -> Option<String> {
         let (version, before) = &self.version;
         for (earlier, next) in before.iter().zip(definitions) {
@@ -238,7 +238,7 @@ impl Walk {
         }
     }
 
-    /// What the request of a row is answered with: its number, or the slug of its refusal.
+    /// The answer to the request of a row: its number, or the slug of its refusal.
     fn answer(&mut self, request: &str) -> String {
         self.seen[0] += 1;
         let json: serde_json::Value = serde_json::from_str(request).unwrap();
@@ -266,7 +266,7 @@ fn every_step_of_the_tutorial_gives_the_numbers_and_the_refusals_that_it_promise
     let mut seen = Vec::new();
     for step in TUTORIAL.split("\n## ").filter(|step| step.starts_with(char::is_numeric)) {
         let mut walk = Walk::default();
-        // Between fences texts and blocks take turns.
+        // Texts alternate with blocks between the fences.
         for (at, piece) in step.split("\n```").enumerate() {
             if at % 2 == 1 {
                 let (language, text) = piece.split_once('\n').unwrap();

@@ -1,5 +1,4 @@
-//! The built-in series give the reference numbers of REQUIREMENTS R2, text and counter key, and
-//! read them back.
+//! The built-in series give the reference numbers, text and counter key, and read them back.
 
 use jiff::Timestamp;
 

@@ -1,5 +1,5 @@
-//! Ids: how they are shown, checked and read back, and what stands behind a number that shows
-//! nothing else.
+//! Ids: how they are shown, checked and read back, and what counts the numbers of a series that
+//! shows nothing else.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Values that a source gives: what goes together with them, and where they stand in numbers.
+//! Values that a source gives: what can be combined with them, and where numbers show them.
 
 use super::super::testing::{inputs, serial, series};
 use super::super::*;

@@ -1,5 +1,5 @@
-//! Variables that declare their values: what is none of them is refused, and named beside the
-//! nearest; what is out already is read as before.
+//! Variables that declare their values: a value that is not among them is refused, with the nearest
+//! one named; issued numbers are read as before.
 
 use super::super::testing::{NOW, inputs};
 use super::super::*;

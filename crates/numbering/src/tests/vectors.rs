@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::super::testing::{self, member};
 use super::super::*;
 
-/// A file: requests, and the series that they need beside the built-in ones.
+/// A file: requests, and the series that they need in addition to the built-in ones.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -48,7 +48,7 @@ struct Written {
     elements: String,
 }
 
-/// A request, and what comes of it.
+/// A request, and its result.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vector {
@@ -68,7 +68,7 @@ pub(super) struct Vector {
     count: u64,
     /// The number.
     number: Option<String>,
-    /// Key of the first serial's counter, where it is told.
+    /// Key of the first serial's counter, if it is given.
     counter: Option<String>,
     /// Slug of the refusal.
     refused: Option<String>,
@@ -143,7 +143,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Counters of which nothing was taken.
+    /// Counters from which nothing was taken.
     pub(super) fn of(series: Vec<Series>) -> Self {
         Counters { series, taken: BTreeMap::new() }
     }

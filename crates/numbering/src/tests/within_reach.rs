@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::*;
 use super::references::{draft, letters, rows, sound, with};
 
-/// Goal: what becomes of a request tells nothing of projects that its caller does not reach, nor
+/// Goal: the answer to a request shows nothing of projects that its caller does not reach, nor
 /// whether there are any. Method: the same requests with their rows and without them.
 #[test]
 fn a_project_out_of_reach_is_as_if_its_row_were_not_there() {

@@ -1,4 +1,4 @@
-//! How a value of another kind is told, and that every field of a series has its form.
+//! The error for a value of another kind, and that every field of a series has its form.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -17,7 +17,7 @@ fn every_field_of_a_series_says_how_it_is_written() {
     }
 }
 
-/// What a file says of a line that stands in its series.
+/// The error that a file reports for a line in its series.
 fn told(line: &str) -> String {
     let file = format!(
         "[[series]]\ncode = \"A\"\nname = \"A\"\ntemplate = \"A-{{SEQ:3}}\"\n{line}\n\

@@ -1,5 +1,5 @@
-//! Series that people use are proved: those that ship, the examples, those of the pages, and
-//! those of the vectors, beside each other.
+//! Series in use are proved: those that ship, the examples, those of the pages, and those of the
+//! vectors, against each other.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn files(name: &str, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-/// That all are proved beside each other, and none needs to be accepted.
+/// That all are proved against each other, and none needs to be accepted.
 #[track_caller]
 fn assert_proved(what: &str, all: &[SeriesDefinition], tables: &Arc<ReferenceData>) {
     match prove_saved(all, tables, |_| true, &[], &[], &GiveUp::default()) {
@@ -55,7 +55,7 @@ fn assert_proved(what: &str, all: &[SeriesDefinition], tables: &Arc<ReferenceDat
     }
 }
 
-/// Some series and those that ship, but for those that they replace or would tie with.
+/// Some series and those that ship, except those that they replace or would tie with.
 fn beside_builtin(own: Vec<SeriesDefinition>) -> Vec<SeriesDefinition> {
     let is_replaced =
         |shipped: &SeriesDefinition| own.iter().any(|other| other.code == shipped.code);
@@ -124,7 +124,7 @@ fn every_series_of_the_vectors_is_proved() {
     assert_eq!(count, 64);
 }
 
-/// Goal: a save beside a thousand others takes no longer than a second. Method: letters that begin
+/// Goal: a save among a thousand others takes no longer than a second. Method: letters that begin
 /// alike, so that each pair is searched; a busy machine gets twenty, far less than all pairs take.
 #[test]
 fn a_series_beside_a_thousand_others_is_soon_proved() {

@@ -1,6 +1,6 @@
 //! The comparison against brute force: every number of random small series is rendered, before and
-//! after rows of tables are renamed. Nothing that collides may be proved. proptest prints a failing
-//! case and keeps its seed; `PROPTEST_CASES` asks for more.
+//! after rows of tables are renamed. No proved series may collide. proptest prints a failing case
+//! and keeps its seed; `PROPTEST_CASES` asks for more.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ type Taken = Vec<(String, CounterKey, String)>;
 type Numbers = BTreeMap<(String, String), Vec<Taken>>;
 
 /// Every number that the first of some series gives to the requests that it serves, from a first
-/// value on: counters go on where they are.
+/// value on: counters continue from their value.
 fn numbers(plan: &Plan, among: &[&Series], least: u64, worlds: &Worlds) -> Numbers {
     let values: Vec<Vec<u64>> = match among[0].serials() {
         [one] => (least..=one.max).map(|value| vec![value]).collect(),
@@ -94,8 +94,8 @@ fn collision(one: &Numbers, other: &Numbers, is_one_series: bool) -> Option<Stri
     })
 }
 
-/// Runs a test on random cases; each is proved or not, and collides or not. That many refusals
-/// have a collision says that the cases were worth it.
+/// Runs a test on random cases; each is proved or not, and collides or not. The number of refusals
+/// with a collision shows that the cases were worthwhile.
 fn judge<S: Strategy>(
     cases: S,
     verdict: impl Fn(S::Value) -> (Result<(), Ambiguity>, Option<String>),
@@ -192,7 +192,7 @@ fn bound(plan: &Plan, code: &str, worlds: &Worlds) -> Series {
     plan.series(code).with_reference(Arc::clone(&worlds[0]))
 }
 
-/// Two plans whose texts meet, or nearly so.
+/// Two plans whose texts are equal, or nearly so.
 fn two_near() -> impl Strategy<Value = (Plan, Plan)> {
     let more = (one_of(&["", "", "-", "1", "{B}"]), any::<Index>());
     let alike = (prop::bool::weighted(0.8), any::<bool>());
@@ -207,7 +207,7 @@ fn two_near() -> impl Strategy<Value = (Plan, Plan)> {
             two.days = one.days;
         }
         if one.days.or(two.days).is_some() {
-            // One that serves all days is asked on each of them, too.
+            // A series that serves all days is also asked on each of them.
             one.days.get_or_insert_default();
             two.days.get_or_insert_default();
         }
@@ -267,7 +267,7 @@ fn what_another_series_has_issued_is_not_issued_again() {
             let Plan { types, originators, .. } = old;
             old = Plan { types, originators, ..one.clone() };
         }
-        // Where rows were renamed before the save, the other one gave numbers at both times.
+        // If rows were renamed before the save, the other one gave numbers at both times.
         let now_on = if is_late { [worlds[1].clone(), worlds[1].clone()] } else { worlds.clone() };
         let (a, b) = (bound(&one, "a", &now_on), bound(&two, "b", &now_on));
         let then = was_active.then(|| bound(&old, "a", &now_on));

@@ -2,8 +2,8 @@
 //!
 //! A variable is its characters and its width: `A=0-9{2}` is two digits, `A=^-{1,9}` up to nine
 //! characters without `-`, `A=*` any text, `A=*@parties` one of a table, `A?=*` one that may be
-//! absent, and `A=*|X` one with a default. Lists stand with commas; `tables=project,type` refers to
-//! the tables of that name.
+//! absent, and `A=*|X` one with a default. Lists are separated by commas; `tables=project,type`
+//! refers to the tables of that name.
 
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ pub(super) fn rows(text: &str) -> Arc<ReferenceData> {
     Arc::new(ReferenceData::new(text.split(';').filter(|row| !row.trim().is_empty()).map(row), []))
 }
 
-/// What a table of traps says of a case.
+/// What a table of traps expects of a case.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Verdict {
     Proved,
@@ -141,13 +141,13 @@ fn assert_verdict(case: &str, verdict: Verdict, found: Result<(), String>) {
     }
 }
 
-/// What a series may number beside a rival.
+/// What a series may number in relation to a rival.
 pub(super) fn party<'s>(series: &'s Series, rival: Option<&'s Series>) -> Party<'s> {
     let least = series.serials().iter().map(|serial| serial.start).collect();
     Party { series, version: None, least, rival }
 }
 
-/// A series by itself.
+/// A series alone.
 pub(super) fn prove(series: &Series) -> Result<(), Ambiguity> {
     compared(&party(series, None), &party(series, None))
 }
@@ -164,7 +164,7 @@ pub(super) fn alone(line: &str, verdict: Verdict) {
     assert_verdict(line, verdict, found);
 }
 
-/// Two series, each beside the other, for two types unless they name some, with these tables.
+/// Two series, each against the other, for two types unless they name some, with these tables.
 #[track_caller]
 pub(super) fn two(tables: &str, lines: [&str; 2], verdict: Verdict) {
     let other = format!("{} code=b", lines[1]);

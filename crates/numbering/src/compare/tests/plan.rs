@@ -16,7 +16,7 @@ const DATES: [&str; 5] = ["2025-01-01", "2025-01-02", "2025-04-01", "2026-01-01"
 /// Largest serial value.
 const VALUE_MAX: u64 = 12;
 
-/// What stands between serials.
+/// The text between serials.
 const PARTS: [&str; 14] = [
     "-",
     "1",
@@ -57,7 +57,7 @@ pub(super) struct Plan {
     pub(super) days: Option<Days>,
     /// Whether projects, types and originators are rows of tables.
     pub(super) tables: [bool; 3],
-    /// Whether projects follow from memberships, where both are rows.
+    /// Whether projects follow from memberships, if both are rows.
     pub(super) membership: bool,
     pub(super) scope: Vec<&'static str>,
     pub(super) counters: Vec<(Vec<&'static str>, Reset)>,
@@ -165,7 +165,7 @@ pub(super) fn worlds() -> impl Strategy<Value = Worlds> {
                     let former_codes = strings(&codes[row..row + time]);
                     ReferenceRow { former_codes, ..reference(table, id, codes[row + time], true) }
                 });
-                // A code that had none gets a row.
+                // A code without a row gets one.
                 let new = (grows && time == 1).then(|| reference(table, "3", codes[4], true));
                 renamed.into_iter().chain(new)
             });
@@ -221,7 +221,7 @@ impl Plan {
         series.serials = serials.collect();
         let mut parts = strings(&self.parts);
         let (mut ids, check) = (0, format!("{{CHECK:{}}}", self.check.0));
-        // A number has one id, and a check stands where it can read all.
+        // A number has one id, and a check is where it can read all.
         parts.retain(|part| {
             ids += u32::from(part == "{SNOWFLAKE}");
             part != "{SNOWFLAKE}" || ids == 1
@@ -260,7 +260,7 @@ impl Plan {
         let projects =
             of_table(0, if self.projects.is_empty() { &["P", "1"] } else { self.projects });
         let types = of_table(1, self.types);
-        // By their ids, and not at all, where that says something.
+        // By their ids, and not at all, if that makes a difference.
         let by_id = |at: usize| self.tables[at].then(|| (String::new(), Some("1".to_owned())));
         let coded = |codes: Vec<String>| codes.into_iter().map(|code| (code, None));
         let none = self.membership.then(|| (String::new(), None));

@@ -1,4 +1,4 @@
-//! Who is compared where series are saved.
+//! What is compared when series are saved.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::super::{
 };
 use super::notation::{define, rows};
 
-/// A field, an edit of it, and whether numbers and rules are the same behind it.
+/// A field, an edit of it, and whether numbers and rules are the same after it.
 type Edit = (&'static str, fn(&mut SeriesDefinition), [bool; 2]);
 
 fn a(series: &mut SeriesDefinition) -> &mut VariableDefinition {
@@ -72,7 +72,7 @@ fn versions_are_one_where_every_field_that_numbers_come_from_is() {
     }
 }
 
-/// What two series are told, of which the other had an earlier version.
+/// The result for two series, the other of which had an earlier version.
 #[test]
 fn counters_of_earlier_versions_go_on_beside_other_series() {
     let all = [define("1{SEQ:1}"), define("{SEQ:2} start=50 code=b types=U")];
@@ -91,9 +91,8 @@ fn counters_of_earlier_versions_go_on_beside_other_series() {
     assert!(matches!(of("10"), Err(ProofError::Ambiguity(_))));
 }
 
-/// Goal: who saves a series is not told of a pair that the change does not touch. Method: two
-/// series that are not told apart, and a third one that is saved, or has issued what one of them
-/// may show.
+/// Goal: a save is not refused for a pair that the change does not affect. Method: two series that
+/// cannot be distinguished, and a third one that is saved, or has issued what one of them may show.
 #[test]
 fn only_pairs_of_what_is_saved_or_issued_are_compared() {
     let all =
@@ -124,7 +123,7 @@ fn only_pairs_of_what_is_saved_or_issued_are_compared() {
     assert!(told.contains("series c is one of its version 4"), "{told}");
 }
 
-/// What a series is told beside a version of another that may have issued numbers.
+/// The result for a series against a version of another that may have issued numbers.
 fn beside_issued(
     now: &str,
     issued: &str,
@@ -178,11 +177,11 @@ fn what_another_series_may_have_issued_is_not_issued_again() {
         beside_issued("X-{SEQ:3} within=type", "X-{SEQ:3} types=U within=type", None, false),
         Ok(())
     );
-    // A rule beside a default in use: what this had before the rule was there is out.
+    // A rule and a default in use: what this had before the rule existed is issued.
     let (rule, default) = ("{SEQ:3} within=type", "{SEQ:3} types=T,U within=type default=");
     refused(beside_issued(rule, default, None, true));
     assert_eq!(beside_issued(rule, default, Some(rule), true), Ok(()));
-    // What a rule gave is not the default's while the rule is there.
+    // What a rule gave is not the default's while the rule exists.
     assert_eq!(beside_issued(default, rule, Some(default), true), Ok(()));
     refused(beside_issued(default, rule, Some(default), false));
     // At one time this took what the default would have given, and at another it did not.
@@ -206,7 +205,7 @@ fn what_another_series_may_have_issued_is_not_issued_again() {
         let found = beside_issued_with(&tables, &rule, &default, Some(&rule), true);
         assert_eq!(found.is_ok(), is_proved, "{tables}: {found:?}");
     }
-    // Counters above those that are out.
+    // Counters above those that were issued.
     assert_eq!(beside_issued("{SEQ:3} start=100", "{SEQ:3} types=U max=99", None, false), Ok(()));
     refused(beside_issued("{SEQ:3} start=99", "{SEQ:3} types=U max=99", None, false));
 }
@@ -247,7 +246,7 @@ fn a_series_that_accepts_an_ambiguity_is_saved_with_it() {
     assert!(matches!(accepted[0].ambiguity, Ambiguity::Collision { .. }), "{accepted:?}");
 }
 
-/// Goal: what is accepted is refused by the ledger before anybody is answered (F43). Method: a
+/// Goal: what is accepted is refused by the ledger before any request is answered (F43). Method: a
 /// series with itself, with another one, with its own earlier version, each pair in all policies.
 #[test]
 fn an_ambiguity_is_accepted_where_every_series_of_the_pair_is_gapless() {
@@ -280,7 +279,7 @@ fn an_ambiguity_is_accepted_where_every_series_of_the_pair_is_gapless() {
                     Err(error) => panic!("{one:?} {other:?}: {error}"),
                 }
             }
-            // What needs no acceptance is saved with one, whatever the policies are.
+            // A series that needs no acceptance is saved with one, whatever the policies are.
             let apart = [accepting("A{SEQ:3}"), of("B{SEQ:3} code=b types=U", other)];
             assert_eq!(prove(&apart, &[]), Ok(Vec::new()));
         }
@@ -293,7 +292,7 @@ fn an_ambiguity_is_accepted_where_every_series_of_the_pair_is_gapless() {
     }
 }
 
-/// One that is accepted hides no other that is not.
+/// An accepted ambiguity hides no other that is not accepted.
 #[test]
 fn each_pair_of_a_series_that_accepts_an_ambiguity_is_looked_at() {
     let of = |line: &str, policy: Policy| SeriesDefinition { policy, ..define(line) };

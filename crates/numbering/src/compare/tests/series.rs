@@ -1,4 +1,4 @@
-//! Traps of one series by itself.
+//! Traps of one series alone.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ fn a_text_is_shown_with_its_two_readings() {
 fn neighbours_of_variable_width_are_bounded_by_signs_or_widths() {
     for (line, verdict) in [
         ("{A}-{B}-{SEQ:3} A=^-{1,9} B=^-{1,9}", Proved),
-        // The last part may hold the separator, since all others are bounded by their first one.
+        // The last part may hold the separator, because all others are bounded by their first one.
         ("{A}-{SEQ:3}-{B} A=^-{1,9} B=*{1,9}", Proved),
         ("{A}-{B}-{SEQ:3} A=^-{1,9} B=*{1,9}", Proved),
         ("{A}-{B}-{SEQ:3} A=*{1,9} B=*{1,9}", Refused(TWO_WAYS)),
@@ -84,7 +84,7 @@ fn neighbours_of_variable_width_are_bounded_by_signs_or_widths() {
         ("{A}กข{B}{SEQ:3} A=^ก{1,4} B=*{1,4}", Proved),
         ("{A}กข{B}{SEQ:3} A=^ข{1,4} B=*{1,4}", Proved),
         ("{A}กข{B}{SEQ:3} A=*{1,4} B=^ก{1,4}", Proved),
-        // Its length tells where `A` ends: both halves are as long.
+        // Its length shows where `A` ends: both halves are as long.
         ("{A}{A}-{B}-{SEQ:3} A=^-{1,4} B=^-{1,4}", Proved),
     ] {
         alone(&format!("{line} counter=A,B"), verdict);
@@ -146,7 +146,7 @@ fn a_counter_is_told_only_by_what_is_read_alike() {
     ] {
         alone(&format!("{line} A=0-9{{1,2}} M=0-9{{1,2}} N=0-9{{1,2}}"), Refused(TWO_WAYS));
     }
-    // A component that is shown twice differs only where both are read apart.
+    // A component that is shown twice differs only if both are read differently.
     alone("{A}-{N}{A}-{SEQ:3} A=0-9{1,2} N=0-9{1,2} counter=A", Proved);
 }
 
@@ -203,7 +203,7 @@ fn what_a_counter_counts_by_is_hidden_as_soon_as_it_may_differ() {
 #[test]
 fn the_scope_tells_what_the_number_does_not_show() {
     let line = "{PROJECT}-{A}-{SEQ:3} A=*{1,9} counter=project,A,type types=T,U";
-    // A project may hold the separator where it is the same for both.
+    // A project may hold the separator if it is the same for both.
     alone(&format!("{line} within=project,type"), Proved);
     alone(&format!("{line} within=project"), Refused("counts by type"));
     alone(&format!("{line} within=type"), Refused(TWO_WAYS));
@@ -211,7 +211,7 @@ fn the_scope_tells_what_the_number_does_not_show() {
     let tabled = "{PROJECT}-{A}-{SEQ:3} counter=project,A within=project tables=project";
     alone(&format!("{tabled} A=*"), Refused(TWO_WAYS));
     alone(&format!("{tabled} A=^-"), Proved);
-    // Where it begins elsewhere it is as long in both.
+    // If it begins elsewhere it is as long in both.
     alone(
         "{A}{PROJECT}-{B}-{SEQ:3} A=A-Z{1,2} B=*{1,4} counter=A,B within=project",
         Refused(TWO_WAYS),
@@ -256,8 +256,8 @@ fn a_search_that_ends_early_is_no_proof() {
     alone(&shown(64), Refused(EARLY));
 }
 
-/// Goal: what a refusal tells its reader to do is what helps. Method: a series is refused, then
-/// what the words say is done.
+/// Goal: the remedy in a refusal works. Method: a series is refused, then what the words say is
+/// done.
 #[test]
 fn a_remedy_is_one_that_can_be_taken_and_helps() {
     const ANY: &str = "the first may hold any sign, so let all that follows it have a fixed \
@@ -304,12 +304,12 @@ fn two_requests_get_a_number_that_their_counters_begin_with() {
         let both = format!("would both get {text}");
         alone(&format!("{line} counter=A A=*{{1,2}}"), Refused(Box::leak(both.into_boxed_str())));
     }
-    // Counters of before go on from 1; new ones do not begin there.
+    // Earlier counters continue from 1; new ones do not begin there.
     let now = "{SEQ:3} start=5 step=7 counter=A A=*";
     after(&["X{SEQ:3} counter=A A=*"], now, Refused("would both get \"005\""));
 }
 
-/// Every pair of years that the calendar has, by what tells two apart.
+/// Every pair of years that the calendar has, by what distinguishes two.
 #[test]
 fn all_years_that_may_follow_each_other_are_looked_at() {
     let kind = |year: i16| {

@@ -1,16 +1,16 @@
 //! The comparison of series whose numbers show what a source gives: two numbers that differ in it,
-//! and in every serial, are proved to differ in their texts, by themselves and across versions. All
-//! small templates are tried, and every number of each.
+//! and in every serial, are proved to differ in their texts, within a version and across versions.
+//! All small templates are tried, and every number of each.
 
 use std::collections::BTreeMap;
 
 use super::super::super::*;
 use super::notation::prove;
 
-/// Values of one or two signs, which run into each other where nothing separates them.
+/// Values of one or two signs, which run into each other if nothing separates them.
 const VALUES: [&str; 6] = ["0", "1", "00", "01", "10", "11"];
 
-/// What templates are made of.
+/// The elements of templates.
 const PARTS: [&str; 6] = ["{ERP}", "{B}", "{SEQ:1}", "-", "1", "{ERP:2}"];
 
 fn definition(template: &str, source: Option<&str>) -> SeriesDefinition {

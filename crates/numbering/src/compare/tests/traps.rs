@@ -1,4 +1,4 @@
-//! Traps of two series beside each other.
+//! Traps of two series against each other.
 
 use super::notation::{Proved, Refused, two};
 
@@ -145,8 +145,8 @@ fn with_serial(line: &str) -> String {
     }
 }
 
-/// Pairs of series, one a line, with what stands in both definitions: `+` those that are proved,
-/// and `-` those that are refused in such words.
+/// Pairs of series, one a line, with what is in both definitions: `+` those that are proved, and
+/// `-` those that are refused in such words.
 #[track_caller]
 fn pairs(tables: &str, rest: &str, words: &'static str, cases: &str) {
     for case in cases.lines().map(str::trim).filter(|case| !case.is_empty()) {
@@ -159,7 +159,7 @@ fn pairs(tables: &str, rest: &str, words: &'static str, cases: &str) {
 
 #[test]
 fn rules_keep_two_series_apart_as_far_as_they_are_read_alike() {
-    // What the rule takes is not the default's; the scope tells the rest.
+    // What the rule takes is not the default's; the scope decides the rest.
     let cases = "
         + types=T default= | types=T
         + types=T,U within=type default= | types=T within=type
@@ -170,13 +170,13 @@ fn rules_keep_two_series_apart_as_far_as_they_are_read_alike() {
         + | projects=P types=T
         - | projects=P types=U";
     pairs("", "within=project", BOTH, cases);
-    // By originators, where each request brings one.
+    // By originators, if each request brings one.
     let cases = "
         + ORIGINATOR=* | types=T ORIGINATOR=* originators=P
         - ORIGINATOR?=* | types=T ORIGINATOR=* originators=P
         + ORIGINATOR=* originators=Q | ORIGINATOR=* originators=P";
     pairs("", "within=ORIGINATOR", BOTH, cases);
-    // The older name is the same organization; with both names nobody knows whose code it is.
+    // The older name is the same organization; with both names it is unknown whose code it is.
     let cases = "
         + default= ORIGINATOR=* | ORG_CODE=*
         + default= ORG_CODE=* | ORIGINATOR=*
@@ -214,7 +214,7 @@ fn rows_are_told_apart_once_all_codes_have_one() {
     pairs(KNOWN, TYPED, BOTH, cases);
     pairs("", TYPED, IMPORT, "- |");
     pairs("type 2 U", TYPED, IMPORT, "- | default=");
-    // Whoever wrote `U` meant the row that is `T` now, and the project decides.
+    // A request with `U` meant the row that is `T` now, and the project decides.
     pairs("type 1 U T", TYPED, BOTH, "- projects=P |");
     // What a default takes beyond its list may be undetermined.
     let case = "- | types=U projects=P undetermined=T";

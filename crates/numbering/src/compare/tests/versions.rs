@@ -1,4 +1,4 @@
-//! Traps of a series beside its earlier versions.
+//! Traps of a series against its earlier versions.
 
 use super::notation::{Proved, Refused, after};
 
@@ -63,7 +63,7 @@ fn a_counter_is_one_only_where_all_of_its_key_is() {
             Refused(BEFORE),
         ),
         ("{SEQ:1:X}-{SEQ:1:Y} counter2=type", "{SEQ:1:X}-{SEQ:1:Y} counter2=type types=U", Proved),
-        // An id stands for itself.
+        // An id represents itself.
         ("A{SNOWFLAKE}", "A{SNOWFLAKE}{A}", Proved),
         ("{A}{SNOWFLAKE}", "{SNOWFLAKE}{A}", Refused(BEFORE)),
     ] {
@@ -109,7 +109,7 @@ fn what_is_read_elsewhere_is_another_value() {
 
 #[test]
 fn letters_of_another_width_are_refused_and_digits_are_not() {
-    // One of two letters is AA; so is 27 of as many as it takes.
+    // With two letters AA is 1; without a width it is 27.
     for (before, next) in [("{SEQ:2}", "{SEQ}"), ("{SEQ:3}", "{SEQ:2}")] {
         let of = |template: &str, rest: &str| format!("{template} widens= {rest}");
         after(&[&of(before, "letters=")], &of(next, "letters="), Refused(BEFORE));
@@ -140,7 +140,7 @@ fn a_value_of_the_scope_is_one_unless_a_table_may_rename_it() {
 fn counters_of_all_versions_go_on_beside_each() {
     after(&["{SEQ:2} max=20"], "{SEQ:1}5", Refused("version 1"));
     after(&["{SEQ:2} start=20 max=29"], "{SEQ:1}5 start=3", Proved);
-    // A counter of the first version goes on under the second.
+    // A counter of the first version continues under the second.
     after(
         &["X{SEQ:2} start=1", "{SEQ:2} start=20 max=29"],
         "{SEQ:1}5 start=3",
