@@ -102,7 +102,7 @@ impl Fragment {
         Fragment { nodes, start: 0 }
     }
 
-    /// `count` characters of a set.
+    /// `width` characters of a set.
     pub(super) fn chain(set: CharSet, width: usize) -> Self {
         let set = Rc::new(set);
         let node = |at: usize| {

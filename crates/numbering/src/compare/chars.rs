@@ -52,7 +52,7 @@ impl CharSet {
         })
     }
 
-    /// The first `count` characters that a number may show, those that read well before others.
+    /// The first `most` characters that a number may show, those that read well before others.
     pub(super) fn some(&self, most: usize) -> Vec<char> {
         let mut some: Vec<char> = PREFERRED.chars().filter(|c| self.has(*c)).take(most).collect();
         let all = characters::printable(&self.0).flat_map(|(first, last)| first..=last);

@@ -287,7 +287,7 @@ fn element() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// An expression, the series that it stands for, and the expression of that series are the same
+    /// An expression, the series that it represents, and the expression of that series are the same
     /// numbers and the same counters.
     #[test]
     fn an_expression_survives_its_definition(

@@ -44,7 +44,7 @@ enum Element {
     Phase,
     Type(&'static str),
     Date(&'static str),
-    /// A serial of `width` characters; the first one may be shown unpadded instead.
+    /// A serial of this width; the first one may be shown unpadded instead.
     Serial(usize, Style, Overflow),
 }
 
@@ -187,8 +187,8 @@ impl Case {
         self.shows_date(&FISCAL_YEARS).then(|| at.year() + i16::from(ends_next_year))
     }
 
-    /// Whether its numbers show enough to tell a period, as far as that is plain: a whole date
-    /// tells every period of days.
+    /// Whether its numbers show enough to name a period, as far as that is plain: a whole date
+    /// determines every period of days.
     fn tells(&self, reset: Reset) -> bool {
         let (date, time) = self.date_shown();
         let day = date.is_some_and(|date| date.len() == "yyyy-mm-dd".len());
