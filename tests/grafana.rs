@@ -1,7 +1,7 @@
-//! Dashboards and alert rules: made from one table, kept in step with the metrics, the runbook and
-//! each other. What they answer, a real Prometheus is asked in the integration tests.
+//! Dashboards and alert rules: made from one table, kept consistent with the metrics, the runbook
+//! and each other. Their results on a real Prometheus are checked in the integration tests.
 //!
-//! `REGENERATE=1 cargo test --test grafana` writes the dashboards anew.
+//! `REGENERATE=1 cargo test --test grafana` rewrites the dashboards.
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
 #[path = "grafana/ledger.rs"]
@@ -172,7 +172,7 @@ fn panels_and_rules_name_only_metrics_that_there_are() {
             used.insert(name.to_owned());
         }
     }
-    // What nobody looks at need not be counted.
+    // A metric that no panel or rule reads need not be counted.
     let is_used = |name: &str| used.iter().any(|used| used.starts_with(name));
     let unused: Vec<&str> =
         ALL.iter().map(|definition| definition.name).filter(|name| !is_used(name)).collect();
@@ -203,8 +203,8 @@ fn every_alert_leads_to_its_panel_and_to_its_part_of_the_runbook() {
     }
 }
 
-/// Goal: nobody is woken while callers get their numbers. Method: what has lost a part that others
-/// make up for is a warning.
+/// Goal: no person is alerted at night while callers get their numbers. Method: the loss of a part
+/// that others replace is a warning.
 #[test]
 fn what_no_caller_waits_for_wakes_nobody() {
     let alerts = rules::alerts();

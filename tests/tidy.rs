@@ -1,7 +1,7 @@
-//! Style as a test: the few rules of the house that rot unless they are checked.
+//! Style as a test: the few rules that decay unless they are checked.
 //!
 //! Reads the tree as it would be committed and changes nothing. Each rule is a function from texts
-//! to findings, with a small test beside it that proves that it can find something.
+//! to findings, with a small test that proves that it can find something.
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
 #[path = "tidy/budgets.rs"]
@@ -25,7 +25,7 @@ mod tree;
 
 use source::{Source, sources};
 
-/// Applies a rule to every file whose path ends so.
+/// Applies a rule to every file whose path has this ending.
 fn check(ending: &str, rule: fn(&Source) -> Vec<String>) {
     let sources = sources();
     let matching: Vec<_> = sources.iter().filter(|s| s.path.ends_with(ending)).collect();

@@ -1,5 +1,5 @@
 //! Spans that leave the process: they reach a collector, in the trace of the caller. A binary of
-//! its own, for the feature that it needs makes another build of everything.
+//! its own, because the feature that it needs makes another build of everything.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
 use axum::body::Bytes;

@@ -1,4 +1,4 @@
-//! The ledger, the journal behind the answers, and the ceilings that bridge its absence.
+//! The ledger, the journal that follows the answers, and the ceilings that bridge its absence.
 
 use super::model::{Dashboard, Panel, Row};
 use super::promql::{gauge, increase, mean, of, quantile, rate};

@@ -27,7 +27,7 @@ pub(crate) struct Row {
 /// How a panel draws.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Drawing {
-    /// One value, on a coloured ground.
+    /// One value, on a coloured background.
     Stat,
     /// Lines over time.
     Lines,
@@ -42,17 +42,17 @@ pub(crate) struct Panel {
     pub(crate) drawing: Drawing,
     /// Grafana's word for the unit.
     pub(crate) unit: &'static str,
-    /// The value from which on a colour holds; below the first it is green, or what `base` says.
+    /// The value from which a colour applies; below the first it is green, or what `base` says.
     pub(crate) thresholds: &'static [(f64, &'static str)],
     pub(crate) base: &'static str,
-    /// Part of the runbook that helps, where one does.
+    /// Part of the runbook that helps, if there is one.
     pub(crate) runbook: Option<&'static str>,
     /// Expressions and their legends.
     pub(crate) queries: Vec<(String, &'static str)>,
 }
 
 impl Panel {
-    /// Lines over time of a unit.
+    /// Lines over time, with a unit.
     pub(crate) fn lines(
         title: &'static str,
         unit: &'static str,

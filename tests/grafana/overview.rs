@@ -1,4 +1,4 @@
-//! The first page that an operator looks at: what S2's dashboard asks for.
+//! The first page that an operator looks at.
 
 use super::model::{Dashboard, Panel, Row};
 use super::promql::{

@@ -1,5 +1,5 @@
-//! Expressions of panels. Each looks at the processes that `$instance` names, and where it knows
-//! series, at those that `$series` names.
+//! Expressions of panels. Each selects the processes that `$instance` names, and if it has series,
+//! those that `$series` names.
 
 /// The processes chosen.
 const CHOSEN: &str = r#"instance=~"$instance""#;
@@ -14,7 +14,7 @@ pub(super) fn of_which(metric: &str, condition: &str) -> String {
     format!("{metric}{{{CHOSEN}, {condition}}}")
 }
 
-/// The same of the series chosen.
+/// The same for the series chosen.
 pub(super) fn of_series(metric: &str) -> String {
     of_which(metric, r#"series=~"$series""#)
 }
@@ -33,22 +33,22 @@ pub(super) fn gauge(how: &str, labels: &str, metric: &str) -> String {
     by(how, labels, &of(metric))
 }
 
-/// What a selection of a counter rises by in a second.
+/// The rise per second of a counter's selection.
 pub(super) fn rate_of(labels: &str, selection: &str) -> String {
     by("sum", labels, &format!("rate({selection}[$__rate_interval])"))
 }
 
-/// The same of a counter of the processes chosen.
+/// The same for a counter of the processes chosen.
 pub(super) fn rate(labels: &str, metric: &str) -> String {
     rate_of(labels, &of(metric))
 }
 
-/// The same in a minute, of the series chosen.
+/// The same per minute, for the series chosen.
 pub(super) fn per_minute(labels: &str, metric: &str) -> String {
     format!("60 * {}", rate_of(labels, &of_series(metric)))
 }
 
-/// What a counter of the processes chosen has risen by.
+/// The rise of a counter of the processes chosen.
 pub(super) fn increase(labels: &str, metric: &str, window: &str) -> String {
     by("sum", labels, &format!("increase({}[{window}])", of(metric)))
 }
@@ -59,7 +59,7 @@ pub(super) fn quantile(quantile: &str, histogram: &str, labels: &str) -> String 
     format!("histogram_quantile({quantile}, {buckets})")
 }
 
-/// The quantiles that S2 asks for, with their legends.
+/// The quantiles shown, with their legends.
 pub(super) fn quantiles(histogram: &str) -> Vec<(String, &'static str)> {
     let one = |of, legend| (quantile(of, histogram, "le"), legend);
     vec![one("0.50", "p50"), one("0.95", "p95"), one("0.99", "p99")]
@@ -71,8 +71,8 @@ pub(super) fn mean(labels: &str, histogram: &str) -> String {
     format!("{} / {}", part("sum"), part("count"))
 }
 
-/// What a counter rises by where one condition on its labels holds, as a share of where another
-/// does; 1 while that does not rise.
+/// The rise of a counter under one condition on its labels, as a share of its rise under another; 1
+/// while that does not rise.
 pub(super) fn share(metric: &str, part: &str, whole: &str) -> String {
     let rate = |condition| rate_of("", &of_which(metric, condition));
     let (part, whole) = (rate(part), rate(whole));

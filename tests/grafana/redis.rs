@@ -1,4 +1,4 @@
-//! Redis, who owns the partitions, and what recoveries do.
+//! Redis, which store owns the partitions, and what recoveries do.
 
 use super::model::{Dashboard, Panel, Row};
 use super::promql::{by, gauge, increase, mean, quantile, rate};

@@ -1,4 +1,4 @@
-//! An ambiguity is accepted where the ledger answers before the caller is answered: every series of
+//! An ambiguity is accepted if the ledger answers before the caller is answered: every series of
 //! the pair is gapless (F43).
 
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What an answer says is so: the problem that it is and what mends it, each setting as it is
-//! written, where what is asked for stands.
+//! Answers are correct: the problem that occurred and its remedy, each setting as it is written,
+//! and where the requested resource is.
 
 use std::collections::BTreeSet;
 

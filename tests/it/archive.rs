@@ -1,5 +1,5 @@
-//! `numerator archive` as an administrator types it, killed again and again beside a service that
-//! takes numbers.
+//! `numerator archive` on the command line, killed again and again during a service that takes
+//! numbers.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;

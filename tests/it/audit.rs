@@ -1,4 +1,4 @@
-//! `numerator audit` as an auditor types it, beside a service that signs.
+//! `numerator audit` on the command line, together with a service that signs.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Stores that are away: who needs them is refused at once while the process knows it, readiness
-//! says so, and nobody has to be sacrificed to find out that they are back.
+//! Unavailable stores: requests that need one are refused immediately while the process knows it,
+//! readiness reports it, and no request is sacrificed to find out that the store is back.
 
 mod callers;
 

@@ -1,4 +1,4 @@
-//! The runbook's chapter on backups, line by line beside running services: what the copies hold.
+//! The runbook's chapter on backups, line by line with running services: what the copies hold.
 
 use std::process::Command;
 

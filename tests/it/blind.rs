@@ -1,5 +1,5 @@
-//! One process alone does not reach Redis: it says so and why, is not ready while others can serve
-//! what it cannot, and does not hold Redis up for ever (F22).
+//! One process alone does not reach Redis: it reports that and why, is not ready while others can
+//! serve what it cannot, and does not block Redis forever (F22).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! A copy of the ledger that was held and released elsewhere, put in the place of a ledger that
-//! went on (F36): it is another branch, however late its incarnation is, and an operator decides.
+//! continued (F36): it is another branch, however late its incarnation is, and an operator decides.
 
 use std::path::Path;
 

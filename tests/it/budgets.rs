@@ -1,5 +1,5 @@
-//! What one caller keeps of the process's memory and of the ledger's connections: bodies that never
-//! end, answers that nobody reads, reads that take long.
+//! How much of the process's memory and of the ledger's connections one caller can hold: bodies
+//! that never end, answers that are never read, reads that take long.
 
 use std::io::Write as _;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The program under TLS: what it refuses at its start, and what answers in plain HTTP beside it.
+//! The program under TLS: what it refuses at its start, and what also answers in plain HTTP.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

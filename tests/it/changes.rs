@@ -1,5 +1,5 @@
-//! What two people answer for, over HTTP: a counter that Redis counts in two processes, and a
-//! wrong date.
+//! Changes that two people answer for, over HTTP: a counter that Redis counts in two processes, and
+//! a wrong date.
 
 use std::time::Duration;
 

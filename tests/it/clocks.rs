@@ -1,5 +1,5 @@
-//! Nothing that is evidence goes by one machine's clock (F37): what a process, an archiver, a sweep
-//! do whose clock is off, and what a ledger does whose rows were written by one.
+//! No evidence depends on one machine's clock (F37): the effects of a process, an archiver or a
+//! sweep with a wrong clock, and of a ledger whose rows were written by one.
 
 use std::path::PathBuf;
 use std::time::Duration;

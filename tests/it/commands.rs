@@ -1,4 +1,4 @@
-//! The commands as an operator types them.
+//! The commands as an operator runs them.
 
 use std::process::Stdio;
 

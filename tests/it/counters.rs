@@ -1,4 +1,4 @@
-//! Counters as people look them up: by what they count, page by page, with how full they are.
+//! Counters in lists for people: by what they count, page by page, with how full they are.
 
 use reqwest::Client;
 use serde_json::{Value, json};

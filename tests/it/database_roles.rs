@@ -1,4 +1,4 @@
-//! Roles of PostgreSQL: what each may do, that no less would do, and that the pages work under
+//! Roles of PostgreSQL: what each may do, that no less would suffice, and that the pages work under
 //! them.
 
 mod statements;

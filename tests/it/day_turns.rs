@@ -1,5 +1,5 @@
-//! A request without a date across the day on which a successor takes over: it is the request that
-//! it was (F40). The processes are within the test, each with a clock that the test sets.
+//! A request without a date across the day on which a successor takes over: its repetition is the
+//! same request (F40). The processes are within the test, each with a clock that the test sets.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The files of `deploy/` and the program agree: settings, paths, waits. The programs that read the
-//! files are asked by `scripts/check-deploy`.
+//! The files of `deploy/` and the program agree: settings, paths, waits. `scripts/check-deploy`
+//! runs the programs that read the files.
 
 mod shipped;
 

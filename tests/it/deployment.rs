@@ -1,4 +1,4 @@
-//! Deployments of the program that cargo built beside these tests.
+//! Deployments of the program that cargo built with these tests.
 
 use std::ops::{Deref, DerefMut};
 

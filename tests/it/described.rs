@@ -1,7 +1,7 @@
-//! What the service describes of itself at `/openapi.json` is what it does: every route is asked,
-//! rightly and wrongly, and each answer is held to the description: its status, its headers, every
-//! field and every word in it. What no call here brings about (a lost store, a stopping process) is
-//! not looked at.
+//! What the service describes of itself at `/openapi.json` is what it does: every route is called,
+//! correctly and incorrectly, and each answer is compared with the description: its status, its
+//! headers, every field and every word in it. What no call here brings about (a lost store, a
+//! stopping process) is not examined.
 
 mod calls;
 mod schema;

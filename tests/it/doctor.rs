@@ -1,5 +1,5 @@
-//! `numerator doctor`: what is well is told so and nothing is written; each wrong input is a
-//! finding with what ends it; a store that is away is one, too, and the rest is looked at.
+//! `numerator doctor`: a healthy deployment is reported as such and nothing is written; each wrong
+//! input is a finding with its remedy; an unavailable store is one, too, and the rest is examined.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;

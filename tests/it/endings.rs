@@ -1,5 +1,5 @@
-//! What `/metrics` shows of what ends (certificates, tokens), of what is due (checkpoints), and of
-//! what the process uses.
+//! What `/metrics` shows of what expires (certificates, tokens), of what is due (checkpoints), and
+//! of what the process uses.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A source that many ask: one caller has half of its places at most, the others find theirs, and
-//! what it refuses fills no log.
+//! A source that many ask: one caller has at most half of its places, the others find theirs, and
+//! its refusals fill no log.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

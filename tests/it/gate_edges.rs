@@ -1,5 +1,5 @@
-//! Who asks, and how it is counted, whatever is odd about the headers: lists that begin with what
-//! nobody can read, addresses of one network, people of two services, names that nobody sees.
+//! Identification and counting of callers with unusual headers: lists that begin with something
+//! unreadable, addresses of one network, people of two services, invisible names.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! What `/metrics` shows of stores and nodes: as it is, and not as it last was.
+//! What `/metrics` shows of stores and nodes: their present state, not the last known one.
 
 use std::time::{Duration, Instant};
 

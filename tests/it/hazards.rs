@@ -1,4 +1,4 @@
-//! A Redis that is set up dangerously is told, with the cure, in every shape; nothing waits for it.
+//! A dangerous configuration of Redis is reported, with the remedy, in every shape, without delay.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! A heartbeat depends on the row of its own process alone (F47): whoever holds another table holds
-//! up what needs that table, and nobody is taken for dead.
+//! A heartbeat depends on the row of its own process alone (F47): a lock on another table blocks
+//! what needs that table, and no node is taken for dead.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! What is out of reach looks like what is not there, byte for byte.
+//! What is out of reach looks like what does not exist, byte for byte.
 //!
-//! Two services that differ in nothing but in what some callers do not see; every route is asked of
-//! both, by every kind of narrowed token and by a caller, and the answers are compared: status,
-//! headers, body. Times, ids of allocations and what follows from these are masked.
+//! Two services that differ only in what some callers do not see; every route is called on both, by
+//! every kind of narrowed token and by a caller, and the answers are compared: status, headers,
+//! body. Times, ids of allocations and what follows from these are masked.
 //!
-//! A route that is not asked, or one of its parameters, fails the test: see `asks`.
+//! A route that is not called, or one of its parameters, fails the test: see `asks`.
 
 mod asks;
 mod mask;

@@ -1,5 +1,5 @@
-//! Who asks a service without tokens: programs on the machine, and not the pages that a browser on
-//! it shows. On raw sockets: clients send the headers of a browser as they please.
+//! Callers of a service without tokens: programs on the machine, and not the pages that a browser
+//! on it shows. On raw sockets: clients send the headers of a browser as they please.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

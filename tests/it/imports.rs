@@ -1,4 +1,4 @@
-//! `import`: the report, all or nothing, beside running services, and what comes after.
+//! `import`: the report, all or nothing, with running services, and what follows.
 
 mod cells;
 mod dates;

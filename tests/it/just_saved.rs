@@ -1,5 +1,5 @@
-//! What was saved a moment ago: no process refuses it for good because it has not heard of it, and
-//! what has just changed is said to have just changed.
+//! Recent saves: no process refuses one for good because it does not know of it yet, and a recent
+//! change is reported as recent.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! JWTs of an issuer beside tokens: who they name, what its claims give, and when they end.
+//! JWTs of an issuer, next to tokens: whom they name, what its claims give, and when they end.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

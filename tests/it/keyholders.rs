@@ -1,5 +1,5 @@
-//! Who may write into a ledger that is under seal: whoever has the key, or was told to write
-//! without it; and what the shipped roles can do to the record.
+//! Who may write into a ledger that is under seal: a process that has the key, or was allowed to
+//! write without it; and what the shipped roles can do to the record.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A server that is told, under its services, to confirm what is not on disk: they do not go by it
-//! (F41).
+//! A server that is reconfigured, while its services run, to confirm what is not on disk: they do
+//! not rely on it (F41).
 
 use std::time::Duration;
 

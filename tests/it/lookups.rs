@@ -1,4 +1,4 @@
-//! Numbers looked up by their text: in every scope that has them, and those that nobody has.
+//! Numbers looked up by their text: in every scope that has them, and those that do not exist.
 
 use reqwest::Client;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Each script alone on a real server: every word that it can answer, and what it leaves behind.
+//! Each script alone on a real server: every word that it can answer, and its effects.
 //!
 //! Method: typed calls go through the client; damage is done with redis-cli, as a person would.
 

@@ -1,5 +1,5 @@
-//! The mark beside an embedded ledger's file: an older file, an empty one and none at all are told
-//! from the ledger that numbers were taken from.
+//! The mark next to an embedded ledger's file: an older file, an empty one and a missing one are
+//! distinguished from the ledger that numbers were taken from.
 
 use crate::deployment::Deployment;
 use crate::restored::{copy_ledger, put_in_place};

@@ -1,6 +1,6 @@
-//! A process that meets a counter which others have counted with: somebody wrote to it in Redis.
+//! A process that first uses a counter which others have used: it was written from outside.
 //!
-//! Whoever can write there can lower both copies of a value alike. Only the ledger tells then.
+//! Such a write can lower both copies of a value alike. Only the ledger shows it then.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Fast and gapless numbers beside each other: what is only kept in memory keeps nothing out of the
-//! journal, the gauge of its age is true, and `verify` takes what waits for no finding (F42).
+//! Fast and gapless numbers at once: what is only kept in memory keeps nothing out of the journal,
+//! the gauge of its age is true, and `verify` takes what waits for no finding (F42).
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};

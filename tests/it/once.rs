@@ -1,8 +1,8 @@
-//! A document is numbered once, for ever: beyond the window of idempotency, on every path.
+//! A document is numbered once, forever: beyond the window of idempotency, on every path.
 //!
-//! Windows end in two ways here. Where the database takes the numbers, the journal's rows are made
-//! older than any. Where Redis does, the window is a second, and a document of a series that
-//! forgets tells by its second number that it is over.
+//! Windows end in two ways here. If the database takes the numbers, the journal's rows are made
+//! older than any. If Redis does, the window is a second, and a document of a series that forgets
+//! shows by its second number that it is over.
 
 use std::time::{Duration, Instant};
 

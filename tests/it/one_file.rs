@@ -1,5 +1,5 @@
-//! Whoever is the last to end leaves a SQLite ledger in one file: a copy of it alone has every
-//! number (F38).
+//! The last process to end leaves a SQLite ledger in one file: a copy of it alone has every number
+//! (F38).
 
 use std::fs::metadata;
 use std::process::Command;

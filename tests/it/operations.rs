@@ -1,5 +1,5 @@
-//! The commands of an operator, beside running services and after faults: what they promise, that
-//! they may be repeated, and that they change nothing unless they are told to.
+//! The commands of an operator, with running services and after faults: what they promise, that
+//! they may be repeated, and that they change nothing without an option that says so.
 
 mod drains;
 mod fallbacks;

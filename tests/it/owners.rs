@@ -1,5 +1,5 @@
-//! What commands leave beside a ledger and in `data.dir` is of use to the service, whoever runs
-//! them (F46). The tests change users: whoever may not do that runs none of them.
+//! What commands leave next to a ledger and in `data.dir` is usable by the service, whichever user
+//! runs them (F46). The tests change users: without the right to do that they run none of them.
 
 use std::fs::{Permissions, metadata, read_dir, set_permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};

@@ -1,5 +1,5 @@
-//! The commands that the pages show are commands, and the tables that they print have the columns
-//! that the pages show. What the runbook's procedures do is walked by their own test.
+//! The commands that the pages show exist, and the tables that they print have the columns that the
+//! pages show. The runbook's procedures are run by their own test.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

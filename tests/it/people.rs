@@ -1,5 +1,5 @@
-//! People for whom services ask: who is journaled, who may say so, and how often they may ask,
-//! whichever node they ask.
+//! People for whom services ask: who is journaled, who may name them, and how often they may ask,
+//! at whichever node.
 
 use std::time::{Duration, Instant};
 

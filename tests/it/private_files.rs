@@ -1,4 +1,4 @@
-//! The files of an embedded ledger are their owner's alone, whatever the umask says.
+//! The files of an embedded ledger are accessible to their owner only, whatever the umask says.
 
 use std::fs::{Permissions, metadata, set_permissions};
 use std::os::unix::fs::PermissionsExt as _;

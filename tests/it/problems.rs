@@ -1,5 +1,5 @@
-//! What a caller learns of a problem: its word, its page, its language; and what the bodies of
-//! somebody hostile come to.
+//! What a caller learns of a problem: its word, its page, its language; and the effect of hostile
+//! bodies.
 
 use std::time::{Duration, Instant};
 

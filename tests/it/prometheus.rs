@@ -1,5 +1,4 @@
-//! Dashboards and alert rules before a real Prometheus: no expression is wrong, and none of the
-//! panels is empty.
+//! Dashboards and alert rules on a real Prometheus: no expression is wrong, and no panel is empty.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! A ledger that fails over to a standby that lags, with all processes alive and with none (F25):
-//! the last commits are gone, less than a heartbeat of them, and nobody's own marks need be.
+//! the last commits are gone, less than a heartbeat of them, and possibly no process's own marks.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The connection keeps its word: one call, one execution at most, and errors that claim no more
+//! The guarantees of the connection: one call, one execution at most, and errors that claim no more
 //! than they prove. Method: a fake server that counts executions, and a real one that is killed.
 
 mod fake;

@@ -1,5 +1,5 @@
-//! Reference data as administrators and callers meet it: imported, used by codes and ids, renamed
-//! and deactivated under a running service.
+//! Reference data for administrators and callers: imported, used by codes and ids, renamed and
+//! deactivated during a running service.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! What refusals cost whoever else is served: a thousand of the dearest of each kind, in one batch,
-//! keep a probe waiting no longer than an answer takes. And what the first few of them tell.
+//! What refusals cost other callers: a thousand of the most expensive of each kind, in one batch,
+//! delay a probe no longer than an answer takes. And what the first few of them say.
 
 mod dear;
 

@@ -1,5 +1,5 @@
-//! A fault of the database is nobody's fault: nothing is put aside for it, and nobody is refused
-//! for good (F45). What is put aside was issued, and comes back into the journal.
+//! A fault of the database is blamed on no record or caller: nothing is set aside for it, no
+//! request is refused for good (F45). What is set aside was issued and comes back.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

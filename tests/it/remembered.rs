@@ -1,4 +1,4 @@
-//! What a retry meets once its number is journaled: Redis knows no more than that there is one.
+//! The effect of a retry once its number is journaled: Redis knows no more than that there is one.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What a request on the database path meets, and what it is told, while the ledger cannot serve
-//! it: locks that others hold, conflicts, a lost connection.
+//! What happens to a request on the database path, and its answer, while the ledger cannot serve
+//! it: locks of others, conflicts, a lost connection.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Who may do what, over HTTP: every route with every role, and what narrowed tokens and callers
-//! see of what others were issued.
+//! Permissions over HTTP: every route with every role, and what narrowed tokens and callers see of
+//! what others were issued.
 
 mod beyond;
 mod narrowed;

@@ -2,8 +2,8 @@
 //! real servers under load.
 //!
 //! A line that begins with `#` names what is done by other means; an unknown one fails the test, so
-//! that page and test cannot part. What a line's comment quotes must stand in what the line prints.
-//! What must hold afterwards holds after every procedure.
+//! that page and test cannot diverge. What a line's comment quotes must occur in what the line
+//! prints. The promises hold after every procedure.
 
 mod acts;
 mod promise;

@@ -1,5 +1,5 @@
-//! What a running service is told by signals: to read `log.filter` again, and to stop, for which a
-//! balancer gets its time.
+//! Signals to a running service: to read `log.filter` again, and to stop, for which a balancer gets
+//! its time.
 
 use std::time::{Duration, Instant};
 

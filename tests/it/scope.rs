@@ -1,6 +1,6 @@
-//! What nobody does beyond their scope: manage by a token that is no longer in force, answer for
-//! one's own request under another writing of one's name, run or shut out steps of serials out of
-//! reach, use what was given to other projects, or take up what all share.
+//! What is impossible beyond one's scope: to manage by a token that is no longer in force, to
+//! answer for one's own request under another spelling of one's name, to run or shut out steps of
+//! serials out of reach, to use what was granted to other projects, or to use up what all share.
 
 mod serials;
 mod shared;

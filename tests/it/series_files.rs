@@ -1,5 +1,5 @@
-//! `series apply --only-new` and `series check` beside a ledger: what is there stays, and its
-//! tables count.
+//! `series apply --only-new` and `series check` with a ledger: what exists stays, and its tables
+//! count.
 
 use std::path::Path;
 

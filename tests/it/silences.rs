@@ -1,8 +1,8 @@
-//! Two nodes that see less of the ledger, or of the time, than they believe: none takes the other
-//! for dead (F18), and a row that the ledger refuses stops neither (F13).
+//! Two nodes that see less of the ledger, or of the time, than they believe: neither takes the
+//! other for dead (F18), and a row that the ledger refuses stops neither (F13).
 //!
 //! Each node has a link of its own to PostgreSQL. What a node has seen is read from its heartbeat
-//! counter, or from the server's own list of who waits.
+//! counter, or from the server's own list of waiting sessions.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

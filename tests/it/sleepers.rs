@@ -1,5 +1,5 @@
-//! A process that slept while the ledger went back, was held and was released (F35): it tells what
-//! it remembers before it takes, and its own numbers never come again.
+//! A process that slept while the ledger went back, was held and was released (F35): it reports
+//! what it remembers before it takes, and its own numbers never come again.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! One thing that is slow stops nothing else (F31): counters that somebody holds, a partition that
-//! is held while an outbox is adopted, a background job that fails.
+//! One slow part stops nothing else (F31): locked counters, a partition that is held while an
+//! outbox is adopted, a background job that fails.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! `{SNOWFLAKE}` on real servers: no id comes twice, whoever draws it and whatever happens to who
-//! drew it.
+//! `{SNOWFLAKE}` on real servers: no id comes twice, whichever node draws it and whatever happens
+//! to that node.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

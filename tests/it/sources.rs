@@ -1,5 +1,5 @@
-//! Series whose numbers come from somebody else: asked once for each document, refused where a
-//! value comes twice, and never two numbers for one document, whatever the source does.
+//! Series whose numbers come from outside: asked once for each document, refused if a value comes
+//! twice, and never two numbers for one document, whatever the source does.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};

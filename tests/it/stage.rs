@@ -1,4 +1,4 @@
-//! What the tests of faults and of the shapes of Redis play on: a ledger, two nodes of the service
+//! The stage of the tests of faults and of the shapes of Redis: a ledger, two nodes of the service
 //! on one Redis, a load; and what must hold when it is over.
 
 mod spread;

@@ -1,4 +1,4 @@
-//! The standby that other tests promote does what they rely on: it follows, it lags when it is told
+//! The standby that other tests promote does what they rely on: it follows, it lags when it is made
 //! to, and once promoted it has lost exactly what it never received.
 
 use testkit::postgres::{Postgres, STANDBY};

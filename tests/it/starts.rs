@@ -1,5 +1,5 @@
-//! A `start` that a series in use has not reached: no number below it is given out in silence, the
-//! counter is moved by a command, and what is passed over is told on the paper with its reason.
+//! A `start` that a series in use has not reached: no number below it is issued silently, the
+//! counter is moved by a command, and what is skipped is reported on the paper with its reason.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The auditor's paper, in every language and form: of a record that is whole, and of one that
-//! somebody has bent.
+//! The auditor's paper, in every language and form: of a record that is whole, and of one that was
+//! manipulated.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A process that is told to end does so in time, whichever store is silent, and loses nothing.
+//! A process that is asked to end does so in time, whichever store is silent, and loses nothing.
 
 use std::time::{Duration, Instant};
 

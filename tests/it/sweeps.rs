@@ -1,4 +1,4 @@
-//! What no question needs any more goes while numbers are issued.
+//! What no question needs any more is removed while numbers are issued.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What counts by limits is what is taken, however many calls it needs; and what somebody has
-//! already is never refused: on the path of Redis and on that of the database.
+//! What counts by limits is what is taken, however many calls it needs; and a number that a caller
+//! already has is never refused: on the path of Redis and on that of the database.
 
 use std::time::{Duration, Instant};
 

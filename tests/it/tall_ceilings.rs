@@ -1,5 +1,5 @@
 //! Ceilings that a burst has left far above their counters do not stay: what a crash turns into a
-//! gap is no more than what traffic of late needs.
+//! gap is no more than what recent traffic needs.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A token that somebody writes into the ledger past the program is seen: it has no event, or is
-//! not what its last event left.
+//! A token that is written into the ledger past the program is detected: it has no event, or is not
+//! what its last event left.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Tokens of the ledger: made at one node, known to all, let in no more once they are revoked,
-//! replaced or expired.
+//! Tokens of the ledger: made at one node, known to all, rejected once they are revoked, replaced
+//! or expired.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The times that processes tell a ledger (F37): who has a say, and which words count.
+//! The times that processes report to a ledger (F37): which of them count, and by which rules.
 
 use std::sync::Arc;
 

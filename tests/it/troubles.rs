@@ -1,5 +1,5 @@
-//! A lock that somebody holds for long is one trouble, told once: by one event as it begins and one
-//! as it is over, and by one warning of the log.
+//! A long-held lock is one trouble, reported once: by one event as it begins and one as it is over,
+//! and by one warning of the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

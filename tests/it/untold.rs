@@ -1,5 +1,5 @@
-//! What `status` and the commands beside it say of a ledger that takes no heartbeats: nobody is
-//! dead because of that, and what could not be seen is said.
+//! What `status` and related commands report of a ledger that takes no heartbeats: no node is dead
+//! because of that, and what could not be seen is named.
 
 use std::process::Command;
 use std::time::Duration;

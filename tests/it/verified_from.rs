@@ -1,4 +1,4 @@
-//! `verify --from`: what is new is proved, and what was left alone is told.
+//! `verify --from`: what is new is proved, and what was left out is named.
 
 use serde_json::Value;
 use sqlx::AssertSqlSafe;

@@ -1,10 +1,10 @@
 //! Two versions of the program on one ledger: what the newer one's migrations add, the older one,
 //! which runs meanwhile, does not notice.
 //!
-//! The newer version is played by its migration: each table gets a column, journal and counter an
-//! index of it, as an additive migration would give them, and the ledger a version that this
-//! program does not know. A column that goes, or changes its meaning, is not played: such a
-//! migration says that the older program must stop.
+//! The newer version is simulated by its migration: each table gets a column, journal and counter
+//! an index of it, as an additive migration would give them, and the ledger a version that this
+//! program does not know. A column that is removed, or changes its meaning, is not simulated: such
+//! a migration says that the older program must stop.
 
 use serde_json::Value;
 use testkit::load::{self, Running};

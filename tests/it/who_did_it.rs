@@ -1,5 +1,5 @@
-//! What commands do is an event that names who ran them: by the system, whatever the environment
-//! says.
+//! The actions of commands are events that name the user who ran them: by the system, whatever the
+//! environment says.
 
 use std::process::Command;
 

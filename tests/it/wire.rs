@@ -1,5 +1,5 @@
-//! Bytes that no client sends: requests of every kind, spoilt at random, in pieces, cut short, one
-//! behind the other, by callers that leave without their answer. What it cannot express: more
+//! Bytes that no client sends: requests of every kind, corrupted at random, in pieces, cut short,
+//! one after the other, by callers that leave without their answer. What it cannot express: more
 //! callers than a connection bound, slow ones (`shares`), and a lost store (`faults`).
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! How much code each room may have: `tests/budgets.toml` has a line for each, and what grows
-//! beyond it by more than a twentieth fails until its line is raised, with the reason beside it.
+//! How much code each room may have: `tests/budgets.toml` has a line for each; growth beyond it by
+//! more than a twentieth fails until the line is raised, with the reason next to it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(crate) fn lines_of_rooms(sources: &[Source]) -> BTreeMap<String, usize> {
     lines
 }
 
-/// What is amiss with the budgets.
+/// What is wrong with the budgets.
 pub(crate) fn overdrawn(
     budgets: &BTreeMap<String, usize>,
     lines: &BTreeMap<String, usize>,
@@ -37,7 +37,7 @@ pub(crate) fn overdrawn(
     findings
 }
 
-/// The room in which a file counts; none where it is a test, or no room's.
+/// The room in which a file counts; none if it is a test, or in no room.
 fn counted_in(path: &str) -> Option<String> {
     if !path.ends_with(".rs") || is_test(path) {
         return None;

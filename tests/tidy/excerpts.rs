@@ -1,8 +1,8 @@
-//! Code of clients on the pages: each piece stands in a program that `scripts/check-clients` runs.
+//! Code of clients on the pages: each piece is in a program that `scripts/check-clients` runs.
 
 use crate::source::{Source, line_of};
 
-/// The languages of the clients, as fenced blocks name them and as their folders are called.
+/// The languages of the clients, by the names of their fenced blocks and folders.
 const LANGUAGES: [&str; 3] = ["python", "typescript", "java"];
 
 /// Fenced blocks of pages that no client has, whole and in this order.

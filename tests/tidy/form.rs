@@ -19,7 +19,7 @@ pub(crate) fn wide_lines(source: &Source) -> Vec<String> {
     wide.map(|(i, _)| format!("{}:{}: over {COLUMNS_MAX} columns", source.path, i + 1)).collect()
 }
 
-/// A file longer than the limit, its unit tests aside.
+/// A file longer than the limit, without its unit tests.
 pub(crate) fn long_files(source: &Source) -> Vec<String> {
     let code = code(&source.text);
     let tests = code.find("#[cfg(test)]\nmod tests {");
@@ -49,7 +49,7 @@ pub(crate) fn long_functions(source: &Source) -> Vec<String> {
     findings
 }
 
-/// Lines from `at` to the end of the block that opens first; none where a `;` ends it before.
+/// Lines from `at` to the end of the block that opens first; none if a `;` ends it before.
 fn block_lines(code: &str, at: usize) -> Option<usize> {
     let (mut braces, mut others) = (0_usize, 0_usize);
     for (i, c) in code[at..].char_indices() {

@@ -8,10 +8,10 @@ use crate::source::{Source, line_of};
 /// The page that promises.
 const PAGE: &str = "docs/protocol.md";
 
-/// Names have at least so many words; shorter ones in backticks are settings and commands.
+/// Names have at least this many words; shorter ones in backticks are settings and commands.
 const WORDS_MIN: usize = 5;
 
-/// Tests that the page names and nobody wrote.
+/// Tests that the page names and that do not exist.
 pub(crate) fn missing_guards(sources: &[Source]) -> Vec<String> {
     let is_code = |source: &&Source| source.path.ends_with(".rs");
     let known: BTreeSet<&str> =
@@ -92,7 +92,7 @@ fn a_promised_test_that_nobody_wrote_is_found() {
 
 #[test]
 fn a_rule_without_a_heading_is_found() {
-    // Put together here, or this file would be found.
+    // Assembled here, otherwise this file would be found.
     let unknown = concat!("F", "99");
     let page = format!("### F9: a ledger that went back\n\nAs {unknown}, it is held.");
     let code = format!("// As F9 and 0xF9 say.\n// As {unknown} says.");

@@ -46,7 +46,7 @@ fn differences(list: &str, header: &str, body: &str) -> Vec<String> {
     let numbers = |all: &[String]| -> Vec<usize> {
         all.iter().filter_map(|index| index.parse().ok()).collect()
     };
-    // `KEYS[3..]` in the header stands for every index that the script computes.
+    // `KEYS[3..]` in the header means every index that the script computes.
     let tail = declared.iter().find_map(|index| index.strip_suffix("..")?.parse::<usize>().ok());
     let (declared, literal) = (numbers(&declared), numbers(&used));
     let is_computed = used.len() > literal.len();
@@ -64,7 +64,7 @@ fn differences(list: &str, header: &str, body: &str) -> Vec<String> {
     findings
 }
 
-/// What stands between the brackets behind each mention of a list.
+/// The text between the brackets after each mention of a list.
 fn indexes(list: &str, text: &str) -> Vec<String> {
     let opening = format!("{list}[");
     let after = text.match_indices(&opening).map(|(at, _)| &text[at + opening.len()..]);

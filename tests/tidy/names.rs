@@ -1,5 +1,5 @@
-//! Names of types: a room does not call two of its types alike. Sees what is declared outside of
-//! blocks; types that a macro declares, and those of tests, are not looked at.
+//! Names of types: no two types of a room have the same name. Sees what is declared outside of
+//! blocks; types that a macro declares, and those of tests, are not examined.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::source::{Source, code, is_word, line_of};
 /// What declares a type.
 const DECLARATIONS: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
 
-/// The engines of the ledger: each gives the statements what the others give them too, under their
-/// names.
+/// The engines of the ledger: each gives the statements what the others give them too, under the
+/// same names.
 const ENGINES: [&str; 2] = ["crates/ledger/src/postgres/", "crates/ledger/src/sqlite/"];
 
 /// Crates that are one room.
@@ -41,7 +41,7 @@ pub(crate) fn types_of_one_name(sources: &[Source]) -> Vec<String> {
     rooms.into_iter().map(finding).collect()
 }
 
-/// The room of a file; of another crate the folder, or the crate for what lies beside its entrance.
+/// The room of a file; in another crate the folder, or the crate for files next to its entrance.
 fn room_of(path: &str) -> Option<String> {
     if !path.ends_with(".rs") || is_test(path) {
         return None;

@@ -1,4 +1,4 @@
-//! Who may name whom: the arrows between rooms, the client libraries, the names of modules.
+//! Which room may name which: the arrows between rooms, the client libraries, the names of modules.
 
 use crate::source::{Source, code, is_word, line_of, words};
 
@@ -26,12 +26,12 @@ const FLOORS: [&[&str]; 19] = [
     &["commands"],
 ];
 
-/// Client libraries and the rooms of the service that alone see them: the ledger, a crate of its
+/// Client libraries and the rooms of the service that alone use them: the ledger, a crate of its
 /// own, is one database, and imports read others. Redis' library is no dependency of the service.
 const LIBRARIES: [(&str, &[&str]); 1] = [("sqlx", &["features/import"])];
 
-/// Files of routes that may name the ledger by themselves: the one that gives places, and those
-/// whose work runs within the place of a check.
+/// Files of routes that may name the ledger themselves: the one that gives places, and those whose
+/// work runs within the place of a check.
 const AT_THE_LEDGER: [&str; 5] = [
     "src/features/reference/changes.rs",
     "src/features/series/changes.rs",
@@ -40,7 +40,7 @@ const AT_THE_LEDGER: [&str; 5] = [
     "src/web/admission.rs",
 ];
 
-/// Names that say nothing of what a module owns.
+/// Names that do not say what a module owns.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "helpers", "common", "types", "models"];
 
 /// Folders whose own folders are rooms.
@@ -187,8 +187,7 @@ fn is_of_a_route(source: &Source) -> bool {
         && !is_test(path)
 }
 
-/// Routes that come to the ledger without a place of their kind: whoever has one is given the
-/// ledger by it.
+/// Routes that use the ledger without a place of their kind: a place gives access to the ledger.
 pub(crate) fn ledgers_without_a_place(source: &Source) -> Vec<String> {
     let is_at_it = AT_THE_LEDGER.contains(&&*source.path);
     if is_at_it || !is_of_a_route(source) {
@@ -211,7 +210,7 @@ pub(crate) fn ledgers_without_a_place(source: &Source) -> Vec<String> {
     places.map(finding).collect()
 }
 
-/// Parts of the path that say nothing.
+/// Parts of the path without a meaning.
 pub(crate) fn empty_names(source: &Source) -> Vec<String> {
     let path = source.path.trim_end_matches(".rs");
     let named_by_path = path.split('/').filter(|part| EMPTY_NAMES.contains(part));

@@ -26,7 +26,7 @@ pub(crate) fn sources() -> Vec<Source> {
         .expect("git lists the tree");
     assert!(listing.status.success(), "{}", String::from_utf8_lossy(&listing.stderr));
     let names = String::from_utf8(listing.stdout).expect("paths are text");
-    // What is not text, or was deleted and not committed yet, has no style.
+    // A file that is not text, or was deleted and not committed yet, has no style.
     let read =
         |path: &str| Some(Source::sample(path, &std::fs::read_to_string(root.join(path)).ok()?));
     names.split('\0').filter(|path| !path.is_empty()).filter_map(read).collect()
@@ -50,7 +50,7 @@ pub(crate) fn code(text: &str) -> String {
     code
 }
 
-/// The end of the comment, string or character that begins at `at`; `at` itself where none does.
+/// The end of the comment, string or character that begins at `at`; `at` itself if none does.
 fn skip(chars: &[char], at: usize) -> usize {
     let starts = |text: &str| text.chars().enumerate().all(|(i, c)| chars.get(at + i) == Some(&c));
     let is_inside_word = at > 0 && is_word(chars[at - 1]);
@@ -65,7 +65,7 @@ fn skip(chars: &[char], at: usize) -> usize {
         return quoted(chars, at, '"');
     }
     if chars[at] == '\'' {
-        // A lifetime has no second quote behind one character.
+        // A lifetime has no second quote after one character.
         let is_char = chars.get(at + 1) == Some(&'\\') || chars.get(at + 2) == Some(&'\'');
         return if is_char { quoted(chars, at, '\'') } else { at };
     }
@@ -95,7 +95,7 @@ pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The places where `word` stands alone.
+/// The places where `word` is a whole word.
 pub(crate) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
         let before = text[..at].chars().next_back();

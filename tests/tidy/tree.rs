@@ -1,4 +1,4 @@
-//! Rules for the tree as a whole: migrations, what is left for later, places on a machine.
+//! Rules for the tree as a whole: migrations, unfinished work, paths of one machine.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(crate) fn missing_migrations(paths: &[String]) -> Vec<String> {
 
 /// Marks of unfinished work, in code and in texts.
 pub(crate) fn left_for_later(source: &Source) -> Vec<String> {
-    // Put together here, or this file would find itself.
+    // Assembled here, otherwise this file would find itself.
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
     let macros = [concat!("todo", "!"), concat!("unimplemented", "!")];
     let marked = marks.iter().flat_map(|mark| words(&source.text, mark).map(move |at| (at, mark)));
@@ -51,8 +51,8 @@ pub(crate) fn machine_paths(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Statements that read all columns, whichever there are: a column that a newer version adds would
-/// stop the processes of this one, whose prepared statements must not change their results.
+/// Statements that read all columns: a column that a newer version adds would stop the processes of
+/// this one, whose prepared statements must not change their results.
 pub(crate) fn unnamed_columns(source: &Source) -> Vec<String> {
     let stars = source.text.match_indices('*').filter(|(at, _)| {
         let (before, after) = (&source.text[..*at], &source.text[at + 1..]);
@@ -72,8 +72,8 @@ pub(crate) fn unnamed_columns(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Migrations that lock a table against writers for as long as an index of it takes to be built. On
-/// a table that the migration itself creates it takes no time.
+/// Migrations that lock a table against writers while an index of it is built. On a table that the
+/// migration itself creates it takes no time.
 pub(crate) fn blocking_indexes(source: &Source) -> Vec<String> {
     if !source.path.starts_with("migrations/postgres/") {
         return Vec::new();

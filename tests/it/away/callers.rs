@@ -1,5 +1,5 @@
-//! What callers and operators meet while a store is away: at one node alone, with a wait of their
-//! own, after another window of retries, on the command line.
+//! What callers and operators see while a store is unavailable: at one node alone, with a wait of
+//! their own, after another window of retries, on the command line.
 
 use std::time::{Duration, Instant};
 

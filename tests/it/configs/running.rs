@@ -1,5 +1,5 @@
-//! Changes of series while two nodes issue numbers: how soon each serves by them, and that no
-//! number is made by half of one.
+//! Changes of series while two nodes issue numbers: how soon each applies them, and that no number
+//! is made by half of one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

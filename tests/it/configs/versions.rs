@@ -1,5 +1,5 @@
-//! Versions of series: what a reader has already, what differs, going back, and what would become
-//! of a change that nobody saves.
+//! Versions of series: what a reader already has, what differs, going back, and the effect of a
+//! change that is not saved.
 
 use reqwest::{Client, Method};
 use serde_json::{Value, json};

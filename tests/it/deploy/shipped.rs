@@ -1,5 +1,5 @@
-//! What is shipped keeps the service in its place: whose passwords it gets, who reaches it, whereto
-//! it goes, and what stands in front of it.
+//! What is shipped confines the service: which passwords it gets, who reaches it, what it reaches,
+//! and what is in front of it.
 
 use std::time::Duration;
 

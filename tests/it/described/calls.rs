@@ -1,4 +1,4 @@
-//! The calls: each route, rightly and wrongly.
+//! The calls: each route, correctly and incorrectly.
 
 use std::collections::BTreeMap;
 

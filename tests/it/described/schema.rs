@@ -1,5 +1,5 @@
 //! Whether a value is what a schema of an OpenAPI document says, and no more: a field that it does
-//! not have is a fault, too. As much of JSON Schema as the service's own document uses.
+//! not have is an error, too. As much of JSON Schema as the service's own document uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What is asked: every route, each parameter of its query, about what is there, what is hidden and
-//! what is nowhere. Names in braces stand for ids of the place, and for who asks.
+//! The questions: every route, each parameter of its query, about what exists, what is hidden and
+//! what does not exist. Names in braces are ids of the place, and of the caller.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What is asked of the routes that change something, or that nobody may who is narrowed: as far as
-//! it can be tried, tried.
+//! Calls of the routes that change something, or that no narrowed token may call: as far as they
+//! can be tried.
 
 use reqwest::Method;
 use serde_json::{Value, json};

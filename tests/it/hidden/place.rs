@@ -1,4 +1,4 @@
-//! A service, what everybody sees of it, and what some do not.
+//! A service, what every caller sees of it, and what some do not.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What numbers bring along beside their counters: dates, ids, and what is no longer active.
+//! What numbers bring in addition to their counters: dates, ids, and inactive rows.
 
 use testkit::postgres::Postgres;
 

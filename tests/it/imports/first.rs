@@ -1,5 +1,5 @@
-//! The first steps of who moves in: a report that writes nothing, series of one's own and no
-//! others, and messages that say what is so.
+//! The first steps of a new user: a report that writes nothing, series of one's own and no others,
+//! and correct messages.
 
 use serde_json::{Value, json};
 

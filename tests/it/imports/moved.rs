@@ -1,4 +1,4 @@
-//! What must be the same where counters of another ledger go on: what their keys name.
+//! What must be the same if counters of another ledger continue: what their keys name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! All source systems on one ledger: the series that ship, beside the configurations and counters
+//! All source systems on one ledger: the series that ship, with the configurations and counters
 //! that each brings along.
 
 use testkit::postgres::Postgres;

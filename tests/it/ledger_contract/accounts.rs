@@ -1,4 +1,4 @@
-//! Accounts of counters: each value once, with what stands for it, all of one moment.
+//! Accounts of counters: each value once, with what accounts for it, all of one moment.
 
 use numerator::ledger::{
     AccountOrder, Accounted, Acknowledgement, Closing, CounterAccount, CounterFilter, DatedPart,

@@ -1,4 +1,4 @@
-//! What becomes of a dead node's outbox.
+//! What happens to a dead node's outbox.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the record says of itself, and what lies beside it: that it agrees is looked at without a
+//! What the record says of itself, and the tables around it: their agreement is checked without a
 //! key, and by readers of the archive.
 
 use std::time::Duration;

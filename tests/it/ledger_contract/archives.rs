@@ -1,4 +1,4 @@
-//! Rows of the journal that move to files: what stands for them, and whatever ends an archiver.
+//! Rows of the journal that move to files: what replaces them, and every end of an archiver.
 
 use numerator::features::archive::{Folder, Moved, check, look};
 use numerator::ledger::{

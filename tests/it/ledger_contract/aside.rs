@@ -1,4 +1,4 @@
-//! What the database refuses: whose fault it is, and what becomes of what is put aside.
+//! What the database refuses: what caused it, and what happens to what is set aside.
 
 use numerator::ledger::{
     Closing, CounterSpec, Entry, JournalFilter, JournaledAgain, LedgerError, TakeOutcome,

@@ -1,5 +1,5 @@
 //! What the comparison of the record with its checkpoints, and with the files of its archive, must
-//! keep, on each engine.
+//! guarantee, on each engine.
 
 ledger_contract! {
     seals {

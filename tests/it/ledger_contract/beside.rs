@@ -1,5 +1,5 @@
-//! Batches of which a part is in the archive: what a comparison without the files cannot know, and
-//! says that it does not; and what it names all the same.
+//! Batches that are partly in the archive: what a comparison without the files cannot know, and
+//! reports as unknown; and what it names nevertheless.
 
 use super::forged::Forge;
 use super::shelf::{BEFORE_US, Shelf};

@@ -1,4 +1,4 @@
-//! Which counters go on above their ceilings: those whose own epoch was closed there, and those
+//! Which counters continue above their ceilings: those whose own epoch was closed there, and those
 //! that were lifted since (F32).
 
 use numerator::ledger::{Closing, CounterSpec};

@@ -1,4 +1,4 @@
-//! Changes that two people answer for: nothing that was issued comes again, what is passed over is
+//! Changes that two people answer for: nothing that was issued comes again, what is skipped is
 //! accounted for, and each request is answered once.
 
 use numerator::ledger::{

@@ -1,4 +1,4 @@
-//! Counters as people look them up.
+//! Counters in lists for people.
 
 use numbering::CounterKey;
 use numerator::ledger::{Closing, CounterFilter, CounterSpec, Holding, KeyCondition, KeyPart};

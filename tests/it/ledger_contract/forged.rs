@@ -1,5 +1,5 @@
-//! A database that somebody changes behind the ledger's back, and that is put back as it was: rows
-//! from copies, and what the schema has from what it said.
+//! A database that is changed past the ledger, and then restored: rows from copies, and what the
+//! schema has from its definition.
 
 use std::str::FromStr as _;
 

@@ -1,7 +1,7 @@
 //! Every single change of every column of every row: named by the comparison with the checkpoints,
 //! or on the list of `docs/record.md`. Tables and columns are those of the schema, so that a new
-//! one must be on either side. What a change leaves behind does not depend on who made it: all are
-//! made by somebody whom nothing stops but the conditions of the tables.
+//! one must be on either side. The trace of a change does not depend on who made it: all are made
+//! by a user whom only the conditions of the tables stop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

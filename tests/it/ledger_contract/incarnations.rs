@@ -1,5 +1,5 @@
-//! A ledger is of one incarnation: who agreed on another writes nothing in it and learns nothing
-//! from it (F25). The going back is done with plain SQL, as a copy put in its place would.
+//! A ledger is of one incarnation: a node that agreed on another writes nothing in it and learns
+//! nothing from it (F25). The going back is done with plain SQL, like a copy put in its place.
 
 use numerator::engine::allocator::{Catalog, CatalogStamp};
 use numerator::ledger::{

@@ -1,5 +1,5 @@
-//! A ledger that went back is agreed on again only by everybody who may have been confirmed
-//! anything that it lacks (F25). The going back is a hold here: what matters is who says what.
+//! A ledger that went back is agreed on again only by all nodes that may have been confirmed
+//! anything that it lacks (F25). The going back is a hold here: what matters is who reports what.
 
 use numerator::ledger::{
     Agreement, At, Closing, Known, NewNode, Owner, PartitionState, Released, Report, SharedLedger,

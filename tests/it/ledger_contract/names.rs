@@ -1,5 +1,5 @@
-//! The names under which a document is numbered once: who asks for it, takes for it or imports it
-//! while another one does, two sessions of PostgreSQL at a time (F27, F29). SQLite has one writer.
+//! The names under which a document is numbered once: requests, takes and imports of it at the same
+//! time, two sessions of PostgreSQL each (F27, F29). SQLite has one writer.
 
 use numerator::ledger::{
     Closing, Entry, Found, Imported, LedgerError, Question, SeriesVersion, TakeOrder, TakeOutcome,

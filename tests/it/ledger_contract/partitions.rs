@@ -1,4 +1,4 @@
-//! Epochs: who takes part, who ends one, who opens the next.
+//! Epochs: which node takes part, which ends one, which opens the next.
 
 use numerator::clock::Clock;
 use numerator::ledger::{

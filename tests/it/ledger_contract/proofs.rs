@@ -1,4 +1,4 @@
-//! The ambiguity proof where series are saved.
+//! The ambiguity proof when series are saved.
 
 use numbering::{Ambiguity, GiveUp, Policy, Reset};
 use numerator::ledger::{

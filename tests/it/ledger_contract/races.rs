@@ -1,7 +1,7 @@
-//! Two sessions of PostgreSQL at one row, at the moment that matters: what a fence in the ledger is
-//! for. SQLite has one writer, and no such moment.
+//! Two sessions of PostgreSQL at one row, at the critical moment: the purpose of a fence in the
+//! ledger. SQLite has one writer, and no such moment.
 //!
-//! A third session holds the row and lets go once the server itself says who waits.
+//! A third session locks the row and releases it once the server itself lists who waits.
 
 mod removals;
 

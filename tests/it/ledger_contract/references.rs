@@ -1,4 +1,4 @@
-//! Reference data: nothing is erased, a code belongs to one id for ever, and a series that has
+//! Reference data: nothing is erased, a code belongs to one id forever, and a series that has
 //! counters keeps the tables that name them.
 
 use numbering::{ReferenceRow, SeriesDefinition};

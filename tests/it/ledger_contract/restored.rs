@@ -1,5 +1,5 @@
-//! A ledger that went back: who notices, what is held, how it is released (F9). The going back is
-//! done with plain SQL, as a backup put in place would.
+//! A ledger that went back: which process notices, what is held, how it is released (F9). The going
+//! back is done with plain SQL, like the restore of a backup.
 
 use numerator::clock::Clock as _;
 use numerator::ledger::{

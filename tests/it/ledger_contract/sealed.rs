@@ -1,4 +1,4 @@
-//! A record under seal to try things on: a ledger with a key, and three batches in it.
+//! A record under seal for experiments: a ledger with a key, and three batches in it.
 
 use std::io::Cursor;
 use std::sync::Arc;

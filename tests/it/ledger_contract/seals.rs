@@ -1,5 +1,5 @@
-//! The record under seal, and a person who may write the database and has no key: whatever is
-//! changed is named.
+//! The record under seal, and a person who may write the database and has no key: every change is
+//! named.
 
 use std::io::Cursor;
 

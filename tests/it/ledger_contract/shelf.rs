@@ -1,4 +1,4 @@
-//! A record under seal beside a folder that its rows move to.
+//! A record under seal with a folder that its rows move to.
 
 use std::path::{Path, PathBuf};
 

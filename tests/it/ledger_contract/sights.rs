@@ -1,4 +1,4 @@
-//! What is not shown to who asks takes no place in a page, and no place in a list is of it.
+//! What is not shown to a caller takes no place in a page, and no cursor of a list refers to it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a start is compared with as it is raised, and what no counter begins below.
+//! What a start is compared with when it is raised, and what no counter begins below.
 
 use numerator::ledger::{Closing, CounterSpec, LedgerError, SeriesRefusal, SeriesVersion};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! What is saved beside what is out (F26): numbers of series that no longer serve, of other texts
-//! before, and of requests that another series took then.
+//! What is saved when numbers have been issued (F26): numbers of series that no longer serve, of
+//! earlier texts, and of requests that another series took then.
 
 use std::iter;
 

@@ -1,4 +1,4 @@
-//! Tokens: one name for ever, secrets that replace each other, and changes that all nodes and every
+//! Tokens: one name forever, secrets that replace each other, and changes that all nodes and every
 //! auditor see.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Who answers for a change is somebody else than who asked, however both are written, and has a
-//! token that is in force as the change is made.
+//! The person who answers for a change is not the one who asked, however both names are written,
+//! and has a token that is in force when the change is made.
 
 use std::time::Duration;
 

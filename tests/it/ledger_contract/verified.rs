@@ -1,5 +1,5 @@
-//! What `verify` sees beyond values that are missing or stand twice. What is wrong is made with
-//! plain SQL, or by entries that no allocator would make.
+//! What `verify` sees beyond values that are missing or occur twice. The damage is done with plain
+//! SQL, or by entries that no allocator would make.
 
 use std::time::Duration;
 

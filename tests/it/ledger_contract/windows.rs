@@ -1,4 +1,4 @@
-//! Series that serve documents of some dates alone.
+//! Series that serve documents of some dates only.
 
 mod undated;
 

@@ -1,5 +1,5 @@
-//! What a case stands on: an open ledger with four partitions and one registered node, and short
-//! ways to say what happens to it.
+//! The basis of a case: an open ledger with four partitions and one registered node, and short ways
+//! to say what happens to it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How idempotency records stand in their buckets, and for how long those last.
+//! How buckets store idempotency records, and for how long the buckets last.
 
 use std::slice::from_ref;
 

@@ -1,4 +1,4 @@
-//! Whether a flight may complete: fences, bars, ghosts, repetitions, counts.
+//! Whether a flight may proceed: fences, bars, ghosts, repetitions, counts.
 
 use numerator::redis::{
     Completion, Flight, Guard, IdempotencyLimits, IssueOutcome, Raised, SeedPlace, SeedState,

@@ -1,6 +1,6 @@
-//! Idempotency records that vanish alone: a key that was deleted or evicted ends the epoch, for the
-//! journal may not have its numbers yet; in the next one it is a question, never a key that never
-//! was (F28).
+//! Idempotency records that vanish alone: a key that was deleted or evicted ends the epoch, because
+//! the journal may not have its numbers yet; in the next one it is a question, never a key that
+//! never existed (F28).
 
 use std::slice::from_ref;
 

@@ -1,4 +1,4 @@
-//! settle: what became of a flight whose answer was lost, once its epoch ends (F17).
+//! settle: the outcome of a flight whose answer was lost, once its epoch ends (F17).
 
 use numerator::redis::{Completion, Flight, IssueOutcome, Settled};
 

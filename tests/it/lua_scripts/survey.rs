@@ -1,4 +1,4 @@
-//! Looking without touching: survey, peek and inspect change nothing and say what there is.
+//! Read-only views: survey, peek and inspect change nothing and show the present state.
 
 use std::time::Duration;
 

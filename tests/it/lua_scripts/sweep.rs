@@ -1,4 +1,4 @@
-//! What a sweep removes of a partition's counters, and that nothing else goes with them.
+//! What a sweep removes of a partition's counters, and that nothing else is removed with them.
 
 use numerator::redis::{Guard, HeldKey, IssueOutcome, SeedState, SweptCounters};
 

@@ -1,4 +1,4 @@
-//! `status --watch`: page after page, and an end that is none of an error.
+//! `status --watch`: page after page, and an end that is not an error.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};

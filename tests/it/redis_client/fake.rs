@@ -1,6 +1,6 @@
 //! A server that speaks enough of the Redis protocol to be connected to, and misbehaves on order.
 //!
-//! It counts the scripts that it has executed: what a client cannot tell after a lost connection.
+//! It counts the scripts that it has executed: what a client cannot know after a lost connection.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! Behind sentinels: whom the client believes, and how soon. Method: fake sentinels before real
-//! servers, since real ones cannot be made to contradict each other on order.
+//! With sentinels: which of them the client believes, and how soon. Method: fake sentinels in front
+//! of real servers, because real ones cannot be made to contradict each other on order.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What makes refusals dear: long lists to look through, for each of a thousand documents.
+//! What makes refusals expensive: long lists to search, for each of a thousand documents.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Releases where Redis alone cannot tell how far the counters came: each needs a margin.
+//! Releases in which Redis alone cannot show how far the counters came: each needs a margin.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a definition says beyond the projects of its series is said by who is not narrowed (F43).
+//! Only a token that is not narrowed may define what reaches beyond a series' projects (F43).
 
 use reqwest::{Client, Method};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a walk through the runbook does by other means to processes and to whoever holds locks.
+//! What a walk through the runbook does by other means to processes and to holders of locks.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What the comment behind a command of the runbook says of it: its exit code, and what it prints.
+//! What the comment after a command of the runbook promises: its exit code, and what it prints.
 
 /// A process that is not there any more: without it the others go on by themselves after a restore.
 pub(super) const A_NODE_THAT_IS_GONE: &str = "insert into runbook.node \

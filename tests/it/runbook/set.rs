@@ -1,4 +1,4 @@
-//! What a walk through the runbook is played with: its series, and a process that is of no use.
+//! The setting of a walk through the runbook: its series, and a process that is of no use.
 
 use testkit::process::free_port;
 use testkit::service::Service;

@@ -1,4 +1,4 @@
-//! Steps and interface serials are those of a series within reach, and of no time to come.
+//! Steps and interface serials are those of a series within reach, and not of a future time.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};

@@ -1,4 +1,4 @@
-//! Sources, tables and room: what all projects share is used as far as it was given.
+//! Sources, tables and room: what all projects share is used as far as it was granted.
 
 use std::fmt::Write as _;
 

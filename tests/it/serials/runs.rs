@@ -1,5 +1,5 @@
-//! What may run: checks of interface serials and steps of system serials, asked for by many callers
-//! at once, on several nodes, over a flushed Redis and a killed runner.
+//! What may run: checks of interface serials and steps of system serials, requested by many callers
+//! at once, on several nodes, with a flushed Redis and a killed runner.
 
 use std::time::{Duration, Instant};
 

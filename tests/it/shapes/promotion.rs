@@ -1,4 +1,4 @@
-//! A replica that somebody promotes by hand, and a client that is pointed at it.
+//! A replica that is promoted manually, and a client that is pointed at it.
 
 use testkit::proxy::Proxy;
 use testkit::redis::Redis;

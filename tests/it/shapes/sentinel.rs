@@ -1,4 +1,4 @@
-//! Behind sentinels, which promote a replica by themselves.
+//! With sentinels, which promote a replica automatically.
 
 use testkit::redis::Redis;
 use testkit::sentinel::Sentinels;

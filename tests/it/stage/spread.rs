@@ -1,5 +1,5 @@
-//! A load over many series and counters: each series has callers of its own, so that one that
-//! stands still does not hide that the others go on.
+//! A load over many series and counters: each series has callers of its own, so that one that has
+//! stopped does not hide that the others continue.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
-//! The journal's loop on real ledgers: what it writes together, and what its gauge says meanwhile
+//! The journal's loop on real ledgers: what it writes together, and what its gauge shows meanwhile
 //! (F42).
 //!
 //! The loop shows each batch to its spectator before it writes it. The spectator of these tests
-//! stops it there, so that what waits behind a batch is known, and so is what the next one must be.
+//! stops it there, so that what waits after a batch is known, and so is what the next one must be.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Documents that projects have by one id, in series that keep them apart.
+//! Documents that projects have by one id, in series that separate them.
 
 use numbering::DocumentsOf;
 use numerator::ledger::{Closing, Entry, Found, Question, Record, TakeOrder, TakeOutcome};

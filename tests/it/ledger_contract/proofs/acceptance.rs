@@ -1,4 +1,4 @@
-//! An ambiguity is accepted where every series of the pair is gapless (F43), in whatever order they
+//! An ambiguity is accepted if every series of the pair is gapless (F43), in whatever order they
 //! are saved; and keeps the rows that it concerns, and no others, out of archives.
 
 use numbering::{Policy, Reset};

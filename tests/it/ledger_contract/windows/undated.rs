@@ -1,4 +1,4 @@
-//! Since when requests near a turn are asked (F40), and what each process says that it knows.
+//! Since when requests near a turn have been asked (F40), and what each process reports to know.
 
 use futures_util::future::join_all;
 use numerator::ledger::undated_names;
