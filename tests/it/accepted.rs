@@ -60,7 +60,7 @@ async fn accepted_series_beside_each_other_issue_no_text_twice() {
     deployment.assert_clean();
 }
 
-/// What no save lets through, written past the program: series `A` of the text of series `B`.
+/// A state that no save allows, written past the program: series `A` with the text of series `B`.
 async fn stored(deployment: &Deployment, policies: [&str; 2]) {
     for (code, policy) in ["A", "B"].into_iter().zip(policies) {
         let settings = format!("policy = \"{policy}\"");
@@ -98,7 +98,7 @@ async fn a_version_accepted_before_that_is_not_gapless_throughout_is_set_aside_a
             let told = body["detail"].as_str().unwrap();
             assert!(told.contains("series A") && told.contains("set aside"), "{told}");
             assert!(service.log().contains("is set aside"), "{}", service.log());
-            // The other series of the pair goes on, and so does whoever looks at the numbers.
+            // The other series of the pair continues, and its numbers can still be looked up.
             let (status, body) = take(&service, "B", "b").await;
             assert_eq!((status, &body["document_number"]), (201, &"B-0001".into()), "{body}");
         }

@@ -87,7 +87,7 @@ async fn each_mistake_is_told_as_what_it_is_in_every_language() {
             let problem = take(&service, &token, language, "d1", body).await;
             assert_eq!(problem["code"], *code, "{body}: {problem}");
             let message = problem["user_message"].as_str().unwrap();
-            // The field at fault stands behind it.
+            // The field at fault is the one after it.
             let sentence = message.split(" (").next().unwrap().to_owned();
             assert!(told.insert(sentence), "{code} in {language}: {message}");
         }
@@ -97,7 +97,7 @@ async fn each_mistake_is_told_as_what_it_is_in_every_language() {
     assert!(detail.contains("the nearest is \"INVOICE\"; served: type "), "{detail}");
 }
 
-/// The payload of another caller may be the same: nobody is told that it was another one.
+/// The payload of another caller may be the same: the answer does not show that it was another one.
 #[tokio::test]
 async fn a_number_of_somebody_else_is_not_called_one_for_another_payload() {
     let (_deployment, service, [first, second]) = desks();
@@ -117,7 +117,7 @@ async fn a_number_of_somebody_else_is_not_called_one_for_another_payload() {
     }
 }
 
-/// What `series check` says of a line that stands in a series.
+/// What `series check` reports for a line of a series.
 fn checked(deployment: &Deployment, line: &str) -> String {
     let file = deployment.path("line.toml");
     let series = format!(

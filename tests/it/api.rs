@@ -104,14 +104,14 @@ async fn an_idempotency_key_is_for_one_payload_only() {
         assert_eq!(problem["code"], "idempotency-key-reused");
         let (status, _) = with_key(&generate(&service, "d2"), "key-1", &spo()).await;
         assert_eq!(status, 422, "the document belongs to what the key stands for");
-        // The refusal took nothing: the next number is the next number.
+        // The refusal took nothing: the next number follows directly.
         let (_, next) = post(&Client::new(), &generate(&service, "d3"), &spo()).await;
         assert_eq!(next["document_number"], "SPO-20240122-002");
     }
 }
 
-/// A key under which a document was only shown its number again stands in no row of the journal:
-/// another payload under it is refused where Redis remembers it, and is a new request elsewhere.
+/// A key under which a document was only shown its number again is in no row of the journal:
+/// another payload under it is refused if Redis remembers it, and is a new request elsewhere.
 #[tokio::test]
 async fn a_key_that_took_no_number_is_remembered_by_redis_alone() {
     for (deployment, service, redis) in services() {
@@ -321,7 +321,7 @@ async fn the_journal_is_searched_by_number_and_by_document() {
         post(&client, &generate(&service, "order-7"), &spo()).await;
         for query in ["number=SPO-20240122-001", "document_id=order-7"] {
             let url = format!("{}?{query}", numbering(&service, "numbers"));
-            // The journal is written behind the answer: within a second it is there.
+            // The journal is written after the answer: within a second it is there.
             let row = loop {
                 let body: Value = client.get(&url).send().await.unwrap().json().await.unwrap();
                 if let Some(row) = body["numbers"].as_array().and_then(|rows| rows.first()) {

@@ -38,7 +38,7 @@ fn text_of(at_us: i64) -> String {
     jiff::Timestamp::from_microsecond(at_us).unwrap().to_string()
 }
 
-/// How many numbers an export writes, and what it says beside.
+/// How many numbers an export writes, and its message.
 fn exported(deployment: &Deployment, args: &[&str]) -> (u64, String) {
     let output = deployment.run(&[&["export", "--format", "jsonl"], args].concat());
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -52,8 +52,8 @@ fn refusal(deployment: &Deployment, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A deployment on both stores whose ledger is signed, and the same for whoever lives earlier: what
-/// those write is old for everybody else, and they are let in by a bound that is wide enough.
+/// A deployment on both stores whose ledger is signed, and the same for a process with an earlier
+/// clock: its rows are old for all others, and a wide bound admits them.
 struct Ages {
     postgres: Postgres,
     _redis: Redis,
@@ -82,7 +82,7 @@ impl Ages {
         Ages { postgres, _redis: redis, folder, now, earlier }
     }
 
-    /// Starts a service so much earlier.
+    /// Starts a service whose clock is earlier by this much.
     fn serve_earlier(&self, offset: &str) -> Service {
         std::fs::write(self.folder.path().join("offset"), offset).unwrap();
         self.earlier.serve()
@@ -132,7 +132,7 @@ async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
     now.ok(&["verify", "--archive", &to]);
     now.ok(&["audit", "verify", "--archive", &to]);
     now.ok(&["audit", "verify"]);
-    // Each number that somebody has is in the journal or in the archive, and in one of them alone.
+    // Each number that a caller has is in the journal or in the archive, and in only one of them.
     let (kept, told) = exported(now, &[]);
     assert!(told.contains("may have some: numerator archive list"), "{told}");
     let (_, told) = exported(now, &["--from", &before]);
@@ -150,7 +150,7 @@ async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
     deleted(&ages, oldest, next);
 }
 
-/// A number and a document that moved are said to be in the archive, and found there.
+/// A number and a document that moved are reported as archived, and found there.
 fn looked_up(ages: &Ages, number: &str) {
     let (now, to) = (&ages.now, ages.archive());
     let told = refusal(now, &["find", "--number", number]);
@@ -162,7 +162,7 @@ fn looked_up(ages: &Ages, number: &str) {
     assert!(found.contains(number), "{found}");
 }
 
-/// A file that was lost before its rows made room keeps archivers out until it is given up.
+/// A file that was lost before its rows were removed blocks archivers until it is given up.
 fn given_up(ages: &Ages) {
     let (now, to) = (&ages.now, ages.archive());
     ages.postgres.sql(
@@ -178,7 +178,7 @@ fn given_up(ages: &Ages) {
     now.ok(&archive);
 }
 
-/// What must be kept is kept; what need not be is deleted when somebody says so.
+/// What must be kept is kept; the rest is deleted on request.
 fn deleted(ages: &Ages, oldest: &str, next: &str) {
     let (now, to) = (&ages.now, ages.archive());
     let kept = refusal(now, &["archive", "delete", next, "--from", &to, "--reason", "too early"]);

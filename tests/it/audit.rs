@@ -59,7 +59,7 @@ async fn audit_a_service_signs_what_it_wrote_and_whoever_changes_it_is_found() {
         }
     };
     eventually(LIMIT, rows).await;
-    // Elsewhere nothing is known but the public key.
+    // Elsewhere only the public key is known.
     let kept = deployment.ok(&["audit", "checkpoints"]);
     let file = deployment.path("kept.jsonl");
     std::fs::write(&file, &kept).unwrap();
@@ -89,7 +89,7 @@ async fn audit_a_service_signs_what_it_wrote_and_whoever_changes_it_is_found() {
     assert!(no_key.contains("audit.key") && no_key.contains("keygen"), "{no_key}");
 }
 
-/// Goal: the service runs under a role that cannot take the triggers away, and an auditor reads.
+/// Goal: the service runs under a role that cannot remove the triggers, and an auditor reads.
 /// Method: the shipped file of roles, on a ledger that the owner has set up.
 #[tokio::test(flavor = "multi_thread")]
 async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
@@ -146,10 +146,10 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
             assert!(refused.is_err(), "{role}: {change}");
         }
     }
-    // What a segment stands for may go.
+    // The rows that a segment replaces may be deleted.
     let mut archiver = of("numerator_archiver");
     archiver.extra.clone_from(&written.extra);
-    // A ledger in which nothing was written since then does not know that it is old.
+    // A ledger without writes since then does not know that it is old.
     assert!(archiver.serve().terminate());
     let (to, before) = (written.path("archive"), days_ago_text());
     let moved = archiver.ok(&["archive", "--before", &before, "--to", to.to_str().unwrap()]);

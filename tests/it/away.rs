@@ -17,8 +17,8 @@ use crate::deployment::Deployment;
 /// Longest wait for what a test waits for; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A refusal takes less than this where the process knows what it cannot do. Long for a busy
-/// machine, and shorter than any try of a store that is away.
+/// A refusal takes less than this if the process knows what it cannot do. Long for a busy machine,
+/// and shorter than any try of an unavailable store.
 const AT_ONCE: Duration = Duration::from_millis(1_500);
 
 /// An answer: status, header `Retry-After`, body, and how long it took.
@@ -31,7 +31,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// A refusal of a store that is known to be away, as a client may act on it.
+    /// A refusal for a store known to be unavailable, as a client may act on it.
     #[track_caller]
     fn is_at_once(&self, slug: &str) {
         assert_eq!((self.status, &self.body["code"]), (503, &slug.into()), "{self:?}");
@@ -60,19 +60,19 @@ async fn post(url: &str, path: &str, body: Value) -> Answer {
     Answer { status, retry_after, body, took: started.elapsed() }
 }
 
-/// Asks for a document's number of a type.
+/// Requests a document's number of a type.
 async fn take(url: &str, type_code: &str, document: &str) -> Answer {
     let path = format!("/api/v1/documents/{document}/generate-number");
     post(url, &path, json!({ "type": type_code })).await
 }
 
-/// What `/readyz` answers.
+/// The answer of `/readyz`.
 async fn ready(service: &Service) -> (u16, Value) {
     let answer = reqwest::get(format!("{}/readyz", service.url)).await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-/// Waits until `/readyz` answers with this status, and as it should; what it says.
+/// Waits until `/readyz` answers with this status in the expected form; returns its text.
 async fn becomes(service: &Service, wanted: u16, is_right: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + LIMIT;
     loop {
@@ -109,14 +109,14 @@ fn series(deployment: &Deployment) {
     deployment.apply(&files);
 }
 
-/// Goal: after Redis lost its records, a ledger that is away stops new documents, and that is
-/// said: not ready, refused at once, by the right word. Method: a flush, then PostgreSQL is killed;
-/// what Redis knows and what asks no question goes on; when it is back nobody has done anything.
+/// Goal: after Redis lost its records, a missing ledger stops new documents, and that is reported:
+/// not ready, refused at once, by the right word. Method: a flush, then PostgreSQL is killed; what
+/// Redis knows and what asks no question continues; its return needs no manual step.
 #[tokio::test]
 async fn away_a_ledger_that_new_documents_are_looked_up_in_stops_them_at_once_and_is_not_ready() {
     let (mut postgres, redis) = (Postgres::start(), Redis::start());
     let mut deployment = Deployment::new(&postgres.url("away"), Some(&redis.url()));
-    // What is in the journal is known to Redis all the same.
+    // What is in the journal is nevertheless known to Redis.
     deployment.extra = "[idempotency]\nkeep_whole = true\n".into();
     series(&deployment);
     let service = deployment.serve();
@@ -158,7 +158,7 @@ async fn away_a_ledger_that_new_documents_are_looked_up_in_stops_them_at_once_an
     assert!(answer.took < AT_ONCE, "{answer:?}");
     let range = json!({ "type": "LOAD", "count": 3, "document_id": "range" });
     post(&service.url, batches, range).await.is_at_once("database-connection");
-    // Nobody could have asked for it before: it has no name.
+    // It could not have been asked for before: it has no name.
     let range = post(&service.url, batches, json!({ "type": "LOAD", "count": 3 })).await;
     assert_eq!(range.status, 201, "{range:?}");
     assert_eq!(take(&service.url, "LOAD", "known").await.number(), known);
@@ -175,8 +175,8 @@ async fn away_a_ledger_that_new_documents_are_looked_up_in_stops_them_at_once_an
     deployment.assert_clean();
 }
 
-/// Goal: the same where the ledger hangs: whoever meets that first waits, and those who come once
-/// it is known do not. Method: a proxy that swallows everything, before any request is sent.
+/// Goal: the same if the ledger hangs: the first requests wait, and those that come once it is
+/// known do not. Method: a proxy that swallows everything, before any request is sent.
 #[tokio::test]
 async fn away_a_ledger_that_hangs_is_known_without_a_request_and_who_comes_then_does_not_wait() {
     for with_redis in [true, false] {
@@ -209,9 +209,9 @@ async fn away_a_ledger_that_hangs_is_known_without_a_request_and_who_comes_then_
     }
 }
 
-/// Goal: on the database path the first who meet a lost ledger have their tries, and the others do
-/// not queue behind them. Method: some documents at once, right after PostgreSQL was killed, and
-/// others once that is known.
+/// Goal: on the database path the first requests that meet a lost ledger have their tries, and the
+/// others do not queue behind them. Method: some documents at once, right after PostgreSQL was
+/// killed, and others once that is known.
 #[tokio::test]
 async fn away_whoever_queues_behind_the_first_tries_of_a_lost_ledger_is_refused_when_it_is_known() {
     let mut postgres = Postgres::start();
@@ -253,8 +253,8 @@ async fn away_whoever_queues_behind_the_first_tries_of_a_lost_ledger_is_refused_
     deployment.assert_clean();
 }
 
-/// Goal: a pause shorter than what makes the ledger count as away is ridden out. Method: PostgreSQL
-/// is cut off for a second, again and again, under a load of each path.
+/// Goal: a pause shorter than the time after which the ledger counts as unavailable is bridged.
+/// Method: PostgreSQL is cut off for a second, again and again, under a load of each path.
 #[tokio::test(flavor = "multi_thread")]
 async fn away_a_short_pause_of_the_ledger_is_ridden_out_without_an_error() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -283,8 +283,8 @@ async fn away_a_short_pause_of_the_ledger_is_ridden_out_without_an_error() {
     }
 }
 
-/// Goal: what a lost ledger does not stop goes on, and readiness says what is what: fast counters
-/// that Redis has, below their ceilings; and no longer than that. Method: ceilings of ten numbers.
+/// Goal: what a lost ledger does not stop continues, and readiness shows it: fast counters that
+/// Redis has, below their ceilings; and no longer than that. Method: ceilings of ten numbers.
 #[tokio::test]
 async fn away_warm_counters_go_on_without_the_ledger_until_their_ceilings_and_then_are_not_ready() {
     let (mut postgres, redis) = (Postgres::start(), Redis::start());
@@ -326,8 +326,8 @@ async fn away_warm_counters_go_on_without_the_ledger_until_their_ceilings_and_th
     deployment.assert_clean();
 }
 
-/// Goal: an embedded ledger whose file is gone is one that is away. Method: it is moved aside, and
-/// back.
+/// Goal: an embedded ledger whose file is gone counts as unavailable. Method: it is moved aside,
+/// and back.
 #[tokio::test]
 async fn away_an_embedded_ledger_whose_file_is_moved_aside_refuses_at_once_until_it_is_back() {
     let deployment = Deployment::embedded();

@@ -38,7 +38,7 @@ async fn the_lines_on_backups_run_beside_services_and_the_copies_hold_every_numb
     // Everything is in the journal.
     shared.assert_clean();
     let home = tempfile::tempdir().unwrap();
-    // psql wants the second equals sign encoded.
+    // psql requires the second equals sign to be encoded.
     let url = shared.database_url().replace("search_path=", "search_path%3D");
     let run = |line: &str| {
         let mut command = Command::new("bash");

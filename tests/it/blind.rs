@@ -17,7 +17,7 @@ use crate::deployment::Deployment;
 
 const SCHEMA: &str = "blind";
 
-/// How long something may take to show on a busy machine.
+/// How long a change may take to show on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A deployment on the ledger of these tests that goes back to Redis soon.
@@ -27,7 +27,7 @@ fn on(postgres: &Postgres, redis_url: &str, return_after: &str) -> Deployment {
     deployment
 }
 
-/// What a process says at `/readyz`: the status, and the text.
+/// The answer of a process at `/readyz`: the status, and the text.
 async fn readiness(service: &Service) -> (u16, String) {
     let answer = reqwest::get(format!("{}/readyz", service.url)).await;
     match answer {
@@ -79,7 +79,7 @@ async fn owned_by(postgres: &Postgres, owner: &str) {
     .await;
 }
 
-/// Waits until each process has beaten so often from now on.
+/// Waits until each process has beaten this many times from now on.
 async fn beats(postgres: &Postgres, count: u64) {
     let figure = |which: &str| {
         let select = format!("select {which}(beat) from {SCHEMA}.node where left_at_us is null");
@@ -105,8 +105,8 @@ async fn number(service: &Service, document: &str) {
     assert_eq!(status, 201, "{body}");
 }
 
-/// Goal: the whole story of a wrong password in one of three processes. Method: a user of Redis
-/// whose password is another one, a Redis that is restarted under them, and one that is mended.
+/// Goal: the whole course of a wrong password in one of three processes. Method: a user of Redis
+/// with another password, a Redis that is restarted during it, and the repair.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_whose_password_is_wrong_is_not_ready_and_redis_comes_back_without_it() {
     let (postgres, mut redis) = (Postgres::start(), Redis::start_durable());
@@ -157,8 +157,8 @@ async fn a_process_whose_password_is_wrong_is_not_ready_and_redis_comes_back_wit
     right.assert_clean();
 }
 
-/// Goal: Redis is not given back beside a process that sees another data set, however long.
-/// Method: that process's link leads to another server, and Redis is restarted.
+/// Goal: Redis does not get the partitions back while a process sees another data set, however
+/// long. Method: that process's link leads to another server, and Redis is restarted.
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_does_not_return_beside_a_process_that_sees_another_data_set() {
     let (postgres, redis, foreign) = (Postgres::start(), Redis::start(), Redis::start());
@@ -179,7 +179,7 @@ async fn redis_does_not_return_beside_a_process_that_sees_another_data_set() {
         count => Err(format!("{count} processes see the other server")),
     })
     .await;
-    // The others have heard of it by then.
+    // The others know of it by then.
     beats(&postgres, 4).await;
     right.ok(&["fallback", "off"]);
     let (code, page) = shows(&right, "another data set").await;
@@ -193,8 +193,8 @@ async fn redis_does_not_return_beside_a_process_that_sees_another_data_set() {
     number(&one, "returned").await;
 }
 
-/// Goal: while nobody reaches Redis everybody is ready, for the database serves. Method: one link
-/// is cut, then Redis ends.
+/// Goal: while no process reaches Redis all are ready, because the database serves. Method: one
+/// link is cut, then Redis ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_is_cut_off_is_ready_again_once_nobody_reaches_redis() {
     let (postgres, mut redis) = (Postgres::start(), Redis::start());
@@ -215,7 +215,7 @@ async fn a_process_that_is_cut_off_is_ready_again_once_nobody_reaches_redis() {
     number(&cut, "from-the-database").await;
 }
 
-/// Goal: what is wrong with `redis.url` is said in words that lead to its cure. Method: one server
+/// Goal: an error in `redis.url` is reported in words that lead to its remedy. Method: one server
 /// with and without TLS, asked in wrong ways.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_reason_why_redis_is_not_reached_is_told_in_words() {
@@ -251,7 +251,7 @@ async fn each_reason_why_redis_is_not_reached_is_told_in_words() {
     says(&format!("redis://127.0.0.1:{plain}"), "redis asks for a password").await;
 }
 
-/// Waits until a client says why it does not reach a server.
+/// Waits until a client reports why it does not reach a server.
 async fn says(url: &str, reason: &str) {
     let client = client(url);
     eventually(LIMIT, async || {

@@ -12,7 +12,7 @@ use crate::load::open;
 use crate::promotions::{LIMIT, numbers_of};
 use crate::restored::{assert_held, assert_held_on_record, copy_ledger};
 
-/// A release of a copy, by somebody who tries whether a backup can be put back.
+/// A release of a copy, as a trial whether a backup can be restored.
 const REHEARSAL: [&str; 6] =
     ["reconcile", "--ledger-restored", "--hold", "--apply", "--margin", "0"];
 
@@ -34,7 +34,7 @@ async fn beat_twice(deployment: &Deployment) {
     .await;
 }
 
-/// A server on whose copy the ledger was released while this one goes on, and what that issued.
+/// A server on whose copy the ledger was released while this one continues, and what that issued.
 struct Branched {
     production: Postgres,
     staging: Postgres,
@@ -60,7 +60,7 @@ impl Branched {
     }
 }
 
-/// Nothing of what was issued comes again, once an operator has released the branch.
+/// Nothing that was issued comes again, once an operator has released the branch.
 async fn assert_released(deployment: &Deployment, service: Service, mut seen: Vec<String>) {
     deployment.ok(&RELEASE);
     seen.extend(numbers_of(&service, "LOAD", "after", 3).await);
@@ -73,7 +73,7 @@ async fn assert_released(deployment: &Deployment, service: Service, mut seen: Ve
 }
 
 /// Goal: a running service that is led to the branch holds it. Method: the staging server's data
-/// takes the place of production's.
+/// replaces production's.
 #[tokio::test]
 async fn restored_a_branch_that_takes_the_place_of_the_ledger_under_a_service_is_held() {
     let Branched { mut production, staging, deployment, service, seen } = Branched::start().await;
@@ -82,7 +82,7 @@ async fn restored_a_branch_that_takes_the_place_of_the_ledger_under_a_service_is
     assert_released(&deployment, service, seen).await;
 }
 
-/// Goal: the same while nothing runs: the next process knows by what the last one left beside its
+/// Goal: the same while nothing runs: the next process knows by what the last one left next to its
 /// data.
 #[tokio::test]
 async fn restored_a_branch_put_in_place_while_nothing_ran_is_held_before_the_first_number() {
@@ -92,7 +92,7 @@ async fn restored_a_branch_put_in_place_while_nothing_ran_is_held_before_the_fir
     let refused = deployment.run(&["next", "LOAD"]);
     let says = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && says.contains("reconcile --ledger-restored"), "{says}");
-    // Asked once more: the refusal has not made the branch anybody's own.
+    // Asked once more: the refusal has not given the branch to a process.
     let service = deployment.launch();
     assert_held(&service).await;
     assert_released(&deployment, service, seen).await;
@@ -119,7 +119,7 @@ async fn restored_a_copy_that_lacks_nothing_goes_on_where_it_is_put() {
     assert!(service.terminate());
 }
 
-/// Takes the copy to a place of its own and releases it there; what it is then.
+/// Moves the copy to a place of its own and releases it there; returns its state.
 async fn rehearse(copy: &Path) -> (Deployment, std::path::PathBuf) {
     let rehearsal = Deployment::embedded();
     let file = rehearsal.path("numerator.db");
@@ -130,7 +130,7 @@ async fn rehearse(copy: &Path) -> (Deployment, std::path::PathBuf) {
     (rehearsal, released)
 }
 
-/// Goal: the mark beside an embedded ledger knows its own line. Method: production's own mark
+/// Goal: the mark next to an embedded ledger knows its own line. Method: production's own mark
 /// stays in place, its file is replaced by the one that was released elsewhere.
 #[tokio::test]
 async fn restored_a_file_that_was_released_elsewhere_is_held_beside_the_mark_of_another() {
@@ -153,8 +153,8 @@ async fn restored_a_file_that_was_released_elsewhere_is_held_beside_the_mark_of_
     assert_eq!(seen.len(), 5, "{seen:?}");
 }
 
-/// Goal: a file of before two releases is held and released like any other: what is agreed on then
-/// is later than all that its mark has seen. Method: a copy, two releases, the copy again.
+/// Goal: a file from before two releases is held and released like any other: what is agreed on
+/// then is later than all that its mark has seen. Method: a copy, two releases, the copy again.
 #[tokio::test]
 async fn restored_a_file_of_before_two_releases_is_held_and_can_be_released() {
     let deployment = Deployment::embedded();
@@ -176,7 +176,7 @@ async fn restored_a_file_of_before_two_releases_is_held_and_can_be_released() {
     assert_eq!(seen.len(), 4, "{seen:?}");
 }
 
-/// The same under a running service, whose file is replaced.
+/// The same during a running service, whose file is replaced.
 #[tokio::test]
 async fn restored_a_file_that_was_released_elsewhere_is_held_under_a_running_service() {
     let deployment = Deployment::embedded();

@@ -19,7 +19,7 @@ use crate::deployment::Deployment;
 use crate::load::is_long;
 use crate::shares::{clients, resident_mib};
 
-/// Longest wait for what must come; only a failing test waits that long.
+/// Longest wait for an expected event; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Connections of one caller that sends bodies and never ends them, in the long form too.
@@ -41,7 +41,7 @@ const VERSIONS: u32 = 400;
 const LARGE: usize = 30;
 const SMALL: usize = 110;
 
-/// The most memory that a process ever had in use, in MiB.
+/// The highest memory use of a process so far, in MiB.
 fn peak_mib(service: &Service) -> u64 {
     resident_mib(service, "VmHWM:")
 }
@@ -50,7 +50,7 @@ fn batches(service: &Service) -> String {
     format!("{}/api/v1/document-numbering/batches", service.url)
 }
 
-/// A connection over which the greater part of a batch was sent, as far as the service took it.
+/// A connection over which most of a batch was sent, as far as the service took it.
 fn send_and_stall(address: &str, token: &str, sent: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_write_timeout(Some(LIMIT)).unwrap();
@@ -60,12 +60,12 @@ fn send_and_stall(address: &str, token: &str, sent: &[u8]) -> TcpStream {
          authorization: Bearer {token}\r\ncontent-type: application/json\r\n\
          content-length: {announced}\r\n\r\n"
     );
-    // One that finds no room is answered and closed meanwhile.
+    // A connection without room is answered and closed meanwhile.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(sent));
     stream
 }
 
-/// Waits until the service has read whatever was sent to it and it means to read.
+/// Waits until the service has read everything that was sent to it and that it intends to read.
 async fn until_all_is_read(service: &Service) {
     let port: u16 = service.url.rsplit_once(':').unwrap().1.parse().unwrap();
     let own = format!(":{port:04X}");
@@ -86,7 +86,7 @@ async fn until_all_is_read(service: &Service) {
     }
 }
 
-/// A body of about so many bytes, of a batch of one document.
+/// A body of about this many bytes, of a batch of one document.
 fn batch(document: &str, bytes: usize) -> Value {
     json!({ "documents": [
         { "document_id": document, "type": "LOAD", "context": { "BLANKS": " ".repeat(bytes) } },
@@ -94,7 +94,7 @@ fn batch(document: &str, bytes: usize) -> Value {
 }
 
 /// Goal: one caller's bodies take a small part of the memory, however many connections it has, and
-/// keep nobody else out. Method: as many connections send nearly a whole batch each, and stop.
+/// exclude no other caller. Method: as many connections send nearly a whole batch each, and stop.
 #[tokio::test]
 async fn bodies_of_one_caller_take_a_small_part_of_the_memory_and_keep_nobody_else_out() {
     let mut deployment = Deployment::embedded();
@@ -162,8 +162,8 @@ async fn ask_all_at_once(address: &str, token: &str, body: &str, count: usize) -
     streams
 }
 
-/// Goal: answers that one caller's batches are given at once take a small part of the memory, and
-/// keep nobody else out. Method: lists of a thousand things that are no documents, which cost their
+/// Goal: answers to one caller's simultaneous batches take a small part of the memory, and exclude
+/// no other caller. Method: lists of a thousand things that are not documents, which cost their
 /// caller nothing and are answered one by one.
 #[tokio::test]
 async fn answers_of_batches_that_come_at_once_take_a_small_part_of_the_memory() {
@@ -256,7 +256,7 @@ async fn pages(url: &str, list: &str, from: &str) -> (Vec<Value>, usize) {
     }
 }
 
-/// Clients that ask for a path some times and never read.
+/// Clients that request a path some times and never read.
 fn deaf_clients(address: &str, path: &str, count: usize) -> Vec<TcpStream> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").repeat(8);
     let connect = |_| {
@@ -268,9 +268,9 @@ fn deaf_clients(address: &str, path: &str, count: usize) -> Vec<TcpStream> {
     (0..count).map(connect).collect()
 }
 
-/// Goal: pages of large rows end by their bytes, and those that nobody reads take a small part of
-/// the memory and keep nobody else waiting. Method: clients that never read ask for the versions
-/// of a series that has 16 MiB of them; what they have not read is not kept.
+/// Goal: pages of large rows end by their bytes, and pages that are never read take a small part of
+/// the memory and delay no other caller. Method: clients that never read request the versions of a
+/// series that has 16 MiB of them; what they have not read is not kept.
 #[tokio::test]
 async fn pages_of_configs_and_versions_end_at_a_mebibyte_and_unread_ones_take_little_memory() {
     let deployment = with_large_versions().await;
@@ -324,8 +324,8 @@ fn ask_at_once(client: &Client, url: &str, count: usize) -> Vec<JoinHandle<u16>>
 }
 
 /// Goal: whatever one caller reads, half of the ledger's connections are left to others: numbers
-/// are taken, and another one's reads have their turns. Method: a table that is only read is
-/// locked by another session, while one caller asks for it three hundred times at once.
+/// are taken, and another one's reads have their turns. Method: a table that is only read is locked
+/// by another session, while one caller requests it three hundred times at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_of_one_caller_leave_the_ledger_to_who_takes_numbers_and_others_their_turns() {
     let postgres = Postgres::start();
@@ -355,7 +355,7 @@ async fn reads_of_one_caller_leave_the_ledger_to_who_takes_numbers_and_others_th
         })
     });
     let asked: Vec<_> = asked.collect();
-    // Who has a line full of them is told so at once, and is sent no further.
+    // A caller with a full queue of them is refused immediately, and is sent no further.
     let deadline = Instant::now() + LIMIT;
     while done.load(Ordering::Relaxed) < 30 {
         assert!(Instant::now() < deadline, "all of them wait: {}", service.log());
@@ -369,7 +369,7 @@ async fn reads_of_one_caller_leave_the_ledger_to_who_takes_numbers_and_others_th
     assert!(refused < 60, "{refused} of three hundred were answered under the lock");
 
     let mut own = ask_at_once(light, &events, 1);
-    // It is in the line by then; nothing tells so.
+    // It is in the queue by then; nothing shows that.
     tokio::time::sleep(Duration::from_millis(300)).await;
     holder.rollback().await.unwrap();
     assert_eq!(own.pop().unwrap().await.unwrap(), 200, "{}", service.log());

@@ -30,7 +30,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What is answered under TLS to a request for a number, with these header lines.
+/// The answer under TLS to a request for a number, with these header lines.
 fn take(service: &Service, certificate: &str, headers: &str) -> String {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(certificate).unwrap()).unwrap();

@@ -17,7 +17,7 @@ const API: &str = "/api/v1/document-numbering";
 /// Longest wait for what a test waits for.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Services, and the tokens of who calls them.
+/// Services, and the tokens of their callers.
 struct Scene {
     services: Vec<Service>,
     tokens: [String; 3],
@@ -28,7 +28,7 @@ const ANNA: usize = 1;
 const BERT: usize = 2;
 
 impl Scene {
-    /// So many services of a deployment that has its series.
+    /// Several services of a deployment that has its series.
     fn start(deployment: &mut Deployment, services: usize) -> Self {
         deployment.extra += "[auth]\nmode = \"on\"\n";
         let tokens = [("orders", "caller"), ("anna", "super-admin"), ("bert", "super-admin")];
@@ -86,7 +86,7 @@ fn order(counter_id: &Value, next: i64, reason: &str) -> Value {
     json!({ "counter_id": counter_id, "next_value": next, "reason": reason })
 }
 
-/// What is asked for and refused.
+/// Requests that are refused.
 async fn refusals(scene: &Scene, reset: &str, counter_id: &Value) {
     let reason = "the paper book of the branch ends at 49";
     let order = |next: i64, why: &str| order(counter_id, next, why);
@@ -108,8 +108,8 @@ async fn refusals(scene: &Scene, reset: &str, counter_id: &Value) {
     assert_eq!((status, &told["code"]), (403, &json!("not-permitted")));
 }
 
-/// Goal: the counter goes on where two people say in every process, although each had it hot in
-/// Redis; nothing comes twice, and auditors are told of what is passed over.
+/// Goal: the counter continues where two people say in every process, although each had it hot in
+/// Redis; nothing comes twice, and auditors see what is skipped.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_counter_that_two_processes_count_in_redis_goes_on_where_two_people_say() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -148,7 +148,7 @@ async fn a_counter_that_two_processes_count_in_redis_goes_on_where_two_people_sa
     let (status, again) = scene.post(0, BERT, &approve, json!({})).await;
     assert_eq!((status, &again["code"]), (409, &json!("change-answered")), "{again}");
 
-    // Every process goes on from there, and Redis too once it counts again.
+    // Every process continues from there, and Redis too once it counts again.
     assert_eq!(scene.take(0, "e").await.0, 50);
     assert_eq!(scene.take(1, "f").await.0, 51);
     let mut last = 51;
@@ -168,7 +168,7 @@ async fn a_counter_that_two_processes_count_in_redis_goes_on_where_two_people_sa
     deployment.assert_clean();
 }
 
-/// Both processes go on right behind the last number, until Redis counts again.
+/// Both processes continue right after the last number, until Redis counts again.
 async fn counted_by_redis(scene: &Scene, last: &mut u64) {
     for service in [0, 1] {
         let mut value = *last;
@@ -197,7 +197,7 @@ async fn left_behind(postgres: &Postgres) {
     .await;
 }
 
-/// What auditors and operators are told.
+/// What auditors and operators see.
 async fn told_of(scene: &Scene, deployment: &Deployment) {
     let (_, list) = scene.ask(0, BERT, &format!("{API}/change-requests"), None).await;
     assert_eq!(list["change_requests"].as_array().unwrap().len(), 1, "{list}");
@@ -226,7 +226,7 @@ async fn told_of(scene: &Scene, deployment: &Deployment) {
     }
 }
 
-/// Goal: a date of a wrong year no longer keeps a branch from being numbered, in the family of its
+/// Goal: a date of a wrong year no longer prevents the numbering of a branch, in the family of its
 /// own counters alone.
 #[tokio::test]
 async fn a_branch_that_a_wrong_date_keeps_out_is_numbered_again() {

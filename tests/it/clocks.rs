@@ -60,7 +60,7 @@ impl Clocks {
         std::fs::write(&self.offset, offset).unwrap();
     }
 
-    /// What a command of the one whose clock is off says as it refuses.
+    /// The refusal of a command of the process whose clock is off.
     fn refusal(&self, args: &[&str]) -> String {
         refusal(&self.off, args)
     }
@@ -105,7 +105,7 @@ async fn values(service: &Service, name: &str) -> Vec<f64> {
     page.lines().filter_map(of).collect()
 }
 
-/// Goal: who is a month ahead does nothing at all, and says what is wrong (V4).
+/// Goal: a process that is a month ahead does nothing at all, and reports the error (V4).
 #[tokio::test]
 async fn a_process_whose_clock_is_off_does_not_join() {
     let postgres = Postgres::start();
@@ -123,8 +123,8 @@ async fn a_process_whose_clock_is_off_does_not_join() {
     clocks.right.assert_clean();
 }
 
-/// Goal: where no server tells the time, a clock behind what is written is off, and one that agrees
-/// with no process beside it; one that is dead has no say.
+/// Goal: if no server shows the time, a clock behind what is written is wrong, and so is one that
+/// agrees with no other process; a dead process does not count.
 #[tokio::test]
 async fn a_process_whose_clock_is_off_does_not_join_at_a_file() {
     let mut clocks = Clocks::at(None, None, "-1d");
@@ -138,11 +138,11 @@ async fn a_process_whose_clock_is_off_does_not_join_at_a_file() {
         assert!(said.contains(BOUND) && said.contains("another process"), "{said}");
     }
     service.kill();
-    // Nobody can tell it from a file that was at rest for a day.
+    // It cannot be distinguished from a file that was at rest for a day.
     let other = clocks.off.serve();
     assert_eq!(number(&other, "d1", 201).await, "L-00000002");
     assert!(other.terminate());
-    // The row that it wrote is all there is: whoever knows better says so.
+    // The row that it wrote is all there is: the settings can override that.
     let said = refusal(&clocks.right, &["next", "LOAD"]);
     assert!(said.contains(BOUND), "{said}");
     clocks.say("clock_offset_max = \"2d\"\n");
@@ -151,8 +151,8 @@ async fn a_process_whose_clock_is_off_does_not_join_at_a_file() {
     assert_eq!(clocks.right.ok(&["next", "LOAD"]), "L-00000004\n", "the newest row is right again");
 }
 
-/// Goal: a clock that jumps under a running process is seen at once, by everybody who looks, and
-/// nothing is swept meanwhile (B10).
+/// Goal: a clock that jumps during a running process is seen immediately, by every process that
+/// checks, and nothing is swept meanwhile (B10).
 #[tokio::test]
 async fn a_clock_that_jumps_is_noticed_and_nothing_is_swept_until_it_is_right() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -190,9 +190,9 @@ async fn a_clock_that_jumps_is_noticed_and_nothing_is_swept_until_it_is_right() 
     assert_eq!(told, 1, "{}", service.log());
 }
 
-/// Goal: a sweep goes by the ledger's time where that is behind the process's own, and so does the
-/// planned end that makes one possible (V6). Method: the bound is as wide as somebody makes it who
-/// cannot set a clock, and the process that sweeps is two hours ahead.
+/// Goal: a sweep uses the ledger's time if that is behind the process's own, and so does the
+/// planned end that makes one possible (V6). Method: the bound is as wide as an operator sets it
+/// who cannot set a clock, and the process that sweeps is two hours ahead.
 #[tokio::test]
 async fn a_sweep_goes_by_the_ledgers_time() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -227,8 +227,8 @@ async fn a_sweep_goes_by_the_ledgers_time() {
     assert!(service.terminate());
 }
 
-/// Goal: rows of this minute stay, whatever the clock of who archives says, and a retry finds its
-/// number (V6). Method: the window between what is young and what is old is a day.
+/// Goal: rows of this minute stay, whatever the archiver's clock says, and a retry finds its number
+/// (V6). Method: the window between what is young and what is old is a day.
 #[tokio::test]
 async fn an_archiver_whose_clock_is_ahead_moves_nothing_of_this_minute() {
     let postgres = Postgres::start();
@@ -243,7 +243,7 @@ async fn an_archiver_whose_clock_is_ahead_moves_nothing_of_this_minute() {
         assert!(said.contains(BOUND), "{said}");
         assert!(service.terminate());
         let said = clocks.refusal(&args);
-        // At a file that nobody has open its rows alone say what time it is.
+        // In a file that no process has open only its rows show the time.
         let expected = if url.is_some() { BOUND } else { "stay in the ledger" };
         assert!(said.contains(expected), "{said}");
         let service = clocks.right.serve();
@@ -253,7 +253,7 @@ async fn an_archiver_whose_clock_is_ahead_moves_nothing_of_this_minute() {
     }
 }
 
-/// Goal: what must be kept for years is kept, whatever the clock says of who deletes (V6).
+/// Goal: what must be kept for years is kept, whatever the clock of the deleting process says (V6).
 #[tokio::test]
 async fn an_archive_file_of_today_is_not_deleted_by_a_clock_nine_years_ahead() {
     let postgres = Postgres::start();
@@ -288,7 +288,7 @@ async fn an_archive_file_of_today_is_not_deleted_by_a_clock_nine_years_ahead() {
     }
 }
 
-/// Goal: what a command's settings say of the window is not what keeps rows: the ledger's own is.
+/// Goal: not a command's own setting of the window decides which rows stay: the ledger's does.
 #[tokio::test]
 async fn rows_of_the_window_that_services_keep_stay_whatever_a_command_is_set_to() {
     let mut deployment = Deployment::embedded();
@@ -302,9 +302,9 @@ async fn rows_of_the_window_that_services_keep_stay_whatever_a_command_is_set_to
     assert!(said.contains("rows of the last 240 hours stay in the ledger"), "{said}");
 }
 
-/// Goal: a retry that comes to a process whose clock is ahead, by less than the bound, is looked
-/// for as far back as one that comes to any other. Method: a window so short that the difference of
-/// the clocks is more than that and the margin for clocks together; and at a file a jump by days.
+/// Goal: a retry at a process whose clock is ahead, by less than the bound, is looked for as far
+/// back as one at any other. Method: a window so short that the difference of the clocks is more
+/// than that and the margin for clocks together; and in a file a jump by days.
 #[tokio::test]
 async fn a_retry_is_looked_for_by_the_ledgers_time() {
     let postgres = Postgres::start();

@@ -94,7 +94,7 @@ fn a_ledger_that_begins_alone_goes_over_to_redis_without_a_gap() {
 }
 
 /// Goal: a command that only reads series needs nothing but the ledger. Method: a Redis that does
-/// not answer would be complained about, and a node that joined would have left its row.
+/// not answer would be reported, and a node that joined would have left its row.
 #[tokio::test]
 async fn commands_that_read_series_neither_join_nor_ask_redis() {
     let deployment = Deployment::sqlite(Some("redis://127.0.0.1:1"));
@@ -193,7 +193,7 @@ fn preview_and_parse_take_nothing() {
     assert_eq!(refused.status.code(), Some(1));
     let error = text(&refused.stderr);
     assert!(error.contains("series SPO: character 11: expected a date part"), "{error}");
-    // The project is not told, and the text alone says which series of the type it is of.
+    // The project is not given, and the text alone shows which series of the type it is of.
     let several = deployment.ok(&["parse", "RFA", "TEAM-RFA-STR-2025-0001"]);
     assert!(several.contains("series LCBP3-RFA") && several.contains("ORG_CODE TEAM"), "{several}");
     let elsewhere = ["parse", "RFA", "TEAM-RFA-STR-2025-0001", "--project", "LCBP3-C2"];
@@ -214,7 +214,7 @@ fn preview_and_parse_take_nothing() {
     for line in ["series SPO", "type SPO", "date 2024-01-22", "SEQ 15"] {
         assert!(listed.lines().any(|found| found == line), "{line}: {listed}");
     }
-    // Letters and memos share a template: the text alone does not tell which it is.
+    // Letters and memos share a template: the text alone does not show which it is.
     let several = deployment.ok(&["parse", "A-B-0042-2568", "--json"]);
     let several: serde_json::Value = serde_json::from_str(&several).unwrap();
     let types = several.as_array().unwrap().iter().flat_map(|r| r["types"].as_array().unwrap());
@@ -329,8 +329,8 @@ fn status_and_series_print_what_there_is() {
     assert!(deployment.ok(&["series", "show", "SPO"]).contains("{PREFIX}-{DATE:yyyyMMdd}-{SEQ:3}"));
 }
 
-/// Goal: a command that succeeded does not end in a warning. Method: Redis is away, which is said
-/// once; what its client says of its own end is no news.
+/// Goal: a command that succeeded does not end in a warning. Method: Redis is unavailable, which is
+/// reported once; what its client says of its own end is not.
 #[test]
 fn short_commands_do_not_warn_of_the_end_of_their_own_redis_client() {
     let nobody = testkit::process::free_port();
@@ -345,7 +345,7 @@ fn short_commands_do_not_warn_of_the_end_of_their_own_redis_client() {
     }
 }
 
-/// Goal: an import leaves no large file beside the ledger. Method: somebody else has it open.
+/// Goal: an import leaves no large file next to the ledger. Method: another process has it open.
 #[tokio::test]
 async fn an_import_gives_back_the_room_of_the_write_ahead_log() {
     let deployment = Deployment::embedded();

@@ -15,7 +15,7 @@ use testkit::load::post;
 use testkit::redis::Redis;
 use testkit::service::Service;
 
-/// How soon a running node serves by a change on a machine that is very busy.
+/// How soon a running node applies a change on a machine that is very busy.
 const PICKED_UP_LIMIT: Duration = Duration::from_secs(20);
 
 fn configs(service: &Service, below: &str) -> String {
@@ -305,9 +305,9 @@ async fn configs_a_deactivated_series_serves_nobody_and_its_numbers_stay_found()
     deployment.assert_clean();
 }
 
-/// Goal: what a used series refuses would otherwise hand a number out twice, and says what to do
-/// instead; what it takes goes on without one. Method: both, on Redis, where nothing but the rule
-/// stands between the counter and the caller.
+/// Goal: what a used series refuses would otherwise hand a number out twice, and names the remedy;
+/// what it accepts continues without one. Method: both, on Redis, where only the rule is between
+/// the counter and the caller.
 #[tokio::test]
 async fn configs_a_used_series_refuses_what_could_issue_a_number_again() {
     let redis = Redis::start();
@@ -328,12 +328,12 @@ async fn configs_a_used_series_refuses_what_could_issue_a_number_again() {
         assert_eq!((status, &problem["code"]), (409, &"series-in-use".into()), "{problem}");
         assert_eq!(problem["field"], field, "{problem}");
     }
-    // A start that the counter has not reached would have it give nothing more.
+    // With a start that the counter has not reached it would give nothing more.
     let high = serial(json!({ "counter": ["type"], "start": 500 }));
     let (status, problem) = change(&service, id, 1, &high).await;
     let told = (status, problem["code"].as_str(), problem["field"].as_str());
     assert_eq!(told, (409, Some("counter-below-start"), Some("serials[0].start")), "{problem}");
-    // Start and step may change: the counter goes on above what it has given.
+    // Start and step may change: the counter continues above what it has given.
     let mut next = vec!["U-0002", "U-0007", "U-0012", "U-0013", "UY-2024-0001"];
     let yearly = json!({ "counter": ["type"], "reset": "year" });
     let changes = [

@@ -8,7 +8,7 @@ use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 
-/// A series whose counter says neither type nor project, and whose letters leave no room.
+/// A series whose counter shows neither type nor project, and whose letters leave no room.
 const LETTERED: &str = "
 [[series]]
 code = 'TAG'
@@ -151,7 +151,7 @@ async fn counters_are_listed_page_by_page_each_once_while_others_begin() {
         told.extend(ids.map(|one| one["counter_id"].clone()));
         let Some(next) = page["next"].as_str() else { break };
         after = format!("&after={next}");
-        // Before what is listed already, and behind it.
+        // Before what is already listed, and after it.
         for code in ["BPO", "FSO"].into_iter().filter(|_| day < 4) {
             let url = format!("{}/api/v1/documents/{code}{day}/generate-number", service.url);
             let order = json!({ "type": code, "date": format!("2023-02-{day:02}") });
@@ -219,8 +219,8 @@ async fn a_wrong_question_about_counters_is_refused_with_the_field_at_fault() {
     deployment.assert_clean();
 }
 
-/// A counter keeps an id where its dimension refers to a table: people ask by the code, the one of
-/// before included.
+/// A counter keeps an id if its dimension refers to a table: people ask by the code, the former one
+/// included.
 #[tokio::test(flavor = "multi_thread")]
 async fn counters_that_count_by_ids_are_found_by_codes() {
     let deployment = Deployment::embedded();

@@ -20,22 +20,22 @@ const RUNBOOK: &str = include_str!("../../docs/runbook.md");
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Tables that only who archives writes to.
+/// Tables that only the archiver writes to.
 const ARCHIVERS: [&str; 2] = ["archive_file", "archived_number"];
 
 /// The names of the roles behind `numerator_`, but for the owner's.
 const BESIDE: [&str; 4] = ["writer", "archiver", "auditor", "backup"];
 
-/// A server on which the pages are followed, by whom they say.
+/// A server on which the pages are followed, and the user that they name.
 struct Scene {
     postgres: Postgres,
     home: tempfile::TempDir,
-    /// Who makes roles and databases.
+    /// The user that makes roles and databases.
     administrator: &'static str,
 }
 
 impl Scene {
-    /// Its server has nothing but its superuser.
+    /// Its server has only its superuser.
     fn start() -> Self {
         let (postgres, home) = (Postgres::start(), tempfile::tempdir().unwrap());
         Scene { postgres, home, administrator: "postgres" }
@@ -122,7 +122,7 @@ async fn the_page_on_roles_is_walked_from_an_empty_server() {
     writer.apply_load_series();
     let service = writer.serve();
     load::documents(&service.url, 2, 20).await.assert_contiguous(20);
-    // Again, beside a service.
+    // Again, during a service.
     scene.ok("numerator --database-url \"$OWNER_URL\" migrate --roles");
     scene.ok("psql --set ON_ERROR_STOP=1 --file deploy/postgres/roles.sql \"$OWNER_URL\"");
     load::documents(&service.url, 2, 40).await.assert_contiguous(40);
@@ -130,7 +130,7 @@ async fn the_page_on_roles_is_walked_from_an_empty_server() {
     writer.assert_clean();
     may_do_what_the_list_says(&scene);
     may_not(&scene).await;
-    // Who audits sees what there is, and no hash.
+    // The auditor sees what there is, and no hash.
     writer.ok(&["token", "create", "desk"]);
     let auditor = scene.deployment("numerator_auditor");
     assert!(auditor.ok(&["token", "list"]).contains("desk"));
@@ -140,8 +140,8 @@ async fn the_page_on_roles_is_walked_from_an_empty_server() {
     assert_eq!(events.matches("roles-granted").count(), 1, "the second changed nothing: {events}");
 }
 
-/// Goal: where nobody is let in as a superuser, the page is followed all the same. Method: its
-/// lines by the role that it names for that.
+/// Goal: where no superuser login is possible, the page can still be followed. Method: its lines by
+/// the role that it names for that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_managed_servers_administrator_makes_the_roles_and_the_database() {
     let mut scene = Scene::start();
@@ -163,7 +163,7 @@ async fn a_managed_servers_administrator_makes_the_roles_and_the_database() {
     assert!(service.terminate());
 }
 
-/// What each role is granted is the list of the file, and every table stands on it.
+/// What each role is granted is the list of the file, and every table is on it.
 fn may_do_what_the_list_says(scene: &Scene) {
     let granted = granted();
     for role in BESIDE {
@@ -210,7 +210,7 @@ fn may_do_what_the_list_says(scene: &Scene) {
     }
 }
 
-/// What nobody but the owner may do to what stays.
+/// What only the owner may do to what stays.
 async fn may_not(scene: &Scene) {
     let everybody = [
         "update event set kind = 'x'",
@@ -261,7 +261,7 @@ async fn may_not(scene: &Scene) {
     }
 }
 
-/// Goal: a backup is made and put back by the pages, under the roles, in place and into a new
+/// Goal: a backup is made and restored by the pages, under the roles, in place and into a new
 /// database. Method: the lines of both chapters.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_is_made_and_put_back_by_the_roles_for_it() {
@@ -296,8 +296,8 @@ async fn a_backup_is_made_and_put_back_by_the_roles_for_it() {
     writer.ok(&["find", "--document", "doc-1"]);
 }
 
-/// Goal: a restore whose tables would be away for minutes costs a second, and no number comes
-/// twice. Method: the runbook's lines beside a service under load, which goes on by itself.
+/// Goal: a restore whose tables would be missing for minutes costs a second, and no number comes
+/// twice. Method: the runbook's lines during a service under load, which continues automatically.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_backup_is_put_back_beside_services_in_a_new_database() {
     let (scene, redis) = (Scene::made(), Redis::start());
@@ -351,8 +351,8 @@ async fn two_logins_take_turns_where_a_password_changes() {
     other.assert_clean();
 }
 
-/// Goal: who lacks a right is told what gives it. Method: the service's user sets up and migrates,
-/// the owner lacks the roles, and roles.sql is run by somebody else.
+/// Goal: an error for a missing right names what grants it. Method: the service's user sets up and
+/// migrates, the owner lacks the roles, and roles.sql is run by another user.
 #[test]
 fn a_right_that_is_missing_names_what_gives_it() {
     let scene = Scene::start();
@@ -384,7 +384,7 @@ fn a_right_that_is_missing_names_what_gives_it() {
                _sqlx_migrations)",
     );
     refused("numerator --database-url \"$WRITER_URL\" migrate", &remedies[1..]);
-    // Whoever is not there gets nothing, and does not keep the others from being held.
+    // A missing role gets nothing, and does not prevent the others from being granted.
     scene.sql("drop owned by numerator_auditor");
     scene.ok("psql \"$ADMIN_URL\" -c 'drop role numerator_auditor'");
     let said = scene.ok(&format!("{roles} \"$OWNER_URL\""));

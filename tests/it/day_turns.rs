@@ -30,7 +30,7 @@ fn midnight() -> (Timestamp, String) {
     (at, zone)
 }
 
-/// Two series in turns for each of these types, with settings of theirs: `T` until the midnight,
+/// Two series in turn for each of these types, with settings of theirs: `T` until the midnight,
 /// `T2` from then on.
 fn apply(deployment: &Deployment, types: &[(&str, &str)]) -> Timestamp {
     let (at, zone) = midnight();
@@ -69,7 +69,7 @@ impl Process {
         Process { service, clock, turn }
     }
 
-    /// So many seconds behind the turn.
+    /// This many seconds after the turn.
     fn at(&self, seconds: i64) {
         self.clock.set((self.turn + SignedDuration::from_secs(seconds)).as_microsecond());
     }
@@ -124,7 +124,7 @@ fn requests(name: &str) -> Vec<Request> {
         all.push(request(type_code, None, Some(&key)));
         all.push(request(type_code, Some(&text("b")), Some(&text("bk"))));
         all.push(Request { count: 3, ..request(type_code, None, Some(&text("range"))) });
-        // Of a document of its own: it takes the place of the earlier number there.
+        // Of a document of its own: it replaces the earlier number there.
         let other = request(type_code, Some(&text("c")), Some(&text("a")));
         let again = Request { again: true, ..other };
         all.push(again);
@@ -133,8 +133,8 @@ fn requests(name: &str) -> Vec<Request> {
 }
 
 /// Goal: what was answered on one side of the turn is answered on the other. Method: requests of
-/// every form, first before the turn and then behind it; others behind it, and then by a clock that
-/// is put back.
+/// every form, first before the turn and then after it; others after it, and then by a clock that
+/// is set back.
 async fn is_answered_by_what_it_was(deployment: &Deployment, flush: impl AsyncFn()) {
     let turn = apply(deployment, &TYPES);
     let mut process = Process::start(deployment, turn, -2).await;
@@ -153,13 +153,13 @@ async fn is_answered_by_what_it_was(deployment: &Deployment, flush: impl AsyncFn
         assert!(!replayed && number.contains("2-"), "{number}");
         known.push((request, number));
     }
-    // Another request for a document that has a number is refused, and shown it.
+    // Another request for a document that has a number is refused, and shows it.
     let other = request("ONCE", Some("early-d"), None);
     let other = Request { count: 2, ..other };
     let refused = process.ask(&other).await;
     let shown = matches!(&refused, Err(AllocError::DocumentNumbered { number: Some(_) }));
     assert!(shown, "{refused:?}");
-    // A clock that is put back, hours behind the turn, and after everything in memory is gone.
+    // A clock that is set back, hours after the turn, and after everything in memory is gone.
     for seconds in [-2, 3 * 3_600, -1] {
         process.at(seconds);
         for (request, number) in &known {
@@ -192,7 +192,7 @@ async fn a_request_without_a_date_is_answered_across_the_turn_where_the_ledger_t
     is_answered_by_what_it_was(&Deployment::embedded(), async || {}).await;
 }
 
-/// Goal: nor do two processes whose clocks stand on either side of the turn, asked at once. Method:
+/// Goal: nor do two processes whose clocks are on either side of the turn, asked at once. Method:
 /// each document of each type is asked for twice at both.
 async fn gets_one_number_of_two_clocks(deployment: &Deployment) {
     let turn = apply(deployment, &TYPES);
@@ -233,7 +233,7 @@ async fn two_clocks_on_either_side_of_the_turn_give_a_request_one_number() {
 }
 
 /// Goal: no tenant's document is dated by the moment of another's. Method: two projects ask for one
-/// id, the second one behind the turn.
+/// id, the second one after the turn.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_of_another_project_is_dated_by_its_own_moment() {
     let deployment = Deployment::embedded();

@@ -24,7 +24,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The value behind the first line that begins so, without quotes.
+/// The value after the first line with this beginning, without quotes.
 fn value<'a>(text: &'a str, key: &str) -> &'a str {
     let line =
         text.lines().find_map(|line| line.trim_start().trim_start_matches("- ").strip_prefix(key));
@@ -41,7 +41,7 @@ fn environment(yaml: &str) -> Vec<(String, String)> {
     yaml.lines().filter_map(variable).collect()
 }
 
-/// How long a process may take to drain and leave.
+/// How long a process may take to drain and end.
 fn farewell(settings: &Settings) -> Duration {
     settings.http.drain_delay + settings.allocator.time_limit + settings.allocator.stop_max
 }
@@ -99,7 +99,7 @@ fn the_settings_of_the_composition_are_accepted_and_all_example_series_are_saved
     }
 }
 
-/// A ledger on PostgreSQL is not served where its witness cannot be left, and the rest of an image
+/// A ledger on PostgreSQL is not served if its witness cannot be written, and the rest of an image
 /// is read only.
 #[test]
 fn wherever_the_service_runs_it_may_write_to_its_data_folder() {
@@ -243,14 +243,14 @@ async fn a_full_house_does_not_keep_probes_waiting_that_have_connections_of_thei
 }
 
 /// Goal: the user that the composition gives the service may do all that it does. Method: a real
-/// Redis with that file, which writes down whatever it refuses.
+/// Redis with that file, which logs whatever it refuses.
 #[tokio::test]
 async fn a_service_needs_no_more_of_redis_than_the_shipped_user_may() {
     let home = tempfile::tempdir().unwrap();
     let users = home.path().join("users.acl");
     let shipped = text("redis-users.acl").replace("PASSWORD", "hush");
     assert!(shipped.starts_with("user default off\n"), "{shipped}");
-    // The test looks on as that one.
+    // The test reads as that user.
     let shipped = shipped.replace("default off", "default on nopass ~* &* +@all");
     std::fs::write(&users, shipped).unwrap();
     let redis = Redis::start_with(&["--aclfile", users.to_str().unwrap()]);

@@ -13,7 +13,7 @@ impl Deployment {
         Deployment(testkit::service::Deployment::new(program(), database_url, redis_url))
     }
 
-    /// The same of a program started another way.
+    /// The same with a program started another way.
     pub(crate) fn of(program: Program, database_url: &str, redis_url: Option<&str>) -> Self {
         Deployment(testkit::service::Deployment::new(program, database_url, redis_url))
     }
@@ -23,7 +23,7 @@ impl Deployment {
         Self::sqlite_of(program(), redis_url)
     }
 
-    /// The same of a program started another way.
+    /// The same with a program started another way.
     pub(crate) fn sqlite_of(program: Program, redis_url: Option<&str>) -> Self {
         Deployment(testkit::service::Deployment::sqlite(program, redis_url))
     }

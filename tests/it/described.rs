@@ -36,7 +36,7 @@ chronology = true
 document_date = { past = "5y", future = "10y" }
 "#;
 
-/// A service that is asked, and what it says of itself.
+/// A service under test, and its description.
 struct Scene {
     service: Service,
     _deployment: Deployment,
@@ -94,7 +94,7 @@ impl Scene {
         described["requestBody"]["content"]["application/json"]["example"].clone()
     }
 
-    /// Asks, and holds the answer to the description. `tail` is a query, or empty.
+    /// Calls, and compares the answer with the description. `tail` is a query, or empty.
     async fn ask(&mut self, operation: &str, call: Call<'_>) -> (u16, Value) {
         let (pattern, method) = self.route(operation);
         let mut path = pattern.clone();
@@ -163,7 +163,7 @@ impl Scene {
         (status, value)
     }
 
-    /// The same, once the journal has what is asked for.
+    /// The same, once the journal has what is requested.
     async fn ask_until(
         &mut self,
         operation: &str,
@@ -181,7 +181,7 @@ impl Scene {
     }
 }
 
-/// What is asked.
+/// The calls.
 #[derive(Clone)]
 struct Call<'c> {
     who: &'c str,
@@ -217,7 +217,7 @@ async fn every_route_answers_as_it_describes_itself_header_by_header_and_word_by
             let id = operation["operationId"].as_str().unwrap();
             let statuses = operation["responses"].as_object().unwrap().keys();
             for status in statuses.filter_map(|status| status.parse::<u16>().ok()) {
-                // Only one that serves nobody answers so.
+                // Only a service that serves no request answers so.
                 let is_away = (id, status) == ("show_readiness", 503);
                 if !is_away && !scene.seen.contains(&(id.to_owned(), status)) {
                     unseen.push(format!("{id} {status}"));
@@ -253,7 +253,7 @@ async fn the_description_says_what_a_client_has_to_know_in_its_own_words() {
     for (path, methods) in scene.document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             let at = format!("{method} {path}");
-            // Every reference leads somewhere.
+            // Every reference resolves.
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
                 assert!(schemas.follow(parameter)["name"].is_string(), "{at}: {parameter}");
             }
@@ -308,7 +308,7 @@ fn collect(value: &Value, at: &str, texts: &mut Vec<(String, String)>) {
     }
 }
 
-/// A text that is one of a few words says which: a client that switches over it meets no other.
+/// A text that is one of a few words lists them: a client that switches over it meets no other.
 #[tokio::test]
 async fn every_field_that_names_its_words_lists_them() {
     let scene = Scene::start().await;

@@ -19,7 +19,7 @@ use crate::machine::off_by;
 /// Longest wait; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A user that is nobody of the tests'.
+/// A user that the tests do not use otherwise.
 const SERVICE: &str = "65534";
 
 /// What a doctor found.
@@ -37,7 +37,7 @@ impl Found {
         Found { code: output.status.code().expect("no signal"), answer }
     }
 
-    /// What was found of a check, and came to this: the remedy behind what it says.
+    /// The finding of a check with this result: the remedy after the text.
     fn says(&self, check: &str, verdict: &str) -> Vec<String> {
         let findings = self.answer["findings"].as_array().expect("findings").iter();
         let such = findings.filter(|one| one["check"] == check && one["verdict"] == verdict);
@@ -96,7 +96,7 @@ fn what_is_well_is_told_so_before_a_start_and_beside_a_service_and_nothing_is_wr
     let (postgres, redis) = (Postgres::start(), Redis::start_durable());
     let deployment = Deployment::new(&postgres.empty_url("well"), Some(&redis.url()));
     let (folder, none) = (deployment.path(""), Vec::<&str>::new());
-    // Its settings file is made by looking.
+    // The check itself creates its settings file.
     Found::of(&deployment, &none);
     let before = files(&folder);
     let empty = Found::of(&deployment, &none);
@@ -162,15 +162,15 @@ fn a_file_is_looked_at_and_nothing_is_made_beside_it() {
     assert!(!ledger.exists());
 }
 
-/// A certificate for this machine that ends in so many days, and its key.
+/// A certificate for this machine that expires in this many days, and its key.
 fn certificate(deployment: &Deployment, name: &str, days: i64) -> [String; 2] {
     let file = deployment.path(&format!("{name}.pem"));
     crate::endings::certificate(&file, days);
     [file.with_extension("key"), file].map(|path| path.display().to_string())
 }
 
-/// Goal: whoever starts a service learns all that is wrong at once. Method: as much as one
-/// deployment can have wrong, each of which must be found with what ends it.
+/// Goal: all errors of a deployment are reported at once before a start. Method: as many as one
+/// deployment can have, each of which must be found with its remedy.
 #[test]
 fn each_wrong_input_is_a_finding_with_its_remedy() {
     let (postgres, redis) = (Postgres::start(), Redis::start_durable());
@@ -225,14 +225,14 @@ fn each_wrong_input_is_a_finding_with_its_remedy() {
     let key =
         Found::of(&wrong, &["--setting", &format!("http.tls_key={soon_key}"), "--user", SERVICE]);
     key.has("files", "something-to-do", &["http.tls_key", "soon.key", "mode 0640", "chown"]);
-    // No file may be wrong in the settings themselves, which are looked at first.
+    // Nothing may be wrong in the settings file itself, which is checked first.
     let output = wrong.run(&["doctor", "--setting", "partitions=none"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("to do        settings     setting partitions"), "{said}");
 }
 
-/// Goal: a machine that lost its power is told well before its start. Method: the process is
+/// Goal: a machine that lost its power is reported well before its start. Method: the process is
 /// killed, and Redis comes back as another incarnation of its data.
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_that_died_do_not_have_their_restarted_redis_called_another_one() {
@@ -251,7 +251,7 @@ async fn processes_that_died_do_not_have_their_restarted_redis_called_another_on
 }
 
 /// Goal: root learns what the service's user may not do. Method: `data.dir` is another user's, and
-/// what lies in it is root's.
+/// its contents are root's.
 #[test]
 fn root_is_told_what_the_owner_of_the_data_folder_may_not_do() {
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
@@ -285,8 +285,8 @@ fn root_is_told_what_the_owner_of_the_data_folder_may_not_do() {
     Found::of(&deployment, &[]).has("data.dir", "something-to-do", &["is damaged"]);
 }
 
-/// Goal: the shipped unit with keys comes to 0. Method: a secret of root's, closed to all others,
-/// and one that is open to a group.
+/// Goal: the shipped unit with keys has the result 0. Method: a secret of root's, closed to all
+/// others, and one that is open to a group.
 #[test]
 fn a_secret_that_root_keeps_for_a_unit_to_hand_over_is_no_more_than_a_hazard() {
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {

@@ -100,7 +100,7 @@ async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
         let generate = of_document(&service, "d1", "generate-number");
         let (_, issued) = post(&client, &generate, &rfa("A")).await;
         assert_eq!(issued["document_number"], "LCBP3-C2-RFA-TER-RPT-0001-A");
-        // At once, whether the journal has the number yet or not.
+        // Immediately, whether the journal has the number yet or not.
         let revisions = of_document(&service, "d1", "revisions");
         let wanted = json!({ "rev": "B", "reason": "reviewed" });
         let (status, revised) = post(&client, &revisions, &wanted).await;

@@ -19,14 +19,14 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 const DAY_S: f64 = 86_400.0;
 
-/// The day (UTC) so many days from now.
+/// The day (UTC) this many days from now.
 fn day_in(days: i64) -> Date {
     let now_s = i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap();
     let then = Timestamp::from_second(now_s + days * 86_400).unwrap();
     then.to_zoned(TimeZone::UTC).date()
 }
 
-/// A certificate that ends in so many days, in a file beside its key.
+/// A certificate that expires in this many days, in a file next to its key.
 pub(crate) fn certificate(file: &Path, days: i64) {
     let ends = day_in(days);
     let [month, day] = [ends.month(), ends.day()].map(|part| u8::try_from(part).unwrap());
@@ -94,7 +94,7 @@ async fn what_ends_what_is_due_and_what_a_process_uses_is_shown() {
     deployment.ok(&["token", "create", "desk", "--role", "caller", "--expires", &last.to_string()]);
     let token = |seconds: f64| (2.9 * DAY_S..4.1 * DAY_S).contains(&seconds);
     shows(&service, "numerator_token_left_seconds", token).await;
-    // A key that does not fit: what is shown ends as it did, whatever the file says.
+    // A key that does not match: what is shown expires as before, whatever the file says.
     let other = deployment.path("other.pem");
     certificate(&other, 500);
     std::fs::copy(&other, &server).unwrap();
@@ -114,7 +114,7 @@ async fn what_ends_what_is_due_and_what_a_process_uses_is_shown() {
     postgres.sql("alter table endings.lost rename to checkpoint");
     shows(&service, "numerator_checkpoint_age_seconds", |seconds| seconds < 1.0).await;
     assert!(service.terminate());
-    // One that starts where none can be made tells the age of the last one, not its own.
+    // A service that starts where none can be made shows the age of the last one, not its own.
     let changed = testkit::forge::postgres(
         "update checkpoint set body = regexp_replace(body, '\"at\":\"[^\"]*\"', \
          '\"at\":\"2020-01-01T00:00:00Z\"')",

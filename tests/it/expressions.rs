@@ -24,7 +24,7 @@ fn a_rule_expression_becomes_a_series_that_can_be_said_as_one_again() {
     assert_eq!(number, "QT202401财务部000001\n");
     let said = deployment.ok(&["series", "to-expression", "QT"]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&said).unwrap(), expression);
-    // What counts unseen stands beside the elements.
+    // What counts without being shown is outside the elements.
     let file = deployment.path("hiding.json");
     let hiding = serde_json::json!({
         "elements": [{ "key": "const", "value": "YC" }, { "key": "serial", "value": "1(4)" }],

@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Log lines of refusals in a second here.
 const LINES_MAX: usize = 3;
 
-/// A source that gives each document a number of its own, those of `greedy` once the test says so.
+/// A source that gives each document a number of its own, those of `greedy` on the test's signal.
 #[derive(Clone)]
 struct Erp {
     given: Arc<std::sync::atomic::AtomicUsize>,
@@ -89,7 +89,7 @@ impl Stand {
         Stand { erp, _deployment: deployment, service, tokens }
     }
 
-    /// Status, and the problem's code where there is one.
+    /// Status, and the problem's code if there is one.
     async fn take(&self, token: usize, document: String) -> (u16, String) {
         let url = format!("{}/api/v1/documents/{document}/generate-number", self.service.url);
         let order = Client::new().post(url).bearer_auth(&self.tokens[token]);
@@ -100,8 +100,8 @@ impl Stand {
     }
 }
 
-/// Goal: one who asks a source for much at once keeps no place from another. Method: the source
-/// holds all that it is asked for one caller, and answers the other.
+/// Goal: a caller that asks a source for much at once takes no place from another. Method: the
+/// source blocks all calls for one caller, and answers the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_caller_holds_half_of_a_source_and_the_others_are_answered() {
     let stand = Arc::new(Stand::start().await);

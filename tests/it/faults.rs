@@ -13,10 +13,10 @@ use testkit::redis::Redis;
 
 const CONNECTIONS: usize = 32;
 
-/// How soon issuing resumes by itself after Redis lost everything.
+/// How soon issuing resumes automatically after Redis lost everything.
 const RESUME_LIMIT: Duration = Duration::from_secs(2);
 
-/// Every number that a client received stands in the journal, under its document, once.
+/// Every number that a client received is in the journal, under its document, once.
 pub(crate) async fn assert_all_journaled(ledger: &SharedLedger, seen: &Seen) {
     for (document, number) in &seen.numbers {
         let filter =
@@ -91,7 +91,7 @@ async fn faults_service_and_redis_die_together_a_retry_still_finds_its_number() 
     let seen = load.finish().await;
     redis.restart();
     let service = deployment.serve();
-    // The newest numbers are those that may stand in the dead node's outbox only.
+    // The newest numbers are those that may be only in the dead node's outbox.
     let client = reqwest::Client::new();
     let mut newest: Vec<_> = seen.numbers.iter().collect();
     newest.sort_by_key(|(_, number)| std::cmp::Reverse((*number).clone()));
@@ -105,7 +105,7 @@ async fn faults_service_and_redis_die_together_a_retry_still_finds_its_number() 
     assert_all_journaled(&open(&deployment).await, &seen).await;
 }
 
-/// Ruins Redis while the load runs; what holds afterwards.
+/// Damages Redis while the load runs; checks what holds afterwards.
 async fn redis_is_ruined(ruin: impl FnOnce(&mut Redis)) {
     let (postgres, mut redis) = (Postgres::start(), Redis::start());
     let deployment = Deployment::new(&postgres.url("ruined"), Some(&redis.url()));
@@ -131,7 +131,7 @@ async fn redis_is_ruined(ruin: impl FnOnce(&mut Redis)) {
     let ledger = open(&deployment).await;
     assert_all_journaled(&ledger, &seen).await;
     let report = deployment.assert_clean();
-    // Nobody died: the epoch closes exact, and there is not even a gap.
+    // No node died: the epoch closes exact, and there is not even a gap.
     assert_eq!(report["totals"]["gaps"], 0, "{report}");
     let events = ledger.events(100).await.unwrap();
     let recoveries = events.iter().filter(|event| event.kind == "recovery").count();

@@ -25,9 +25,9 @@ fn delete_buckets(redis: &Redis) {
 }
 
 /// Goal: a retry whose record vanished gets its number although the journal does not have it yet.
-/// Method: the counter's row is held, so that the number waits for the journal; its bucket goes;
-/// the row is let go once the epoch ends. `is_young`: Redis has lost everything before, so that
-/// each missing record is asked for anyway.
+/// Method: the counter's row is locked, so that the number waits for the journal; its bucket is
+/// deleted; the row is released once the epoch ends. `is_young`: Redis has lost everything before,
+/// so that each missing record is asked for anyway.
 async fn retry_finds_its_number(is_young: bool) {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let deployment = Deployment::new(&postgres.url("forgotten"), Some(&redis.url()));
@@ -62,7 +62,7 @@ async fn retry_finds_its_number(is_young: bool) {
     let number = &before["document_number"];
     assert_eq!((status, &after["document_number"]), (200, number), "{after} {}", service.log());
 
-    // What vanished is over with its epoch: those who come next end no other one.
+    // What vanished is over with its epoch: later requests end no other one.
     let client = reqwest::Client::new();
     for document in ["first", "second", "third"] {
         let (status, body) = load::take(&client, &service.url, document).await;

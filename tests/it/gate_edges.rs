@@ -19,7 +19,7 @@ const QUOTA: usize = 5;
 
 const SPO: &str = "{\"type\":\"SPO\",\"date\":\"2024-01-22\"}";
 
-/// What is answered to bytes: status and text.
+/// The answer to bytes: status and text.
 fn send(service: &Service, request: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
@@ -89,7 +89,7 @@ async fn what_a_client_writes_before_its_address_hides_it_neither_from_journal_n
     }
 }
 
-/// A deployment whose people may ask so often, and two services that speak for people.
+/// A deployment with this limit per person, and two services that ask for people.
 fn services() -> (Deployment, [String; 2], String) {
     let mut deployment = Deployment::embedded();
     deployment.extra = format!(
@@ -103,7 +103,7 @@ fn services() -> (Deployment, [String; 2], String) {
     (deployment, tokens, admin)
 }
 
-/// Previews for a person from an address; how many of `count` were admitted.
+/// Previews for a person from an address; returns how many of `count` were admitted.
 async fn admitted(
     service: &Service,
     token: &str,
@@ -137,7 +137,7 @@ async fn addresses_of_one_network_share_a_limit_as_connections_do() {
         let asker = |index: usize| (format!("{name}-{index}"), address(index));
         admitted(&service, &erp, 3 * QUOTA, asker).await
     };
-    // Some come back meanwhile, on a machine that is slow.
+    // Some places come back meanwhile, on a slow machine.
     let some = QUOTA..3 * QUOTA;
     let within = of(|index| format!("2001:db8:0:1::{index:x}"), "one").await;
     assert!(some.contains(&within) && within < 2 * QUOTA, "{within}");
@@ -160,14 +160,14 @@ async fn a_service_uses_up_the_quota_of_no_other_ones_people() {
     let ann = |_| ("ann".to_owned(), String::new());
     assert!(admitted(&service, &erp, 3 * QUOTA, ann).await < 2 * QUOTA);
     assert_eq!(admitted(&service, &crm, QUOTA, ann).await, QUOTA, "the person of that service");
-    // A name that reads like another service's person is none.
+    // A name that reads like another service's person is refused.
     let odd = |_| ("crm/bob".to_owned(), String::new());
     assert!(admitted(&service, &erp, 3 * QUOTA, odd).await < 2 * QUOTA);
     let bob = |_| ("bob".to_owned(), String::new());
     assert_eq!(admitted(&service, &crm, QUOTA, bob).await, QUOTA);
 }
 
-/// What nobody sees, or what turns the direction of what one sees.
+/// Invisible characters, or those that change the direction of visible ones.
 const UNSEEN: [&str; 9] = [
     "\u{202e}",
     "\u{2028}",

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Partitions that Redis may own.
 const PARTITIONS: usize = 8;
 
-/// The values of a metric whose labels contain some text; none where nobody answers.
+/// The values of a metric whose labels contain some text; none if the service does not answer.
 async fn values(service: &Service, metric: &str, labels: &str) -> Vec<f64> {
     let Ok(answer) = reqwest::get(format!("{}/metrics", service.url)).await else {
         return Vec::new();
@@ -54,7 +54,7 @@ async fn outboxes_that_cannot_be_read_are_not_shown_as_they_last_were() {
     deployment.extra = "command_timeout = \"3s\"\n[metrics]\nperiod = \"100ms\"\n".into();
     let service = deployment.serve();
     let outboxes = ("numerator_outbox_entries", "");
-    // That of gapless series has none: it is always known.
+    // The partition of gapless series has none: it is always known.
     let known = |values: &[f64]| values.iter().filter(|value| !value.is_nan()).count();
     shows(&service, outboxes, |values| known(values) == PARTITIONS + 1).await;
     to_redis.swallow_all();

@@ -14,7 +14,7 @@ use crate::load::open;
 /// Longest wait for an answer or a line; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Checks up until all of so many masters answer.
+/// Checks until all of `masters` masters answer.
 async fn checkups(url: String, masters: usize) -> Vec<Checkup> {
     let reconnect_max = Duration::from_millis(50);
     let settings = RedisSettings { url, command_timeout: Duration::from_secs(2), reconnect_max };
@@ -153,7 +153,7 @@ async fn a_ledger_whose_standby_commits_do_not_wait_for_is_told_until_it_is_sync
     postgres.sql("select pg_reload_conf()");
     shown("0").await;
     assert_eq!(names().await, [""; 0]);
-    // What such a wait is worth is taken back by a setting of the user.
+    // A user's setting cancels the effect of such a wait.
     postgres.sql("alter role postgres set synchronous_commit = 'local'");
     let again = open(&deployment).await.check_up().await.unwrap();
     let told: Vec<String> = again.hazards.iter().map(ToString::to_string).collect();

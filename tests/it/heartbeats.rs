@@ -23,9 +23,9 @@ fn kept_their_identities(services: &[&Service]) {
     }
 }
 
-/// Goal: nobody is declared dead while somebody holds a table. Method: numbers of the database
-/// path, so that there is something to look for in the journal; then a lock on one table after the
-/// other, for as long as each process has beaten for more than `node.ttl`.
+/// Goal: no node is declared dead while a table is locked. Method: numbers of the database path, so
+/// that there is something to look for in the journal; then a lock on one table after the other,
+/// for as long as each process has beaten for more than `node.ttl`.
 #[tokio::test]
 async fn nodes_beat_on_while_somebody_holds_any_other_table() {
     let postgres = Postgres::start();

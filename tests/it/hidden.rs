@@ -24,7 +24,7 @@ use asks::{Ask, asks};
 use mask::{masked, replaced};
 use place::{Answer, Hidden, Ids, Place};
 
-/// Who asks, with the lines of its token, and what is hidden from it.
+/// A caller, with the lines of its token, and what is hidden from it.
 const OBSERVERS: [(&str, &str, Hidden); 14] = [
     ("own", "", Hidden::Numbers),
     ("own-p", "projects = [\"P1\"]", Hidden::Everything),
@@ -67,12 +67,12 @@ series = ["OPEN", "ONE", "NEWS", "UNIFIED-SERIAL"]
 projects = ["P1"]"#;
 const OPERATOR_OF_SERIES: &str = "roles = [\"operator\"]\nseries = [\"OPEN\", \"ONE\"]";
 
-/// Routes that show what is the same for everybody: what each kind of problem is, how the process
-/// is. `/metrics` names every series: it is for operators, who keep it from others by
-/// `http.health_listen` or a firewall.
+/// Routes that show the same to all: what each kind of problem is, how the process is. `/metrics`
+/// names every series: it is for operators, who hide it from others by `http.health_listen` or a
+/// firewall.
 const FOR_ALL: [&str; 5] = ["/healthz", "/readyz", "/metrics", "/problems", "/problems/{code}"];
 
-/// Routes that nobody asks who is narrowed: they answer all of them alike.
+/// Routes that no narrowed caller may use: they answer all of them alike.
 const NOT_FOR_NARROWED: [(&str, &str); 10] = [
     ("get", "/api/v1/document-numbering/tokens"),
     ("post", "/api/v1/document-numbering/tokens"),
@@ -97,11 +97,11 @@ const PLACES: [(&str, Hidden); 4] = [
 /// Pages of one list that are followed, at most.
 const PAGES_MAX: usize = 8;
 
-/// Findings that are told of.
+/// Findings that are printed.
 const TOLD_MAX: usize = 12;
 
-/// Everything that is asked for, route by route: a route that the service has and that is not
-/// among them, or a parameter of its query, is found here.
+/// Everything that is asked, route by route: a route that the service has and that is not among
+/// them, or a parameter of its query, is found here.
 async fn every_route_is_asked(place: &Place, asks: &[Ask]) {
     let document =
         place.ask(None, &Ask::get("/openapi.json", "/openapi.json"), &Ids::UNKNOWN).await;
@@ -133,10 +133,10 @@ async fn every_route_is_asked(place: &Place, asks: &[Ask]) {
     assert_eq!(missing, [""; 0], "routes and parameters that no ask of this test has");
 }
 
-/// One answer of each kind of caller to each ask, and to the pages behind it.
+/// One answer of each kind of caller to each ask, and to the pages after it.
 type Answers = BTreeMap<(&'static str, usize), Vec<Answer>>;
 
-/// Asks a place: what only reads, by everybody at once, then the rest, one after the other.
+/// Asks a place: what only reads, for all callers at once, then the rest, one after the other.
 async fn answers(
     place: &Place,
     asks: &[Ask],
@@ -172,7 +172,7 @@ async fn answers(
     all
 }
 
-/// An answer and the pages behind it, as far as it says that there are some.
+/// An answer and the pages after it, as far as it names any.
 async fn pages(place: &Place, who: &str, ask: &Ask, ids: &Ids) -> Vec<Answer> {
     let mut pages = vec![place.ask(Some(who), ask, ids).await];
     while pages.len() < PAGES_MAX {
@@ -187,7 +187,7 @@ async fn pages(place: &Place, who: &str, ask: &Ask, ids: &Ids) -> Vec<Answer> {
     pages
 }
 
-/// Fails with what differs.
+/// Fails with the differences.
 fn must_be_alike(what: &str, differences: &[String]) {
     let told = differences.iter().take(TOLD_MAX).cloned().collect::<Vec<_>>().join("\n\n");
     assert!(differences.is_empty(), "{what}: {} leaks, such as\n{told}", differences.len());
@@ -197,8 +197,8 @@ fn shown(answers: &[Answer]) -> Vec<String> {
     answers.iter().map(|answer| masked(&answer.to_string())).collect()
 }
 
-/// Goal: nobody is answered otherwise because of what is hidden from it. Method: the same asks with
-/// a hidden thing there and not there; and of what is hidden and what is nowhere.
+/// Goal: no answer differs because of what is hidden from its caller. Method: the same asks with a
+/// hidden thing present and absent; and about what is hidden and what does not exist.
 async fn what_is_out_of_reach_looks_like_what_is_not_there(
     skipped: &[&str],
     of: impl Fn(&str) -> Deployment,
@@ -211,7 +211,7 @@ async fn what_is_out_of_reach_looks_like_what_is_not_there(
         let [bare, full] = pair else { unreachable!("two of each") };
         let hidden = (full.hidden, skipped);
         let there = answers(full, &asks, hidden, &full.ids).await;
-        // The same names and ids of what is not there.
+        // The same names and ids of what does not exist.
         let nowhere = answers(bare, &asks, hidden, &full.ids).await;
         let mut differences = Vec::new();
         for ((who, index), found) in &there {
@@ -229,7 +229,7 @@ async fn what_is_out_of_reach_looks_like_what_is_not_there(
     }
     for ask in &asks {
         let route = (ask.method.as_str().to_lowercase(), ask.route);
-        // Asked of what is hidden alone: see `orders`.
+        // Asked about what is hidden alone: see `orders`.
         if ask.route.ends_with("/activate") {
             continue;
         }
@@ -242,7 +242,7 @@ async fn what_is_out_of_reach_looks_like_what_is_not_there(
     }
 }
 
-/// What differs, in one place, between asks about what is hidden and about what is nowhere.
+/// What differs, in one place, between asks about what is hidden and about what does not exist.
 async fn hidden_or_nowhere(place: &Place, asks: &[Ask], there: &Answers) -> Vec<String> {
     if place.hidden != Hidden::Everything {
         return Vec::new();
@@ -276,8 +276,9 @@ async fn what_is_out_of_reach_looks_like_what_is_not_there_on_redis_and_postgres
     what_is_out_of_reach_looks_like_what_is_not_there(&ON_SQLITE_ALONE, of).await;
 }
 
-/// Goal: who may save series learns of one that it does not see that it is in the way, and nothing
-/// else. Method: definitions that meet a hidden one, tried and saved; who sees both is told all.
+/// Goal: a caller that may save series learns that one that it does not see is in the way, and
+/// nothing else. Method: definitions in conflict with a hidden one, tried and saved; who sees both
+/// gets all.
 #[tokio::test]
 async fn a_refused_change_names_no_series_that_the_caller_does_not_see() {
     let places = Place::build(vec![(Deployment::embedded(), Hidden::Everything)]).await;

@@ -12,7 +12,7 @@ use crate::deployment::Deployment;
 /// Longest wait for an answer; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What is answered to a request of these header lines and this body: status and text.
+/// The answer to a request with these header lines and this body: status and text.
 fn ask(service: &Service, line: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();

@@ -11,8 +11,8 @@ use testkit::redis::Redis;
 use super::{AT_ONCE, LIMIT, becomes, gauge, ready, series, take};
 use crate::deployment::Deployment;
 
-/// Goal: a node that alone has lost Redis refuses at once what others serve, and takes part again
-/// by itself. Method: two nodes, one of them behind a proxy that refuses.
+/// Goal: a node that alone has lost Redis immediately refuses what others serve, and takes part
+/// again automatically. Method: two nodes, one of them behind a proxy that refuses.
 #[tokio::test]
 async fn away_a_node_that_alone_has_lost_redis_refuses_at_once_and_takes_part_again_by_itself() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -48,7 +48,7 @@ async fn away_a_node_that_alone_has_lost_redis_refuses_at_once_and_takes_part_ag
 }
 
 /// Goal: a caller says how long it waits, and learns whether a number may have been taken. Method:
-/// a counter whose row somebody holds, and headers of each form.
+/// a counter whose row is locked, and headers of each form.
 #[tokio::test]
 async fn away_a_caller_says_how_long_it_waits_and_its_retry_finds_the_number() {
     let postgres = Postgres::start();
@@ -83,9 +83,9 @@ async fn away_a_caller_says_how_long_it_waits_and_its_retry_finds_the_number() {
         (&["wait=1"][..], Some("wait=1"), 1, 3),
         (&["respond-async, Wait = \"1\"; x=\"a,b\""][..], Some("wait=1"), 1, 3),
         (&["handling=lenient", "wait=1, wait=2"][..], Some("wait=1"), 1, 3),
-        // Longer than anybody waits here.
+        // Longer than any wait here.
         (&["wait=99999999999999999999"][..], Some("wait=4"), 4, 7),
-        // What is none is ignored, as is what comes after it.
+        // An invalid value is ignored, as is what comes after it.
         (&["wait=soon, wait=1"][..], None, 4, 7),
         (&["wait=-1"][..], None, 4, 7),
         (&["wait=0"][..], None, 4, 7),
@@ -102,7 +102,7 @@ async fn away_a_caller_says_how_long_it_waits_and_its_retry_finds_the_number() {
     assert_eq!(body["items"][0]["problem"]["code"], "lock-timeout", "{body}");
     assert!(took < second * 3, "{took:?}");
     drop(holder);
-    // Whatever became of the tries: it is one document, and has one number.
+    // Whatever the outcome of the tries: it is one document, and has one number.
     let (status, told, body, _) = waits(&single, json!({ "type": "WHOLE" }), &["wait=3"]).await;
     assert!(matches!(status, 200 | 201), "{body}");
     assert_eq!(told.as_deref(), Some("wait=3"), "also where it was short");
@@ -116,8 +116,8 @@ async fn away_a_caller_says_how_long_it_waits_and_its_retry_finds_the_number() {
     deployment.assert_clean();
 }
 
-/// Goal: for how long new documents need the ledger is true before the first of them comes. Method:
-/// a restart with another `idempotency.window`, and nothing is asked for.
+/// Goal: the time for which new documents need the ledger is shown before the first of them comes.
+/// Method: a restart with another `idempotency.window`, and no requests.
 #[tokio::test]
 async fn away_another_window_of_retries_is_shown_as_asked_for_before_anybody_asks() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -139,8 +139,8 @@ async fn away_another_window_of_retries_is_shown_as_asked_for_before_anybody_ask
     assert!(service.terminate());
 }
 
-/// Goal: a command that takes a number ends soon where a store is away, and says which. Method: no
-/// ledger; then no Redis, whose partition the database takes over.
+/// Goal: a command that takes a number ends soon if a store is unavailable, and names it. Method:
+/// no ledger; then no Redis, whose partition the database takes over.
 #[tokio::test]
 async fn away_a_command_that_takes_a_number_ends_soon_and_names_the_store_that_is_away() {
     let (mut postgres, mut redis) = (Postgres::start(), Redis::start());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{change, configs, create, get, send, take, told, with};
 use crate::deployment::Deployment;
 
-/// A series whose numbers an expression says.
+/// A series whose numbers are defined by an expression.
 fn body(expression: &Value) -> Value {
     json!({
         "code": "EXPRESSED", "name": "合同", "serves": { "types": ["EXPRESSED"] },

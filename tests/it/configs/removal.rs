@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{PICKED_UP_LIMIT, configs, create, get, send, series, take, told};
 use crate::deployment::Deployment;
 
-/// Goal: a series that was saved by mistake can go as long as nobody has a number of it; every
-/// other one stays, and the refusal names what to do instead.
+/// Goal: a series that was saved by mistake can be removed as long as no number of it exists; every
+/// other one stays, and the refusal names the remedy.
 #[tokio::test]
 async fn configs_a_series_that_has_issued_nothing_is_removed_and_its_code_is_free_again() {
     let deployment = Deployment::embedded();
@@ -56,7 +56,7 @@ async fn configs_a_series_that_has_issued_nothing_is_removed_and_its_code_is_fre
     assert_eq!((status, &problem["code"]), (409, &json!("series-in-use")), "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains("series deactivate TYPO"), "{problem}");
 
-    // By hand, beside the running service, which sees it within a second.
+    // By command, next to the running service, which sees it within a second.
     create(&service, &series("GONE", "G-{SEQ:3}")).await;
     let told = deployment.ok(&["series", "remove", "GONE", "--reason", "never used"]);
     assert_eq!(told, "GONE removed\n");

@@ -16,10 +16,10 @@ use testkit::postgres::Postgres;
 use testkit::redis::Redis;
 use testkit::service::Service;
 
-/// How soon a running node serves by a change.
+/// How soon a running node applies a change.
 const PROMISED: Duration = Duration::from_secs(1);
 
-/// Asks one service for numbers of a type until a version answers; how long that took.
+/// Asks one service for numbers of a type until a version answers; returns how long that took.
 async fn picked_up(service: &Service, type_code: &str, version: u64, since: Instant) -> Duration {
     for attempt in 0.. {
         let document = format!("{version}-{attempt}");
@@ -41,7 +41,7 @@ fn keep_the_promise(what: &str, mut delays: Vec<Duration>) {
     assert!(delays[delays.len() * 3 / 4 - 1] < PROMISED, "{what}: {delays:?}");
 }
 
-/// Asks one service for numbers of a type until it refuses them; how long that took.
+/// Asks one service for numbers of a type until it refuses them; returns how long that took.
 async fn refused(service: &Service, type_code: &str, turn: u64, since: Instant) -> Duration {
     for attempt in 0.. {
         let (status, body) = take(service, type_code, &format!("late-{turn}-{attempt}")).await;
@@ -88,7 +88,7 @@ async fn configs_another_node_serves_by_a_change_within_a_second() {
     deployment.assert_clean();
 }
 
-/// Callers who ask both nodes without a pause; what each number said of its version.
+/// Callers that ask both nodes without a pause; what each number showed of its version.
 async fn ask_while(services: [&Service; 2], stop: &Arc<AtomicBool>) -> BTreeMap<String, u64> {
     let mut callers = Vec::new();
     for caller in 0..8 {

@@ -22,7 +22,7 @@ async fn read(url: &str, known: Option<&str>) -> (u16, String) {
     (status, tag)
 }
 
-/// What somebody is answered who sends a header `If-Match` as it is.
+/// The answer to a caller that sends a header `If-Match` as it is.
 async fn put_on(service: &Service, id: i64, tag: &str, body: &Value) -> (u16, Value) {
     let url = configs(service, &format!("/{id}"));
     let request = Client::new().put(url).header("If-Match", tag).json(body);
@@ -50,7 +50,7 @@ async fn configs_who_has_what_it_asks_for_is_told_so_and_a_change_names_what_it_
         (format!("\"{id}-2\""), 409),
         (format!("W/\"{id}-1\""), 422),
         (format!("\"{id}-1\""), 200),
-        // As it was told before ids stood in it.
+        // As it was shown before ids were in it.
         ("\"2\"".to_owned(), 200),
     ] {
         let (_, now) = get(&urls[1]).await;

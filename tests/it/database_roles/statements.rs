@@ -11,7 +11,7 @@ const ROLES: &str = include_str!("../../../deploy/postgres/roles.sql");
 /// A table whose rows are locked and never changed, which takes a right to some column.
 const LOCKED: &str = "journal";
 
-/// What somebody may do to a table beside reading it, or needs to.
+/// What a role may do to a table in addition to reading it, or needs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rights {
     pub(super) insert: bool,
@@ -39,7 +39,7 @@ impl Rights {
     }
 }
 
-/// The tables of the file, each with what who writes may do there, and why no less.
+/// The tables of the file, each with what a writer may do there, and why no less.
 pub(super) fn granted() -> BTreeMap<String, (Rights, String)> {
     let (_, list) = ROLES.split_once("select * from (values").expect("the list");
     let (list, _) = list.split_once(") as granted (name, rights, why)").expect("its end");
@@ -70,7 +70,7 @@ pub(super) fn granted() -> BTreeMap<String, (Rights, String)> {
     rows
 }
 
-/// A right that no statement needs is one that a stolen password has for nothing.
+/// A right that no statement needs is a gift to a stolen password.
 #[test]
 fn every_right_of_the_writer_has_a_statement_and_every_statement_its_right() {
     let (granted, needed) = (granted(), needed());

@@ -7,7 +7,7 @@ use numerator::config::{Settings, Sources};
 
 use super::{text, value};
 
-/// Goal: what is shipped runs the service as a user who cannot change the record. Method: whose URL
+/// Goal: what is shipped runs the service as a user who cannot change the record. Method: which URL
 /// each of its processes gets; the roles by the pages are tried in `database_roles`.
 #[test]
 fn the_service_is_the_writer_and_only_who_migrates_is_the_owner() {
@@ -50,8 +50,7 @@ fn the_service_is_the_writer_and_only_who_migrates_is_the_owner() {
     assert!(!map.contains("postgres://"), "{map}");
 }
 
-/// Versions from which on the flaws of 2025 and 2026 that let scripts run more than scripts are
-/// mended.
+/// Versions in which the flaws of 2025 and 2026 that let scripts run more than scripts are fixed.
 #[test]
 fn the_redis_of_the_composition_is_one_whose_scripts_stay_scripts() {
     const MENDED: [(u32, u32, u32); 6] =
@@ -65,7 +64,7 @@ fn the_redis_of_the_composition_is_one_whose_scripts_stay_scripts() {
     assert!(MENDED.iter().any(is_mended) || (major, minor) > (8, 8), "{image}");
 }
 
-/// Nobody comes in whom the policy does not name, and the service goes nowhere else.
+/// Only callers that the policy names reach the service, and it reaches nothing else.
 #[test]
 fn the_network_policy_names_who_comes_in_and_whereto_it_goes() {
     let policies = text("kubernetes/networkpolicy.yaml");
@@ -133,7 +132,7 @@ fn the_proxies_of_the_examples_wait_longer_than_a_process_and_ask_whether_it_is_
     assert!(number(&haproxy, "rise 2 maxconn ") < http.connections_per_peer_max);
     assert!(number(&nginx, "max_conns=") < http.connections_per_peer_max);
     assert!(number(&nginx, "client_max_body_size ") << 20 >= http.batch_body_max_bytes);
-    // The delay outlasts the looks of the proxy.
+    // The delay is longer than the checks of the proxy.
     let (inter, fall) = (number(&haproxy, " inter "), number(&haproxy, " fall "));
     assert!(number(&haproxy, "drain_delay = \"") > inter * fall);
     for line in haproxy.lines().chain(nginx.lines()) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Call, PERSON, Scene, by};
 
-/// Calls that take numbers, and what looks for these.
+/// Calls that take numbers, and look-ups of these.
 pub(super) async fn numbers(scene: &mut Scene) {
     let one = [("documentId", "order-4711")];
     let body = Some(scene.example("generate_number"));
@@ -45,7 +45,7 @@ pub(super) async fn numbers(scene: &mut Scene) {
     scene.ask("preview_number", Call { body, ..by("plain") }).await;
 }
 
-/// Revisions, and what looks for numbers.
+/// Revisions, and look-ups of numbers.
 pub(super) async fn looks(scene: &mut Scene) {
     let rfa = json!({
         "type": "RFA", "project": "LCBP3-C2",
@@ -170,7 +170,7 @@ pub(super) async fn configs(scene: &mut Scene) {
     scene.ask("show_config", Call { path: &[("configId", "999")], ..by("anna") }).await;
 }
 
-/// Changes of a series that is there.
+/// Changes of an existing series.
 pub(super) async fn config_changes(scene: &mut Scene) {
     let (_, listed) = scene.ask("list_configs", Call { query: "?code=INV", ..by("anna") }).await;
     let own = listed["configs"][0]["config_id"].to_string();
@@ -228,7 +228,7 @@ pub(super) async fn config_changes(scene: &mut Scene) {
     }
 }
 
-/// What two people answer for.
+/// Changes that two people answer for.
 pub(super) async fn changes(scene: &mut Scene) {
     let path = [("documentId", "book")];
     let body = Some(json!({ "type": "BOOK", "date": "2031-05-01" }));
@@ -310,7 +310,7 @@ pub(super) async fn tokens_and_tables(scene: &mut Scene) {
     }
 }
 
-/// What needs no token, and who is let in nowhere.
+/// Calls that need no token, and a caller without any access.
 pub(super) async fn others(scene: &mut Scene) {
     for operation in ["show_health", "show_readiness", "show_metrics", "list_problems"] {
         scene.ask(operation, by("")).await;

@@ -20,7 +20,7 @@ pub(super) struct Ask {
     pub(super) if_match: Option<String>,
     /// Whether it changes nothing.
     pub(super) reads: bool,
-    /// Whether it takes its time where nothing is found.
+    /// Whether it takes its time if nothing is found.
     pub(super) waits: bool,
 }
 
@@ -42,7 +42,7 @@ impl Ask {
         Ask { method, body, reads: false, ..Ask::get(route, path) }
     }
 
-    /// The same behind a place of its list.
+    /// The same from a cursor of its list on.
     pub(super) fn behind(&self, next: &str) -> Self {
         let path = self.path.split_once("&after=").map_or(&*self.path, |(path, _)| path);
         let sign = if path.contains('?') { '&' } else { '?' };
@@ -57,7 +57,7 @@ impl Ask {
             .any(|pair| pair.split_once('=').map_or(pair, |(name, _)| name) == parameter)
     }
 
-    /// The same about what is nowhere; nothing where it asks about nothing that is hidden.
+    /// The same about what does not exist; nothing if it asks about nothing that is hidden.
     pub(super) fn of_nowhere(&self) -> Option<Self> {
         let renamed = |text: &str| {
             text.replace("HID", "HIE").replace("P2", "P9").replace("secret", "nowhere")

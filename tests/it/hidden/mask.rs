@@ -12,7 +12,7 @@ const TIME_DIGITS: usize = 16;
 /// Digits of the hash of a list.
 const HASH_DIGITS: usize = 32;
 
-/// Fields that tell by which way a number came, and how far ahead its counter was raised: of its
+/// Fields that show by which way a number came, and how far ahead its counter was raised: of its
 /// moment, too.
 const OF_MOMENT: [&str; 3] = ["\"ceiling\":", "\"path\":", "\"retry_count\":"];
 
@@ -71,13 +71,13 @@ fn is_hexadecimal(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A text about what is hidden as one about what is nowhere.
+/// A text about what is hidden as one about what does not exist.
 pub(super) fn replaced(text: &str, ids: &Ids) -> String {
     let mut text = text.to_owned();
     for (hidden, nowhere) in [("HID", "HIE"), ("P2", "P9"), ("secret", "nowhere")] {
         text = text.replace(hidden, nowhere);
     }
-    // What is left of a number behind what was read of it.
+    // What remains of a number after what was read of it.
     text = text.replace("\\\"2-0001\\\"", "\\\"9-0001\\\"");
     for (hidden, nowhere) in
         [(ids.hidden, Ids::UNKNOWN.hidden), (ids.counter, Ids::UNKNOWN.counter)]

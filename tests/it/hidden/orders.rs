@@ -37,8 +37,8 @@ fn changes_of_configs() -> Vec<Ask> {
         let (one, post) = (route!("/configs/{configId}"), Method::POST);
         ask(Method::PUT, one, dry, Some(definition("ONE", json!(["P1"]))));
         for (route, below, body) in [
-            // An active one gets a version anew where any series has been deactivated since: it is
-            // proved beside those that are left. That is told (docs/security.md).
+            // An active one gets a new version if any series has been deactivated since: it is
+            // proved against the remaining ones. That is documented (docs/security.md).
             (
                 route!("/configs/{configId}/rollback"),
                 "/rollback",
@@ -111,7 +111,7 @@ fn takes() -> Vec<Ask> {
     shown.chain(taken).chain(batches).collect()
 }
 
-/// Exchange serials. A step that somebody has begun is shown to every caller of its series.
+/// Exchange serials. A step that was begun is shown to every caller of its series.
 fn serials() -> Vec<Ask> {
     let chain = "/api/v1/serials/unified/{serial}";
     let mut asks = vec![
@@ -161,7 +161,7 @@ fn serials() -> Vec<Ask> {
     asks
 }
 
-/// What nobody does who is narrowed.
+/// What no narrowed caller may do.
 fn for_nobody() -> Vec<Ask> {
     let why = "because it is hidden from who asks";
     let mut asks = lists(route!("/change-requests"), &["", "?pending=true&limit=1&after=9"]);

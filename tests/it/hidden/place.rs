@@ -18,10 +18,10 @@ use crate::deployment::Deployment;
 /// Longest wait for the journal.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Headers that tell of the moment or of the length of a body, which is compared itself.
+/// Headers that depend on the moment or on the length of a body, which is compared itself.
 const NOT_COMPARED: [&str; 2] = ["date", "content-length"];
 
-/// Series that are there in each place.
+/// Series that exist in each place.
 const SERIES: &str = r#"
 [[series]]
 code = "OPEN"
@@ -78,18 +78,18 @@ ORIGINATOR = { required = true, reference = "orgs" }
 SITE = { reference = "projects" }
 "#;
 
-/// What a place has beside that.
+/// What a place has in addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hidden {
     /// Nothing.
     Nothing,
     /// What others were issued: hidden from a caller.
     Numbers,
-    /// Another project and other series with it: hidden from who is narrowed.
+    /// Another project and other series with it: hidden from a narrowed caller.
     Everything,
 }
 
-/// Ids by which asks name what is there, and what is hidden.
+/// Ids by which asks name what exists, and what is hidden.
 #[derive(Clone, Debug)]
 pub(super) struct Ids {
     pub(super) one: i64,
@@ -100,7 +100,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// What is nowhere.
+    /// What does not exist.
     pub(super) const UNKNOWN: Ids =
         Ids { one: 0, spare: 0, hidden: 4_242_424, counter: 4_343_434, unified: String::new() };
 }
@@ -343,7 +343,7 @@ impl Place {
         serde_json::from_str(&told.body).unwrap_or_default()
     }
 
-    /// What somebody is answered; ids of what is hidden are those given.
+    /// The answer to a caller; ids of what is hidden are those given.
     pub(super) async fn ask(&self, who: Option<&str>, ask: &Ask, ids: &Ids) -> Answer {
         let said = |text: &str| {
             let text = text.replace("{one}", &self.ids.one.to_string());
