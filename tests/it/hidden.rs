@@ -276,9 +276,8 @@ async fn what_is_out_of_reach_looks_like_what_is_not_there_on_redis_and_postgres
     what_is_out_of_reach_looks_like_what_is_not_there(&ON_SQLITE_ALONE, of).await;
 }
 
-/// Goal: a caller that may save series learns that one that it does not see is in the way, and
-/// nothing else. Method: definitions in conflict with a hidden one, tried and saved; who sees both
-/// gets all.
+/// Goal: a saver of series learns that a series that it does not see is in the way, and nothing
+/// else. Method: definitions in conflict with a hidden one, tried and saved; full sight gets all.
 #[tokio::test]
 async fn a_refused_change_names_no_series_that_the_caller_does_not_see() {
     let places = Place::build(vec![(Deployment::embedded(), Hidden::Everything)]).await;

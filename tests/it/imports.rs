@@ -35,7 +35,7 @@ fn plain(line: &str) -> String {
     format!("{}\n", error.unwrap_or(line))
 }
 
-/// The same for one that must succeed.
+/// The same for an import that must succeed.
 fn imported(deployment: &Deployment, arguments: &[&str]) -> Value {
     let (code, report, stderr) = import(deployment, arguments);
     assert_eq!(code, 0, "{arguments:?}: {report} {stderr}");

@@ -65,8 +65,7 @@ async fn what_was_saved_a_moment_ago_is_served_by_every_process() {
     }
 }
 
-/// A request that meets a series which was removed a moment ago: not the ledger's fault, and not
-/// the request's.
+/// A request for a series which was just removed: an error of neither the ledger nor the request.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_has_just_changed_is_said_to_have_just_changed() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

@@ -16,7 +16,7 @@ const NUMBERS: &str = "/api/v1/document-numbering/numbers";
 const PAST: u64 = 1_000_000_000;
 const AHEAD: u64 = 4_102_444_800;
 
-/// Who signs JWTs.
+/// The signer of JWTs.
 struct Issuer(Ed25519KeyPair);
 
 impl Issuer {
@@ -69,7 +69,7 @@ async fn whom_a_jwt_names_takes_numbers_as_its_own_within_the_roles_and_series_i
     deployment.apply_examples();
     let set = deployment.path("issuer.json");
     std::fs::write(&set, issuer.set().to_string()).unwrap();
-    // `auto`: who sets an issuer wants callers to name themselves.
+    // `auto`: a configured issuer means that callers must identify themselves.
     deployment.extra = format!(
         "[auth.jwt]\nissuer = \"https://login.example\"\naudience = \"office\"\n\
          algorithms = [\"EdDSA\"]\njwks_file = \"{}\"\nroles_claim = \"realm.groups\"\n\
@@ -83,7 +83,7 @@ async fn whom_a_jwt_names_takes_numbers_as_its_own_within_the_roles_and_series_i
     let (status, issued) = take(&service, &clerk, "d1").await;
     assert_eq!((status, &issued["document_number"]), (201, &json!("SPO-20240122-001")));
 
-    // The auditor reads whose it is; another clerk, or a token of the same word, sees nothing.
+    // The auditor reads the owner; another clerk, or a token of the same word, sees nothing.
     let auditor = issuer.names("rev", &["revision"], &json!(["SPO", "RFA"]), AHEAD);
     let of_ann = format!("{NUMBERS}?user_id=jwt:ann");
     let (status, list) = ask(&service, &auditor, &format!("{of_ann}&series=SPO"), None).await;
@@ -94,7 +94,7 @@ async fn whom_a_jwt_names_takes_numbers_as_its_own_within_the_roles_and_series_i
     let other = issuer.names("bob", &["clerks"], &json!("*"), AHEAD);
     for stranger in [other.as_str(), token.trim()] {
         let (status, told) = ask(&service, stranger, &own, None).await;
-        // As of one that was never issued, though a series could read it.
+        // As for a number that was never issued, though a series could read it.
         assert_eq!((status, &told["issued"], &told["numbers"]), (200, &json!(false), &json!([])));
         assert_eq!(take(&service, stranger, "d1").await.1["code"], "document-already-numbered");
     }

@@ -29,7 +29,7 @@ fn sign(deployment: &mut Deployment) -> String {
     public
 }
 
-/// Waits until checkpoints bind so many rows.
+/// Waits until checkpoints bind this many rows.
 async fn bound(deployment: &Deployment, public: &str, rows: u64) {
     eventually(LIMIT, async || {
         let report = deployment.run(&["audit", "verify", "--json", "--public-key", public]);
@@ -45,7 +45,7 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
     let mut deployment = Deployment::embedded();
     deployment.apply_load_series();
     let next = ["next", "LOAD", "--document", "by-hand"];
-    // Nobody knows a key yet.
+    // No process knows a key yet.
     deployment.ok(&["next", "LOAD"]);
     let public = sign(&mut deployment);
     let service = deployment.serve();
@@ -70,7 +70,7 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
         let remedy = refused.contains("audit.key") && refused.contains("--without-key");
         assert!(remedy, "{writes:?}: {refused}");
     }
-    // Who only looks needs none.
+    // A read-only command needs none.
     deployment.ok(&["preview", "LOAD"]);
     deployment.ok(&["find", "--document", "d1"]);
     deployment.ok(&["audit", "verify", "--public-key", &public]);
@@ -82,7 +82,7 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
     assert!(service.terminate());
     let events = deployment.ok(&["events", "--json"]);
     assert_eq!(events.matches("without-key").count(), 3, "{events}");
-    // What was written so is named, and no paper calls it sealed.
+    // What was written like this is named, and no paper calls it sealed.
     deployment.extra = sealed;
     let named = refusal(&deployment, &["audit", "verify"]);
     assert!(named.contains("by a process without the key"), "{named}");
@@ -99,8 +99,8 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
     assert!(service.terminate());
 }
 
-/// Goal: the roles that are shipped can neither add a number nor remove one unseen. Method: what
-/// each of them is granted, with triggers in place, and the comparison with what was kept.
+/// Goal: the roles that are shipped can neither add a number nor remove one undetected. Method:
+/// what each of them is granted, with triggers in place, and the comparison with what was kept.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_role_adds_or_removes_a_number_unseen() {
     const ROLES: &str = include_str!("../../deploy/postgres/roles.sql");
@@ -138,7 +138,7 @@ async fn no_role_adds_or_removes_a_number_unseen() {
     let verify = ["audit", "verify", "--public-key", &public, "--with", kept.to_str().unwrap()];
     let said = owned.ok(&verify);
     assert!(said.contains("4 rows are in an archive"), "{said}");
-    // As the owner finds it, and puts it back.
+    // As the owner finds it, and restores it.
     for (role, does) in acts() {
         owned_is_kept(&postgres);
         let url = postgres.url("held").replace("//postgres@", &format!("//numerator_{role}@"));
@@ -155,12 +155,12 @@ async fn no_role_adds_or_removes_a_number_unseen() {
     owned.ok(&verify);
 }
 
-/// What a row has beside its place, its number and its batch.
+/// The columns of a row except its place, its number and its batch.
 const ROW: &str = "last_value, step, allocation_id, scope, mask, outline, rest, context, \
     document_id, idempotency_key, document_day, digest, issued_at_us, retry_count, path, \
     kind_id, user_name_id, address_name_id";
 
-/// A number more, in a batch.
+/// An additional number, in a batch.
 fn row(batch: &str) -> String {
     format!(
         "insert into journal (counter_id, first_value, number, batch_id, {ROW}) \
@@ -169,7 +169,7 @@ fn row(batch: &str) -> String {
     )
 }
 
-/// A batch more, with a proof of another.
+/// An additional batch, with the proof of another.
 fn batch(id: &str) -> String {
     format!(
         "insert into journal_batch (batch_id, epoch, journaled_at_us, partition_id, node_id, \
@@ -178,7 +178,7 @@ fn batch(id: &str) -> String {
     )
 }
 
-/// Takes numbers out, and puts a segment of no file, of a batch, in their place.
+/// Removes numbers, and puts a segment of no file, of a batch, in their place.
 fn erase(rows: u32, batch: &str) -> String {
     let more = rows - 1;
     let note = serde_json::json!({
@@ -217,7 +217,7 @@ fn acts() -> Vec<(&'static str, String)> {
         ("archiver", erase(4, "-5")),
         ("archiver", format!("{}; {}", batch("90000"), erase(4, "90000"))),
         ("archiver", erase(4, "(select max(batch_id) from journal_batch)")),
-        // One that lacks its rows: they are in the archive.
+        // A batch that lacks its rows: they are in the archive.
         ("archiver", erase(1, "(select min(batch_id) from journal_batch where line_count = 4)")),
     ]
 }

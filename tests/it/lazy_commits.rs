@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Numbers of each series, answered while the server may be lazy.
 const NUMBERS: usize = 20;
 
-/// Has the server take a setting over; new sessions show it.
+/// Makes the server apply a setting; new sessions show it.
 async fn set(postgres: &Postgres, setting: &str, value: &str) {
     postgres.sql(&format!("alter system set {setting} = '{value}'"));
     postgres.sql("select pg_reload_conf()");
@@ -49,7 +49,7 @@ async fn numbers_answered_while_the_server_commits_lazily_survive_its_crash() {
             answered.push(body["document_number"].as_str().unwrap().to_owned());
         }
         if round == 0 {
-            // What a session does not wait for waits this long.
+            // A wait that a session skips would last this long.
             set(&postgres, "wal_writer_delay", "10s").await;
             set(&postgres, "synchronous_commit", "off").await;
         }
@@ -73,7 +73,7 @@ async fn a_lazy_server_database_or_user_is_outranked_and_who_asks_for_it_in_the_
         postgres.sql("select pg_reload_conf()");
         assert_eq!(hazards().await, [], "{whose}");
     }
-    // What waits for standbys less is the operator's word, and told as a hazard.
+    // A weaker wait for standbys is the operator's decision, and reported as a hazard.
     postgres.sql("alter role postgres set synchronous_commit = 'local'");
     assert_eq!(hazards().await.len(), 1);
 }

@@ -11,7 +11,7 @@ use crate::deployment::Deployment;
 const EVIL: [&str; 5] =
     ["\u{1b}[2J", "\u{1b}]0;owned\u{7}", "\nimported\n", "\u{202e}", "\u{9b}2J"];
 
-/// No byte of an output acts upon a terminal, but for line breaks and tabs.
+/// No byte of an output acts upon a terminal, except line breaks and tabs.
 fn shows_no_control(what: &str, text: &str) {
     let acts = |c: &char| c.is_control() && !"\n\t".contains(*c) || *c == '\u{202e}';
     assert_eq!(text.chars().find(acts), None, "{what}: {text:?}");

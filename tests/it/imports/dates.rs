@@ -70,7 +70,7 @@ fn a_number_that_shows_an_id_keeps_it() {
     let (code, report, _) = import(&deployment, &[&list]);
     assert_eq!(code, 1, "{report}");
     assert!(problems(&report).iter().any(|(_, kind)| kind == "issued"), "{report}");
-    // Its counter's value cannot be told.
+    // Its counter's value cannot be determined.
     let list = file(&deployment, "alone.txt", "T0783514053115904000\n");
     let (_, report, _) = import(&deployment, &[&list]);
     assert_eq!(problems(&report), [("line 1".to_owned(), "value".to_owned())], "{report}");
@@ -78,8 +78,8 @@ fn a_number_that_shows_an_id_keeps_it() {
     assert!(detail.contains("SNOWFLAKE") && detail.contains("not show"), "{detail}");
 }
 
-/// Goal: what was issued before something was deactivated can be moved in afterwards. Method: an
-/// organization, a type and a project that are inactive, and a member that is none any more.
+/// Goal: what was issued before something was deactivated can be imported afterwards. Method: an
+/// organization, a type and a project that are inactive, and a former member.
 #[test]
 fn what_is_no_longer_active_can_be_moved_in() {
     let deployment = Deployment::embedded();

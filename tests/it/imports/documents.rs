@@ -21,9 +21,9 @@ async fn assert_numbered(service: &Service, document: &str, day: &str, number: &
     assert!(status == 409 && told.contains(number), "{document}: {status} {answer}");
 }
 
-/// Goal: no second number for a document that an import brought, whoever owns the partition by
-/// then. Method: one import before anything was issued, one beside a running service on Redis that
-/// knows the series' partition already.
+/// Goal: no second number for a document that an import brought, whichever store owns the partition
+/// by then. Method: one import before anything was issued, one during a running service on Redis
+/// that knows the series' partition already.
 #[tokio::test]
 async fn a_document_that_an_import_brought_gets_no_second_number_from_redis() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

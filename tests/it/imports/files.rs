@@ -17,7 +17,7 @@ fn fed(deployment: &Deployment, arguments: &[&str], text: &str) -> Output {
     let mut command = deployment.command(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // One that refuses before it reads closes the pipe.
+    // A command that refuses before it reads closes the pipe.
     let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
     child.wait_with_output().unwrap()
 }

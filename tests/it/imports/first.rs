@@ -18,8 +18,8 @@ fn detail(report: &Value, index: usize) -> String {
     report["problems"][index]["detail"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Goal: a report changes nothing, not even a ledger that has nothing. Method: the report of a list
-/// that the built-in series read, on an empty ledger.
+/// Goal: a report changes nothing, not even an empty ledger. Method: the report of a list that the
+/// built-in series read, on an empty ledger.
 #[tokio::test]
 async fn a_report_on_an_empty_ledger_reads_by_the_series_it_would_get_and_saves_none() {
     let deployment = Deployment::embedded();
@@ -37,8 +37,8 @@ async fn a_report_on_an_empty_ledger_reads_by_the_series_it_would_get_and_saves_
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-002\n");
 }
 
-/// Goal: an import that is not made saves no series either. Method: a list that is not there, one
-/// with a line that no series reads, and looks, on an empty ledger.
+/// Goal: an import that is not made saves no series either. Method: a list that does not exist, one
+/// with a line that no series reads, and read-only commands, on an empty ledger.
 #[tokio::test]
 async fn what_imports_nothing_and_what_only_looks_saves_no_series() {
     let deployment = Deployment::embedded();
@@ -55,15 +55,14 @@ async fn what_imports_nothing_and_what_only_looks_saves_no_series() {
         &["counters"],
         &["series", "explain", "--type", "SPO"],
     ] {
-        // Of a number that nothing holds it is said so.
+        // For a number that is not found the report says so.
         let is_answered = look[0] != "find";
         assert_eq!(deployment.run(look).status.success(), is_answered, "{look:?}");
         assert_eq!(series_there(&deployment).await, 0, "{look:?}");
     }
 }
 
-/// Goal: whoever has brought series of their own is given no others, if only in a file with a
-/// mistake.
+/// Goal: a user with series of their own gets no others, not even for a file with a mistake.
 #[tokio::test]
 async fn who_has_tried_series_of_their_own_gets_no_others() {
     let wrong = "[[series]]\ncode = \"RFA\"\nname = \"RFA\"\ntemplate = \"RFA-{NOPE}\"\n\
@@ -88,19 +87,19 @@ async fn who_has_tried_series_of_their_own_gets_no_others() {
         }
         assert!(series_there(&deployment).await <= 1);
     }
-    // Nor where the reason is none.
+    // Nor if there is no reason.
     let deployment = Deployment::embedded();
     let sound = ambiguous.replace(" reset = \"year\" ", "");
     let path = file(&deployment, "rfa.toml", &sound);
     assert!(!deployment.run(&["series", "apply", &path, "--reason", ""]).status.success());
     assert!(!deployment.run(&["next", "SPO"]).status.success());
     assert_eq!(series_there(&deployment).await, 0);
-    // Whoever only looks is given what the setting says.
+    // A command that only reads gets what the setting says.
     let deployment = Deployment::embedded();
     assert!(deployment.ok(&["series", "list"]).contains("SPO"));
 }
 
-/// Goal: numbers of a closed year are added only after that was said and asked for.
+/// Goal: numbers of a closed year are added only after that was reported and requested.
 #[test]
 fn numbers_of_a_closed_period_are_added_only_where_that_is_asked_for() {
     let deployment = Deployment::embedded();
@@ -125,7 +124,8 @@ fn numbers_of_a_closed_period_are_added_only_where_that_is_asked_for() {
     deployment.assert_clean();
 }
 
-/// Goal: what keeps a line out is said as it is, with the bounds of an import and not of a request.
+/// Goal: the reason that excludes a line is reported exactly, with the bounds of an import and not
+/// of a request.
 #[test]
 fn what_keeps_a_line_out_is_said_as_it_is() {
     let deployment = Deployment::embedded();

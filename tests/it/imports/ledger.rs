@@ -47,7 +47,7 @@ impl Move {
         self.new.ok(&[&["--setting", "partitions=16"], arguments].concat())
     }
 
-    /// Moves the counters, and what came of it.
+    /// Moves the counters; returns the result.
     fn counters(&self) -> (Option<i32>, Value, String) {
         let arguments = ["--setting", "partitions=16", "import", self.old.database_url()];
         let further = ["--from-ledger", "--apply", "--json"];
@@ -57,7 +57,7 @@ impl Move {
         (output.status.code(), report, error)
     }
 
-    /// The same where nothing may be in its way; the report.
+    /// The same if nothing may prevent it; the report.
     fn moved(&self) -> Value {
         let (code, report, error) = self.counters();
         assert_eq!(code, Some(0), "{report} {error}");
@@ -81,9 +81,9 @@ fn counters_go_on_above_ranges_and_in_every_serial() {
     assert_eq!(this.renewed(&["next", "LOAD"]), "L-00000053\n");
 }
 
-/// Goal: what the old ledger cannot rule out is passed. Method: the marks of three stories in its
+/// Goal: what the old ledger cannot rule out is skipped. Method: the marks of three stories in its
 /// tables: an epoch that was never closed; one that was closed at the ceiling after the counter's
-/// own, as a restored ledger is released; a process that was retired without a whole outbox.
+/// own, as a restored ledger is released; a process retired without a whole outbox.
 #[test]
 fn a_counter_that_is_not_accounted_for_goes_on_above_its_ceiling() {
     let unclosed = "update old.partition set epoch = epoch + 1";
@@ -141,8 +141,8 @@ fn a_ledger_whose_processes_run_is_not_moved() {
     assert_eq!(this.renewed(&["next", "LOAD"]), "L-00000002\n");
 }
 
-/// Goal: what the refusal names is a remedy where there is no Redis either. Method: the only
-/// process is killed, and the command that it names is run.
+/// Goal: the remedy in the refusal also works without Redis. Method: the only process is killed,
+/// and the command that it names is run.
 #[test]
 fn a_ledger_whose_only_process_was_killed_is_moved_once_it_is_drained() {
     let this = Move::start();

@@ -23,11 +23,11 @@ serials = [{ counter = [\"ORIGINATOR\"] }]\n\
 [series.variables]\n\
 ORIGINATOR = { reference = \"organizations\", required = true, excluded = \"-\", width_max = 9 }\n";
 
-/// A ledger that numbers move out of, and the one that they move into.
+/// A ledger from which numbers are moved, and the one that receives them.
 struct Pair {
     old: Deployment,
     new: Deployment,
-    /// What both are on, where that is a server.
+    /// The server of both, if there is one.
     _postgres: Option<Postgres>,
 }
 
@@ -41,7 +41,7 @@ impl Pair {
         [on_postgres, Pair { old, new, _postgres: None }]
     }
 
-    /// Applies a series file here and there.
+    /// Applies a series file in both.
     fn apply(&self, text: &str) {
         for deployment in [&self.old, &self.new] {
             deployment.ok(&["series", "apply", &file(deployment, "series.toml", text)]);
@@ -91,8 +91,8 @@ fn counters_do_not_move_to_other_rows_of_reference_data() {
     }
 }
 
-/// Goal: a code that a row had once cannot come to another row in the new ledger, whose counter
-/// would show its numbers again. Method: a row that was renamed, and one that is not there at all.
+/// Goal: a code that a row had once cannot go to another row in the new ledger, whose counter would
+/// show its numbers again. Method: a row that was renamed, and one that does not exist.
 #[test]
 fn counters_do_not_move_without_the_former_codes_of_their_rows() {
     for pair in Pair::all() {
@@ -146,7 +146,7 @@ fn a_serial_that_was_dropped_goes_on_where_a_later_version_has_it_again() {
         let (code, report, error) = pair.moved();
         assert_eq!((code, &report["counters_total"]), (0, &2.into()), "{report} {error}");
         assert_eq!(pair.new.ok(&["next", "MARK"]), "U-004\n");
-        // The old one would have gone on in the same way.
+        // The old one would have continued in the same way.
         apply(&pair.new, &mark("V-{SEQ:3:A}-{SEQ:4:B}", A_AND_B));
         assert_eq!(pair.new.ok(&["next", "MARK"]), "V-005-0015\n");
         assert!(pair.new.verify().0);
@@ -155,7 +155,7 @@ fn a_serial_that_was_dropped_goes_on_where_a_later_version_has_it_again() {
 
 /// Goal: what an earlier version has issued stays out of reach in the new ledger too. Method: a
 /// series whose text was changed; the new ledger knows its last version alone, and is asked for the
-/// first one's text again, with counters that begin anew each year.
+/// first one's text again, with counters that restart each year.
 #[test]
 fn the_versions_that_numbers_were_issued_under_come_along() {
     for pair in Pair::all() {
@@ -189,8 +189,8 @@ fn the_versions_that_numbers_were_issued_under_come_along() {
     }
 }
 
-/// Goal: what is moved is all that was issued. Method: somebody takes a number there between the
-/// look at it and the move.
+/// Goal: what is moved is all that was issued. Method: a number is taken there between the read and
+/// the move.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_number_that_is_taken_there_after_the_look_stops_the_move() {
     for pair in Pair::all() {

@@ -62,7 +62,7 @@ fn reported_then_imported(deployment: &Deployment) {
     assert_eq!(deployment.ok(&["next", "BPO", "--date", "2024-01-22"]), "BPO-20240122-002\n");
     let gaps = deployment.ok(&["gaps", "--explain", "--reason", "before-import"]);
     assert!(gaps.contains("SPO-20240122-002 to SPO-20240122-003 were not among"), "{gaps}");
-    // What is there is not imported again, whole or in part.
+    // What exists is not imported again, whole or in part.
     let (code, report, _) = import(deployment, &[&sound, "--apply"]);
     assert_eq!((code, &report["problems_total"]), (1, &5.into()), "{report}");
     let kinds: Vec<_> = problems(&report).into_iter().map(|(_, kind)| kind).collect();
@@ -129,8 +129,8 @@ fn what_a_number_does_not_show_is_asked_for() {
     assert_eq!(usage.status.code(), Some(2), "a map needs tables");
 }
 
-/// Goal: nobody has to stop for an import. Method: a service on Redis issues from one counter all
-/// the time; others are imported meanwhile.
+/// Goal: an import needs no pause of the service. Method: a service on Redis issues from one
+/// counter all the time; others are imported meanwhile.
 #[tokio::test]
 async fn an_import_beside_a_running_service_is_continued_by_it() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -172,7 +172,7 @@ async fn an_import_beside_a_running_service_is_continued_by_it() {
     deployment.assert_clean();
 }
 
-/// Goal: a service and an import that want the same new counter at the same moment never issue one
+/// Goal: a service and an import that need the same new counter at the same moment never issue one
 /// number twice. Method: both at once, for one day after the other.
 #[tokio::test]
 async fn a_service_and_an_import_at_the_same_counter_never_issue_a_number_twice() {
@@ -247,7 +247,7 @@ async fn an_import_that_is_killed_leaves_nothing_and_a_large_one_takes_little_me
     killed.wait().unwrap();
     let (clean, report) = deployment.verify();
     assert!(clean && report["counters"] == 0 && report["totals"]["journal"] == 0, "{report}");
-    // The import that follows must not go by what is known of an empty journal.
+    // The import that follows must not rely on what is known of an empty journal.
     postgres.sql("analyze");
 
     let (begin, mut child, mut peak) = (Instant::now(), start(), String::new());

@@ -10,7 +10,7 @@ use crate::deployment::Deployment;
 const BY_DAY: &str = "INSERT INTO document_sequence (sequence_type, sequence_date, current_no) \
                       VALUES ('SPO', '2024-01-22', 15);\n";
 
-/// What an import is refused with as a whole.
+/// The reason for which an import is refused as a whole.
 fn refused(deployment: &Deployment, arguments: &[&str]) -> String {
     let (code, report, error) = import(deployment, arguments);
     assert_eq!((code, report), (1, Value::Null), "{error}");
@@ -74,7 +74,7 @@ fn an_id_that_means_two_things_is_refused() {
     let rules = file(&deployment, "rules.sql", &format!("{rules}{BY_DAY}"));
     let error = refused(&deployment, &[&rules, "--from-table"]);
     assert!(error.contains("com_no_config row 2: rule r1 appears twice"), "{error}");
-    // A file decides, and names tables that there are.
+    // A file decides, and names existing tables.
     let map = file(&deployment, "map.csv", "table,id,code\nprojects,2,LCBP3-C2\n");
     let (code, report, error) = import(&deployment, &[&codes, "--from-table", "--map", &map]);
     assert_eq!(code, 0, "{report} {error}");

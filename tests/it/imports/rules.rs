@@ -41,8 +41,8 @@ fn detail(report: &Value, index: usize) -> &str {
     report["problems"][index]["detail"].as_str().unwrap()
 }
 
-/// Goal: the text around a serial names exactly one counter, whatever stands beside the serial.
-/// Method: rules of `--configs` have a variable right before it; units that end in digits, and
+/// Goal: the text around a serial names exactly one counter, whatever is next to the serial.
+/// Method: rules of `--configs` have a variable directly before it; units that end in digits, and
 /// serials of other widths than six.
 #[test]
 fn the_text_around_a_serial_tells_where_its_unit_ends() {

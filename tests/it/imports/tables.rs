@@ -45,7 +45,7 @@ fn by_day_is_imported(deployment: &Deployment, source: &str) {
     }
     let (clean, verified) = deployment.verify();
     assert!(clean && verified["totals"]["gaps"] == 3, "{verified}");
-    // The same tables again change nothing: every counter stands as high already.
+    // The same tables again change nothing: every counter is already as high.
     let report = imported(deployment, &["--apply", source, "--from-table"]);
     assert_eq!(report["counters"][1]["missing"], 0, "{report}");
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-017\n");
@@ -76,7 +76,7 @@ fn counters_by_day_come_from_a_postgres_database() {
     by_day_is_imported(&deployment, &source);
 }
 
-/// A view in the place of a table, whose query never ends.
+/// A view in place of a table, whose query never ends.
 const ENDLESS: &str = "create view document_sequence as with recursive \
     c(sequence_type, sequence_date, current_no) as (select 'SPO', '2024-01-22', 1 \
     union all select sequence_type, sequence_date, current_no + 1 from c) select * from c";
@@ -206,7 +206,7 @@ correspondence_type_id, discipline_id, current_year, last_number, version, updat
     assert_eq!(output.status.code(), Some(1), "the second format uses a token that is withdrawn");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("row 2") && stderr.contains("ORIGINATOR"), "{stderr}");
-    // What is printed is a series file, to be looked at, changed and applied.
+    // The output is a series file, to be examined, changed and applied.
     let series = String::from_utf8_lossy(&output.stdout);
     let path = deployment.path("formats.toml");
     std::fs::write(&path, &*series).unwrap();
@@ -246,7 +246,7 @@ INSERT INTO com_no_serial (id, rule_id, rule_format, serial_no, is_deleted) VALU
     assert_eq!(problems(&report), expected, "{report}");
     let large = report["problems"][0]["detail"].as_str().unwrap();
     assert!(large.contains("9007199254740991"), "{large}");
-    // What was deleted has issued numbers too; of it only what cannot be read is left out.
+    // Deleted rows have issued numbers too; of them only what cannot be read is left out.
     let sound = "INSERT INTO com_no_config (id, bill_type_id, is_deleted) VALUES \
                  ('r1','bill-1',2), ('r2','bill-1',1), ('r3','bill-9',1);\n\
                  INSERT INTO com_no_serial (id, rule_id, rule_format, serial_no, is_deleted) \

@@ -28,8 +28,8 @@ fn value(number: &str) -> u64 {
 }
 
 /// Goal: an import lifts a counter from which a service issues all the time, and neither issues a
-/// number of the other's, nor is a value lost. Method: a load on one counter; an import that goes
-/// through a value which the load passes, then two sound ones, one after the other.
+/// number of the other's, nor is a value lost. Method: a load on one counter; an import that covers
+/// a value which the load passes, then two sound ones, one after the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_counter_is_lifted_while_a_service_issues_from_it() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -38,7 +38,7 @@ async fn a_counter_is_lifted_while_a_service_issues_from_it() {
     let service = deployment.serve();
     let load = Running::start(&service.url, 4);
     load.reach(200).await;
-    // Above what the journal has, and below what Redis has given out by the time it is applied.
+    // Above what the journal has, and below what Redis has issued by the time it is applied.
     let (near, faulty) = (load.asked() + 1, list(900_000, 900_100));
     let faulty = file(&deployment, "faulty.csv", &format!("{faulty}L-{near:08},paper\n"));
     let (code, report, stderr) = import(&deployment, &[&faulty, "--series", "LOAD", "--apply"]);
@@ -53,7 +53,7 @@ async fn a_counter_is_lifted_while_a_service_issues_from_it() {
         assert!(report["counters"][0]["stands_at"].as_u64().unwrap() > 0, "{report}");
         let apply = [&arguments[..], &["--apply"]].concat();
         // On a busy machine Redis may have the partition back before the rows are written: then
-        // nothing is, and the refusal says to import again.
+        // none is written, and the refusal says to import again.
         let mut tries = (0..5).map(|_| import(&deployment, &apply));
         let is_done = |(code, _, stderr): &(i32, Value, String)| {
             assert!(*code == 0 || stderr.contains("redis owns it: import again"), "{stderr}");
@@ -118,7 +118,7 @@ async fn a_counter_is_lifted_while_a_service_issues_from_it_on_sqlite() {
     imported(&deployment, &[&sound, "--series", "LOAD", "--apply"]);
     let more = load.asked() + 50;
     load.reach(more).await;
-    // A number that was issued here is no number of another system.
+    // A number that was issued here does not count as one of another system.
     let (code, report, _) = import(&deployment, &[&sound, "--series", "LOAD", "--apply"]);
     assert!(code == 1 && problems(&report).len() == 52, "{report}");
     let seen = load.finish().await;
@@ -135,7 +135,7 @@ fn start(deployment: &Deployment, list: &str) -> std::process::Child {
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until a question to the ledger is answered so.
+/// Waits until a query on the ledger gives this answer.
 fn until(postgres: &Postgres, question: &str, answer: &str) {
     let deadline = Instant::now() + LIMIT;
     while postgres.sql(question) != answer {
@@ -144,7 +144,7 @@ fn until(postgres: &Postgres, question: &str, answer: &str) {
     }
 }
 
-/// Lets whoever commits rows of the journal hold at that for some seconds.
+/// Delays commits of rows of the journal for some seconds.
 fn commit_slowly(postgres: &Postgres, schema: &str) {
     postgres.sql(&format!(
         "create function {schema}.dawdle() returns trigger language plpgsql as \
@@ -178,7 +178,7 @@ fn an_operators_fallback_during_an_import_outlives_it() {
     assert_eq!(postgres.sql(wishes), "0");
 }
 
-/// What an import was lent that was killed goes back to Redis by itself, once its node is given up.
+/// The loan to a killed import returns to Redis automatically, once its node is given up.
 #[test]
 fn a_partition_that_is_lent_to_an_import_which_is_killed_is_taken_back() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -204,7 +204,7 @@ fn a_partition_that_is_lent_to_an_import_which_is_killed_is_taken_back() {
 }
 
 /// Goal: an import that meets a recovery which already gives the partition to the database waits
-/// for it and goes on. Method: a node that sleeps keeps the recovery at its barrier.
+/// for it and continues. Method: a suspended node keeps the recovery at its barrier.
 #[test]
 fn an_import_waits_for_the_recovery_that_it_meets() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

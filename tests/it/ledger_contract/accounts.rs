@@ -26,12 +26,12 @@ async fn account(world: &World) -> CounterAccount {
     }
 }
 
-/// What is listed of it beside the numbers in the journal.
+/// What is listed of it in addition to the numbers in the journal.
 fn listed(account: &CounterAccount) -> Vec<(EntryKind, i64, i64)> {
     account.entries.iter().map(|entry| (entry.kind, entry.run.first, entry.run.last)).collect()
 }
 
-/// What of the account is dated on a day, whatever stands for it.
+/// The part of the account that is dated on a day, whatever accounts for it.
 async fn its_part_is_what_is_dated_in_it(world: &World) {
     for (day, values, kept_aside) in [("2026-01-02", 5, 1), ("2026-01-03", 0, 0)] {
         let of = KeyCondition { series_without: vec![7], ..KeyCondition::default() };
@@ -105,7 +105,7 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
     assert_eq!((all[0].entries.len(), all[0].further_entries), (1, 2));
     assert_eq!(all[0].tally, told.tally, "what is not listed is counted");
 
-    // What was recorded once is not on its way.
+    // What was recorded once is not under way.
     world.sql("delete from journal where first_value = 7").await;
     let told = account(&world).await;
     assert_eq!((told.tally.pending, told.gone), (1, 1));
@@ -165,8 +165,8 @@ pub(super) async fn rows_in_the_archive_stand_for_their_values(world: World) {
 }
 
 /// Goal: counter, journal and gaps of an account belong together. Method: numbers are taken all the
-/// while on the path on which none is ever on its way; read statement by statement, a row would
-/// stand above its counter's value.
+/// while on the path on which none is ever under way; read statement by statement, a row would be
+/// above its counter's value.
 pub(super) async fn an_account_is_of_one_moment(world: World) {
     let at = world.database_epoch().await;
     world.take(at, order("first")).await;

@@ -95,7 +95,7 @@ pub(super) async fn an_outbox_older_than_the_ledgers_ids_is_adopted_by_the_names
 }
 
 impl World {
-    /// Keeps every counter locked while something goes on.
+    /// Keeps every counter locked while an action runs.
     async fn while_counters_are_locked(&self, work: impl Future<Output = ()>) {
         let lock = "update counter set taken = taken";
         if self.ledger.engine() == "sqlite" {
@@ -114,8 +114,8 @@ impl World {
     }
 }
 
-/// Goal: counters looked for by their names, thousands of them, may take their time. Method: one of
-/// them is locked for longer than a call may take, and for less than a lock may be waited for.
+/// Goal: a search for thousands of counters by their names may take its time. Method: one of them
+/// is locked for longer than a call may take, and for less than a lock may be waited for.
 pub(super) async fn an_adoption_may_take_longer_than_an_ordinary_call(world: World) {
     let open_epoch = world.redis_epoch(Closing::Exact).await;
     let (of_first, ..) = world.seed(open_epoch, &spec("first")).await;

@@ -20,8 +20,8 @@ async fn verified(world: &World) -> VerifyReport {
     verify(&stores, Duration::ZERO).await.unwrap()
 }
 
-/// What somebody does without a key, and what `verify` says of it: a series within projects, and
-/// its counter, stand where SERIES and COUNTER are.
+/// A change made without a key, and what `verify` reports of it: SERIES and COUNTER are replaced by
+/// a series within projects, and its counter.
 const BENT: [(&str, &str); 9] = [
     ("update journal set scope = 'project=B' where first_value = 2", "its scope"),
     ("update journal set scope = '' where first_value = 2", "its scope"),
@@ -108,7 +108,7 @@ pub(super) async fn what_the_record_says_of_itself_must_agree(world: World) {
     assert!(unseen.is_empty(), "{} unseen:\n{}", unseen.len(), unseen.join("\n"));
 }
 
-/// The texts of archived numbers are in no key: nobody says that each stands once.
+/// The texts of archived numbers are in no key: nothing proves that each occurs once.
 pub(super) async fn verify_says_how_many_texts_it_did_not_compare(world: World) {
     let shelf = Shelf::of(world).await;
     shelf.archive().await;
@@ -119,8 +119,8 @@ pub(super) async fn verify_says_how_many_texts_it_did_not_compare(world: World) 
     assert!(!said.contains("every value once"), "{said}");
 }
 
-/// Segments that no checkpoint binds yet, some of them of rows that none binds either: who has the
-/// key knows whose they are, others once a checkpoint has met them, or by the files.
+/// Segments that no checkpoint binds yet, some of them of rows that none binds either: a process
+/// with the key knows their owner, others once a checkpoint covers them, or by the files.
 pub(super) async fn who_has_no_key_is_told_what_is_not_known_yet(world: World) {
     let mut shelf = Shelf::of(world).await;
     shelf.kit.checkpoint().await;
@@ -142,8 +142,8 @@ pub(super) async fn who_has_no_key_is_told_what_is_not_known_yet(world: World) {
     assert!(report.is_clean() && report.rows_archived == 10, "{report}");
 }
 
-/// A file of another ledger in the folder, one that is called like ours, and ours with a manifest
-/// that nobody signed.
+/// A file of another ledger in the folder, one with the name of ours, and ours with a manifest
+/// without a signature.
 pub(super) async fn a_file_that_the_ledger_does_not_name_is_a_finding(world: World) {
     let url = format!("sqlite:{}", tempfile::tempdir().unwrap().keep().join("other.db").display());
     let (shelf, other) = (Shelf::of(world).await, Shelf::of(World::open(&url).await).await);
@@ -176,10 +176,10 @@ pub(super) async fn a_file_that_the_ledger_does_not_name_is_a_finding(world: Wor
         assert!(checked.findings[0].contains("the ledger does not name it"), "{checked:?}");
     }
     assert_eq!(unnamed(ledger, &folder).await.unwrap(), std::slice::from_ref(&name));
-    // A key that is trusted vouches for a file that this ledger has forgotten.
+    // A trusted key vouches for a file that this ledger has forgotten.
     let (found, _) = numbers(&[other.kit.key.public()]).await;
     assert_eq!(found.len(), 10 + 5, "{found:?}");
-    // Ours is exchanged for theirs, under our name.
+    // Ours is replaced by theirs, under our name.
     let own = shelf.files(".parquet").into_iter().find(|file| !file.ends_with(&name)).unwrap();
     let own_name = own.file_name().unwrap().to_str().unwrap().to_owned();
     let whole = std::fs::read(&theirs).unwrap();
@@ -201,7 +201,7 @@ pub(super) async fn a_file_that_the_ledger_does_not_name_is_a_finding(world: Wor
     }
 }
 
-/// Writers, a service that signs, and an archiver go on while the record is compared again and
+/// Writers, a service that signs, and an archiver continue while the record is compared again and
 /// again.
 pub(super) async fn beside_writers_and_archivers_nothing_false_is_found(world: World) {
     const COMPARISONS: u32 = 12;
@@ -224,7 +224,7 @@ pub(super) async fn beside_writers_and_archivers_nothing_false_is_found(world: W
     let archiver = tokio::spawn(async move {
         let mut moved = 0;
         while !over.load(std::sync::atomic::Ordering::Relaxed) {
-            // Writers hold counters, and one that has just begun is not there yet.
+            // Writers lock counters, and one that has just begun is not there yet.
             moved += own.try_archive(BEFORE_US).await.map_or(0, |moved| moved.rows);
         }
         moved

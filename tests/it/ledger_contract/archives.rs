@@ -52,7 +52,7 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     // The last date of a family is that of its rows.
     let last = world.ledger.last_date(7, "SEQ", "wide").await.unwrap();
     assert_eq!(last.as_deref(), Some("2026-03-01"));
-    // An epoch that ends afterwards lost nothing; counters go on.
+    // An epoch that ends afterwards lost nothing; counters continue.
     let next = world.redis_epoch(Closing::Exact).await;
     for (key, value) in [("other", 3), ("wide", 15)] {
         let seeding = numerator::ledger::CounterSpec { step: 1, start: 1, ..spec(key) };
@@ -61,13 +61,13 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     }
     assert_eq!((world.gaps(other).await, world.gaps(stepped).await), (vec![], vec![]));
     assert_eq!(world.ledger.unsettled(10).await.unwrap(), []);
-    // Nothing is left to move but the row that came late.
+    // Nothing remains to be moved except the row that came late.
     assert_eq!(shelf.archive().await.rows, 1);
     assert_eq!(shelf.archive().await, Moved::default());
-    // Whoever brings a row again that moved hears that it is written.
+    // A repeated append of a row that moved is told that it is written.
     let known = world.ledger.append(world.node, std::slice::from_ref(&late)).await.unwrap();
     assert_eq!((known.known, known.collisions.len()), (1, 0));
-    // Not who was given the same value for another document, or for none: that is a duplicate.
+    // Not an append of the same value for another document, or for none: that is a duplicate.
     for document_id in [Some("another".to_owned()), None] {
         let twice = with(late.clone(), |record| {
             record.allocation_id = uuid::Uuid::new_v4();
@@ -102,13 +102,13 @@ pub(super) async fn seals_of_archived_rows_are_compared_with_the_files(world: Wo
     let whole = shelf.report(true).await;
     assert!(whole.is_clean() && whole.rows_archived == 0, "{whole}");
     assert_eq!(whole.rows, without.rows + 6 + 1);
-    // More is missing than segments stand for.
+    // More is missing than segments account for.
     world.sql(&format!("delete from journal where counter_id = {part} and first_value = 2")).await;
     for is_with_archive in [false, true] {
         let report = shelf.report(is_with_archive).await;
         assert!(!report.is_clean(), "{report}");
     }
-    // A segment that somebody wrote who has no key stands for nothing.
+    // A segment written without a key accounts for nothing.
     world.sql("update journal set context = replace(context, '\"rows\":5', '\"rows\":6')").await;
     let report = shelf.report(false).await;
     assert!(report.to_string().contains("its rows are not what was sealed"), "{report}");
@@ -119,7 +119,7 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once(world: 
     let world = &shelf.kit.world;
     let at = world.database_epoch().await;
     let taken = world.take(at, order_of(super::world::record("once"))).await;
-    // Entries of other files lie before its own.
+    // Entries of other files are before its own.
     world
         .sql(
             "with recursive n (i) as (select 1 union all select i + 1 from n where i < 20000) \
@@ -147,12 +147,12 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once(world: 
     assert_eq!(world.ledger.archived_number(&taken.number).await.unwrap(), moved.files);
     assert_eq!(world.ledger.archived_document("once").await.unwrap(), moved.files);
     assert!(world.ledger.archived_document("another").await.unwrap().is_empty());
-    // Once the file is deleted, nobody knows the document; the value stays taken.
+    // Once the file is deleted, the document is unknown; the value stays taken.
     let file = world.ledger.archive_files(0, 1).await.unwrap().remove(0);
     assert!(world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
     assert_eq!(world.ledger.replays(&[asked(&taken)]).await.unwrap(), [Found::default()]);
     world.verify().await;
-    // Whoever was ended before all of its entries had gone deletes it again.
+    // A deletion that was interrupted before all of its entries were gone is repeated.
     let second = world.take(at, order_of(super::world::record("twice"))).await;
     shelf.archive().await;
     let file = world.ledger.archive_files(1, 1).await.unwrap().remove(0);
@@ -218,7 +218,7 @@ pub(super) async fn what_is_young_revised_or_unsettled_stays_in_the_journal(worl
     assert_eq!(shelf.archive().await.rows, 5);
     world.verify().await;
     assert_eq!(world.ledger.stray_revisions(10).await.unwrap(), []);
-    // Values that are being looked for.
+    // Values that are being searched for.
     let (lost, ..) = world.seed(at, &spec("lost")).await;
     world.append(&[entry(at, lost, 1)]).await;
     world
@@ -229,8 +229,8 @@ pub(super) async fn what_is_young_revised_or_unsettled_stays_in_the_journal(worl
         .await;
     assert_eq!(shelf.archive().await, Moved::default());
     world.sql("delete from unsettled").await;
-    // A series that was saved although its texts may be ambiguous, and that nobody can read now:
-    // only rows keep its texts apart.
+    // A series that was saved although its texts may be ambiguous, and that cannot be read now:
+    // only rows distinguish its texts.
     world
         .sql(
             &"insert into series (series_id, code, partition, active_version) OWN \
@@ -243,7 +243,7 @@ pub(super) async fn what_is_young_revised_or_unsettled_stays_in_the_journal(worl
         .await;
     let refused = shelf.try_archive(BEFORE_US).await.unwrap_err();
     assert!(refused.contains("saved with `ambiguity_accepted`"), "{refused}");
-    // Of one that asks a source, too.
+    // Also of a series that asks a source.
     world.sql("update series_version set definition = '{\"E\":{\"source\":\"erp\"}}'").await;
     assert_eq!(shelf.archive().await, Moved::default());
     world.sql("update series_version set definition = '{\"code\":\"S\"}'").await;
@@ -254,7 +254,7 @@ pub(super) async fn what_is_young_revised_or_unsettled_stays_in_the_journal(worl
     assert_eq!(shelf.archive().await.rows, 1);
 }
 
-/// Each step of an archiver is the last of one, which is begun again.
+/// Each step of an archiver is once its last, and the run is begun again.
 pub(super) async fn whatever_ends_an_archiver_loses_nothing(world: World) {
     let shelf = Shelf::of(world).await;
     let world = &shelf.kit.world;
@@ -265,7 +265,7 @@ pub(super) async fn whatever_ends_an_archiver_loses_nothing(world: World) {
     let refused = shelf.try_archive(BEFORE_US).await.unwrap_err();
     assert!(refused.contains("another process archives"), "{refused}");
     drop(held);
-    // Segments are written when their rows are old: what lies behind them moves all the same.
+    // Segments are written when their rows are old: the rows after them are moved nevertheless.
     world.clock.set(BEFORE_US + 1_000_000);
     let mut ends = 0;
     loop {
@@ -308,7 +308,7 @@ pub(super) async fn a_file_that_is_not_as_it_was_makes_no_room(world: World) {
     assert_eq!(shelf.rows().await, rows);
     std::fs::write(&published, &whole).unwrap();
     assert_eq!(shelf.archive().await.rows, 5);
-    // What others say of it.
+    // What other files say of it.
     let folder = Folder::open(shelf.path()).unwrap();
     let findings = async |keys: &[numerator::engine::sealing::PublicKey]| {
         check(ledger, &folder, keys).await.unwrap().findings.join("\n")
@@ -322,7 +322,7 @@ pub(super) async fn a_file_that_is_not_as_it_was_makes_no_room(world: World) {
     assert!(format!("{:#}", named.unwrap_err()).contains("its SHA-256 is another"));
     std::fs::remove_file(&published).unwrap();
     assert!(findings(&[key]).await.contains("is not there, and its manifest is"));
-    // A number that stands in the journal again.
+    // A number that is in the journal again.
     std::fs::write(&published, &whole).unwrap();
     let world = &shelf.kit.world;
     let (other, ..) = world.seed(shelf.kit.at, &spec("other")).await;
@@ -343,7 +343,7 @@ pub(super) async fn a_file_that_was_lost_is_given_up_while_the_journal_has_its_r
     let late = ledger.make_room(&lost, NodeId::random(), "keeper", &[run]).await;
     assert!(matches!(late, Err(LedgerError::Refused(_))), "{late:?}");
     assert_eq!((ledger.archive_under_way().await.unwrap(), shelf.rows().await), (None, rows));
-    // One of whose rows some made room has them alone.
+    // A file some of whose rows were removed has them alone.
     assert!(shelf.archive_until(2).await);
     let begun = ledger.archive_under_way().await.unwrap().unwrap();
     let refused = ledger.delete_archive(&begun, "keeper", "lost").await;
@@ -352,7 +352,7 @@ pub(super) async fn a_file_that_was_lost_is_given_up_while_the_journal_has_its_r
     shelf.kit.world.verify().await;
 }
 
-/// The rows of a run are removed only where a segment stands for them, and only as the file has
+/// The rows of a run are removed only where a segment accounts for them, and only as the file has
 /// them.
 pub(super) async fn no_row_makes_room_that_the_file_does_not_have(world: World) {
     let shelf = Shelf::of(world).await;
@@ -375,7 +375,7 @@ pub(super) async fn no_row_makes_room_that_the_file_does_not_have(world: World) 
         let pool = sqlx::PgPool::connect(&shelf.kit.world.url).await.unwrap();
         let alone = sqlx::raw_sql("select make_room(1, 1, 3)").execute(&pool).await.unwrap_err();
         assert!(alone.to_string().contains("keeps its rows as they are"), "{alone}");
-        // A table of one's own that is called alike, and a segment of no file.
+        // A foreign table of the same name, and a segment of no file.
         for bypass in [
             "create temp table journal (counter_id bigint, first_value bigint, last_value bigint, \
              number text, context text); insert into journal values (1, 0, 99, null, 'x'); \

@@ -7,8 +7,7 @@ use numerator::ledger::{
 use super::world::{LOCK_WAIT, World, entry, order, question, range, spec, with};
 
 impl World {
-    /// Has the database refuse what is inserted into a table under a condition, as a constraint
-    /// does.
+    /// Makes the database refuse inserts into a table under a condition, as a constraint does.
     async fn refuse(&self, table: &str, condition: &str) {
         if self.ledger.engine() == "sqlite" {
             self.plain_sql(&format!(
@@ -27,7 +26,7 @@ impl World {
         }
     }
 
-    /// Lets it take them again.
+    /// Makes it accept them again.
     async fn allow(&self, table: &str) {
         let of_table = if self.ledger.engine() == "sqlite" { "" } else { table };
         let on = if of_table.is_empty() { "" } else { " on " };
@@ -196,7 +195,7 @@ pub(super) async fn what_is_put_aside_is_journaled_again_once(world: World) {
     let again = async || world.ledger.journal_put_aside(world.node, allocation_id, "me").await;
     let listed = world.ledger.put_aside(0, 10).await.unwrap();
     assert_eq!((listed.len(), listed[0].entry.as_ref()), (1, Some(&bad)));
-    // The cause is there still.
+    // The cause still exists.
     world.refuse("journal", "new.document_id = 'bad'").await;
     let error = again().await.expect_err("refused");
     assert!(matches!(error, LedgerError::Unfit(_)), "{error}");

@@ -51,8 +51,8 @@ impl Parted {
     }
 }
 
-/// What somebody does to the rows that stayed: without the files nobody can tell, and the report
-/// says of how many; with them the batch is named.
+/// What is done to the rows that stayed: without the files it cannot be detected, and the report
+/// gives their number; with them the batch is named.
 pub(super) async fn rows_beside_the_archive_are_not_called_compared(world: World) {
     let parted = Parted::of(world).await;
     let shelf = &parted.shelf;
@@ -80,7 +80,7 @@ pub(super) async fn rows_beside_the_archive_are_not_called_compared(world: World
         assert!(report.to_string().contains("NOT AS IT WAS: batch"), "{change}:\n{report}");
         parted.put_back().await;
     }
-    // What is more or less than segments stand for is named without them.
+    // More or fewer rows than segments account for are named without them.
     for change in ["delete from journal", "update journal set batch_id = WHOLE"] {
         parted.forge(&format!("{change} {here}")).await;
         let report = shelf.report(false).await;
@@ -90,7 +90,7 @@ pub(super) async fn rows_beside_the_archive_are_not_called_compared(world: World
     assert!(shelf.report(true).await.is_clean());
 }
 
-/// A number is taken out of a batch that is whole, and a segment put in its place that says to be
+/// A number is removed from a batch that is whole, and a segment put in its place that claims to be
 /// of a batch that lacks rows: the sum of what is missing stays what it was.
 pub(super) async fn a_segment_pays_only_in_a_batch_that_is_whole(world: World) {
     let parted = Parted::of(world).await;
@@ -127,8 +127,8 @@ pub(super) async fn a_segment_pays_only_in_a_batch_that_is_whole(world: World) {
     assert!(shelf.report(true).await.is_clean());
 }
 
-/// Segments behind the checkpoint that is begun with stand for rows of batches before it: they pay
-/// for none of those behind.
+/// Segments after the checkpoint that the comparison begins with cover rows of batches before it:
+/// they account for none of those after it.
 pub(super) async fn who_begins_later_misses_no_row_beside_an_archive(world: World) {
     let shelf = Shelf::of(world).await;
     let (kit, world) = (&shelf.kit, &shelf.kit.world);

@@ -7,7 +7,7 @@ use super::world::World;
 
 /// A way to blind the comparison.
 struct Way {
-    /// What somebody does: ONE, TWO and THREE are the batches, COUNTER the counter of all.
+    /// What is done: ONE, TWO and THREE are the batches, COUNTER the counter of all.
     does: &'static str,
     /// What the report says of it.
     named: &'static str,
@@ -111,7 +111,7 @@ const WAYS_OF_POSTGRES: &[Way] = &[
     way("create rule hides as on insert to journal do instead nothing", "table journal"),
 ];
 
-/// On SQLite: rows lie by their ids.
+/// On SQLite: rows are ordered by their ids.
 const WAYS_OF_SQLITE: &[Way] = &[
     way("BELOW", "batch ONE: has a row more"),
     way(
@@ -123,7 +123,7 @@ const WAYS_OF_SQLITE: &[Way] = &[
     way("drop index journal_value_once", "journal_value_once"),
 ];
 
-/// The view as it is, but for one document.
+/// The view as it is, except for one document.
 const VIEW_OF_POSTGRES: &str = "do $do$ begin execute replace( \
     'create or replace view journal_row as ' || pg_get_viewdef('journal_row'::regclass), \
     'j.document_id,', \
@@ -139,7 +139,7 @@ const COLUMNS: &str = "last_value, step, allocation_id, scope, mask, outline, re
                        idempotency_key, document_day, digest, issued_at_us, retry_count, path, \
                        kind_id, user_name_id, address_name_id";
 
-/// Whose rows somebody changes.
+/// The counter whose rows are changed.
 const TABLES: [&str; 8] = [
     "journal",
     "journal_batch",
@@ -151,7 +151,7 @@ const TABLES: [&str; 8] = [
     "checkpoint",
 ];
 
-/// A batch more, with the seal of the third.
+/// An additional batch, with the seal of the third.
 fn batch(own: &str, id: &str, proof: &str) -> String {
     format!(
         "insert into journal_batch (batch_id, epoch, journaled_at_us, partition_id, node_id, \
@@ -174,7 +174,7 @@ fn segment(batch: &str) -> String {
     )
 }
 
-/// The statements behind the short words of the ways.
+/// The statements for the short names of the ways.
 fn written_out(kit: &Kit, does: &str) -> String {
     let own = kit.own_ids();
     let row = format!(
@@ -266,7 +266,7 @@ pub(super) async fn whatever_would_blind_the_comparison_is_named(world: World) {
     assert!(report.is_clean(), "{report}");
 }
 
-/// A migration that changes what the record stands on changes the list, too: the message has its
+/// A migration that changes the basis of the record changes the list, too: the message has its
 /// lines.
 pub(super) async fn what_the_migrations_make_is_what_is_compared(world: World) {
     let deviations = world.ledger.schema_deviations().await.unwrap();

@@ -32,7 +32,7 @@ pub(super) async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_
     assert_eq!(world.gaps(counter_id).await, [(4, 10, "Unaccounted".to_owned())]);
 }
 
-/// F32: whoever was silent in the later epoch had accounted for all of the one before it.
+/// F32: a node that was silent in the later epoch had accounted for all of the one before it.
 pub(super) async fn an_untouched_counter_loses_nothing_by_a_later_close_at_the_ceiling(
     world: World,
 ) {

@@ -62,7 +62,7 @@ pub(super) fn refusal<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) -> Ch
     }
 }
 
-/// Takes so many numbers from the counter `k`; its id.
+/// Takes several numbers from the counter `k`; its id.
 pub(super) async fn taken(world: &World, at: At, count: u64) -> i64 {
     let mut counter_id = 0;
     for _ in 0..count {
@@ -92,7 +92,7 @@ pub(super) async fn a_counter_goes_on_where_two_people_say_and_what_is_passed_ov
     let asked = ask(&world, &next(counter_id, 10)).await;
     assert_eq!((asked.stands_at, asked.skipped()), (2, Some((3, 9))));
     assert_eq!(world.gaps(counter_id).await, [], "nothing is done yet");
-    // Herself, another person through her token, and she through another's.
+    // The same person, another person through her token, and she through another's.
     for own in ["anna", "anna/bert", "portal/anna"] {
         let own = refusal(approve(&world.ledger, &asked, own).await);
         assert_eq!(own, ChangeRefusal::Own("anna".into()));
@@ -104,7 +104,7 @@ pub(super) async fn a_counter_goes_on_where_two_people_say_and_what_is_passed_ov
     world.verify().await;
     let answered = ChangeRefusal::Decided { change_id: 1, state: ChangeState::Approved };
     assert_eq!(refusal(approve(&world.ledger, &asked, "cora").await), answered);
-    // What it did stays told, whatever is taken since.
+    // What it did remains on record, whatever is taken since.
     for (value, change) in [(2, None), (3, Some(&made)), (9, Some(&made)), (10, None)] {
         let behind = world.ledger.change_behind(counter_id, value).await.unwrap();
         assert_eq!(behind.as_ref(), change, "{value}");
@@ -124,7 +124,7 @@ pub(super) async fn a_change_never_leads_to_what_may_be_issued(world: World) {
     }
     let asked = ask(&world, &next(counter_id, 5)).await;
     taken(&world, at, 2).await;
-    // What was shown when it was asked for is not gone by.
+    // What was shown when it was asked for is not relied on.
     let told = refusal(approve(&world.ledger, &asked, "bert").await);
     assert_eq!(told, ChangeRefusal::Below { least: 6 });
     let listed = world.ledger.change_requests(None, true, 10).await.unwrap();
@@ -154,11 +154,11 @@ pub(super) async fn a_counter_that_redis_counts_waits_until_the_database_has_it(
     assert_eq!(told, ChangeRefusal::Below { least: 6 }, "what came meanwhile counts");
     let made = approve(&world.ledger, &high, "bert").await.unwrap();
     assert_eq!(made.skipped(), Some((6, 19)));
-    // Whoever seeds it in Redis again goes on from there.
+    // A new seed in Redis continues from there.
     let back = world.redis_epoch(Closing::Exact).await;
     assert_eq!(world.seed(back, &spec("k")).await.1, 19);
     assert_eq!(world.gaps(counter_id).await, [skipped(6, 19)]);
-    // Of an epoch that closed at the ceiling nobody knows what was handed out.
+    // For an epoch that closed at the ceiling it is unknown what was handed out.
     let lost = world.redis_epoch(Closing::Ceiling).await;
     let ceiling = ask(&world, &next(counter_id, 25)).await;
     let told = refusal(approve(&world.ledger, &ceiling, "bert").await);
@@ -214,7 +214,7 @@ pub(super) async fn a_request_ends_with_its_time_or_its_first_answer(world: Worl
     assert_eq!(page, [own]);
     let told = refusal(approve(&world.ledger, &ChangeRequest { change_id: 99, ..late }, "b").await);
     assert_eq!(told, ChangeRefusal::Unknown(99));
-    // Those whose time is over take no room.
+    // Expired requests take no room.
     let fresh = NewChange { expires_at_us: NOW_US + 5_000, ..next(counter_id, 7) };
     for _ in 0..CHANGES_PENDING_MAX {
         ask(&world, &fresh).await;
@@ -236,7 +236,7 @@ pub(super) async fn nothing_is_changed_while_its_partition_is_held(world: World)
     assert_eq!(world.gaps(counter_id).await, []);
 }
 
-/// Goal: one mistyped date no longer blocks a branch, and no date that is past is passed over.
+/// Goal: one mistyped date no longer blocks a branch, and no past date is skipped.
 pub(super) async fn a_wrong_date_that_is_still_to_come_is_set_back(world: World) {
     // It is 2023-11-14.
     let at = world.database_epoch().await;

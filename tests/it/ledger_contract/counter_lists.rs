@@ -102,8 +102,8 @@ pub(super) async fn a_counter_was_used_last_when_its_highest_number_was_issued(w
     assert_eq!(found[0].counter, world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap());
 }
 
-/// Goal: a range is found however many counters have its values as numbers of their own, and who
-/// asks hears where more ranges hold a value than are told. Method: 66 counters, asked for by their
+/// Goal: a range is found however many counters have its values as numbers of their own, and the
+/// answer says if more ranges hold a value than are listed. Method: 66 counters, asked for by their
 /// serial and by their names.
 pub(super) async fn of_a_value_that_many_counters_have_the_ranges_are_told_and_that_there_are_more(
     world: World,
@@ -124,7 +124,7 @@ pub(super) async fn of_a_value_that_many_counters_have_the_ranges_are_told_and_t
     let names: Vec<_> = keys.iter().map(|key| (7, "SEQ", &**key)).collect();
     for (value, counters, is_whole) in [
         (5, &ids[65..], true),
-        // What is put aside was issued, too.
+        // What is set aside was issued, too.
         (8, &ids[..1], true),
         (10, &[][..], true),
         (2, &ids[..64], false),

@@ -133,7 +133,7 @@ pub(super) async fn a_text_is_a_number_or_a_revision_and_never_both(world: World
     let outcomes = world.ledger.take(database, world.node, &[order_of(record)], LOCK_WAIT).await;
     let collided = TakeOutcome::Collided { number: "text".into() };
     assert_eq!(outcomes.unwrap().outcomes, [collided]);
-    // Another scope is another matter.
+    // Another scope is independent.
     let mut elsewhere = with(entry(open, one.taken[0].counter_id, 9), |record| {
         record.scope = "project=P".into();
     });
@@ -194,13 +194,13 @@ pub(super) async fn a_revision_without_its_number_is_found(world: World) {
     let (_, one, other) = two_numbers(&world).await;
     world.ledger.revise(&revision(&one, "B", "one-B")).await.unwrap();
     world.ledger.revise(&revision(&other, "B", "other-B")).await.unwrap();
-    // Only another hand can write this.
+    // Only a write from outside can cause this.
     world.sql("delete from journal where number = 'other-B'").await;
     let stray = world.ledger.stray_revisions(10).await.unwrap();
     assert_eq!(stray.iter().map(|r| &*r.number).collect::<Vec<_>>(), ["other-B"]);
 }
 
-/// An order of a family of counters that begin anew each month.
+/// An order of a family of counters that restart each month.
 pub(super) fn dated(document: &str, date: &str) -> TakeOrder {
     let key = format!("type=T;month={}", &date[..7]);
     let mut record = record(document);
@@ -232,11 +232,11 @@ pub(super) async fn no_number_is_dated_before_the_last_of_its_family(world: Worl
     assert_eq!(outcomes[1], before("2026-02-02"));
     let outcomes = take(&world, at, &[dated("d", "2026-02-01")]).await;
     assert_eq!(outcomes, [before("2026-02-02")]);
-    // What a document has already is its own, whatever came since.
+    // What a document already has is its own, whatever came since.
     let outcomes = take(&world, at, &[dated("e", "2026-03-01"), dated("a", "2026-02-02")]).await;
     assert!(is_taken(&outcomes[0]), "{outcomes:?}");
     assert!(matches!(outcomes[1], TakeOutcome::Found(_)), "{outcomes:?}");
-    // Other families, and series without chronology, go by their own dates.
+    // Other families, and series without chronology, use their own dates.
     let other = TakeOrder { family: Some("type=U".into()), ..dated("f", "2026-01-01") };
     let none = TakeOrder { family: None, ..dated("g", "2026-01-01") };
     assert!(take(&world, at, &[other, none]).await.iter().all(is_taken));
@@ -336,9 +336,9 @@ pub(super) async fn a_chronology_that_is_switched_forgets_its_dates(world: World
     assert_eq!(late, [before("2026-02-20")], "what was issued meanwhile counts");
 }
 
-/// Goal: a family with more numbers than a call may read becomes usable, whoever dies on the way.
-/// Method: its numbers are taken while nobody looks at their dates; then one caller and the service
-/// look in turn.
+/// Goal: a family with more numbers than a call may read becomes usable, whichever process dies on
+/// the way. Method: its numbers are taken while their dates are not examined; then one caller and
+/// the service do so in turn.
 pub(super) async fn the_last_date_of_a_long_family_is_looked_for_in_slices(world: World) {
     let at = world.database_epoch().await;
     let unnoticed = |index: usize| {
@@ -356,7 +356,7 @@ pub(super) async fn the_last_date_of_a_long_family_is_looked_for_in_slices(world
         panic!("it read the whole family: {error:?}")
     };
     assert_eq!(*counter, early.specs[0].name());
-    // The service goes on where the caller ended.
+    // The service continues where the caller ended.
     let service = world.another().await;
     assert!(service.settle_slice(1_000).await.unwrap());
     drop(service);
@@ -366,7 +366,7 @@ pub(super) async fn the_last_date_of_a_long_family_is_looked_for_in_slices(world
 }
 
 /// Goal: no number is dated before one that was imported. Method: numbers of three periods of one
-/// family, the second to come along the last by date.
+/// family, the second to arrive the last by date.
 pub(super) async fn imported_dates_count_for_their_family(world: World) {
     let series = imports::series(&world).await;
     for (key, date, last) in [

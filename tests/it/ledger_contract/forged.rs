@@ -9,11 +9,11 @@ use tokio::sync::Mutex;
 
 use super::world::World;
 
-/// What copies of tables are called.
+/// The names of copies of tables.
 pub(super) const KEPT: &str = "kept_";
 
-/// What PostgreSQL says of the schema's objects: statements that make them anew, whether they are
-/// there or not.
+/// PostgreSQL's definitions of the schema's objects: statements that recreate them, whether they
+/// exist or not.
 const OBJECTS: &str = "\
     select 'alter table ' || conrelid::regclass || ' drop constraint if exists ' || conname \
       || ' cascade; alter table ' || conrelid::regclass || ' add constraint ' || conname || ' ' \
@@ -29,7 +29,7 @@ const OBJECTS: &str = "\
     select 'drop trigger if exists ' || tgname || ' on ' || tgrelid::regclass || '; ' \
       || pg_get_triggerdef(oid) from pg_trigger t where not tgisinternal";
 
-/// Puts PostgreSQL's own inventions away.
+/// Removes PostgreSQL's own additions.
 const AWAY: &str = "drop table if exists more_rows; drop rule if exists hides on journal; \
                     alter table journal disable row level security";
 
@@ -44,8 +44,8 @@ enum By {
     Sqlite(Mutex<SqliteConnection>),
 }
 
-/// Runs statements on a SQLite file as somebody who has taken the triggers of their tables away,
-/// and has put them back since.
+/// Runs statements on a SQLite file as a user who has removed the triggers of their tables, and has
+/// restored them since.
 pub(super) async fn on_sqlite(url: &str, sql: &str) -> Result<(), sqlx::Error> {
     let mut conn = connect(url).await?;
     forge(&mut conn, sql).await?;
@@ -128,7 +128,7 @@ impl Forge {
         }
     }
 
-    /// Puts the rows of a table back.
+    /// Restores the rows of a table.
     pub(super) async fn put_rows_back(&self, tables: &[String]) {
         let own = match self.by {
             By::Sqlite(_) => "",
@@ -141,7 +141,7 @@ impl Forge {
         self.run(&all.join("; ")).await.unwrap();
     }
 
-    /// Puts what the schema has back.
+    /// Restores what the schema has.
     pub(super) async fn put_objects_back(&self) {
         let mut all = self.objects.join("; ");
         if matches!(self.by, By::Postgres(_)) {

@@ -12,7 +12,7 @@ use super::forged::{Forge, KEPT};
 use super::shelf::{BEFORE_US, Shelf};
 use super::world::{World, entry, spec, with};
 
-/// Tables that rows are taken out of, too, and put in with ids below 1.
+/// Tables from which rows are also removed, and into which rows are put with ids below 1.
 const BOUND: [(&str, &str); 5] = [
     ("journal_batch", "batch_id"),
     ("event", "event_id"),
@@ -21,7 +21,7 @@ const BOUND: [(&str, &str); 5] = [
     ("series", "series_id"),
 ];
 
-/// Ids that PostgreSQL lets nobody change who has not altered their columns.
+/// Ids that PostgreSQL lets only a user change who has altered their columns.
 const IDENTITIES: [(&str, &str); 7] = [
     ("counter", "counter_id"),
     ("event", "event_id"),
@@ -32,7 +32,7 @@ const IDENTITIES: [(&str, &str); 7] = [
     ("series_version", "series_version_id"),
 ];
 
-/// What the page lists as not compared: columns by table; none where it is all of them.
+/// What the page lists as not compared: columns by table; none means all of them.
 fn listed() -> BTreeMap<String, BTreeSet<String>> {
     const PAGE: &str = include_str!("../../../docs/record.md");
     let (_, list) = PAGE.split_once("### What is not compared").expect("the heading");
@@ -110,7 +110,7 @@ fn others(column: &str, kind: &str) -> Vec<String> {
     [other, "null".to_owned()].into_iter().chain(longer).collect()
 }
 
-/// The statement that changes a row, by its place, where it says something else afterwards.
+/// The statement that changes a row, by its place, if that makes a difference.
 fn change(is_sqlite: bool, table: &str, row: i64, (column, other): (&str, &str)) -> String {
     let (id, differs) = if is_sqlite {
         ("rowid", format!("{column} is not ({other})"))
@@ -123,8 +123,8 @@ fn change(is_sqlite: bool, table: &str, row: i64, (column, other): (&str, &str))
     )
 }
 
-/// A ledger of everything: batches of each kind, one of which a part is in an archive, a series, an
-/// event, a number that a checkpoint binds beside those of others.
+/// A ledger of everything: batches of each kind, one of them partly in an archive, a series, an
+/// event, a number that a checkpoint binds together with those of others.
 async fn everything(world: World) -> Shelf {
     let shelf = Shelf::of(world).await;
     let kit = &shelf.kit;
@@ -189,7 +189,7 @@ async fn try_each_change(world: World) {
     }
 }
 
-/// Changes that are tried, each by itself.
+/// Changes that are tried, each alone.
 struct Trial<'a> {
     shelf: &'a Shelf,
     forge: Forge,
@@ -206,7 +206,7 @@ impl Trial<'_> {
     async fn is_unseen(&self, table: &str) -> bool {
         let report = self.shelf.kit.report_with(Some(&self.kept)).await;
         let mut is_clean = report.is_clean();
-        // What stayed beside archived rows is compared with the files; the page says so.
+        // What stayed next to archived rows is compared with the files; the page says so.
         if is_clean && report.rows_beside_archive > 0 && table.starts_with("journal") {
             is_clean = self.shelf.report(true).await.is_clean();
         }
@@ -226,7 +226,7 @@ impl Trial<'_> {
         for row in 0..rows {
             for other in others(column, kind) {
                 let sql = change(self.is_sqlite, table, row, (column, &other));
-                // A condition of the table refuses it, whoever tries.
+                // A condition of the table refuses it, for every user.
                 if self.forge.run(&sql).await.is_err() || self.forge.is_unchanged(table).await {
                     continue;
                 }
@@ -246,7 +246,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Takes each row out.
+    /// Removes each row once.
     async fn remove(&mut self, table: &str, rows: i64) {
         let id = if self.is_sqlite { "rowid" } else { "ctid" };
         for row in 0..rows {

@@ -7,9 +7,9 @@ use numerator::ledger::{Closing, LedgerError, LedgerSettings, TakeOrder, open};
 use super::imports::{counter, number, series, spec_of};
 use super::world::{World, connections, order_of, record};
 
-/// Goal: nobody takes from a counter that an import is about to make, which would be undone by it,
-/// and nobody waits for another reason than that counter. Method: an import that has written its
-/// rows and is kept from going on, and others who do not wait for long.
+/// Goal: nothing takes from a counter that an import is about to make, which would be undone by it,
+/// and nothing waits for another reason than that counter. Method: an import that has written its
+/// rows and is blocked, and others that do not wait for long.
 pub(super) async fn whoever_needs_a_counter_that_an_import_makes_waits_for_that_counter(
     world: World,
 ) {
@@ -38,7 +38,7 @@ pub(super) async fn whoever_needs_a_counter_that_an_import_makes_waits_for_that_
     is_written.recv().await.unwrap();
     let seeded = hasty.seed(now, node, &[spec_of(&series, "k")]).await;
     assert!(matches!(seeded, Err(LedgerError::LockTimeout { .. })), "{seeded:?}");
-    // SQLite has one writer, whoever it is.
+    // SQLite has one writer, whichever it is.
     if world.ledger.engine() != "sqlite" {
         let taken = hasty.take(now, node, &[order("k")], Duration::from_millis(200)).await;
         let is_named = |name: &Option<String>| name.as_ref().is_some_and(|n| n.ends_with(":k"));
@@ -53,8 +53,8 @@ pub(super) async fn whoever_needs_a_counter_that_an_import_makes_waits_for_that_
     world.verify().await;
 }
 
-/// Goal: whoever comes first makes the counter, and nobody a second one. Method: a first touch and
-/// an import of the same counter at the same time, many times over.
+/// Goal: the first to come makes the counter, and no second one is made. Method: a first touch and
+/// an import of the same counter at the same time, many times.
 pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(world: World) {
     let series = series(&world).await;
     let now = world.redis_epoch(Closing::Exact).await;

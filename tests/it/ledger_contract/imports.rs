@@ -72,7 +72,7 @@ async fn nothing_is_there(world: &World) {
 
 pub(super) async fn an_imported_counter_goes_on_above_what_was_imported(world: World) {
     let series = series(&world).await;
-    // Epochs that closed at the ceiling before say nothing of a counter that was not there.
+    // Epochs that closed at the ceiling before say nothing of a counter that did not exist.
     world.redis_epoch(Closing::Exact).await;
     world.redis_epoch(Closing::Ceiling).await;
     let chunks = vec![
@@ -135,7 +135,7 @@ pub(super) async fn what_did_not_come_along_is_a_gap(world: World) {
     world.verify().await;
 }
 
-/// Goal: of a counter that came alone the numbers may follow, also once it is in use. Method: some
+/// Goal: for a counter that came alone the numbers may follow, also once it is in use. Method: some
 /// of the values that were left open, then one that was never open.
 pub(super) async fn numbers_come_after_their_counter(world: World) {
     let series = series(&world).await;
@@ -196,7 +196,7 @@ pub(super) async fn an_import_above_a_counter_of_redis_is_undone(world: World) {
     assert!(refused.contains("counter b") && refused.contains("counted by redis"), "{refused}");
     assert_eq!(world.ledger.counters(0, 10).await.unwrap(), before, "{counter_id} only");
     assert_eq!(world.ledger.totals().await.unwrap().journal, 0);
-    // Between the bump and the close somebody may still hand out what Redis gave.
+    // Between the bump and the close a node may still hand out what Redis gave.
     let node = world.node;
     let from = PartitionState::Open;
     let next = world.ledger.bump(now, from, node, "test").await.unwrap().unwrap();
@@ -206,8 +206,8 @@ pub(super) async fn an_import_above_a_counter_of_redis_is_undone(world: World) {
     world.verify().await;
 }
 
-/// Goal: a counter whose epoch is closed is lifted, and goes on above in the next one. Method: both
-/// closings; some values issued, one lost, some imported, one of them left open before.
+/// Goal: a counter whose epoch is closed is lifted, and continues above in the next one. Method:
+/// both closings; some values issued, one lost, some imported, one of them left open before.
 pub(super) async fn a_counter_of_a_closed_epoch_is_lifted(world: World) {
     let series = series(&world).await;
     let key_of = |closing| format!("{closing:?}");
@@ -225,7 +225,7 @@ pub(super) async fn a_counter_of_a_closed_epoch_is_lifted(world: World) {
         let entries =
             || vec![2, base + 1, base + 4].into_iter().map(|value| number(&series, key, value));
         let counters = [counter(&series, key, base + 6)];
-        // What came to nothing here stays so: the same import with a value that was lost.
+        // A lost value stays lost: the same import with a value that was lost.
         let lost = entries().chain([number(&series, key, 4)]).collect();
         let refused = import(&world, &counters, vec![Ok(lost)]).await.expect_err("4 was lost");
         assert!(refused.to_string().contains(&format!("stands at {base}")), "{refused}");
@@ -282,8 +282,8 @@ pub(super) async fn a_counter_of_the_database_is_lifted_in_its_epoch(world: Worl
     world.verify().await;
 }
 
-/// Goal: whoever takes from a counter that is being lifted gets a number above. Method: takes and
-/// an import at the same time, many times over; the import names values that the takes reach for.
+/// Goal: a take from a counter that is being lifted gets a number above. Method: takes and an
+/// import at the same time, many times; the import names values that the takes reach for.
 pub(super) async fn takes_and_a_lift_of_one_counter_never_meet(world: World) {
     let series = series(&world).await;
     let now = world.database_epoch().await;
@@ -338,7 +338,7 @@ pub(super) async fn an_import_that_meets_a_number_is_undone(world: World) {
     let refused = import(&world, &[counter(&series, "a", 2)], vec![Ok(twice())]).await;
     let refused = refused.expect_err("a-2 is there").to_string();
     assert!(refused.contains("a-2"), "{refused}");
-    // A value twice in one import is no better than one that is there.
+    // A value twice in one import is as bad as one that exists.
     let chunks = vec![Ok(vec![number(&series, "c", 1)]), Ok(vec![number(&series, "c", 1)])];
     import(&world, &[counter(&series, "c", 1)], chunks).await.expect_err("twice");
     assert_eq!(world.ledger.totals().await.unwrap().journal, 1);

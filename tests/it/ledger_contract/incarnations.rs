@@ -23,8 +23,8 @@ impl World {
         world
     }
 
-    /// What a copy looks like that was put in the ledger's place: PostgreSQL writes each row anew,
-    /// a file is of an earlier generation.
+    /// What a copy looks like that replaced the ledger: PostgreSQL writes each row anew, a file is
+    /// of an earlier generation.
     async fn put_back(&self) {
         if self.ledger.engine() == "sqlite" {
             self.sql("update incarnation set generation = generation - 1").await;
@@ -62,7 +62,7 @@ pub(super) async fn nobody_takes_from_a_ledger_that_another_process_holds(world:
     let entry = world.take(open, order("before")).await;
     assert_eq!(world.ask("before").await.unwrap(), 1);
     world.another().await.hold_all(&[], "another process says so").await.unwrap();
-    // Its own marks are all there: it has lost nothing.
+    // Its own marks all exist: it has lost nothing.
     world.assert_stopped(open, entry.taken[0].counter_id).await;
     assert!(went_back(&world.ask("before").await), "what it does not know may be out");
     assert!(went_back(&world.ledger.raise(open, &[]).await));
@@ -107,7 +107,7 @@ pub(super) async fn whoever_comes_late_holds_nothing_again(world: World) {
     assert_eq!(world.ledger.hold_all(&[open], "late").await.unwrap(), 0);
     let row = world.partition().await;
     assert_eq!((row.state, row.owner), (PartitionState::Open, Owner::None));
-    // Who has seen a higher epoch than the released one does know more.
+    // A node that has seen a higher epoch than the released one knows more.
     let seen = At { partition: PARTITION, epoch: row.epoch + 1 };
     let later = world.another().await;
     assert_eq!(later.hold_all(&[seen], "more").await.unwrap(), 5);
@@ -129,8 +129,8 @@ pub(super) async fn of_two_branches_of_a_ledger_neither_is_taken_for_the_other(w
     assert!(went_back(&other.raise(open, &[]).await));
 }
 
-/// Goal: what Redis has issued above a ceiling of the ledger's is no bad row, and no reason to lift
-/// the ceiling without a word: the ledger has forgotten a raise (F25).
+/// Goal: a value that Redis has issued above a ceiling of the ledger's is not a bad row, and no
+/// reason to lift the ceiling silently: the ledger has forgotten a raise (F25).
 pub(super) async fn an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledger_went_back(
     world: World,
 ) {
@@ -144,7 +144,7 @@ pub(super) async fn an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledge
     assert_eq!(marks(&world).await, (0, 10, 0), "nothing is written");
     // Nothing is confirmed to this node any more, whatever marks the ledger shows of it.
     assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
-    // What was handed out is journaled all the same, and nobody goes on below it.
+    // What was handed out is journaled nevertheless, and nothing continues below it.
     world.ledger.journal_again(world.node, &batch).await.unwrap();
     assert_eq!(marks(&world).await, (12, 12, 4));
 }
@@ -190,7 +190,7 @@ pub(super) async fn a_take_that_the_ledger_forgot_is_noticed_though_another_took
     world: World,
 ) {
     let at = second_take_is_forgotten(&world).await;
-    // Nobody has told the other one: this value is issued twice.
+    // The other one was not informed: this value is issued twice.
     let other = World::open(&world.url).await;
     other.take(at, order("twice")).await;
     let bumped = other.ledger.bump(at, PartitionState::Open, other.node, "t").await.unwrap();
@@ -200,7 +200,7 @@ pub(super) async fn a_take_that_the_ledger_forgot_is_noticed_though_another_took
     assert!(went_back(&world.ledger.check_takes().await));
 }
 
-/// Goal: a heartbeat that follows a take shows it only once it was seen to be there behind it.
+/// Goal: a heartbeat that follows a take shows it only once the heartbeat was seen after it.
 pub(super) async fn a_take_is_let_go_once_it_is_seen_behind_a_heartbeat(world: World) {
     let (ledger, at) = (&world.ledger, world.database_epoch().await);
     world.take(at, order("kept")).await;
@@ -214,7 +214,7 @@ pub(super) async fn a_take_is_let_go_once_it_is_seen_behind_a_heartbeat(world: W
     assert!(ledger.has_unproven_takes(), "nothing is let go");
 }
 
-/// Goal: what nobody remembers as a record is told all the same: its counter goes on above it.
+/// Goal: a record that no node remembers is reported all the same: its counter continues above it.
 pub(super) async fn a_later_incarnation_is_told_how_far_each_counter_was_taken(world: World) {
     let at = world.database_epoch().await;
     world.take(at, order("kept")).await;
@@ -235,7 +235,7 @@ pub(super) async fn a_later_incarnation_is_told_how_far_each_counter_was_taken(w
     assert!(world.ledger.tell_takes(world.node).await.unwrap().is_empty(), "it is told once");
 }
 
-/// Goal: a ledger knows its own line, and what was confirmed beside it is another one's (F36).
+/// Goal: a ledger knows its own line, and what was confirmed outside it is another one's (F36).
 pub(super) async fn a_later_incarnation_is_ones_own_only_by_descent(world: World) {
     let ledger = &world.ledger;
     ledger.heartbeat(world.node, None).await.unwrap();
@@ -251,14 +251,14 @@ pub(super) async fn a_later_incarnation_is_ones_own_only_by_descent(world: World
     assert!(!other.remembers(&later).await.unwrap(), "it was confirmed beside this one");
     let strange = Confirmed { nonce: system_random(), ..mine };
     assert!(!other.remembers(&strange).await.unwrap(), "another branch drew that number");
-    // Whoever ends the next hold has decided on these, too, wherever they are written down.
+    // The node that ends the next hold has decided on these, too, wherever they are recorded.
     other.hold_all_after(&later, &[], "found by its witness").await.unwrap();
     other.hold_all_after(&strange, &[], "found by its witness").await.unwrap();
     let decided = Confirmed { at_us, ..later };
     assert!(other.remembers(&decided).await.unwrap() && other.remembers(&strange).await.unwrap());
 }
 
-/// Goal: a branch that has swept a node lacks what was confirmed to it beside the branch (F36):
+/// Goal: a branch that has swept a node lacks what was confirmed to it outside the branch (F36):
 /// that it once had the node says nothing of what came later.
 pub(super) async fn a_branch_excuses_nothing_by_its_own_sweep(world: World) {
     let (ledger, node) = (&world.ledger, world.node);
@@ -281,7 +281,7 @@ pub(super) async fn a_branch_excuses_nothing_by_its_own_sweep(world: World) {
 }
 
 /// A checkpoint follows from what several calls read: of a ledger that has gone back meanwhile none
-/// of it is so any more, although everybody goes on in the other one.
+/// of it is valid any more, although all nodes continue in the other one.
 pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(world: World) {
     let ledger = &world.ledger;
     let before = ledger.one_incarnation().await.unwrap();
@@ -303,12 +303,12 @@ pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(worl
     assert_stopped().await;
     ledger.hold_all(&[], "c").await.unwrap();
     assert_stopped().await;
-    // Who only looks sees whatever is there.
+    // A read-only command sees the present state.
     assert_eq!(ledger.last_checkpoint(None).await.unwrap(), Some(checkpoint(1)));
     let now = ledger.one_incarnation().await.unwrap();
     assert_eq!(ledger.last_checkpoint(Some(now)).await.unwrap(), Some(checkpoint(1)));
     assert!(ledger.add_checkpoint(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
-    // Nor is one written behind another than it follows: three after one, a second first one.
+    // Nor is one written after another than it follows: three after one, a second first one.
     let forgotten = checkpoint(3);
     assert!(!ledger.add_checkpoint(now, Some(&forgotten), &checkpoint(4)).await.unwrap());
     assert!(!ledger.add_checkpoint(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
@@ -316,8 +316,8 @@ pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(worl
     assert_eq!(ledger.last_checkpoint(None).await.unwrap(), Some(checkpoint(2)));
 }
 
-/// Goal: no process goes on by series that the ledger has forgotten. Of two branches of a ledger
-/// both may have saved other series, or tables, under the same numbers.
+/// Goal: no process continues with series that the ledger has forgotten. Of two branches of a
+/// ledger both may have saved other series, or tables, under the same numbers.
 pub(super) async fn a_catalog_of_before_the_ledger_went_back_is_not_taken_for_the_one_of_now(
     world: World,
 ) {

@@ -10,7 +10,7 @@ use super::world::{LOCK_WAIT, NOW_US, PARTITION, World, at, order};
 
 const ALL: &str = "the ledger went back";
 
-/// A process that was there before the ledger went back.
+/// A process that existed before the ledger went back.
 struct Process {
     ledger: SharedLedger,
     was: NodeId,
@@ -99,7 +99,7 @@ pub(super) async fn once_all_have_told_the_partitions_are_open_and_closed_exact(
         let closed = world.ledger.closed_epoch(at(epoch), None).await.unwrap().unwrap();
         assert_eq!((closed.at.epoch, closed.closing), (epoch, Closing::Exact));
     }
-    // The next number follows the last: no ceiling is left out.
+    // The next number follows the last: no ceiling is skipped.
     let world = World { ledger: one.ledger, node: one.is, ..world };
     let next = world.database_epoch().await;
     let orders = [order("b")];
@@ -116,14 +116,14 @@ pub(super) async fn one_that_does_not_remember_enough_leaves_it_to_an_operator(w
     assert!(one.say(&one.report()).await);
     assert!(other.say(&Report { is_complete: false, ..report.clone() }).await);
     assert_eq!(one.agree().await, waits(&[], &report.identities));
-    // From the first partition that an operator releases on nobody else decides.
+    // From the first partition that an operator releases on only the operator decides.
     let row = world.partition().await;
     let to = At { partition: PARTITION, epoch: row.epoch + 1 };
     assert_eq!(one.ledger.release(to, 0).await.unwrap(), Released::Released);
     assert!(!other.say(&report).await && one.agree().await == Agreement::NoInquest);
 }
 
-/// Goal: nobody says `exact` over what nobody accounted for. Method: a node that took part is
+/// Goal: no close is `exact` with an unaccounted participant. Method: a node that took part is
 /// adopted and retired, but what it left was not whole.
 pub(super) async fn who_was_adopted_by_halves_is_waited_for(world: World) {
     let halves = NodeId::random();
@@ -149,7 +149,7 @@ pub(super) async fn whom_a_reporter_or_redis_has_met_is_waited_for(world: World)
     let known = Known { nodes: vec![lost, other.was, world.node], ..Known::default() };
     assert!(one.say(&Report { known, ..one.report() }).await);
     assert!(other.say(&other.report()).await);
-    // The ledger has forgotten its registration; of who left it knows that.
+    // The ledger has forgotten its registration; the node that left it knows of that.
     assert_eq!(one.agree().await, waits(&[lost], &[]));
     let report = other.report();
     let identities = [report.identities.clone(), vec![lost]].concat();
@@ -184,7 +184,7 @@ pub(super) async fn what_an_operator_holds_nobody_else_releases(world: World) {
     one.inquire().await;
     assert!(!one.say(&one.report()).await);
     assert_eq!(one.agree().await, Agreement::NoInquest);
-    // Nor where the ledger goes back once more while it is held.
+    // Nor if the ledger goes back once more while it is held.
     another_branch(&world).await;
     one.inquire().await;
     assert!(!one.say(&one.report()).await);
@@ -215,7 +215,7 @@ pub(super) async fn who_is_led_back_to_a_server_that_lives_on_asks_nobody_there(
     };
     world.sql(old).await;
     one.inquire().await;
-    // A file that is behind the mark beside it lives no life of its own.
+    // A file that is behind the mark next to it lives no life of its own.
     let is_a_server = world.ledger.fails_over();
     assert_eq!(one.say(&one.report()).await, !is_a_server, "others may have gone on elsewhere");
     assert_eq!(world.partition().await.state, PartitionState::Held);

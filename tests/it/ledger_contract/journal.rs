@@ -146,7 +146,7 @@ pub(super) async fn a_row_above_what_its_counter_has_taken_stops_no_batch(world:
     };
     let batch = [two(1, 1), two(2, 2)];
     world.append(&batch).await;
-    // A hand in the ledger: the counters stand where they stood before.
+    // A write in the ledger from outside: the counters return to their earlier values.
     world.sql("update counter set taken = 0, start_value = 0, journaled = 0").await;
     let [first, second] = batch;
     let batch = [first, second, two(3, 2), two(4, 3)];
@@ -241,7 +241,7 @@ pub(super) async fn an_entry_of_an_older_epoch_counts_nothing(world: World) {
     world.seed(new, &spec("k")).await;
     world.append(&[entry(old, counter_id, 3), entry(new, counter_id, 11)]).await;
     assert_eq!(marks(&world).await, (11, 20, 1));
-    // Never happens. If it does, nobody may come upon it unawares, nor begin below it.
+    // Never happens. If it does, it must be reported, and nothing may begin below it.
     world.append(&[entry(old, counter_id, 15)]).await;
     assert_eq!(marks(&world).await, (15, 20, 1));
     let across = range(new, counter_id, 12, 17);
@@ -318,7 +318,7 @@ pub(super) async fn text_that_no_column_takes_is_refused_whole(world: World) {
     let mut backwards = entry(open, counter_id, 3);
     backwards.taken[0].range = Range { first: 3, last: 2, step: 1 };
     let huge = stepped(open, counter_id, u64::MAX, u64::MAX, 1);
-    // What a column of its own kind would give back as another text.
+    // A value that a column of its own type would return as another text.
     let dated = |text: &str| with(entry(open, counter_id, 3), |r| r.document_date = text.into());
     let digest = with(entry(open, counter_id, 3), |r| r.payload_digest = "00FF".into());
     let odd = [dated("2026-1-2"), dated("20260102"), dated("today"), digest];
@@ -347,7 +347,7 @@ pub(super) async fn a_rejected_entry_is_accounted_for_once(world: World) {
     assert_eq!(world.seed(new, &spec("k")).await.1, 4);
     assert_eq!(world.gaps(counter_id).await, []);
 
-    // A late one fills the gap that stood for it.
+    // A late one fills the gap that was registered for it.
     let third = world.redis_epoch(Closing::Ceiling).await;
     world.seed(third, &spec("k")).await;
     assert_eq!(world.gaps(counter_id).await, [(5, 14, "Unaccounted".to_owned())]);

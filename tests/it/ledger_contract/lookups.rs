@@ -71,7 +71,7 @@ pub(super) async fn a_question_looks_no_further_back_than_it_says(world: World) 
     let both =
         Found { by_key: Some(written.clone()), by_document: Some(written.clone()), archived: None };
     assert_eq!(found, [both, Found::default()]);
-    // But for a document that is numbered once; a caller's key is remembered for the window alone.
+    // Except a document that is numbered once; a caller's key is remembered for the window alone.
     let once = Question { once_per_document: true, ..ask(NOW_US + 1) };
     let found = world.ledger.replays(&[once, ask(NOW_US + 1)]).await.unwrap();
     let document = Found { by_key: None, by_document: Some(written), archived: None };
@@ -163,7 +163,7 @@ pub(super) async fn the_text_of_a_revision_takes_no_place_in_a_page(world: World
     }
 }
 
-/// The values of a list, read by pages of this size: of `find` and of `search` the same.
+/// The values of a list, read by pages of this size: by `find` and by `search` the same.
 async fn pages(world: &World, filter: &JournalFilter, limit: u32) -> Vec<u64> {
     let (mut values, mut after) = (Vec::new(), None);
     loop {
@@ -291,7 +291,7 @@ pub(super) async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
     let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[range(open, id, 1, 5)]).await;
     assert_eq!(world.ledger.overlaps(id, 10).await.unwrap(), []);
-    // Only another hand can write this.
+    // Only a write from outside can cause this.
     let gap = "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
                noted_at_us) values ($1, 4, 9, 1, 'discarded', 1, 0)";
     if let Some(path) = world.url.strip_prefix("sqlite:") {
@@ -305,8 +305,8 @@ pub(super) async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
     assert_eq!(overlaps.iter().map(|s| (s.first, s.last)).collect::<Vec<_>>(), [(4, 5)]);
 }
 
-/// People are found by their names through whichever service they asked, services with all for
-/// whom they asked, however many; and a sign of a pattern means itself.
+/// People are found by their names through whichever service they asked, services with all for whom
+/// they asked, however many; and a sign of a pattern means itself.
 pub(super) async fn people_and_services_are_found_apart(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let mut actors: Vec<String> =

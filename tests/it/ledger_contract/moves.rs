@@ -15,7 +15,7 @@ pub(super) fn elsewhere(series: &SeriesVersion, template: &str) -> ImportedVersi
     ImportedVersion { series_id: series.series_id, definition, saved_by, reason }
 }
 
-/// Moves a counter with earlier versions, as the series stands now.
+/// Moves a counter with earlier versions, with the series in its present state.
 async fn moved(
     world: &World,
     series_id: i64,

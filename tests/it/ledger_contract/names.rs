@@ -12,8 +12,8 @@ use super::imports::{counter, number, series, spec_of};
 use super::races::{LIMIT, Scene, let_go, order};
 use super::world::{LOCK_WAIT, PARTITION, order_of, question, record, spec, with};
 
-/// A take of `twice` that has looked for an earlier number, and waits as it writes its row for who
-/// has this lock.
+/// A take of `twice` that has looked for an earlier number, and waits as it writes its row for the
+/// holder of this lock.
 const LINGER: &str = "create function linger() returns trigger language plpgsql as $$ begin \
      if new.document_id = 'twice' and new.path = 'database' \
      then perform pg_advisory_xact_lock(42); end if; \
@@ -26,7 +26,7 @@ fn asked() -> Question {
 }
 
 impl Scene {
-    /// The name of the document `twice`: what a question about it has while it waits to read.
+    /// The name of the document `twice`: what a question about it locks while it waits to read.
     async fn name(&mut self) -> i64 {
         let held = self.hold("lock table journal in access exclusive mode").await;
         let ledger = self.world.another().await;
@@ -53,9 +53,9 @@ async fn outcome(taking: JoinHandle<Result<Taken, LedgerError>>) -> Option<Entry
     }
 }
 
-/// Goal: what a question does not find comes to no number later, also where the retry counts by
-/// another counter, so that no seed waits for it (F27). Method: a take that is kept from its commit
-/// while its partition goes to Redis.
+/// Goal: what a question does not find gets no number later, even if the retry counts by another
+/// counter, so that no seed waits for it (F27). Method: a take whose commit is blocked while its
+/// partition goes to Redis.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_waits_for_a_take_under_its_key_whatever_that_counts_by() {
     let mut scene = Scene::set().await;
@@ -80,8 +80,8 @@ async fn a_question_waits_for_a_take_under_its_key_whatever_that_counts_by() {
 }
 
 /// Goal: a take that gets its name after a question gives no number to what that did not find
-/// (F27). Method: a take that has its counter, which nobody has touched since, and waits for a name
-/// that is held as a question holds it.
+/// (F27). Method: a take that has its counter, which was not touched since, and waits for a name
+/// that is locked as a question locks it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_take_that_gets_its_name_after_a_question_finds_that_its_epoch_is_over() {
     let mut scene = Scene::set().await;
@@ -94,7 +94,7 @@ async fn a_take_that_gets_its_name_after_a_question_finds_that_its_epoch_is_over
     let taking = tokio::spawn(async move { ledger.take(old, node, &orders, LOCK_WAIT).await });
     scene.wait(1, &taking).await;
     scene.world.redis_epoch(Closing::Exact).await;
-    // Who asks beside waits for nobody who asks. What it finds is what the other one has found.
+    // A question waits for no other question. What it finds is what the other one has found.
     let found = scene.world.ledger.replays(&[asked()]).await.unwrap();
     assert_eq!(found, [Found::default()]);
     let_go(held).await;
@@ -103,8 +103,8 @@ async fn a_take_that_gets_its_name_after_a_question_finds_that_its_epoch_is_over
     assert_eq!((row.epoch, row.taken), (old.epoch, 1), "{row:?}");
 }
 
-/// Goal: who takes under a name for long fails a question, and holds no connection of the questions
-/// for longer than a moment.
+/// Goal: a take that holds a name for long fails a question, and blocks no connection of the
+/// questions for longer than a moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_waits_a_moment_for_a_name_and_may_be_asked_again() {
     let mut scene = Scene::set().await;
@@ -116,7 +116,7 @@ async fn a_question_waits_a_moment_for_a_name_and_may_be_asked_again() {
     assert!(matches!(refused, LedgerError::LockTimeout { .. }), "{refused}");
     assert!(refused.retry_useful() && !refused.maybe_written());
     let_go(held).await;
-    // Who only asks keeps nobody from asking.
+    // A question alone blocks no other question.
     let shared = scene.hold(format!("select pg_advisory_xact_lock_shared({name})")).await;
     assert_eq!(scene.world.ledger.ask(PARTITION, &asked).await.unwrap(), [Found::default()]);
     let_go(shared).await;
@@ -143,8 +143,8 @@ async fn import(
     })
 }
 
-/// Goal: an import does not commit beside a take of its document that had looked before (F29).
-/// Method: a take that has looked, and is kept from its commit while the import runs.
+/// Goal: an import does not commit next to a take of its document that had looked before (F29).
+/// Method: a take that has looked, and is blocked from its commit while the import runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_import_waits_for_who_takes_for_its_document_and_is_undone() {
     let mut scene = Scene::set().await;
@@ -173,8 +173,8 @@ async fn an_import_waits_for_who_takes_for_its_document_and_is_undone() {
     scene.world.verify().await;
 }
 
-/// Goal: who takes for a document while an import of it commits finds what was imported (F29).
-/// Method: an import that has written its rows and waits for the row of its partition.
+/// Goal: a take for a document while an import of it commits finds what was imported (F29). Method:
+/// an import that has written its rows and waits for the row of its partition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_takes_for_a_document_waits_for_its_import_and_finds_its_number() {
     let mut scene = Scene::set().await;

@@ -70,7 +70,7 @@ pub(super) async fn who_writes_a_name_for_the_first_time_keeps_nobody_waiting(wo
 /// Users of the ledger in which names are sought.
 const USERS: u64 = 500;
 
-/// Goal: what a row's names cost does not grow with those that there are, from the first day on.
+/// Goal: the cost of a row's names does not grow with the existing ones, from the first day on.
 /// Method: a ledger that was never analyzed, and what its server counts of the index of ids.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_is_sought_among_all_by_what_it_says() {
@@ -91,7 +91,7 @@ async fn a_name_is_sought_among_all_by_what_it_says() {
                      where indexrelname = $1 and schemaname = current_schema()";
         sqlx::query_scalar(reads).bind(index).fetch_one(&mut looks).await.unwrap()
     };
-    // Sessions tell what they read now and then, as they commit.
+    // Sessions report what they read now and then, as they commit.
     let mut first = 1;
     while reads("journal_name_name").await < i64::try_from(USERS).unwrap() {
         assert_eq!(reads("journal_name_pk").await, 0, "rows read in the order of their ids");

@@ -52,7 +52,7 @@ const OLDER: [&str; 7] = [
     "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)",
 ];
 
-/// What makes it one that another baseline was the first schema of.
+/// The change that makes it a ledger of another baseline.
 const OTHER: &str = "update _sqlx_migrations set checksum = ";
 
 /// The URL of another ledger, which lacks the last migration.
@@ -117,8 +117,8 @@ pub(super) async fn of_many_migrators_one_migrates_and_all_succeed(world: World)
     }
 }
 
-/// Goal: a ledger of before the baseline is not taken for a newer one, nor migrated, whether it has
-/// as many migrations as this program, fewer or more. Method: other checksums in its list.
+/// Goal: a ledger from before the baseline is not taken for a newer one, nor migrated, whether it
+/// has as many migrations as this program, fewer or more. Method: other checksums in its list.
 pub(super) async fn a_ledger_of_before_the_baseline_is_refused(world: World) {
     let other = if world.ledger.engine() == "sqlite" { "x'00'" } else { "'\\x00'" };
     let more = format!(
@@ -139,13 +139,13 @@ pub(super) async fn a_ledger_of_before_the_baseline_is_refused(world: World) {
     }
 }
 
-/// Goal: where a newer version gives a column another type, the statements that a running process
-/// has prepared fail for ever, and no row is to blame.
+/// Goal: if a newer version gives a column another type, the statements that a running process has
+/// prepared fail permanently, and no row is to blame.
 pub(super) async fn a_column_of_another_type_is_worth_a_retry_and_the_next_call_works(
     world: World,
 ) {
     if world.ledger.engine() == "sqlite" {
-        // Its columns have no types, and it prepares a statement again by itself.
+        // Its columns have no types, and it prepares a statement again automatically.
         return;
     }
     world.ledger.nodes().await.unwrap();

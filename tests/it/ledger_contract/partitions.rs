@@ -261,7 +261,7 @@ pub(super) async fn who_lent_a_partition_takes_it_back_and_no_operators_wish(wor
     assert!(ledger.lend(2, [None, mine]).await.unwrap());
     assert_eq!(ledger.want(None, Wanted::Auto).await.unwrap(), 1, "an operator ends a loan");
     assert!(!row().await.is_for_database());
-    // A loan lasts no longer than its lender; one of nobody's lasts until somebody ends it.
+    // A loan lasts no longer than its lender; one without a lender lasts until it is ended.
     let lender = NodeId::random();
     world.join(lender).await;
     assert!(ledger.lend_by(Some(lender), 2, [None, mine]).await.unwrap());

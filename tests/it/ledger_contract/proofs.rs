@@ -20,14 +20,14 @@ use super::references::{of_rows, row};
 use super::setup::change;
 use super::world::{NOW_US, World, spec};
 
-/// A series whose numbers the ledger alone takes.
+/// A series whose numbers only the ledger takes.
 fn gapless(code: &str, template: &str) -> SeriesChange {
     let mut change = change(code, template);
     change.definition.policy = Policy::Gapless;
     change
 }
 
-/// What is said of a series that is not proved.
+/// The refusal of a series that is not proved.
 pub(super) fn ambiguity<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> Ambiguity {
     match result {
         Err(LedgerError::Series(SeriesRefusal::Ambiguous(ambiguity))) => *ambiguity,
@@ -41,7 +41,7 @@ pub(super) async fn series_that_could_give_two_numbers_one_text_are_refused(worl
     let stamp = ledger.series_stamp().await.unwrap();
     let mut yearly = change("C", "C-{SEQ:3}");
     yearly.definition.serials[0].reset = Reset::Year;
-    // Beside one that was there, beside one of the same call, and by itself.
+    // With one that existed, with one of the same call, and alone.
     for (changes, says, text) in [
         (vec![change("B", "{SEQ}"), change("C", "A-{SEQ:3}")], "series C and A can show", "\"A-"),
         (vec![change("B", "{SEQ}"), change("C", "{SEQ:2}")], "series B and C can show", "\"1"),
@@ -71,8 +71,8 @@ pub(super) async fn a_series_is_proved_again_when_it_is_activated(world: World) 
     assert!(ledger.set_activity(&activity(true)).await.unwrap().active);
 }
 
-/// Goal: a series that took requests from another is not taken away from before it without a proof
-/// of what is left. Method: a default beside a rule of the same text, which has issued numbers.
+/// Goal: a series that took requests from another is not removed from before it without a proof of
+/// what remains. Method: a default and a rule of the same text, which has issued numbers.
 pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
     let ledger = &world.ledger;
     let of_t = |code: &str, template: &str, default: bool| {
@@ -98,9 +98,9 @@ pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
     assert_eq!(ledger.apply_series(&[rule]).await.unwrap()[0].series_id, saved.series_id);
 }
 
-/// Goal: who edits what no number shows is not told of a pair that was saved as it is. Method: a
-/// series that accepts to be like another is saved beside it, as one that was proved by other rules
-/// would stand there; then each is edited.
+/// Goal: an edit of what no number shows does not report a pair that was saved as it is. Method: a
+/// series that accepts to be like another is saved with it, like one that was proved by other
+/// rules; then each is edited.
 pub(super) async fn what_gives_the_same_numbers_is_not_proved_again(world: World) {
     let ledger = &world.ledger;
     let mut like = gapless("B", "{SEQ:3}");
@@ -119,7 +119,7 @@ pub(super) async fn what_gives_the_same_numbers_is_not_proved_again(world: World
     ambiguity(ledger.apply_series(&[named]).await);
 }
 
-/// The same beside a series that leaves its requests to others: pairs of others are as they were.
+/// The same for a series that leaves its requests to others: pairs of others are as they were.
 pub(super) async fn a_rule_that_goes_concerns_only_its_own_numbers(world: World) {
     let ledger = &world.ledger;
     let mut like = gapless("B", "{SEQ:3}");
@@ -170,8 +170,8 @@ pub(super) async fn what_rests_or_serves_less_is_not_proved_again(world: World) 
     assert_eq!(ledger.series_stamp().await.unwrap(), stamp, "nothing was saved");
 }
 
-/// Goal: a ledger takes no more series than every process can hold, and goes on changing those that
-/// it has. Method: its table is filled up by hand.
+/// Goal: a ledger takes no more series than every process can hold, and continues to change those
+/// that it has. Method: its table is filled up directly.
 pub(super) async fn a_ledger_has_so_many_series_and_no_more(world: World) {
     let ledger = &world.ledger;
     ledger.apply_series(&[change("A", "A{SEQ:3}")]).await.unwrap();
@@ -194,9 +194,9 @@ pub(super) async fn a_ledger_has_so_many_series_and_no_more(world: World) {
     ledger.apply_series(&[change("A", "A-{SEQ:3}")]).await.unwrap();
 }
 
-/// Goal: the proof builds on a start only as far as it always was the start. Method: a series that
-/// begins at 50 beside one whose numbers end at 19, with and without a counter under an earlier
-/// start of 10.
+/// Goal: the proof relies on a start only as far as it always was the start. Method: a series that
+/// begins at 50 and one whose numbers end at 19, with and without a counter under an earlier start
+/// of 10.
 pub(super) async fn a_start_that_was_another_one_is_not_built_on(world: World) {
     let ledger = &world.ledger;
     let from = |start: u64| {
@@ -259,7 +259,7 @@ pub(super) async fn series_on_tables_are_proved_with_what_the_tables_have(world:
         change.definition.unique_within = vec!["type".into()];
         change
     };
-    // A code that no row has yet may become that of any.
+    // A code without a row may become the code of any row.
     let error = ambiguity(ledger.try_series(&[of("T"), of("U")]).await).to_string();
     assert!(error.contains("import the codes T, U first"), "{error}");
     let mut closer = of("U");
@@ -271,15 +271,15 @@ pub(super) async fn series_on_tables_are_proved_with_what_the_tables_have(world:
     ledger.apply_reference(&of_rows("types", &rows)).await.unwrap();
     ledger.try_series(&both).await.unwrap();
     ledger.apply_series(&[of("T"), of("U")]).await.unwrap();
-    // One that takes any other type of the table meets neither of them, whatever is renamed.
+    // One that takes any other type of the table conflicts with neither, whatever is renamed.
     let mut default = of("V");
     default.definition.serves.default = true;
     ledger.apply_series(&[default]).await.unwrap();
 }
 
 /// Goal: a series in use is never changed so that it gives a text that an earlier version gave to
-/// another value, while its counters go on. Method: parts change places, before and
-/// after a counter is there; the pair names the version, and what is accepted is on record.
+/// another value, while its counters continue. Method: parts change places, before and after a
+/// counter exists; the pair names the version, and what is accepted is on record.
 pub(super) async fn a_version_is_proved_against_the_earlier_ones_that_were_used(world: World) {
     let ledger = &world.ledger;
     let version = |template: &str| {
@@ -291,7 +291,7 @@ pub(super) async fn a_version_is_proved_against_the_earlier_ones_that_were_used(
         change
     };
     let first = ledger.apply_series(&[version("{SITE}-{SEQ:2}")]).await.unwrap().remove(0);
-    // Nothing is out yet: it may become whatever it likes, and come back.
+    // Nothing is issued yet: it may become anything, and come back.
     for template in ["{SEQ:2}-{SITE}", "{SITE}-{SEQ:2}"] {
         ledger.apply_series(&[version(template)]).await.unwrap();
     }

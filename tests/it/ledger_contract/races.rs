@@ -22,7 +22,7 @@ use super::world::{LOCK_WAIT, World, at, entry, order_of, range, record, redis, 
 /// How long a session may take to wait for another, or to end.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
-/// Entries of a batch that is written as if nothing stood in its way, behind a savepoint.
+/// Entries of a batch that is written as if nothing conflicted, behind a savepoint.
 const LARGE: u64 = 150;
 
 /// A ledger on a server of its own, whose locks are all the test's.
@@ -48,8 +48,8 @@ impl Scene {
         session
     }
 
-    /// How many sessions wait for a lock. The server wakes who waits as it frees the lock, so that
-    /// nobody is counted who may go on.
+    /// How many sessions wait for a lock. The server wakes a waiting session as it frees the lock,
+    /// so that none is counted that may go on.
     async fn waiting(&mut self) -> i64 {
         let count = "select count(distinct pid) from pg_locks where not granted";
         sqlx::query_scalar(count).fetch_one(&mut self.looks).await.unwrap()
@@ -60,13 +60,13 @@ impl Scene {
         let started = Instant::now();
         while self.waiting().await < sessions && !call.is_finished() {
             assert!(started.elapsed() < LIMIT, "fewer than {sessions} sessions wait");
-            // Between two looks: what is waited for needs the processor too.
+            // Between two checks: what is waited for needs the processor too.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 
     /// Ends the epoch `old` while `call` waits for the counter `a`, and lets another node touch `b`
-    /// in the next one before `call` gets there. What `call` came to, and the next epoch.
+    /// in the next one before `call` gets there. Returns the outcome of `call`, and the next epoch.
     async fn overtake<T: Send + 'static>(
         &mut self,
         call: impl Future<Output = T> + Send + 'static,
@@ -148,7 +148,7 @@ async fn roomy(world: &World, open: At, key: &str) -> i64 {
     raise.counter_id
 }
 
-/// Goal: what Redis counts is not taken by a node that still believes the database does (F4).
+/// Goal: what Redis counts is not taken by a node that still believes that the database does (F4).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_take_that_waits_while_its_epoch_ends_takes_nothing_of_the_next() {
     let mut scene = Scene::set().await;
@@ -178,7 +178,7 @@ async fn a_raise_that_waits_while_its_epoch_ends_lifts_nothing_in_the_next() {
     }
     let late = async move { ledger.raise(old, &raises).await };
     let (raised, _) = scene.overtake(late).await;
-    // Nobody has touched `a` in the next epoch, which begins above whatever stands there.
+    // `a` was not touched in the next epoch, which begins above whatever is there.
     assert_eq!(raised.unwrap(), [Some(130), None]);
     let row = scene.world.ledger.counter(7, "SEQ", "b").await.unwrap().unwrap();
     assert_eq!(row.ceiling, 10, "what Redis has: {row:?}");
@@ -220,7 +220,7 @@ async fn a_leader_that_bumps_while_a_node_joins_waits_for_it_and_counts_it() {
     let ledger = scene.world.another().await;
     let next = at(old.epoch + 1);
     let claim = async || ledger.claim_open(next, leader, false, &redis()).await.unwrap();
-    // A leader that did not wait closes the epoch right away.
+    // A leader that did not wait closes the epoch immediately.
     let early = if bumped.is_finished() { Some(claim().await) } else { None };
     let_go(held).await;
     assert!(joined.await.unwrap().unwrap(), "it takes part");
@@ -232,7 +232,7 @@ async fn a_leader_that_bumps_while_a_node_joins_waits_for_it_and_counts_it() {
     assert_eq!(claimed, Claim::Waiting(vec![node]));
 }
 
-/// Goal: who asks to take part while an epoch ends does not take part in it (F5).
+/// Goal: a node that asks to take part while an epoch ends does not take part in it (F5).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_joins_while_a_leader_bumps_waits_for_it_and_takes_no_part() {
     let mut scene = Scene::set().await;
@@ -273,7 +273,7 @@ async fn two_nodes_that_journal_one_allocation_at_once_write_it_once() {
     }
 }
 
-/// Goal: a value that came twice is found whoever comes first, and keeps nobody else out (F13).
+/// Goal: a value that came twice is found whichever comes first, and excludes nothing else (F13).
 /// Method: the first node's last range holds the second one's first value, which no unique key
 /// knows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -299,7 +299,7 @@ async fn two_nodes_that_journal_one_value_at_once_keep_both_and_every_neighbour(
 }
 
 /// Two nodes write one text, each of a counter of its own, so that no row makes one wait for the
-/// other: the first has written and is kept from committing.
+/// other: the first has written and is blocked from committing.
 async fn one_text(rows: u64, ends_well: bool) {
     let mut scene = Scene::set().await;
     let open = seeded(&scene).await;
@@ -320,7 +320,7 @@ async fn one_text(rows: u64, ends_well: bool) {
     let one = tokio::spawn(async move { ledger.append(writer, &one).await });
     scene.wait(1, &one).await;
     let ledger = scene.world.another().await;
-    // Of no node that is known here: its own row makes nobody wait.
+    // Of no node that is known here: its own row blocks nothing.
     let other = tokio::spawn(async move { ledger.append(NodeId::random(), &other).await });
     scene.wait(2, &other).await;
     if !ends_well {
@@ -347,7 +347,7 @@ async fn one_text_of_two_counters_at_once_is_a_collision_and_keeps_no_neighbour_
     one_text(LARGE, true).await;
 }
 
-/// Goal: who waits for another's row writes its own where that one comes to nothing (F13).
+/// Goal: a session that waits for another's row writes its own if that one is rolled back (F13).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_text_of_two_counters_is_the_others_where_the_first_does_not_commit() {
     one_text(3, false).await;

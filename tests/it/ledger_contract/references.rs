@@ -67,7 +67,7 @@ pub(super) async fn rows_are_added_renamed_and_deactivated_and_the_stamp_tells(w
     let renamed = |from: &str| Effect::Renamed { from: from.into(), switched: false };
     assert_eq!(effects(changed), [renamed("LCBP3"), Effect::Deactivated]);
     assert!(ledger.reference_stamp().await.unwrap() > stamp);
-    // Who read the table before builds on what is not there any more.
+    // A change based on an earlier read of the table builds on what no longer exists.
     let late = of_rows("projects", &both);
     assert_eq!(ledger.apply_reference_upon(&late, Some(stamp)).await.unwrap(), None);
     assert_eq!(ledger.try_reference(&late, Some(stamp)).await.unwrap(), None);

@@ -15,7 +15,7 @@ use super::world::{
 };
 
 impl World {
-    /// Changes the database behind the ledger's back.
+    /// Changes the database past the ledger.
     pub(super) async fn sql(&self, sql: &str) {
         if self.ledger.engine() == "sqlite" {
             forged::on_sqlite(&self.url, sql).await.unwrap();
@@ -77,7 +77,7 @@ pub(super) async fn a_ledger_that_forgot_a_node_says_so(world: World) {
     let (open, counter_id) = busy(&world).await;
     world.sql("delete from node").await;
     assert_forgotten(&world, open, counter_id).await;
-    // Whoever it never knew through this handle has nothing to compare.
+    // A node that it never knew through this handle has nothing to compare.
     let stranger = NodeId::random();
     let beaten = world.ledger.heartbeat(stranger, None).await;
     assert!(matches!(beaten, Err(LedgerError::NodeGone(_))), "{beaten:?}");
@@ -231,7 +231,7 @@ pub(super) async fn a_counter_is_lifted_where_its_series_lives_now(world: World)
     let taken = world.take(to, one).await;
     assert_eq!(taken.taken[0].range.first, 26, "above all that redis may have issued");
     assert_eq!(ledger.lift(then, node, &lift(25)).await.unwrap(), 0, "a repeat changes nothing");
-    // Whatever is closed at the ceiling after the epoch that counts it.
+    // Everything closed at the ceiling after the epoch that counts it.
     for later in ["select 1", CLOSED_SINCE] {
         world.sql(later).await;
         let refused = ledger.lift(then, node, &lift(30)).await;
@@ -352,7 +352,7 @@ pub(super) async fn the_newest_number_is_of_before_the_hold(world: World) {
     let before = newest(upto_us).await;
     assert!(before.is_some_and(|issued_us| issued_us <= upto_us), "{before:?}");
     assert_eq!(newest(before.unwrap() - 1).await, None);
-    // Told again after a month: it was issued before, and says nothing of what is forgotten.
+    // Reported again after a month: it was issued before, and says nothing of what is forgotten.
     world.clock.set(upto_us + 30 * 86_400_000_000);
     let told = with(entry(open, counter_id, 7), |record| {
         record.issued_at_us = upto_us + 1;

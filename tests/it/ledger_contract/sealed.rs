@@ -81,7 +81,7 @@ impl Kit {
         assert_eq!(made, Made::Whole);
     }
 
-    /// A checkpoint beside others who write: what comes meanwhile is bound by the next.
+    /// A checkpoint during other writes: what arrives meanwhile is bound by the next.
     pub(super) async fn try_checkpoint(&self) {
         let clock: SharedClock = self.world.clock.clone();
         make(&self.world.ledger, &clock, "n", &self.key).await.unwrap();
@@ -97,7 +97,7 @@ impl Kit {
         self.report_with(None).await
     }
 
-    /// What is not as it was, first the one that is named first.
+    /// What differs, in the order in which it is named.
     pub(super) async fn complaint(&self) -> (Place, String) {
         let report = self.report().await;
         assert!(!report.is_clean(), "nothing is seen:\n{report}");
@@ -123,7 +123,7 @@ impl Kit {
         all.iter().map(line).collect()
     }
 
-    /// Keeps the journal as it is, to put it back.
+    /// Keeps the journal as it is, to restore it.
     pub(super) async fn keep(&self) {
         self.world
             .sql(

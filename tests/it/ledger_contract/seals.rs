@@ -26,7 +26,7 @@ pub(super) async fn what_was_written_is_as_it_was_bound(world: World) {
     // Nothing is left to bind.
     kit.checkpoint().await;
     assert_eq!(kit.report().await.last, Some(2));
-    // From the second on, the first three batches are left alone.
+    // From the second on, the first three batches are left out.
     kit.world.sql("update journal set number = 'forged' where number = 'k-1'").await;
     let trust = Trust { keys: vec![kit.key.public()], from: 2 };
     let none: Option<Kept<Cursor<String>>> = None;
@@ -35,7 +35,7 @@ pub(super) async fn what_was_written_is_as_it_was_bound(world: World) {
     assert!(!kit.report().await.is_clean());
 }
 
-/// What somebody does, which of the three batches is named, and as what.
+/// What is done, which of the three batches is named, and as what.
 const CHANGES: [(&str, usize, &str); 14] = [
     ("update journal set number = 'forged' where number = 'k-1'", 1, "changed"),
     ("update journal set document_day = '2026-01-03' where number = 'k-10'", 3, "changed"),
@@ -75,7 +75,7 @@ const CHANGES: [(&str, usize, &str); 14] = [
     ("update journal_batch set seal = proof where batch_id = ONE", 1, "is not what"),
 ];
 
-/// More batches of before the key than the first checkpoint binds.
+/// More batches from before the key than the first checkpoint binds.
 pub(super) async fn what_was_there_before_the_key_is_taken_as_it_is_however_much_it_is(
     world: World,
 ) {
@@ -183,7 +183,7 @@ pub(super) async fn a_chain_made_anew_is_found_by_its_key_and_by_what_was_kept(w
     kit.checkpoint().await;
     let kept = kit.lines().await;
     assert!(kit.report_with(Some(&kept)).await.is_clean());
-    // The tail is cut off, with the checkpoint that binds it: only what was kept knows of it.
+    // The tail is cut off, with the checkpoint that binds it: only copies elsewhere show it.
     kit.world
         .sql(
             "create table kept_checkpoint as select * from checkpoint; \
@@ -273,7 +273,7 @@ pub(super) async fn a_batch_of_a_process_without_the_key_is_named(world: World) 
     kit.checkpoint().await;
     let (place, said) = kit.complaint().await;
     assert!(place == Place::Batch(4) && said.contains("without the key"), "{said}");
-    // One that makes a proof up.
+    // A change with a made-up proof.
     kit.write("m").await;
     kit.world.sql("update journal_batch set proof = seal where batch_id = 8").await;
     kit.checkpoint().await;
@@ -281,7 +281,7 @@ pub(super) async fn a_batch_of_a_process_without_the_key_is_named(world: World) 
     assert!(said.contains("batch 8: was there with a false proof"), "{said}");
 }
 
-/// A transaction that drew its batch's id before others, and commits behind a checkpoint of theirs.
+/// A transaction that drew its batch's id before others, and commits after a checkpoint of theirs.
 pub(super) async fn a_batch_that_comes_late_is_bound_late(world: World) {
     let kit = Kit::of(world).await;
     kit.keep().await;

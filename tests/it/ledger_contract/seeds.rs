@@ -141,7 +141,7 @@ pub(super) async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
 pub(super) async fn a_counter_goes_on_from_taken_after_an_exact_close(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &spec("k")).await;
-    // 1 and 4..5 were taken by flights that nobody handed out.
+    // 1 and 4..5 were taken by flights that were not handed out.
     world.append(&[range(old, counter_id, 2, 3), entry(old, counter_id, 6)]).await;
     let new = world.redis_epoch(Closing::Exact).await;
     assert_eq!(world.seed(new, &spec("k")).await, (counter_id, 6, 16));
@@ -232,8 +232,8 @@ pub(super) async fn a_start_reads_no_more_than_a_slice_of_a_long_epoch(world: Wo
     assert_eq!(left, 4_999 - 2 * gaps - 1, "up to its last row");
 }
 
-/// Goal: what a long epoch lost is found behind, whoever dies on the way and whatever comes late.
-/// Method: slices of few rows by three processes, the first of which is gone after one.
+/// Goal: what a long epoch lost is found later, whichever process dies on the way and whatever
+/// comes late. Method: slices of few rows by three processes, the first of which is gone after one.
 pub(super) async fn a_long_epoch_is_settled_in_slices_whoever_dies(world: World) {
     let wide = CounterSpec { headroom: 6_000, ..spec("k") };
     let old = world.redis_epoch(Closing::Exact).await;
@@ -248,7 +248,7 @@ pub(super) async fn a_long_epoch_is_settled_in_slices_whoever_dies(world: World)
     assert!(first.settle_slice(100).await.unwrap());
     drop(first);
     assert_eq!(left().await, Some(before - 200), "its slice is committed");
-    // One late row where a gap stands already, one where nobody has looked yet.
+    // One late row where a gap exists already, one where no slice has looked yet.
     world.append(&[entry(old, counter_id, 2), entry(old, counter_id, 2_998)]).await;
     let others = [world.another().await, world.another().await];
     let settle = async |ledger: &SharedLedger| while ledger.settle_slice(90).await.unwrap() {};
@@ -263,7 +263,7 @@ pub(super) async fn a_long_epoch_is_settled_in_slices_whoever_dies(world: World)
 }
 
 /// Goal: a late row and the slice that misses it leave no false gap. Method: the row is written in
-/// a transaction that is open while the slice looks, and holds the counter as every such one does.
+/// a transaction that is open while the slice looks, and locks the counter as every such one does.
 pub(super) async fn a_late_row_that_a_slice_did_not_see_leaves_no_gap(world: World) {
     if world.ledger.engine() == "sqlite" {
         // One transaction writes at a time: there is no such moment.

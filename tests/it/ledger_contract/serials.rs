@@ -202,11 +202,11 @@ pub(super) async fn only_the_current_attempt_ends_and_only_its_runner_succeeds(w
         let Ended::NotCurrent(step) = end(wrong).await else { panic!("must be refused") };
         assert_eq!((step.state, step.attempt), (StepState::InProgress, 1));
     }
-    // The way out for a runner that died: somebody else says that it failed, and why.
+    // The way out for a runner that died: another caller reports its failure, and the reason.
     let given_up = EndStep { asker: asker("operator", None), ..fail(1, "its host burned down") };
     let Ended::Noted(step) = end(given_up.clone()).await else { panic!("must be noted") };
     assert_eq!(step.ended_by.as_deref(), Some("operator"));
-    // The runner was only slow: it is told, instead of being believed.
+    // The runner was only slow: it is informed, instead of being believed.
     assert!(matches!(end(succeed(1, "1")).await, Ended::NotCurrent(_)));
     assert!(matches!(begun(&world, asker("v", None)).await, Begun::Run(_)));
     for late in [succeed(1, "1"), given_up] {
@@ -331,7 +331,7 @@ pub(super) async fn random_calls_about_a_step_follow_its_rules(world: World) {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    // Of each serial: the attempt, who runs it while it runs, and whether it is done.
+    // Of each serial: the attempt, its runner while it runs, and whether it is done.
     let mut model: BTreeMap<u64, (u32, Option<String>, bool)> = BTreeMap::new();
     for _ in 0..300 {
         let (which, user) = (draw(3), format!("u{}", draw(2)));

@@ -197,7 +197,7 @@ pub(super) async fn a_first_counter_is_refused_for_a_version_of_before_the_serie
     let error = ledger.seed(at, world.node, &[first_counter(&first)]).await.expect_err("too late");
     assert!(error.to_string().contains("send the request again"), "{error}");
     ledger.seed(at, world.node, &[first_counter(&second)]).await.unwrap();
-    // From now on the series is used, and a late request of this version goes on.
+    // From now on the series is used, and a late request of this version continues.
     let mut named = change("S", "{SEQ:3}");
     named.definition = second.definition.clone();
     named.definition.name = "another".into();
@@ -220,7 +220,7 @@ pub(super) async fn an_heir_does_not_begin_with_numbers_that_are_out(world: Worl
     says(refusal(ledger, change("HEIR", "N-{SEQ:3}")).await, 2);
     let heir = save(ledger, change("HEIR", "M-{SEQ:3}")).await;
     says(refusal(ledger, building_on(&heir, "N-{SEQ:3}")).await, 2);
-    // Itself it may go on with them.
+    // The series itself may continue with them.
     ledger.set_activity(&activity(old.series_id, true)).await.unwrap();
     assert_eq!(save(ledger, change("OLD", "O-{SEQ:3}")).await.version, 4);
     says(refusal(ledger, building_on(&heir, "N-{SEQ:3}")).await, 3);
@@ -249,7 +249,7 @@ pub(super) async fn a_series_without_counters_is_removed_for_good_and_leaves_its
         SeriesChange { expected: building_on(&removed, "").expected, ..change("S", "{SEQ}") };
     assert!(matches!(refusal(ledger, gone).await, SeriesRefusal::Unknown { .. }));
 
-    // What it was stays on record, and so does who removed it.
+    // What it was stays on record, and so does the person who removed it.
     let versions = ledger.series_versions(saved.series_id, u32::MAX, 9).await.unwrap();
     let told: Vec<_> = versions.iter().map(|v| (v.version, v.active, &*v.saved_by)).collect();
     assert_eq!(told, [(2, false, "boss"), (1, true, "me")]);
@@ -280,7 +280,7 @@ pub(super) async fn a_series_is_not_removed_that_has_a_counter_or_may_have_forgo
     let used = save(ledger, change("S", "{SEQ:3}")).await;
     let at = epoch_of(&world, &used).await;
     ledger.seed(at, world.node, &[first_counter(&used)]).await.unwrap();
-    // Nothing was taken yet; whoever seeded it may take at any moment.
+    // Nothing was taken yet; the node that seeded it may take at any moment.
     let refused = |error: LedgerError, held: bool| match error {
         LedgerError::Series(SeriesRefusal::Used { .. }) => !held,
         LedgerError::Series(SeriesRefusal::Held { .. }) => held,

@@ -9,7 +9,7 @@ use numerator::ledger::JournalFilter;
 use super::sealed::Kit;
 use super::world::{NOW_US, World};
 
-/// Whose files they are.
+/// The owner of the files.
 pub(super) const DEPLOYMENT: uuid::Uuid = uuid::Uuid::from_u128(7 << 96);
 
 /// All that is there.
@@ -46,8 +46,8 @@ impl Shelf {
         moved.map_err(|error| format!("{error:#}"))
     }
 
-    /// Archives row by row, a few in a file, until its progress was told so often; whether it ended
-    /// there.
+    /// Archives row by row, a few in a file, until its progress was reported this often; whether it
+    /// ended there.
     pub(super) async fn archive_until(&self, steps: usize) -> bool {
         let (ledger, key) = (self.kit.world.ledger.clone(), self.kit.key.clone());
         let (path, clock) = (self.path().to_owned(), self.kit.world.clock.clone());

@@ -27,7 +27,7 @@ fn within(series: Option<&[&str]>, projects: Option<&[&str]>) -> RowSight {
     RowSight::Part { within: Some(within), own: None }
 }
 
-/// Every sight that a case looks by.
+/// Every sight that a case uses.
 fn sights() -> Vec<RowSight> {
     let both = RowSight::Part {
         within: Some(CodesWithin { series: None, projects: Some(vec!["P2".into()]) }),
@@ -49,7 +49,7 @@ fn sights() -> Vec<RowSight> {
 }
 
 /// Numbers of one document, of two series, of projects and of none, by several actors, some of them
-/// for people, at times of their own but for two. One is put aside.
+/// for people, at times of their own except two. One is set aside.
 async fn numbers(world: &World) -> Vec<Entry> {
     let definition: SeriesDefinition = serde_json::from_value(json!({
         "code": "S", "name": "S", "template": "S-{SEQ:3}", "serves": { "types": ["S"] },
@@ -134,8 +134,8 @@ async fn a_page_is_of_what_is_shown_alone(world: &World, entries: &[Entry]) {
     }
 }
 
-/// What a place names has to be of the list: else it would say of any value whether it was issued,
-/// and how its text compares with others.
+/// What a cursor names has to be of the list: else it would show of any value whether it was
+/// issued, and how its text compares with others.
 async fn a_place_that_is_not_of_the_list_tells_nothing(world: &World, entries: &[Entry]) {
     for sight in sights() {
         for filter in [
@@ -259,7 +259,7 @@ async fn a_chain_shows_links_of_who_is_shown_them(world: &World) {
             let expected: Vec<_> = all.iter().filter(is_own).cloned().collect();
             assert!(found.len() == count && found == expected, "{name}: {found:?}");
         }
-        // Of a series that no row is of, of none, and of projects, of which serials have none.
+        // Of a series that no row belongs to, of none, and of projects, of which serials have none.
         let steps = within(Some(&["SYSTEM-SERIAL"]), None);
         assert_eq!(users(&steps, limit).await, [("v".to_owned(), "begun".to_owned())]);
         assert_eq!(users(&within(Some(&["UNIFIED-SERIAL"]), None), limit).await, []);

@@ -27,9 +27,9 @@ pub(super) async fn a_start_is_compared_with_where_counters_go_on_after_an_inter
     assert!(save(&world.ledger, starting_at(ceiling + 1)).await.is_new);
 }
 
-/// Goal: what lies below a start is given by nobody once the start is saved. Method: a first
-/// counter by a process that goes by the version before, after the save and, on PostgreSQL, while
-/// its transaction is under way.
+/// Goal: nothing issues a value below a start once the start is saved. Method: a first counter by a
+/// process that uses the version before, after the save and, on PostgreSQL, while its transaction
+/// is under way.
 pub(super) async fn no_counter_begins_below_the_start_in_force_whatever_its_process_knows(
     world: World,
 ) {

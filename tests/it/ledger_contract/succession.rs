@@ -21,7 +21,7 @@ use super::setup::change;
 pub(super) use super::windows::a_successor_serves_from_a_day_on_beside_the_series_before_it;
 use super::world::{NOW_US, World, spec};
 
-/// A definition that shows the year and begins anew with it.
+/// A definition that shows the year and restarts with it.
 fn yearly(code: &str, template: &str) -> SeriesChange {
     let mut change = change(code, template);
     change.definition.serials[0].reset = Reset::Year;
@@ -39,7 +39,7 @@ async fn save(world: &World, change: SeriesChange) -> SeriesVersion {
     world.ledger.apply_series(&[change]).await.unwrap().remove(0)
 }
 
-/// Saves a series, and has it issue under this version.
+/// Saves a series, and lets it issue under this version.
 async fn in_use(world: &World, change: SeriesChange) -> SeriesVersion {
     let saved = save(world, change).await;
     first_number(world, &saved).await.unwrap();
@@ -101,8 +101,8 @@ async fn refused(world: &World, changes: &[SeriesChange]) -> String {
     told.remove(0)
 }
 
-/// Goal: a series whose text is spelled otherwise, and is the same, does not begin anew behind one
-/// that was deactivated. Method: a prefix beside the same literal, a year beside a date's.
+/// Goal: a series whose text is spelled otherwise, and is the same, does not start anew after one
+/// that was deactivated. Method: a prefix and the same literal, a year and a date's.
 pub(super) async fn an_heir_of_another_spelling_is_refused(world: World) {
     let mut old = yearly("OLD", "{PREFIX}-{YEAR}-{SEQ:4}");
     old.definition.prefix = Some("INV".into());
@@ -111,7 +111,7 @@ pub(super) async fn an_heir_of_another_spelling_is_refused(world: World) {
     let told = refused(&world, &[yearly("NEW", "INV-{DATE:yyyy}-{SEQ:4}")]).await;
     assert!(told.contains("series OLD is one of its version") && told.contains("prefix"), "{told}");
     save(&world, yearly("NEW", "INW-{DATE:yyyy}-{SEQ:4}")).await;
-    // The same counters go on.
+    // The same counters continue.
     assert!(set_activity(&world, old.series_id, true).await.unwrap().active);
 }
 
@@ -127,20 +127,20 @@ pub(super) async fn the_text_of_a_former_prefix_is_refused(world: World) {
     assert!(told.contains("series OLD is one of its version"), "{told}");
 }
 
-/// Goal: earlier versions of other series are looked at. Method: a zero that is literal in one and
+/// Goal: earlier versions of other series are examined. Method: a zero that is literal in one and
 /// the serial's in the other.
 pub(super) async fn the_text_of_an_earlier_version_of_another_series_is_refused(world: World) {
     in_use(&world, change("XX", "A-{SEQ:4}")).await;
     save(&world, change("XX", "B-{SEQ:4}")).await;
     let told = refused(&world, &[change("YY", "A-0{SEQ:3}")]).await;
     assert!(told.contains("series XX is one of its version 1"), "{told}");
-    // What both give up and swap in one call is out as well.
+    // What both give up and swap in one call is issued as well.
     let told = refused(&world, &[change("XX", "C-{SEQ:4}"), change("YY", "B-{SEQ}")]).await;
     assert!(told.contains("series XX is one of its version 2"), "{told}");
 }
 
-/// Goal: the series that ships for requests for approval of one project has no heir that counts
-/// anew behind its text. Method: the same with other names of its tokens, once it was in use.
+/// Goal: the series that ships for requests for approval of one project has no successor that
+/// counts anew with its text. Method: the same with other names of its tokens, once it was in use.
 pub(super) async fn an_heir_of_a_shipped_series_is_refused(world: World) {
     let text = include_str!("../../../examples/series/project-lcbp3.toml");
     let shipped: SeriesDefinition = read_series(text).unwrap().remove(0);
@@ -153,8 +153,8 @@ pub(super) async fn an_heir_of_a_shipped_series_is_refused(world: World) {
     assert!(told.contains("series LCBP3-RFA is one of its version"), "{told}");
 }
 
-/// Goal: a node that has not heard that a series was deactivated begins no counter of it. Method:
-/// a first counter by the version of before, once another series has the text.
+/// Goal: a node that does not know that a series was deactivated begins no counter of it. Method: a
+/// first counter by the earlier version, once another series has the text.
 pub(super) async fn a_series_that_was_never_used_begins_nothing_once_it_is_deactivated(
     world: World,
 ) {
@@ -163,7 +163,7 @@ pub(super) async fn a_series_that_was_never_used_begins_nothing_once_it_is_deact
     save(&world, change("NEW", "A-0{SEQ:3}")).await;
     let error = first_number(&world, &old).await.expect_err("another has its numbers");
     assert!(error.to_string().contains("send the request again"), "{error}");
-    // Nor does it wake beside its heir.
+    // Nor does it return next to its successor.
     let error = set_activity(&world, old.series_id, true).await.expect_err("one too many");
     assert!(matches!(error, LedgerError::Series(SeriesRefusal::Ambiguous(_))), "{error}");
 }
@@ -175,13 +175,13 @@ fn of_type(code: &str, types: &[&str], default: bool) -> SeriesChange {
     scoped
 }
 
-/// Goal: a series that takes requests from another one does not begin anew behind their numbers.
-/// Method: a rule beside a default that was there alone, and beside one that it always outranked.
+/// Goal: a series that takes requests from another one does not start anew after their numbers.
+/// Method: a rule and a default that was alone before, and one that it always outranked.
 pub(super) async fn a_rule_does_not_begin_with_what_the_default_gave_before_it(world: World) {
     in_use(&world, of_type("DEF", &["T", "U"], true)).await;
     let told = refused(&world, &[of_type("RULE", &["T"], false)]).await;
     assert!(told.contains("series DEF is one of its version 1"), "{told}");
-    // A node that has not heard of the rule may yet begin with the default.
+    // A node that does not know the rule may yet begin with the default.
     save(&world, of_type("LATE", &["L", "M"], true)).await;
     let told = refused(&world, &[of_type("RULE", &["L"], false)]).await;
     assert!(told.contains("series LATE is one of its version 1"), "{told}");
@@ -205,8 +205,8 @@ async fn why_not(world: &World, type_code: &str) -> Option<String> {
     }
 }
 
-/// Goal: a series can be stopped at once, and what it took comes to no other series that was not
-/// proved for it. Method: a rule and a default of one text, for one type each; the default is
+/// Goal: a series can be stopped immediately, and what it took comes to no other series that was
+/// not proved for it. Method: a rule and a default of one text, for one type each; the default is
 /// activated once more, changed, and the rule comes back.
 pub(super) async fn what_a_deactivated_series_took_waits_for_a_proof(world: World) {
     let both = [of_type("DEF", &["V", "W"], true), of_type("RULE", &["V"], false)];
@@ -216,7 +216,7 @@ pub(super) async fn what_a_deactivated_series_took_waits_for_a_proof(world: Worl
     named.definition.name = "Another name".into();
     save(&world, named.clone()).await;
     set_activity(&world, rule, false).await.unwrap();
-    // A name is another version, and whatever is saved later serves what rests.
+    // A name is another version, and what is saved later serves what is inactive.
     named.definition.name = "A third name".into();
     let error = world.ledger.apply_series(&[named]).await.expect_err("DEF waits to be proved");
     assert!(error.to_string().contains("series RULE is one of its version"), "{error}");
@@ -254,8 +254,8 @@ pub(super) async fn a_series_that_waits_for_a_proof_gets_no_version_by_an_import
     assert!(why_not(&world, "V").await.is_some(), "it waits still");
 }
 
-/// Goal: a series that comes back narrower leaves to others only what these are proved for.
-/// Method: its types are changed while it rests.
+/// Goal: a series that comes back narrower leaves to others only what these are proved for. Method:
+/// its types are changed while it is inactive.
 pub(super) async fn a_series_that_wakes_narrower_leaves_what_is_proved(world: World) {
     let both = [of_type("DEF", &["V", "W"], true), of_type("RULE", &["V", "X"], false)];
     let saved = all_in_use(&world, &both).await;

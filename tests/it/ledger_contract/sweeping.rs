@@ -19,7 +19,7 @@ impl World {
         (participants, nodes)
     }
 
-    /// A node that is there.
+    /// An existing node.
     async fn guest(&self) -> NodeId {
         let guest = NodeId::random();
         self.join(guest).await;
@@ -63,8 +63,8 @@ pub(super) async fn participations_in_epochs_closed_long_ago_go(world: World) {
     let one = Sweep { rows_max: 1, ..before(NOW_US + 1) };
     assert_eq!(world.ledger.sweep(&one).await.unwrap().participants, 1, "a page at a time");
     assert_eq!(world.sweeps(NOW_US + 1).await.0, 1);
-    // Who was never accounted for explains what the first epoch lost; Redis may name who took part
-    // in the two newest.
+    // The node that was never accounted for explains what the first epoch lost; Redis may name the
+    // participants of the two newest.
     assert_eq!(world.participations().await, [1, 3, 4]);
     let missing = world.ledger.closed_epoch(first, Some(Closing::Ceiling)).await.unwrap();
     assert_eq!(missing.unwrap().missing.len(), 1);
@@ -132,7 +132,7 @@ pub(super) async fn who_slept_until_its_row_was_swept_is_gone_and_nothing_went_b
     };
     gone(ledger.heartbeat(sleeper, None).await.map(drop));
     gone(ledger.participate(open, sleeper).await.map(drop));
-    // What it handed out is journaled whoever it is by now.
+    // What it handed out is journaled under whatever identity it has by now.
     let appended = ledger.append(sleeper, &[entry(open, counter_id, 1)]).await.unwrap();
     assert_eq!(appended.written, 1);
 

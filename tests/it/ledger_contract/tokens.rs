@@ -92,7 +92,7 @@ pub(super) async fn the_secret_of_before_a_rotation_is_kept_for_its_grace(world:
     let known = only(ledger).await;
     assert_eq!((known.sha256, known.former_sha256), ([2; 32], Some([1; 32])));
     assert_eq!(known.token.rights, rights(), "the rights are the same");
-    // One of before it is let in no more.
+    // An earlier one is no longer accepted.
     let rotated = ledger.rotate_token(&rotation("orders", 3, TOKEN_GRACE_MAX * 2)).await.unwrap();
     let longest = i64::try_from(TOKEN_GRACE_MAX.as_micros()).unwrap();
     assert_eq!(rotated.former_until_us, Some(NOW_US + longest), "a day at most");

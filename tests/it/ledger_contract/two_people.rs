@@ -24,7 +24,7 @@ ledger_contract! {
     }
 }
 
-/// Who asks, and who would approve: one person or one identity each time.
+/// The requester, and the would-be approver: one person or one identity each time.
 const ONE: [(&str, &str); 12] = [
     ("jwt:ann@example.com", "crm/ann@example.com"),
     ("crm/ann@example.com", "jwt:ann@example.com"),
@@ -48,7 +48,7 @@ pub(super) async fn one_person_under_two_writings_of_a_name_is_refused(world: Wo
         let asked = ask(&world, &new).await;
         let told = refusal(approve(&world.ledger, &asked, answers).await);
         assert_eq!(told, ChangeRefusal::Own(asks.into()), "{answers}");
-        // Whoever asked may withdraw it.
+        // The requester may withdraw it.
         let withdrawn = world.ledger.reject_change(&decision(&asked, answers)).await.unwrap();
         assert_eq!(withdrawn.state, ChangeState::Rejected);
     }
@@ -64,7 +64,7 @@ pub(super) async fn one_person_under_two_writings_of_a_name_is_refused(world: Wo
     world.verify().await;
 }
 
-/// Whether the ledger takes a statement of somebody who writes to it himself.
+/// Whether the ledger accepts a statement of a user who writes to it directly.
 async fn takes(world: &World, sql: &str) -> bool {
     let sql = sqlx::AssertSqlSafe(sql.to_owned());
     if world.ledger.engine() == "sqlite" {
@@ -154,7 +154,7 @@ pub(super) async fn a_token_that_is_not_in_force_manages_nothing(world: World) {
     manages_nothing(&world, counter_id, revoked).await;
     revoked.token_id = 99;
     manages_nothing(&world, counter_id, revoked).await;
-    // The secret of before, although it is let in.
+    // The earlier secret, although it is accepted.
     let former = shown("rotated", 3).await;
     let rotated =
         TokenRotation { shown: Some(former), ..rotation("rotated", 4, Duration::from_secs(9)) };
@@ -213,14 +213,14 @@ pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world:
     not_in_force(approval.await.unwrap());
 }
 
-/// A token, as who asks by it shows it.
+/// A token, as a request shows it.
 async fn token(world: &World, name: &str, secret: u8) -> Option<ShownToken> {
     let token_id = world.ledger.create_token(&new(name, secret)).await.unwrap().token_id;
     Some(ShownToken { token_id, sha256: [secret; 32] })
 }
 
-/// Goal: whoever has a stolen token does not keep it from being revoked. Method: on PostgreSQL a
-/// request by it waits for a family that others hold, as it would search through its numbers.
+/// Goal: the holder of a stolen token cannot prevent its revocation. Method: on PostgreSQL a
+/// request by it waits for a family that others lock, as it would search through its numbers.
 pub(super) async fn a_request_that_takes_long_keeps_nobody_from_revoking_its_token(world: World) {
     if world.ledger.engine() == "sqlite" {
         return;

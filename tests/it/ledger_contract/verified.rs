@@ -16,7 +16,7 @@ impl World {
         verify(&stores, Duration::ZERO).await.unwrap()
     }
 
-    /// What `verify` says of a ledger in which something is wrong.
+    /// The report of `verify` on a ledger in which something is wrong.
     async fn complaint(&self) -> String {
         let report = self.report().await;
         assert!(!report.is_clean(), "verify saw nothing:\n{report}");
@@ -94,7 +94,7 @@ pub(super) async fn a_rejected_record_of_no_counter_is_found(world: World) {
 pub(super) async fn rows_deleted_before_their_epoch_was_settled_are_found(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (id, ..) = world.seed(old, &spec("k")).await;
-    // 1 was taken by a flight that nobody handed out: so the epoch has to be looked through.
+    // 1 was taken by a flight that was not handed out: so the epoch has to be searched.
     world.append(&[range(old, id, 2, 5), entry(old, id, 6), range(old, id, 7, 10)]).await;
     world.redis_epoch(Closing::Exact).await;
     world.sql("delete from journal where first_value > 5").await;

@@ -16,7 +16,7 @@ use super::series::{refusal, save};
 use super::setup::change;
 use super::world::World;
 
-/// Goal: next year's format is set up beside this year's, and no moment is of both or of none.
+/// Goal: next year's format is set up during this year's, and no moment is of both or of none.
 pub(super) async fn a_successor_serves_from_a_day_on_beside_the_series_before_it(world: World) {
     let ledger = &world.ledger;
     let on = |code: &str, template: &str, [from, before]: [Option<&str>; 2], zone: &str| {
@@ -66,7 +66,8 @@ pub(super) async fn a_successor_serves_from_a_day_on_beside_the_series_before_it
     ] {
         assert_eq!(chosen(date, now).as_deref(), Ok(code), "{date:?} at {now}");
     }
-    // What frees requests on some days asks whether somebody else may take them, as ever.
+    // A change that frees requests on some days checks for other series that may take them, as
+    // ever.
     let gap = SeriesChange {
         expected: Expected::Version { series_id: always.series_id, version: 2 },
         ..on("OLD", "OLD-{SEQ:3}", [None, Some("2025-12-01")], zone)

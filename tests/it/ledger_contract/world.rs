@@ -30,7 +30,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Waits until a session of its PostgreSQL waits for a lock; false where a call that should has
+    /// Waits until a session of its PostgreSQL waits for a lock; false if a call that should has
     /// ended before.
     pub(super) async fn meets_lock<T>(&self, pool: &sqlx::PgPool, call: &JoinHandle<T>) -> bool {
         let waits = "select count(*) from pg_locks where not granted";
@@ -38,7 +38,7 @@ impl World {
             if call.is_finished() {
                 return false;
             }
-            // Between two looks: what is waited for needs the processor too.
+            // Between two checks: what is waited for needs the processor too.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         true
@@ -71,7 +71,7 @@ impl World {
     }
 
     /// Ends the current epoch with a closing and opens the next for an owner. Only an epoch of
-    /// Redis can close at the ceiling: a node takes part in it that is not heard of any more.
+    /// Redis can close at the ceiling: a node takes part in it and then falls silent.
     pub(super) async fn next_epoch(&self, closing: Closing, owner: Owner) -> At {
         let epoch = self.partition().await.epoch;
         if closing == Closing::Ceiling {
@@ -86,7 +86,7 @@ impl World {
         at(next)
     }
 
-    /// A node takes part in an open epoch and is not heard of any more.
+    /// A node takes part in an open epoch and then falls silent.
     pub(super) async fn join_silently(&self, at: At) {
         let silent = NodeId::random();
         self.join(silent).await;
@@ -131,8 +131,8 @@ impl World {
         }
     }
 
-    /// Takes as whoever asks for numbers does: again where the engine undid it for another
-    /// transaction. An import that makes a counter and a take of it may wait for each other.
+    /// Takes as a caller for numbers does: again if the engine undid it for another transaction. An
+    /// import that makes a counter and a take of it may wait for each other.
     pub(super) async fn take_again(&self, at: At, orders: &[TakeOrder]) -> Taken {
         for _ in 0..3 {
             match self.ledger.take(at, self.node, orders, LOCK_WAIT).await {

@@ -30,13 +30,13 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Partitions of the world.
 const PARTITIONS: u32 = 4;
 
-/// Rows of a batch: it is full with these, and its last flight may bring it above them.
+/// Rows of a batch: it is full with these, and its last flight may exceed them.
 const ROWS_MAX: usize = 40;
 
 /// Records that may wait.
 const QUEUE_MAX: usize = 10_000;
 
-/// Bursts of messages, each behind a batch that waits to be written.
+/// Bursts of messages, each after a batch that waits to be written.
 const BURSTS: usize = 12;
 
 /// Records, as the ledger is asked for them.
@@ -62,12 +62,12 @@ struct Bench {
     task: Task,
     /// Each batch before it is written.
     shown: Receiver<Vec<u64>>,
-    /// Has a batch written; dropped: all that come.
+    /// Lets a batch be written; dropped: all that come.
     go: Option<Sender<()>>,
     waiting: VecDeque<Waiting>,
     handed_out: Names,
     kept: Names,
-    /// Who hears what came of a telling, and what was kept when it was asked for.
+    /// The receivers of a report's outcome, and what was kept when it was asked for.
     told: Vec<(oneshot::Receiver<Told>, Names)>,
 }
 
@@ -91,7 +91,7 @@ impl Bench {
             if entries[0].path == IssuePath::Redis {
                 let values = entries.iter().map(|entry| entry.taken[0].range.first);
                 let _ = show.send(values.collect());
-                // Nobody there any more: it goes on.
+                // The receiver is gone: it continues.
                 let _ = wait.lock().unwrap().recv();
             }
         };
@@ -169,7 +169,7 @@ impl Bench {
         self.told.push((self.queue.tell_again(), self.kept.clone()));
     }
 
-    /// One message, whatever it is.
+    /// One message of any kind.
     fn send_any(&mut self, random: &mut fastrand::Rng) {
         match random.u32(..20) {
             0 => self.tell_again(),
@@ -199,14 +199,14 @@ impl Bench {
         batch
     }
 
-    /// The gauge is the truth while a batch waits to be written.
+    /// The gauge is correct while a batch waits to be written.
     fn assert_gauge(&self, batch: &[Waiting], seed: u64) {
         let all = batch.iter().chain(&self.waiting);
         let records: usize = all.map(|waiting| waiting.values.len()).sum();
         assert_lag(self.queue.lag(), records, batch[0].between, &format!("seed {seed}"));
     }
 
-    /// Waits until everything is committed that was handed out.
+    /// Waits until everything that was handed out is committed.
     async fn all_committed(&self) {
         for (partition, flight) in &self.flights {
             let mut progress = self.queue.progress(*partition);
@@ -222,7 +222,7 @@ impl Bench {
     }
 }
 
-/// A gauge says as much as is not committed, and since when the oldest of it waits.
+/// A gauge shows how much is not committed, and since when the oldest of it waits.
 #[track_caller]
 fn assert_lag(lag: Lag, records: usize, (not_before, not_after): (Instant, Instant), what: &str) {
     assert_eq!(lag.records, records, "{what}");
@@ -232,7 +232,7 @@ fn assert_lag(lag: Lag, records: usize, (not_before, not_after): (Instant, Insta
 }
 
 /// Goal: whatever the order of messages, a batch is all that waits up to its bound, in its order;
-/// the gauge is the truth; what was kept is told again; nothing is lost at the end.
+/// the gauge is correct; what was kept is reported again; nothing is lost at the end.
 fn whatever_comes_is_written_together(url: &str) {
     let seed = std::env::var("NUMERATOR_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
@@ -258,14 +258,14 @@ fn whatever_comes_is_written_together(url: &str) {
         runtime.block_on(bench.all_committed());
         assert_eq!(bench.queue.lag(), Lag::default(), "seed {seed}, burst {burst}");
     }
-    // What comes as it is asked to end is written all the same.
+    // What arrives as it is asked to end is written nevertheless.
     (0..40).for_each(|_| bench.send_any(&mut random));
     bench.go = None;
     let Bench { ref mut told, .. } = bench;
     let told = std::mem::take(told);
     for (listener, kept) in told {
         let told = runtime.block_on(async { tokio::time::timeout(LIMIT, listener).await });
-        // What was only kept is in no journal before, and of some partition.
+        // What was only kept was in no journal before, and is of some partition.
         let told = Told { partitions: BTreeSet::new(), ..told.expect("in time").expect("heard") };
         assert_eq!(told, Told::default(), "seed {seed}");
         runtime.block_on(bench.assert_recorded(&kept));
@@ -285,7 +285,7 @@ fn whatever_comes_is_written_together(url: &str) {
 }
 
 impl World {
-    /// What a journal's loop says of a record of the database path that it tells again.
+    /// The journal loop's answer for a record of the database path that it reports again.
     pub(in crate::ledger_contract) async fn tell_again(&self, entry: Entry) -> Told {
         let clock: SharedClock = self.clock.clone();
         let (settings, metrics) = (JournalSettings::default(), Metrics::new());
@@ -320,8 +320,8 @@ fn whatever_the_order_of_messages_a_batch_is_all_that_waits_and_the_gauge_is_tru
     whatever_comes_is_written_together(&server.url("writer"));
 }
 
-/// Goal: a record that waits beside for its counter is as old as it is. Method: another session
-/// holds its counter while records of another one come and go.
+/// Goal: a record that waits separately for its counter is as old as it is. Method: another session
+/// locks its counter while records of another one come and go.
 #[test]
 fn the_gauge_tells_the_age_of_a_record_whose_counter_is_held() {
     let server = Postgres::start();

@@ -73,7 +73,7 @@ pub(in crate::ledger_contract) async fn a_projects_document_is_found_in_rows_of_
     };
     let [none, first, former, present, other] = [0, 1, 2, 3, 4].map(|place| Some(&known[place]));
     expect([none, first, present, former, other, None, None]).await;
-    // What is put aside is found by the same.
+    // What is set aside is found by the same.
     let aside = issued(6, Some("OLD"));
     world.ledger.reject(&aside, "test").await.unwrap();
     let newest = Some(&aside);
@@ -154,7 +154,7 @@ pub(in crate::ledger_contract) async fn an_archived_document_of_another_project_
     ] {
         assert_eq!(is_archived(documents.clone()).await, archived, "{documents:?}");
     }
-    // Whose number it was is told by the project, too.
+    // Its owner is named by the project, too.
     let others = with(journaled.clone(), |record| {
         record.allocation_id = Uuid::now_v7();
         record.project = Some("P2".into());

@@ -44,7 +44,7 @@ pub(in crate::ledger_contract) async fn an_ambiguity_is_accepted_between_gapless
 ) {
     let ledger = &world.ledger;
     let (fast, sure, gapless) = (Policy::Fast, Policy::Durable, Policy::Gapless);
-    // By itself, and in one call, in either order.
+    // Alone, and in one call, in either order.
     let mut yearly = of("Y", fast, true);
     yearly.definition.serials[0].reset = Reset::Year;
     is_hasty(&world, &[yearly.clone()]).await;
@@ -69,7 +69,7 @@ pub(in crate::ledger_contract) async fn an_ambiguity_is_accepted_between_gapless
     ledger.apply_series(&[of("B", gapless, true)]).await.unwrap();
     is_hasty(&world, &[of("C", fast, true)]).await;
     ambiguity(ledger.apply_series(&[of("C", fast, false)]).await);
-    // What is accepted and not needed is nobody's business.
+    // An acceptance that is not needed affects nothing.
     let mut needless = apart("C", fast);
     needless.definition.ambiguity_accepted = Some("Nobody needs to know why.".into());
     ledger.apply_series(&[needless]).await.unwrap();
@@ -89,7 +89,7 @@ pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_b
     let mut named = of("B", gapless, true);
     named.definition.name = "Another name".into();
     ledger.apply_series(&[named]).await.unwrap();
-    // While one of them rests the other may become what it likes, and keeps it from coming back.
+    // While one of them is inactive the other may become anything, and prevents its return.
     let activity = |series_id, active| ActivityChange {
         series_id,
         active,
@@ -107,7 +107,7 @@ pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_b
         let refused = matches!(&result, Err(LedgerError::Series(SeriesRefusal::Hasty(_))));
         assert!(refused, "{result:?}");
     }
-    // Nor does a version of before come back, whose text was another one since.
+    // Nor does an earlier version return whose text was another one since.
     let mut apart = of("B", gapless, false);
     apart.definition.template = "B{SEQ:3}".into();
     ledger.apply_series(&[apart]).await.unwrap();
@@ -146,13 +146,13 @@ pub(in crate::ledger_contract) async fn what_was_accepted_before_and_is_not_gapl
     forge(&world, "F").await;
     let found = ledger.hasty_series().await.unwrap();
     let ids: Vec<i64> = found.iter().map(|(series_id, _)| *series_id).collect();
-    // Beside the fast one, the one that was sound is not any more.
+    // Next to the fast one, the one that was sound is not any more.
     assert_eq!(ids, [saved[0].series_id, saved[1].series_id], "{found:?}");
     assert!(found[0].1.contains("series F accepts"), "{found:?}");
 }
 
-/// Goal: rows are kept for what they may be needed for. Method: a series that accepts an ambiguity,
-/// one of its text, and one that has nothing to do with it, each with a number.
+/// Goal: rows are kept for their possible use. Method: a series that accepts an ambiguity, one of
+/// its text, and one that has nothing to do with it, each with a number.
 pub(in crate::ledger_contract) async fn only_rows_that_an_ambiguity_concerns_are_not_archived(
     world: World,
 ) {
@@ -185,7 +185,7 @@ pub(in crate::ledger_contract) async fn only_rows_that_an_ambiguity_concerns_are
     let moved = shelf.archive().await;
     assert_eq!((moved.rows, moved.files.len()), (1, 1), "{moved:?}");
     assert_eq!(shelf.archive().await, Moved::default());
-    // What is archived is nobody's text any more, and what is not is kept apart by its rows.
+    // What is archived has no text any more, and what is not is distinguished by its rows.
     let yearly = |code: &str, template: &str| {
         let mut change = of(code, Policy::Gapless, true);
         change.definition.template = template.into();

@@ -27,7 +27,7 @@ pub(in crate::ledger_contract) async fn a_request_is_dated_by_the_moment_since_w
         async |names: &[i64], now_us: i64| ledger.asked_at(names, now_us, NOW_US, DAY_US).await;
     let both = names(Some("k"), Some("d"));
     assert_eq!(ask(&both, 5).await.unwrap(), 5);
-    // By whichever of its names, earlier or later by somebody's clock.
+    // By whichever of its names, earlier or later by another clock.
     for (names, now_us) in [
         (both.clone(), 9),
         (both.clone(), 1),
@@ -44,24 +44,24 @@ pub(in crate::ledger_contract) async fn a_request_is_dated_by_the_moment_since_w
     assert_eq!(ask(&undated_names(7, "v", Some("k"), None, None), 7).await.unwrap(), 7);
     assert_eq!(ask(&other(7, "v", None), 8).await.unwrap(), 7);
     assert_eq!(ask(&undated_names(7, "u", None, Some("d"), Some("p")), 8).await.unwrap(), 8);
-    // Of many at once all hear the same.
+    // Many concurrent calls get the same.
     let many = names(Some("many"), Some("many"));
     let asking = (0..20).map(|now_us| ask(&many, 100 + now_us));
     let told: Vec<i64> = join_all(asking).await.into_iter().map(Result::unwrap).collect();
     assert!(told.iter().all(|at| *at == told[0]), "{told:?}");
-    // What was asked at a turn within the window is asked still; before that, it was another one.
+    // What was asked at a turn within the window is still asked; before that, it was another one.
     let at = async |turn_us| ledger.asked_at(&both, 50, turn_us, DAY_US).await.unwrap();
     assert_eq!(at(NOW_US + DAY_US).await, 5);
     assert_eq!(at(NOW_US + DAY_US + 1).await, 50);
     assert_eq!(ask(&both, 9).await.unwrap(), 50, "of a turn that is later to somebody else");
-    // At a much later turn those of this one go.
+    // At a much later turn those of this one are removed.
     let (early, late) = (names(Some("early"), None), names(Some("late"), None));
     assert_eq!(ask(&early, 7).await.unwrap(), 7);
     let asked = ledger.asked_at(&late, 51, NOW_US + 41 * DAY_US, DAY_US).await.unwrap();
     assert_eq!((asked, ask(&early, 9).await.unwrap()), (51, 9));
 }
 
-/// The other request has said its moment, and has not committed yet. A file has one writer: there
+/// The other request has named its moment, and has not committed yet. A file has one writer: there
 /// it has.
 pub(in crate::ledger_contract) async fn one_document_under_two_keys_at_once_is_dated_once(
     world: World,
@@ -107,7 +107,7 @@ pub(in crate::ledger_contract) async fn whoever_saves_hears_which_processes_do_n
     assert_eq!(ledger.unaware(&after, Some(world.node)).await.unwrap(), 1);
     ledger.note_known(world.node, &after).await.unwrap();
     assert_eq!(ledger.unaware(&after, None).await.unwrap(), 1);
-    // Who has left is not waited for.
+    // A node that left is not waited for.
     ledger.leave(other).await.unwrap();
     assert_eq!(ledger.unaware(&after, None).await.unwrap(), 0);
 }
