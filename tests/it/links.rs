@@ -32,8 +32,8 @@ async fn faults_one_node_hears_no_answer_of_redis_and_there_is_not_even_a_gap() 
     assert_eq!(outcome.gaps, "", "what was taken unheard is found in the outbox");
 }
 
-/// What a node took unheard, and asks for while its link is still down, is handed out once the link
-/// is back: no value becomes a gap.
+/// What a node took without an answer, and requests while its link is still down, is handed out
+/// once the link is back: no value becomes a gap.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_an_epoch_ends_while_a_node_does_not_reach_redis_and_there_is_not_even_a_gap() {
     let redis = Redis::start();

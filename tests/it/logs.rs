@@ -9,7 +9,7 @@ use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 
-/// A password that must not be seen anywhere.
+/// A password that must never be visible.
 const DATABASE_SECRET: &str = "hunter2-of-the-ledger";
 /// Another one.
 const REDIS_SECRET: &str = "hunter2-of-redis";
@@ -38,7 +38,7 @@ async fn every_line_of_a_request_has_its_id_and_a_slow_one_says_what_served_it()
     deployment.apply_load_series();
     let mut service = deployment.serve();
     let (client, url) = (reqwest::Client::new(), &service.url);
-    // The first number may be slow by itself: a cold counter is seeded.
+    // The first number may be slow on its own: a cold counter is seeded.
     load::take(&client, url, "first").await;
     redis.signal("STOP");
     let order = client
@@ -96,11 +96,11 @@ async fn no_password_is_logged_whatever_happens_and_however_much_is_logged() {
     let mut service = deployment.serve();
     let before = load::documents(&service.url, 2, 4).await;
     assert_eq!(before.failures.len(), 0, "{:?}", before.failures);
-    // Lost connections are told with their cause; the password is asked for again.
+    // Lost connections are logged with their cause; the password is searched for again.
     redis.cli(&["client", "kill", "type", "normal"]);
     postgres.sql("select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle'");
     let after = load::documents(&service.url, 2, 4).await;
-    // A session that is ended under a question is told as such, and the caller asks again.
+    // A session that is ended during a query is reported as such, and the caller asks again.
     assert!(
         after.failures.keys().all(|status| [500, 503].contains(status)),
         "{:?}",

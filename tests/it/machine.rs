@@ -13,7 +13,7 @@ use crate::deployment::{Deployment, program, program_with};
 use crate::load::open;
 use crate::stage::Stage;
 
-/// Variables of a program whose clock is off by what a file says.
+/// Variables of a program whose clock is off by the value in a file.
 pub(crate) fn off_by(offset: &Path) -> [String; 4] {
     let library = faketime().expect("install the Debian package faketime");
     [
@@ -69,11 +69,11 @@ async fn faults_a_nodes_clock_jumps_by_an_hour_and_back_and_nobody_falls_silent(
     assert_eq!((outcome.gaps, outcome.failures), (String::new(), 0));
 }
 
-/// A small file system in memory, gone with this value.
+/// A small file system in memory, removed with this value.
 pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts one, where this process may.
+    /// Mounts one, if this process may.
     pub(crate) fn mount(folder: PathBuf) -> Option<Self> {
         std::fs::create_dir_all(&folder).unwrap();
         let mut mount = Command::new("mount");
@@ -100,7 +100,7 @@ impl SmallDisk {
         }
     }
 
-    /// Takes back what fills it.
+    /// Removes what fills it.
     pub(crate) fn make_room(&self) {
         std::fs::remove_file(self.filler()).unwrap();
     }

@@ -4,8 +4,8 @@
 use crate::deployment::Deployment;
 use crate::restored::{copy_ledger, put_in_place};
 
-/// Goal: the embedded ledger has no server to ask, and its file may be copied by anybody. Method:
-/// an older copy, then none at all.
+/// Goal: the embedded ledger has no server to ask, and its file may be copied by anyone. Method: an
+/// older copy, then none at all.
 #[tokio::test]
 async fn an_older_file_put_back_while_nothing_ran_is_held_before_the_first_number() {
     let deployment = Deployment::embedded();
@@ -31,8 +31,8 @@ async fn an_older_file_put_back_while_nothing_ran_is_held_before_the_first_numbe
     assert_eq!(next(), "L-00000001\n");
 }
 
-/// Goal: nothing begins anew where a ledger was. Method: an empty file takes its place, as one that
-/// a client makes by opening it.
+/// Goal: nothing starts anew where a ledger was. Method: an empty file replaces it, like one that a
+/// client makes by opening it.
 #[tokio::test]
 async fn an_empty_file_beside_its_mark_is_as_good_as_gone() {
     let deployment = Deployment::embedded();
@@ -42,7 +42,7 @@ async fn an_empty_file_beside_its_mark_is_as_good_as_gone() {
     std::fs::write(&file, "").unwrap();
     for look in 0..3 {
         if look == 2 {
-            // As a service leaves it that has it open still, and looks for the ledger there.
+            // As left by a service that still has it open, and looks for the ledger there.
             let url = format!("sqlite:{}", file.display());
             let pool = sqlx::SqlitePool::connect(&url).await.unwrap();
             sqlx::query("pragma journal_mode = wal").execute(&pool).await.unwrap();

@@ -27,13 +27,13 @@ const HANDED_OUT: i64 = 50;
 /// What another counter of it hands out: fewer, below a ceiling that is no lower.
 const FEWER: i64 = 40;
 
-/// Whether an epoch was left because something was amiss.
+/// Whether an epoch was left because of an inconsistency.
 async fn was_left(ledger: &SharedLedger) -> bool {
     ledger.events(100).await.unwrap().iter().any(|event| event.kind == "fenced")
 }
 
-/// One process counts and journals, `write` is done to its counter, another process begins: what it
-/// hands out nobody has, and `is_left` says whether the epoch was left.
+/// One process counts and journals, `write` is done to its counter, another process begins: it
+/// hands out only new numbers, and `is_left` says whether the epoch was left.
 async fn another_process_meets(name: &str, write: &[&str], is_left: bool) {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let deployment = Deployment::new(&postgres.url(name), Some(&redis.url()));
@@ -56,7 +56,7 @@ async fn another_process_meets(name: &str, write: &[&str], is_left: bool) {
     let client = reqwest::Client::new();
     let mut handed_out: BTreeSet<String> = seen.numbers.into_values().collect();
     for document in 0..20 {
-        // The one that has counted all along goes on as well.
+        // The one that has counted all along continues as well.
         let service = if document % 4 == 3 { &first } else { &second };
         let (status, body) = load::take(&client, &service.url, &format!("late-{document}")).await;
         assert_eq!(status, 201, "{body}");
@@ -105,7 +105,7 @@ async fn ask(url: &str, kind: &str, document: i64) -> (u16, Value) {
     load::post(&reqwest::Client::new(), &url, &json!({ "type": kind })).await
 }
 
-/// The number of such a document, which has none yet.
+/// The number of a new document of this type.
 async fn taken(url: &str, kind: &str, document: i64) -> String {
     let (status, body) = ask(url, kind, document).await;
     assert_eq!(status, 201, "{body}");
@@ -130,7 +130,7 @@ async fn a_counter_that_bears_the_id_of_another_one_in_redis_ends_the_epoch_when
     let ledger = open(&deployment).await;
     let counters = ledger.counters(0, 10).await.unwrap();
     let more = counters.iter().find(|row| row.key.contains("MORE")).unwrap();
-    // All that could tell the two rows apart but for their names.
+    // Everything that could distinguish the two rows except their names.
     assert_eq!((more.taken, more.partition), (FEWER, counters[0].partition), "{counters:?}");
     assert!(more.ceiling >= HANDED_OUT, "{more:?}");
     let (key, id) = (redis.cli(&["keys", "nbr:*:c:*LOAD*"]), more.counter_id.to_string());
@@ -204,8 +204,8 @@ impl Two {
     }
 }
 
-/// Goal: nobody waits for ever who meets a counter while another one is compared with the ledger.
-/// Method: a ledger that falls silent before it answers, and then is away: no flight comes later.
+/// Goal: no request waits forever for a counter while another one is compared with the ledger.
+/// Method: a ledger that falls silent before it answers, and then is lost: no flight comes later.
 #[tokio::test]
 async fn counters_that_are_met_while_another_is_compared_are_compared_next() {
     let two = Two::start("next").await;

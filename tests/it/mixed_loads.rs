@@ -24,8 +24,8 @@ const CALLERS: [(&str, usize); 2] = [("FAST", 4), ("SURE", 2)];
 /// Fast numbers after which the journal has had time to fall behind.
 const WATCHED: usize = 500;
 
-/// The part of all fast numbers that may still be on its way then, at the least of some looks: one
-/// slow commit is no fall. Beside gapless numbers a third of them was, when those ended batches.
+/// The part of all fast numbers that may still be under way then, as the least of some samples: one
+/// slow commit does not count. With gapless numbers it was a third, when those ended batches.
 const BEHIND: usize = 8;
 
 async fn take(client: &reqwest::Client, url: &str, type_code: &str, document: &str) -> Value {
@@ -44,7 +44,7 @@ async fn issue(service: &Service, type_code: &str, document: &str) -> String {
 /// Fast numbers, and when they were answered.
 type Answered = Arc<Mutex<Vec<(String, Instant)>>>;
 
-/// Callers of both series, until they are told to stop.
+/// Callers of both series, until they are stopped.
 fn call(url: &str, stop: &Arc<AtomicBool>, answered: &Answered) -> Vec<JoinHandle<()>> {
     let mut callers = Vec::new();
     for (type_code, count) in CALLERS {
@@ -68,13 +68,13 @@ fn call(url: &str, stop: &Arc<AtomicBool>, answered: &Answered) -> Vec<JoinHandl
     callers
 }
 
-/// What the service says of its journal, and what is true of what callers know: how many of the
-/// fast numbers that were answered before are not in the journal, and for how long.
+/// What the service shows of its journal, and the truth by what callers know: how many of the fast
+/// numbers that were answered before are not in the journal, and for how long.
 async fn look(service: &Service, pool: &sqlx::PgPool, answered: &Answered) -> (usize, usize) {
     let (asked_at, known) = (Instant::now(), answered.lock().unwrap().clone());
     let told: Value =
         reqwest::get(format!("{}/readyz", service.url)).await.unwrap().json().await.unwrap();
-    // Read behind the gauge: what is not there now was not there then.
+    // Read after the gauge: what is not there now was not there then.
     let rows: Vec<String> =
         sqlx::query_scalar("select number from journal where number like 'F-%'")
             .fetch_all(pool)
@@ -93,8 +93,8 @@ async fn look(service: &Service, pool: &sqlx::PgPool, answered: &Answered) -> (u
     (behind.len(), known.len())
 }
 
-/// Goal: a load of both policies leaves the journal near, the gauge says how near, and `verify`
-/// beside it finds nothing. Method: callers note when they were answered; what the journal lacks
+/// Goal: a load of both policies leaves the journal near, the gauge shows how near, and `verify`
+/// meanwhile finds nothing. Method: callers record when they were answered; what the journal lacks
 /// of that is the truth.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn gapless_numbers_keep_no_fast_one_out_of_the_journal_and_verify_beside_them_is_clean() {
@@ -143,8 +143,8 @@ fn apply_types(deployment: &Deployment) {
     deployment.apply(&[file]);
 }
 
-/// A service whose record `H0-0002-000003` waits for a counter that another session holds, while
-/// the one behind it in `ALL` is journaled; and that session.
+/// A service whose record `H0-0002-000003` waits for a counter that another session locks, while
+/// the one after it in `ALL` is journaled; and that session.
 async fn with_a_record_that_waits(
     postgres: &Postgres,
     redis: &Redis,
@@ -178,8 +178,8 @@ async fn with_a_record_that_waits(
 const SHORT: [&str; 2] = ["--patience", "300ms"];
 
 /// Goal: what a living node has handed out and not journaled yet is no finding, neither as a
-/// counter that Redis counts higher, nor as a hole, nor as an outbox that stands; of a node that
-/// does not beat it is one. Method: a record waits for two counters, of which one is held.
+/// counter that Redis counts higher, nor as a hole, nor as a non-empty outbox; for a node that does
+/// not beat it is one. Method: a record waits for two counters, of which one is locked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verify_takes_what_a_living_node_has_not_journaled_yet_for_no_finding() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -203,8 +203,8 @@ async fn verify_takes_what_a_living_node_has_not_journaled_yet_for_no_finding() 
     assert_eq!(report["redis"]["waiting"], json!([]), "{report}");
 }
 
-/// Goal: what no outbox explains is found all the same, of a counter that has records waiting and
-/// of one that has none, by Redis alone and once a number behind it is journaled.
+/// Goal: what no outbox explains is found nevertheless, of a counter that has records waiting and
+/// of one that has none, by Redis alone and once a number after it is journaled.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verify_finds_a_counter_that_was_raised_by_hand_beside_a_living_node() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

@@ -147,7 +147,7 @@ async fn faults_a_node_wakes_half_adopted_issues_more_and_dies_and_nothing_is_lo
     let held = stage.hold(last).await;
     stage.signal_a_node("STOP");
     stage.adopted_in(others).await;
-    // New epochs: the node that wakes is barred in none of them, and goes on under its name.
+    // New epochs: the node that wakes is barred in none of them, and continues under its name.
     redis.flushall();
     stage.recovered_but(last, before).await;
     stage.signal_a_node("CONT");

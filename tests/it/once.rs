@@ -40,7 +40,7 @@ fn apply(deployment: &Deployment, series: &[(&str, &str)]) {
 }
 
 /// A document's number whose window is over is found again, is shown to another payload, and
-/// another one is taken only where that is asked for.
+/// another one is taken only if that is requested.
 async fn is_numbered_once(service: &Service, type_code: &str) {
     let number = |value: u32| json!(format!("{type_code}-{value:04}"));
     let (status, body) = take(service, type_code, "d1").await;
@@ -60,7 +60,7 @@ async fn is_numbered_once(service: &Service, type_code: &str) {
     assert_eq!((status, &body["document_number"]), (201, &number(3)), "{body}");
 }
 
-/// A fast series that says nothing remembers for a window: the document gets another number.
+/// A fast series without the setting remembers for a window: the document gets another number.
 async fn is_forgotten(service: &Service, type_code: &str) {
     let (status, body) = take(service, type_code, "d1").await;
     assert_eq!(status, 201, "{body}");
@@ -108,7 +108,7 @@ async fn once_a_document_is_numbered_for_ever_where_the_database_takes_the_numbe
     numbered_once_without_redis(&deployment, age).await;
 }
 
-/// The series of before: nothing in them says how often a document is numbered.
+/// The earlier series: nothing in them says how often a document is numbered.
 #[tokio::test]
 async fn once_a_gapless_series_that_says_nothing_numbers_a_document_for_ever() {
     let deployment = Deployment::embedded();
@@ -166,7 +166,7 @@ async fn once_a_document_is_numbered_for_ever_where_redis_takes_the_numbers() {
     deployment.assert_clean();
 }
 
-/// Goal: the question to the journal opens no door between two requests of a document. Method: two
+/// Goal: the question to the journal leaves no gap between two requests of a document. Method: two
 /// processes, each asked four times for each of many documents, all at once, among them documents
 /// whose window is over.
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn once_two_processes_that_are_asked_at_once_give_a_document_one_number() 
     deployment.assert_clean();
 }
 
-/// What it costs beside time: a new document needs the ledger.
+/// Its cost besides time: a new document needs the ledger.
 #[tokio::test]
 async fn once_a_new_document_needs_the_ledger_and_is_refused_before_anything_is_taken() {
     let (mut postgres, redis) = (Postgres::start(), Redis::start());

@@ -18,13 +18,13 @@ use crate::restored::assert_held;
 /// Longest wait; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Fewer than make SQLite write its log back by itself.
+/// Fewer than make SQLite write its log back automatically.
 const FEW: usize = 3;
 
 /// More than that.
 const MANY: usize = 2_500;
 
-/// Bytes in the log beside the ledger; 0 where there is none.
+/// Bytes in the log next to the ledger; 0 if there is none.
 fn left_in_log(deployment: &Deployment) -> u64 {
     metadata(deployment.path(&format!("{SQLITE_FILE}-wal"))).map_or(0, |found| found.len())
 }
@@ -52,7 +52,7 @@ fn assert_one_file(deployment: &Deployment, count: usize) {
     assert_eq!(numbers(deployment), count, "numbers in the file alone");
 }
 
-/// A service on SQLite takes numbers and is told to end by a signal.
+/// A service on SQLite takes numbers and is ended by a signal.
 async fn leaves_one_file(signal: &str, count: usize, redis: Option<&Redis>) -> Deployment {
     let deployment = Deployment::sqlite(redis.map(Redis::url).as_deref());
     deployment.apply_load_series();
@@ -143,7 +143,7 @@ async fn every_command_leaves_one_file_whether_it_succeeds_is_refused_or_interru
         assert_eq!(numbers(&deployment), count, "after {arguments:?}");
     }
     for (signal, code) in [("INT", 0), ("TERM", 143)] {
-        // Its numbers lie in the log as long as the watch has the file open.
+        // Its numbers are in the log as long as the watch has the file open.
         let log = deployment.path("watch.log");
         let mut watch = deployment.start(&["status", "--watch", "100ms"], &log);
         eventually(LIMIT, async || {
@@ -158,10 +158,10 @@ async fn every_command_leaves_one_file_whether_it_succeeds_is_refused_or_interru
         assert_eq!(ended.code(), Some(code), "{signal}: {ended:?}");
         assert_one_file(&deployment, count);
     }
-    // It reads standard input, and hears of the signal all the same.
+    // It reads standard input, and receives the signal nevertheless.
     let mut command = deployment.command(&["import", "-", "--type", "LOAD"]);
     let mut import = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
-    // Whoever waits for a process closes its input.
+    // A parent that waits for a process closes its input.
     let _input = import.stdin.take();
     eventually(LIMIT, async || {
         let is_open = metadata(deployment.path(&format!("{SQLITE_FILE}-shm"))).is_ok();

@@ -11,7 +11,7 @@ use testkit::eventually::eventually;
 use testkit::postgres::Postgres;
 use testkit::process::{find_program, free_port};
 
-/// Who runs the service, and somebody else; root runs commands.
+/// The service's user, and another one; root runs commands.
 const SERVICE: u32 = 65_534;
 const STRANGER: u32 = 65_533;
 const ROOT: u32 = 0;
@@ -26,7 +26,7 @@ struct Place {
 }
 
 impl Place {
-    /// `None` where the tests may not change users.
+    /// `None` if the tests may not change users.
     fn new(url: Option<String>) -> Option<Self> {
         if metadata("/proc/self").unwrap().uid() != ROOT {
             println!("not run: this needs root, to be somebody else");
@@ -79,16 +79,16 @@ impl Place {
         assert!(output.status.success(), "{arguments:?}: {output:?}");
     }
 
-    /// What a command that must fail says.
+    /// The message of a command that must fail.
     fn refused(&self, user: u32, arguments: &[&str]) -> String {
-        // One that serves instead would not end.
+        // A command that serves instead would not end.
         let limited = ["timeout", "--signal=KILL", "60"];
         let output = self.command_through(&limited, user, arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
-    /// Serves as the service's user until it is ready, and ends it: well, or at once.
+    /// Serves as the service's user until it is ready, and ends it: well, or immediately.
     async fn serves(&self, signal: &str) {
         let address = format!("127.0.0.1:{}", free_port());
         let log = std::fs::File::create(self.home.path().join("log")).unwrap();
@@ -143,7 +143,7 @@ async fn after_commands_of_root_the_service_starts_again() {
         place.all_belong_to_the_service();
         assert_eq!(mode(&place.witness()), 0o600);
         place.serves("-KILL").await;
-        // Somebody lets a group read it.
+        // A user lets a group read it.
         set_permissions(place.witness(), Permissions::from_mode(0o640)).unwrap();
         for arguments in
             [&["drain", "--apply"][..], &["reconcile", "--apply"], &["next", "LOAD"], &["verify"]]

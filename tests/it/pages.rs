@@ -19,7 +19,7 @@ struct Line {
     text: String,
 }
 
-/// Every page that people read, with its text.
+/// Every page for people, with its text.
 fn pages() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let docs = root.join("docs").read_dir().unwrap().map(|entry| entry.unwrap().path());
@@ -51,7 +51,7 @@ fn fenced() -> Vec<Line> {
     lines
 }
 
-/// The command line of the program that a line runs, in a container or not; none where it runs
+/// The command line of the program that a line runs, in a container or not; none if it runs
 /// something else.
 fn command(line: &Line) -> Option<Vec<String>> {
     let text = match &*line.language {
@@ -102,7 +102,7 @@ fn tables_of_the_pages_have_the_columns_that_commands_print() {
     deployment.ok(&["next", "SPO", "--date", "2024-01-22"]);
     let lines = |text: String| -> Vec<String> { text.lines().map(squeezed).collect() };
     let heads = |arguments: &[&str]| lines(deployment.ok(arguments));
-    // No process runs, which is for an operator.
+    // No process runs: only an operator starts it.
     let (code, status) = deployment.status(&[]);
     assert_eq!(code, 1, "{status}");
     let status = lines(status);

@@ -14,13 +14,13 @@ use testkit::service::Service;
 const NUMBERS: &str = "/api/v1/document-numbering/numbers";
 const PREVIEW: &str = "/api/v1/document-numbering/preview";
 
-/// How long limits may take to be known to another node; a fifth of a second, by what they say.
+/// How long limits may take to reach another node; a fifth of a second, by their documentation.
 const SHARED_MAX: Duration = Duration::from_secs(10);
 
 /// Requests a minute of one person here.
 const QUOTA: usize = 50;
 
-/// A person, from where.
+/// A person, and an address.
 const ANN: [(&str, &str); 2] = [("on-behalf-of", "ann"), ("on-behalf-of-ip", "203.0.113.9")];
 
 fn spo() -> Value {
@@ -50,7 +50,7 @@ impl Desk<'_> {
         self.post(PREVIEW, &[("on-behalf-of", person)]).send().await.unwrap()
     }
 
-    /// Who stands in the list that answers a query: person, service, address.
+    /// The entries of the list that answers a query: person, service, address.
     async fn listed(&self, query: &str) -> Value {
         let url = format!("{}{NUMBERS}?{query}", self.service.url);
         let answer = Client::new().get(url).bearer_auth(self.token).send().await.unwrap();
@@ -65,7 +65,7 @@ async fn told(answer: Response) -> (u16, Value) {
     (answer.status().as_u16(), answer.json().await.unwrap_or_default())
 }
 
-/// Waits until the journal lists so many rows.
+/// Waits until the journal lists this many rows.
 async fn journaled(desk: &Desk<'_>, query: &str, rows: usize) -> Value {
     let deadline = Instant::now() + SHARED_MAX;
     loop {
@@ -78,7 +78,7 @@ async fn journaled(desk: &Desk<'_>, query: &str, rows: usize) -> Value {
     }
 }
 
-/// Both stand in the journal; the service sees what it took, for whomever.
+/// Both are in the journal; the service sees what it took, for any person.
 async fn person_and_service_are_journaled(erp: Desk<'_>, other: Desk<'_>, auditor: Desk<'_>) {
     let (status, number) = erp.number("d1", &ANN).await;
     assert_eq!(status, 201, "{number}");
@@ -93,7 +93,7 @@ async fn person_and_service_are_journaled(erp: Desk<'_>, other: Desk<'_>, audito
     assert_eq!(erp.listed("user_id=ann").await, of_ann);
 }
 
-/// Who may not speak for people names none, in no way.
+/// A service that may not ask for people names none, in any way.
 async fn nobody_else_names_a_person(crm: Desk<'_>) {
     assert_eq!(crm.listed("user_id=ann").await, json!([]), "another's numbers");
     let (status, refused) = crm.number("d4", &ANN).await;
@@ -166,7 +166,7 @@ async fn a_person_is_journaled_with_the_service_and_limited_at_every_node() {
 
     a_quota_is_one_at_all_nodes(erp, other).await;
 
-    // Without Redis each node holds to the limits by itself; some come back meanwhile.
+    // Without Redis each node enforces the limits on its own; some come back meanwhile.
     drop(redis);
     let mut admitted = 0;
     while other.preview("dan").await.status() == 200 {

@@ -81,7 +81,7 @@ fn shown(paper: &Value) -> u64 {
     runs.iter().map(count).sum()
 }
 
-/// Goal: whichever period is asked for, and whatever the counters count by, each number whose
+/// Goal: whichever period is requested, and whatever the counters count by, each number whose
 /// document is dated in the period is on the paper, with the run that it belongs to. Method: every
 /// pair of them, numbers on both sides of New Year, of two projects; over HTTP, by the command, in
 /// every language.
@@ -131,7 +131,7 @@ async fn no_pair_of_a_period_and_a_reset_denies_numbers_that_were_taken() {
     told_whenever_the_fiscal_year_began(&deployment);
 }
 
-/// The part of a run is told with its first and last number and the run that it belongs to.
+/// The part of a run is shown with its first and last number and the run that it belongs to.
 async fn told_in_every_language(service: &str) {
     for (language, empty) in EMPTY {
         for (code, key) in [("YEARLY", "project=P1;year=2025"), ("NEVER", "project=P1")] {

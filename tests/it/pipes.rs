@@ -30,7 +30,7 @@ const PRINT: [(&[&str], i32); 22] = [
     (&["completions", "bash"], 0),
 ];
 
-/// Runs a command whose standard output nobody reads.
+/// Runs a command whose standard output is not read.
 fn unread(mut command: Command) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -50,7 +50,7 @@ fn a_reader_that_has_read_enough_ends_every_command_quietly() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", says(&output));
         assert_eq!(says(&output), "", "{arguments:?}");
     }
-    // What is not as it should be is no less so where nobody reads it.
+    // A failure remains one if the output is not read.
     let file = deployment.path(testkit::service::SQLITE_FILE);
     let taken = "update counter set taken = taken + 1, ceiling = ceiling + 1";
     let wrong = Command::new("sqlite3").arg(file).arg(taken).output().unwrap();
@@ -58,7 +58,7 @@ fn a_reader_that_has_read_enough_ends_every_command_quietly() {
     let output = unread(deployment.command(&["verify"]));
     assert_eq!(output.status.code(), Some(1));
     assert!(says(&output).contains("not clean"), "{}", says(&output));
-    // A number or a secret that nobody was told is told so.
+    // A number or a secret that was not delivered is reported.
     let output = unread(deployment.command(&["token", "create", "desk"]));
     assert_eq!(output.status.code(), Some(1));
 }

@@ -10,9 +10,9 @@ use testkit::load::{self, Running, post};
 use testkit::postgres::Postgres;
 use testkit::redis::Redis;
 
-/// How long an answer is watched not to come.
+/// How long a missing answer is watched for.
 const HELD_BACK: Duration = Duration::from_millis(700);
-/// How soon an answer comes once nothing keeps it back.
+/// How soon an answer comes once nothing delays it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
 /// Asks for one number of a type.
@@ -64,7 +64,7 @@ async fn policies_a_durable_number_is_in_the_journal_when_it_is_answered_a_fast_
     postgres.restart();
     for (waiting, document, number) in [(first, "two", "S-0002"), (replay, "one", "S-0001")] {
         let mut answered = tokio::time::timeout(ANSWER_LIMIT, waiting).await.unwrap().unwrap();
-        // A process that has learnt that the ledger is away keeps nobody waiting for it.
+        // A process that knows that the ledger is unavailable lets no caller wait for it.
         let deadline = tokio::time::Instant::now() + ANSWER_LIMIT;
         while answered.0 == 503 {
             let (_, body) = &answered;
@@ -105,7 +105,7 @@ async fn policies_a_durable_request_that_runs_out_of_time_says_maybe_and_its_ret
     deployment.assert_clean();
 }
 
-/// Every value from 1 to the highest is in the journal, once; how many there are.
+/// Every value from 1 to the highest is in the journal, once; returns how many there are.
 async fn count_contiguous(deployment: &Deployment) -> u64 {
     let ledger = open(deployment).await;
     let counters = ledger.counters(0, 10).await.unwrap();
@@ -117,8 +117,8 @@ async fn count_contiguous(deployment: &Deployment) -> u64 {
     totals.journal
 }
 
-/// A load of series LOAD, gapless, of which some callers go away before they are answered; how many
-/// documents were asked for.
+/// A load of series LOAD, gapless, of which some callers leave before they are answered; returns
+/// how many documents were requested.
 async fn impatient_load(url: &str, name: &str, count: u64) {
     let mut callers = Vec::new();
     for caller in 0..16 {
@@ -191,7 +191,7 @@ async fn policies_a_request_of_before_a_change_of_policy_keeps_nobody_else_waiti
         .map(|(code, template)| deployment.series_file(code, template, "policy = \"gapless\""));
     deployment.apply(&files);
     let service = deployment.serve();
-    // What a node leaves that has heard of the change before this one.
+    // What is left by a node that learned of the change before this one.
     postgres.sql(
         "insert into moved.counter (series_id, serial, key, partition_id, epoch, origin, \
          start_value, taken, ceiling, step, seeded_by, seeded_at_us) \

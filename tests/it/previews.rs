@@ -26,7 +26,7 @@ async fn a_preview_takes_nothing() {
 }
 
 /// Goal: a preview shows the number that comes next, however far the journal is behind. Method: a
-/// session keeps the journal from being written.
+/// session blocks the writes of the journal.
 #[tokio::test]
 async fn a_preview_right_after_a_number_shows_the_next_one() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

@@ -10,7 +10,7 @@ use testkit::service::Service;
 use crate::api::{generate, numbering, spo};
 use crate::deployment::Deployment;
 
-/// What a request of these characters may take on a machine that is very busy.
+/// How long a request of these characters may take on a machine that is very busy.
 const LONG: Duration = Duration::from_secs(20);
 
 async fn send(url: &str, language: &str, body: &Value) -> Response {
@@ -18,7 +18,7 @@ async fn send(url: &str, language: &str, body: &Value) -> Response {
     request.send().await.unwrap()
 }
 
-/// Status, code and field of what is answered.
+/// Status, code and field of the answer.
 async fn refusal(url: &str, body: &Value) -> (u16, Value, Value) {
     let answer = send(url, "en", body).await;
     let status = answer.status().as_u16();
@@ -52,7 +52,7 @@ async fn the_type_of_a_problem_leads_to_its_page_without_a_token() {
     }
     let (status, all) = text(&format!("{}/problems", service.url)).await;
     assert!(status == 200 && all.contains("/problems/unauthenticated"), "{all}");
-    // What is not ready says so there, and leads to a page there.
+    // What is not ready is reported there, with a link to a page there.
     let (status, shown) = text(&format!("http://{health}/problems/not-ready")).await;
     assert!(status == 200 && shown.contains("not-ready"), "{shown}");
     let (status, _) = text(&format!("{}/problems/none", service.url)).await;

@@ -69,7 +69,7 @@ fn selections(expression: &str) -> BTreeSet<String> {
     found
 }
 
-/// Panels that show nothing while all is well, or where there is nothing to show, as their
+/// Panels that show nothing while all is well, or when there is nothing to show, as their
 /// descriptions say. Every other one has a line under load: what is not a number draws none.
 const EMPTY_WHILE_WELL: [&str; 3] = [
     "numerator: Redis and ownership, Recovery time, p95",
@@ -87,7 +87,7 @@ async fn answered(prometheus: &Prometheus, place: &str, expression: &str) {
     answered_with(prometheus, place, expression, |series| !series.is_empty()).await;
 }
 
-/// Waits until an expression gives what is wanted.
+/// Waits until an expression gives the expected value.
 async fn answered_with(
     prometheus: &Prometheus,
     place: &str,
@@ -151,7 +151,7 @@ async fn every_panel_and_every_rule_is_answered_by_a_service_under_load() {
     for rule in rules {
         let (name, expression) = (rule["name"].to_string(), rule["query"].as_str().unwrap());
         assert!(rule["lastError"].is_null() || rule["lastError"] == "", "{name}: {rule}");
-        // A rule that is silent gives nothing: what it looks at must be there.
+        // A silent rule gives nothing: what it reads must exist.
         prometheus.query(expression).await.unwrap_or_else(|error| panic!("{name}: {error}"));
         for selection in selections(expression) {
             answered(&prometheus, &name, &selection).await;
@@ -160,7 +160,7 @@ async fn every_panel_and_every_rule_is_answered_by_a_service_under_load() {
     let firing = prometheus.query("ALERTS{alertstate=\"firing\"}").await.unwrap();
     assert!(firing.is_empty(), "a healthy service raises alerts: {firing:?}");
 
-    // What the panels show is what the service did: no number is missing in the metrics.
+    // The panels show what the service did: no number is missing in the metrics.
     let asked = load.finish().await.numbers.len() as f64;
     let total = "sum(numerator_issued_total{series=\"LOAD\"})";
     let deadline = Instant::now() + LIMIT;

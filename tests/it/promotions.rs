@@ -19,10 +19,10 @@ fn behind(postgres: &Postgres, proxy: &Proxy) -> String {
     postgres.url_by(proxy.port(), "promoted")
 }
 
-/// How soon a process goes on after a release: with its next heartbeat, and a little later.
+/// How soon a process continues after a release: with its next heartbeat, and a little later.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
-/// Waits until a service's log says so.
+/// Waits until a service's log contains this.
 pub(crate) async fn says(service: &Service, text: &str) {
     eventually(LIMIT, async || {
         let log = service.log();
@@ -31,12 +31,12 @@ pub(crate) async fn says(service: &Service, text: &str) {
     .await;
 }
 
-/// What a document's request is answered once its service issues again.
+/// The answer to a document's request once its service issues again.
 async fn answer(service: &Service, document: &str) -> (u16, String) {
     answer_of(service, "LOAD", document).await
 }
 
-/// The same of a document of another type.
+/// The same for a document of another type.
 pub(crate) async fn answer_of(service: &Service, kind: &str, document: &str) -> (u16, String) {
     let client = reqwest::Client::new();
     let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
@@ -45,14 +45,14 @@ pub(crate) async fn answer_of(service: &Service, kind: &str, document: &str) -> 
         if let Some(number) = body["document_number"].as_str() {
             return Ok((status, number.to_owned()));
         }
-        // A session that ends under a request is told as such.
+        // A session that ends during a request is reported as such.
         assert_eq!(body["retryable"], true, "{status} {body} {}", service.log());
         Err(format!("{status} {body} {}", service.log()))
     })
     .await
 }
 
-/// Numbers for so many documents of a name, one after the other.
+/// Numbers for several documents of a name, one after the other.
 async fn numbers(service: &Service, name: &str, count: usize) -> Vec<String> {
     numbers_of(service, "LOAD", name, count).await
 }
@@ -73,7 +73,7 @@ pub(crate) async fn numbers_of(
     numbers
 }
 
-/// How soon numbers go on after a promotion, by themselves.
+/// How soon numbers continue after a promotion, automatically.
 const GOES_ON_WITHIN: Duration = Duration::from_secs(10);
 
 /// A primary, a standby that lags, and two services whose numbers the standby does not all get.
@@ -84,7 +84,7 @@ pub(crate) struct Lagging {
     pub(crate) deployment: Deployment,
     /// Lost commits.
     pub(crate) one: Service,
-    /// Lost none: it asked for nothing.
+    /// Lost none: it took none.
     pub(crate) other: Service,
     pub(crate) seen: Vec<String>,
 }
@@ -94,7 +94,7 @@ impl Lagging {
         Self::start_with(redis.map(Redis::url).as_deref(), "").await
     }
 
-    /// The same, where an operator has the database take the numbers.
+    /// The same, if an operator has the database take the numbers.
     pub(crate) async fn start_in_database(redis: &Redis) -> Self {
         let begin = |deployment: &Deployment| drop(deployment.ok(&["fallback", "on"]));
         Self::start_after(Some(&redis.url()), "", begin).await
@@ -133,7 +133,7 @@ impl Lagging {
         self.proxy.retarget(self.standby.port());
     }
 
-    /// Its lost numbers are told again, and nothing came twice.
+    /// Its lost numbers are reported again, and nothing came twice.
     pub(crate) async fn assert_well(self) {
         let Lagging { standby, deployment, one, other, mut seen, .. } = self;
         for place in 0..2 {
@@ -155,8 +155,8 @@ impl Lagging {
     }
 }
 
-/// Goal: all that was confirmed is remembered by processes that live, so no operator is needed, and
-/// no number is left out. Method: the standby lacks the last commits; nobody died.
+/// Goal: all that was confirmed is remembered by living processes, so no operator is needed, and no
+/// number is skipped. Method: the standby lacks the last commits; no process died.
 async fn it_goes_on_by_itself(redis: Option<&Redis>) {
     let mut lagging = Lagging::start(redis).await;
     lagging.fail_over();
@@ -195,8 +195,8 @@ fn counted(redis: &Redis) -> u64 {
     redis.cli(&["eval", sum, "0"]).parse().expect("a sum")
 }
 
-/// Goal: a number that arrives once the ledger has gone back under who took it is handed out to
-/// nobody, for its users may agree on a ledger without it. Method: the answer of Redis is held up.
+/// Goal: a number that arrives after the ledger went back under its taker is not handed out: the
+/// ledger's users may agree on it without that number. Method: the answer of Redis is delayed.
 #[tokio::test]
 async fn a_number_that_arrives_after_the_ledger_went_back_is_handed_out_to_nobody() {
     let redis = Redis::start();
@@ -225,10 +225,10 @@ async fn a_number_that_arrives_after_the_ledger_went_back_is_handed_out_to_nobod
     lagging.assert_well().await;
 }
 
-/// Goal: a ledger that forgot a raise, or a whole counter, and nothing that any mark of it tells,
-/// is found by the next record: none is put aside, none comes again, and numbers go on by
-/// themselves.
-/// Method: the rows are set back by hand under a running service, whose counter is in Redis.
+/// Goal: a ledger that forgot a raise, or a whole counter, and nothing that any mark of it shows,
+/// is found by the next record: none is set aside, none comes again, and numbers continue
+/// automatically. Method: the rows are set back directly under a running service, whose counter is
+/// in Redis.
 #[tokio::test]
 async fn a_ceiling_or_a_counter_that_the_ledger_forgot_is_found_by_the_next_record() {
     for forget in ["update counter set ceiling = taken", "delete from journal; delete from counter"]
@@ -257,7 +257,7 @@ async fn a_ceiling_or_a_counter_that_the_ledger_forgot_is_found_by_the_next_reco
     }
 }
 
-/// Goal: what a process that died with the primary was confirmed, nobody can say. Method: the one
+/// Goal: what was confirmed to a process that died with the primary is unknown. Method: the one
 /// that lost commits is killed with it.
 #[tokio::test]
 async fn a_primary_and_a_process_lost_together_wait_for_an_operator_and_his_margin() {
@@ -274,14 +274,14 @@ async fn a_primary_and_a_process_lost_together_wait_for_an_operator_and_his_marg
     assert!(!refused.status.success() && says.contains("--margin"), "{says}");
     assert_held(&lagging.other).await;
     lagging.deployment.ok(&["reconcile", "--ledger-restored", "--apply", "--margin", "2"]);
-    // What it found it has told again; the other number is left out, for nobody knows whose it was.
+    // It has reported again what it found; the other number is skipped: its owner is unknown.
     assert_eq!(answer(&lagging.other, "lost-0").await, found);
     let (_, number) = answer(&lagging.other, "first").await;
     assert!(*number > *lagging.seen[4], "{number} {:?}", lagging.seen);
 }
 
-/// Goal: who came and took a number in the moment that is lost is missed, for somebody has met it.
-/// Method: nobody meets it while the other process stands still.
+/// Goal: a process that came and took a number in the moment that is lost is missed, because
+/// another process has met it. Method: none meets it while the other process is suspended.
 #[tokio::test]
 async fn a_process_takes_from_the_database_once_another_one_has_met_it() {
     let postgres = Postgres::start();
@@ -299,8 +299,8 @@ async fn a_process_takes_from_the_database_once_another_one_has_met_it() {
     assert!(service.terminate() && newcomer.terminate());
 }
 
-/// Goal: a dump put in place while nothing ran is found by whoever comes first. Method: numbers
-/// after the dump; the path has no witness but the ledger.
+/// Goal: a dump restored while nothing ran is found by the first process that comes. Method:
+/// numbers after the dump; the path has no witness but the ledger.
 #[tokio::test]
 async fn a_dump_put_back_while_nothing_ran_is_held_before_the_first_number() {
     let postgres = Postgres::start();
@@ -319,7 +319,7 @@ async fn a_dump_put_back_while_nothing_ran_is_held_before_the_first_number() {
     assert_eq!(next(), "L-00000004\n");
 }
 
-/// Goal: files of the same timeline tell nothing; what the last process left beside its data does.
+/// Goal: files of the same timeline show nothing; what the last process left next to its data does.
 #[tokio::test]
 async fn files_put_back_while_nothing_ran_are_held_before_the_first_number() {
     let mut postgres = Postgres::start();
@@ -337,7 +337,7 @@ async fn files_put_back_while_nothing_ran_are_held_before_the_first_number() {
     assert_eq!(next(), "L-00000004\n");
 }
 
-/// Goal: where no disk outlives a process, Redis does: what was confirmed to it stands there.
+/// Goal: if no disk outlives a process, Redis does: what was confirmed to it is recorded there.
 /// Method: the gapless series never asks Redis; the witness in the data folder is deleted.
 #[tokio::test]
 async fn files_put_back_are_held_by_what_redis_was_told_where_no_disk_is_left() {

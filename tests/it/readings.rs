@@ -31,7 +31,7 @@ fn block(code: &str, first: u64, last: u64) -> String {
     )
 }
 
-/// Goal: two series that are told apart by their values alone are told apart by whoever reads them.
+/// Goal: two series that differ in their values alone are distinguished by every reader.
 #[tokio::test]
 async fn a_value_that_no_version_of_a_series_can_have_is_no_reading() {
     let deployment = Deployment::embedded();
@@ -86,8 +86,8 @@ fn hidden(width: usize) -> String {
 }
 
 /// Goal: each number of a range is found, whatever its counter counts by and whichever version
-/// issued it; `parse` reads what an earlier version wrote; and who revises a member is told what it
-/// is.
+/// issued it; `parse` reads what an earlier version wrote; and a revision of a member reports that
+/// it is one.
 #[tokio::test]
 async fn members_of_a_range_are_found_in_hidden_dimensions_and_after_a_widening() {
     let deployment = Deployment::embedded();
@@ -136,8 +136,8 @@ async fn members_of_a_range_are_found_in_hidden_dimensions_and_after_a_widening(
     deployment.assert_clean();
 }
 
-/// Whoever revises a member of a range is told that it is one, without a wait for a record that is
-/// there already.
+/// A revision of a member of a range reports that it is one, without a wait for a record that
+/// already exists.
 async fn revised_at_once(service: &str, number: &str) {
     let url = format!("{service}/api/v1/documents/order-7/revisions");
     let body = json!({ "rev": "B", "number": number });
@@ -164,7 +164,7 @@ fn of_many_projects() -> String {
     series("LET", 1) + &series("MEMO", 41)
 }
 
-/// Goal: a range is found each time, whichever of many counters it may be of. Method: 80 counters
+/// Goal: a range is found each time, whichever of many counters it belongs to. Method: 80 counters
 /// by their names, the last of which has it.
 #[tokio::test]
 async fn a_number_that_many_counters_may_have_is_found_each_time() {
@@ -191,8 +191,8 @@ fn token(deployment: &mut Deployment, name: &str, lines: &str) -> String {
     made["token"].as_str().unwrap().to_owned()
 }
 
-/// Goal: who does not see a project learns by no answer whether it has a number. Method: nine
-/// series whose numbers do not show their project, of which eight are searched; one range of a
+/// Goal: a caller that does not see a project learns by no answer whether it has a number. Method:
+/// nine series whose numbers do not show their project, of which eight are searched; one range of a
 /// project that is hidden.
 #[tokio::test]
 async fn a_hidden_range_is_answered_like_none_where_not_all_is_searched() {
@@ -231,8 +231,8 @@ async fn a_hidden_range_is_answered_like_none_where_not_all_is_searched() {
     assert!(service.terminate());
 }
 
-/// Goal: who revises a number of an own range is told that it is one, however many older numbers of
-/// others the document has.
+/// Goal: a revision of a number of an own range reports that it is one, however many older numbers
+/// of others the document has.
 #[tokio::test]
 async fn numbers_of_others_do_not_hide_that_ones_own_is_in_a_range() {
     let mut deployment = Deployment::embedded();

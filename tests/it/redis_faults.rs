@@ -42,7 +42,7 @@ async fn faults_redis_is_out_of_memory_and_the_database_takes_over() {
 async fn faults_redis_evicts_keys_and_no_number_comes_twice() {
     let redis = Redis::start_with(&["--maxmemory-policy", "allkeys-random"]);
     let stage = Stage::start(&redis.url()).await;
-    // Room for the data set as it is, less a bit: each write now drives another key out.
+    // Room for the data set as it is, minus a bit: each write now evicts another key.
     let info = redis.cli(&["info", "memory"]);
     let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("memory");
     let used: u64 = used.trim().parse().expect("a number");
@@ -108,7 +108,7 @@ async fn faults_redis_is_flushed_while_the_journal_waits_for_a_lock_and_there_is
     let hold = "select taken from counter where key = 'type=LOAD' for update";
     sqlx::query(hold).fetch_one(&mut *holder).await.unwrap();
 
-    // These are handed out, and stand in Redis and in the process only.
+    // These are handed out, and are in Redis and in the process only.
     let client = reqwest::Client::new();
     for document in ["late-1", "late-2"] {
         assert_eq!(load::take(&client, &service.url, document).await.0, 201);

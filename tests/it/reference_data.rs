@@ -282,7 +282,7 @@ fn an_import_writes_only_when_told_to_and_lists_what_there_is() {
     let taken = import(&deployment, "types", "id,code\n99,LETTER\n");
     let error = String::from_utf8_lossy(&taken.stderr).into_owned();
     assert!(!taken.status.success() && error.contains("belongs to id 6"), "{error}");
-    // A file that says nothing of names and of what is active changes neither.
+    // A file without names and without the active state changes neither.
     let off = import(&deployment, "types", "id,code,name,active\n6,LETTER,Letter,no\n");
     assert!(String::from_utf8_lossy(&off.stdout).contains("deactivated 6 LETTER"), "{off:?}");
     let renamed = import(&deployment, "types", "id,code\n6,LETTERS\n");
@@ -294,7 +294,7 @@ fn an_import_writes_only_when_told_to_and_lists_what_there_is() {
     assert_eq!((&row["name"], &row["active"]), (&json!("Letter"), &json!(false)), "{row}");
     let back = import(&deployment, "types", "id,code,active\n6,LETTERS,yes\n");
     assert!(String::from_utf8_lossy(&back.stdout).contains("activated 6 LETTERS"), "{back:?}");
-    // Series without tables do as they did before.
+    // Series without tables behave as before.
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-001\n");
 }
 

@@ -75,8 +75,8 @@ fn references() -> Vec<Reference> {
     ]
 }
 
-/// The numbers of the source documents that lie far up in their counters: what the old system had
-/// issued comes along first.
+/// The numbers of the source documents that are far up in their counters: what the old system had
+/// issued is imported first.
 fn move_in(deployment: &Deployment) {
     let list = deployment.path("unified.txt");
     std::fs::write(&list, "C0001A0101201507100123456788\n").unwrap();

@@ -25,8 +25,8 @@ const TRIES: usize = 4;
 /// Refusals of a batch that say what would have been right.
 const HINTS_MAX: usize = 10;
 
-/// By constant words, looked for by nobody: they cost what those of `external-unavailable` do, or
-/// what that of the kind beside them does.
+/// By constant words, without a search: they cost what those of `external-unavailable` do, or what
+/// that of the neighbouring kind does.
 const WORDS: [&str; 18] = [
     "database-connection",
     "lock-timeout",
@@ -43,13 +43,13 @@ const WORDS: [&str; 18] = [
     "internal",
     // `sequence-exhausted`: by the same answer of the counter.
     "counter-below-start",
-    // `too-many-requests`: no place in which to look for what is there already.
+    // `too-many-requests`: no place in which to look for what already exists.
     "checks-full",
     // `document-already-numbered`: by the same question of the ledger.
     "document-archived",
     // `template-ambiguous`: by the same refusal of the ledger.
     "external-number-taken",
-    // `unknown-type`: by the same choice, and two codes; a save keeps series apart.
+    // `unknown-type`: by the same choice, and two codes; a save distinguishes series.
     "series-ambiguous",
 ];
 
@@ -94,14 +94,14 @@ const OF_OTHER_CALLS: [&str; 33] = [
     "not-ready",
 ];
 
-/// A service and whatever makes its refusals dear.
+/// A service and everything that makes its refusals expensive.
 struct Stand {
     _deployment: Deployment,
     service: Service,
     client: Client,
 }
 
-/// Documents whose refusals are the dearest of a kind, as JSON, and the key of their batch.
+/// Documents with the most expensive refusals of a kind, as JSON, and the key of their batch.
 struct Dear {
     documents: Vec<String>,
     key: Option<&'static str>,
@@ -159,7 +159,7 @@ impl Probe {
     }
 }
 
-/// Sends the dearest refusals of a kind; the longest wait of a probe meanwhile.
+/// Sends the most expensive refusals of a kind; returns the longest wait of a probe meanwhile.
 async fn longest_wait(stand: &Stand, slug: &str, attempt: usize) -> Duration {
     let Dear { documents, key } = stand.dearest(slug, attempt).await;
     assert_eq!(documents.len(), DOCUMENTS);
@@ -168,7 +168,7 @@ async fn longest_wait(stand: &Stand, slug: &str, attempt: usize) -> Duration {
     let problems = stand.batch(&documents, key).await;
     let took = began.elapsed();
     let waited = probe.longest().await;
-    // A source has so many places for one caller.
+    // A source has this many places for one caller.
     let is_other = |problem: &&Value| {
         problem["code"] != slug
             && !(slug.starts_with("external") && problem["code"] == "external-unavailable")
@@ -184,7 +184,7 @@ async fn shortest(wait: impl AsyncFn(usize) -> Duration) -> Duration {
     let mut shortest = Duration::MAX;
     for attempt in 0..TRIES {
         shortest = shortest.min(wait(attempt).await);
-        // What is far too long is not tried again.
+        // A value that is far too long is not tried again.
         if shortest < WAIT_MAX || shortest > 10 * WAIT_MAX {
             break;
         }
@@ -192,9 +192,9 @@ async fn shortest(wait: impl AsyncFn(usize) -> Duration) -> Duration {
     shortest
 }
 
-/// Goal: nobody is kept from an answer by what somebody else is refused. Method: the dearest
-/// refusal of each kind, a thousand in a batch, beside a probe. A kind that no list here has fails
-/// it. What it does not show: other load, and what refusals cost whoever is refused.
+/// Goal: one caller's refusals delay no other caller's answer. Method: the most expensive refusal
+/// of each kind, a thousand in a batch, next to a probe. A kind that no list here has fails it.
+/// What it does not show: other load, and what refusals cost the refused caller.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_thousand_of_the_dearest_refusals_of_each_kind_keep_no_probe_waiting() {
     let stand = Stand::start().await;
@@ -212,8 +212,8 @@ async fn a_thousand_of_the_dearest_refusals_of_each_kind_keep_no_probe_waiting()
     assert!(stand.service.terminate());
 }
 
-/// The same of a list over the limit of who asks: each of its documents is looked for among those
-/// that have a number already. One of them has, so that the others are refused one by one.
+/// The same for a list over the caller's limit: each of its documents is looked up among those that
+/// already have a number. One of them has, so that the others are refused one by one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_thousand_documents_over_a_limit_keep_no_probe_waiting() {
     let mut deployment = Deployment::embedded();
@@ -232,7 +232,7 @@ async fn a_thousand_documents_over_a_limit_keep_no_probe_waiting() {
         let problems = stand.batch(&documents, None).await;
         let waited = probe.longest().await;
         assert_eq!(problems[0], Value::Null, "it has its number");
-        // One more is let in with each minute.
+        // One more is admitted with each minute.
         let refused = problems.iter().filter(|problem| problem["code"] == OVER_LIMIT).count();
         assert!(refused > DOCUMENTS - 10, "{refused}");
         println!("{OVER_LIMIT}: /healthz at most {waited:?}");
@@ -266,7 +266,7 @@ async fn of_a_batch_the_first_ten_refusals_say_what_would_have_been_right() {
             let detail = problem["detail"].as_str().unwrap();
             assert!(detail.contains("send the request alone"), "{detail}");
         }
-        // One alone is told, however many were refused before.
+        // Only one is reported, however many were refused before.
         let url = format!("{}/api/v1/documents/d1/generate-number", stand.service.url);
         let (_, alone) = testkit::load::post(&stand.client, &url, &asked).await;
         assert!(is_told(&alone), "{alone}");

@@ -123,7 +123,7 @@ async fn numbers_are_found_by_all_that_people_know_of_them() {
                 assert_eq!(found, expected, "{query:?}, {limit}");
             }
         }
-        // All that is given must match what is found by a revision's text, too.
+        // All given filters must match what is found by a revision's text, too.
         for other in
             [("project", "P2"), ("status", "issued"), ("path", "imported"), ("type", "MEMO")]
         {
@@ -166,7 +166,7 @@ async fn a_look_up_that_cannot_be_answered_whole_is_refused_by_its_field() {
     assert!(service.terminate());
 }
 
-/// Goal: a list goes on where it ended, whatever is written meanwhile, and never in another list.
+/// Goal: a list continues where it ended, whatever is written meanwhile, and never in another list.
 #[tokio::test]
 async fn a_page_goes_on_in_its_own_list_alone() {
     let deployment = Deployment::embedded();

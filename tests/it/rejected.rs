@@ -99,7 +99,7 @@ impl Scene {
         self.postgres.sql(&format!("set search_path = {}; {sql}", self.schema))
     }
 
-    /// Waits until a figure of the ledger is so high.
+    /// Waits until a figure of the ledger is at least this high.
     async fn shows(&self, figure: &str, least: i64) {
         let started = Instant::now();
         while self.sql(&format!("select {figure}")).parse::<i64>().unwrap() < least {
@@ -108,7 +108,7 @@ impl Scene {
         }
     }
 
-    /// Waits until the log says something.
+    /// Waits until the log contains this.
     async fn says(&self, text: &str) {
         let started = Instant::now();
         while !self.service.log().contains(text) {
@@ -123,7 +123,7 @@ impl Scene {
         answer.json().await.unwrap()
     }
 
-    /// Nothing is put aside, nobody was refused for good, every number has its row and is one.
+    /// Nothing is set aside, no request was refused for good, every number has its row and is one.
     async fn ends_well(&self) {
         self.flush().await;
         assert_eq!(*self.seen.wrong.lock().unwrap(), [Value::Null; 0], "final refusals");
@@ -176,7 +176,7 @@ struct Load {
 }
 
 impl Load {
-    /// Waits until so many documents more were asked for.
+    /// Waits until this many more documents were requested.
     async fn advance(&self, count: u64) {
         let (from, started) = (self.asked.load(Ordering::Relaxed), Instant::now());
         while self.asked.load(Ordering::Relaxed) < from + count {
@@ -226,8 +226,8 @@ async fn faults_no_error_that_every_row_meets_puts_a_record_aside_or_refuses_for
     scene.deployment.assert_clean();
 }
 
-/// Goal: a right that goes and comes costs nobody more than a wait, and is told. Method: the
-/// service has the rights of roles.sql and loses one under load.
+/// Goal: the temporary loss of a right costs callers no more than a wait, and is reported. Method:
+/// the service has the rights of roles.sql and loses one under load.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_a_right_goes_and_comes_under_load_and_nothing_is_put_aside() {
     let mut scene = Scene::start("rights");
@@ -264,7 +264,7 @@ async fn faults_a_right_goes_and_comes_under_load_and_nothing_is_put_aside() {
     scene.ends_well().await;
     let log = scene.service.log();
     assert_eq!(log.matches("the ledger lacks what records need").count(), 3, "once each: {log}");
-    // A process that starts without a right says so, and what to do.
+    // A process that starts without a right reports that, and the remedy.
     scene.sql("revoke insert on journal_name, journal from numerator_writer");
     let refused = writer.run(&["next", "FAST"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -275,8 +275,8 @@ async fn faults_a_right_goes_and_comes_under_load_and_nothing_is_put_aside() {
     }
 }
 
-/// Goal: tables that are away while a backup is put back are waited for. Method: the schema is
-/// dropped under load, and its dump put back statement by statement, as `pg_restore` does.
+/// Goal: tables that are missing while a backup is restored are waited for. Method: the schema is
+/// dropped under load, and its dump restored statement by statement, as `pg_restore` does.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_tables_are_dropped_and_put_back_under_load_and_every_number_has_its_row() {
     let scene = Scene::start("away");
@@ -284,7 +284,7 @@ async fn faults_tables_are_dropped_and_put_back_under_load_and_every_number_has_
     load.advance(60).await;
     scene.postgres.dump("away");
     load.advance(60).await;
-    // Whoever has a lock on one of its tables and waits for another one would be in its way.
+    // A session that locks one of its tables and waits for another one would block it.
     scene.postgres.sql(
         "do $$ begin loop begin drop schema away cascade; return; \
          exception when deadlock_detected then null; end; end loop; end $$",
@@ -297,7 +297,7 @@ async fn faults_tables_are_dropped_and_put_back_under_load_and_every_number_has_
     assert!(scene.service.log().contains("WENT BACK"), "the ledger had forgotten some");
 }
 
-/// A part of a run does not leave out what is put aside.
+/// A part of a run does not omit what is set aside.
 fn told_on_the_paper(scene: &Scene, date: &str) {
     let asked = ["statement", "--series", "FAST", "--period", date, "--json"];
     let paper: Value = serde_json::from_slice(&scene.deployment.run(&asked).stdout).unwrap();
@@ -307,7 +307,7 @@ fn told_on_the_paper(scene: &Scene, date: &str) {
     assert!(notes.contains("1 further numbers are of this period, or may be"), "{paper}");
 }
 
-/// Goal: what is put aside is issued for everybody, and a command journals it again. Method: a
+/// Goal: what is set aside counts as issued everywhere, and a command journals it again. Method: a
 /// constraint that one document of each policy breaks; Redis loses its data meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_put_aside_stays_its_documents_number_and_is_journaled_again() {
@@ -359,7 +359,7 @@ async fn what_is_put_aside_stays_its_documents_number_and_is_journaled_again() {
     let (is_clean, report) = scene.deployment.verify();
     assert!(!is_clean && report["totals"]["rejected"] == 2, "{report}");
     assert_eq!((&report["missing"], &report["twice"]), (&json!([]), &json!([])), "{report}");
-    // Looked at; tried while the cause is there; and once it is gone.
+    // Viewed; tried while the cause exists; and once it is gone.
     let command = |arguments: &[&str]| {
         let arguments = [&["reconcile", "--rejected", "--json"], arguments].concat();
         let done = scene.deployment.run(&arguments);

@@ -54,12 +54,12 @@ async fn a_retry_whose_number_the_journal_lost_is_refused_at_once_and_gets_no_ot
     assert!(body["code"] == "number-not-journaled", "{body}");
     assert_eq!((&body["retryable"], &body["number_taken"]), (&true.into(), &"maybe".into()));
     assert!(service.log().contains("is not in the journal"), "{}", service.log());
-    // Others are not kept waiting.
+    // Others are not delayed.
     let (status, body) = load::take(&client, &service.url, "d2").await;
     assert_eq!(status, 201, "{body}");
 }
 
-/// Redis knows that the number was taken, and nobody can say which one it is.
+/// Redis knows that the number was taken, but not which one it is.
 #[tokio::test]
 async fn a_retry_of_a_journaled_number_is_told_that_it_may_be_taken_while_the_ledger_is_away() {
     let (mut postgres, redis) = (Postgres::start(), Redis::start());
@@ -71,7 +71,7 @@ async fn a_retry_of_a_journaled_number_is_told_that_it_may_be_taken_while_the_le
 }
 
 /// Goal: processes never forget for each other: their window is the ledger's (F29). Method: a
-/// second process with another window, beside the first and once that has left.
+/// second process with another window, next to the first and once that has left.
 #[tokio::test]
 async fn a_process_with_another_window_is_refused_while_others_are_there_and_changes_it_alone() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -94,7 +94,7 @@ async fn a_process_with_another_window_is_refused_while_others_are_there_and_cha
     let refused = week.run(&["next", "LOAD"]);
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(1) && told.contains(differs), "{told}");
-    // Whoever only looks needs no window.
+    // A read-only command needs no window.
     assert_ne!(week.status(&[]).0, 2);
     assert!(service.terminate());
     let refused = week.run(&["next", "LOAD"]);

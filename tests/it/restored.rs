@@ -22,7 +22,7 @@ use crate::load::open;
 
 const CONNECTIONS: usize = 16;
 
-/// A release by somebody who knows that Redis took all numbers: nobody runs who could vouch for it.
+/// A release with the knowledge that Redis took all numbers: no process runs that could vouch.
 const RELEASE_BY_REDIS: [&str; 7] =
     ["reconcile", "--ledger-restored", "--hold", "--apply", "--json", "--margin", "0"];
 
@@ -41,14 +41,14 @@ pub(crate) async fn assert_held(service: &Service) {
         if status != 503 || !kind.ends_with("partition-held") {
             return Err(format!("not held: {status} {body} {}", service.log()));
         }
-        // A flight that was on its way as the ledger went back may have taken some: it says so.
+        // A flight under way as the ledger went back may have taken some: the refusal says so.
         if body["number_taken"] != "no" { Err(format!("{body}")) } else { Ok(()) }
     })
     .await;
 }
 
 /// The same, and that the ledger has it on record: a process refuses as soon as it notices, before
-/// it has given its word there. A release in that moment asks for a margin.
+/// it has reported there. A release in that moment asks for a margin.
 pub(crate) async fn assert_held_on_record(deployment: &Deployment, service: &Service) {
     assert_held(service).await;
     let ledger = open(deployment).await;
@@ -60,7 +60,7 @@ pub(crate) async fn assert_held_on_record(deployment: &Deployment, service: &Ser
     .await;
 }
 
-/// Waits until so many rows are in the journal.
+/// Waits until this many rows are in the journal.
 async fn reach_journal(deployment: &Deployment, rows: u64) {
     let ledger = open(deployment).await;
     eventually(Duration::from_secs(60), async || {
@@ -106,18 +106,18 @@ fn assert_explained(deployment: &Deployment) {
     assert!(!gaps.contains("outbox"), "{gaps}");
 }
 
-/// Load, a copy, more load, the copy put back under the running service; what holds afterwards.
+/// Load, a copy, more load, the copy restored under the running service; what holds afterwards.
 async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, options: &[&str]) {
     deployment.apply_load_series();
-    // One that is not there to say what was confirmed to it: else they went on by themselves.
+    // One that cannot report what was confirmed to it: otherwise they continued automatically.
     let (service, mut lost) = (deployment.serve(), deployment.serve());
     let load = Running::start(&service.url, CONNECTIONS);
     reach_journal(deployment, 200).await;
     postgres.back_up();
     let copied = open(deployment).await.totals().await.unwrap().journal;
     let beats = beats(deployment).await;
-    // Redis goes on while the ledger starts: only what it has confirmed since can be forgotten. Of
-    // that, beats and batches are what shows it; on the database path each take does.
+    // Redis continues while the ledger starts: only what it has confirmed since can be forgotten.
+    // Of that, beats and batches show it; on the database path each take does.
     reach_journal(deployment, copied + 500).await;
     if deployment.has_redis() {
         reach_beats(deployment, &beats).await;
@@ -177,8 +177,8 @@ async fn a_ledger_put_back_on_the_database_path_is_told_again_what_the_service_r
     the_ledger_goes_back(&mut postgres, &deployment, &["--margin", "0"]).await;
 }
 
-/// Goal: nothing is written where nobody finds it. Method: an older copy takes the place of the
-/// SQLite file while a service issues; another file is what it has open.
+/// Goal: nothing is written where it cannot be found. Method: an older copy replaces the SQLite
+/// file while a service issues; another file is what it has open.
 #[tokio::test]
 async fn a_file_put_back_beside_a_running_service_is_held_and_told_again() {
     let deployment = Deployment::embedded();
@@ -203,7 +203,7 @@ async fn a_file_put_back_beside_a_running_service_is_held_and_told_again() {
     deployment.assert_clean();
 }
 
-/// Goal: the same of a file that is taken away: no number until it is back, and then the next one.
+/// Goal: the same for a file that is removed: no number until it is back, and then the next one.
 #[tokio::test]
 async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_back() {
     let deployment = Deployment::embedded();
@@ -245,8 +245,8 @@ async fn an_identity_is_given_up_only_where_the_ledger_remembers_it() {
     assert_eq!((membership.node(), membership.ledger_went_back()), (node, true));
 }
 
-/// Goal: nobody is left to notice, so whoever opens the ledger first does. Method: a copy of the
-/// SQLite file is put back while no service runs; Redis alone remembers its numbers.
+/// Goal: no process is left to notice, so the first one to open the ledger does. Method: a copy of
+/// the SQLite file is restored while no service runs; Redis alone remembers its numbers.
 #[tokio::test]
 async fn a_ledger_restored_while_nothing_ran_is_held_when_it_is_opened_and_learns_from_redis() {
     let redis = Redis::start();
@@ -271,8 +271,8 @@ async fn a_ledger_restored_while_nothing_ran_is_held_when_it_is_opened_and_learn
     assert_explained(&deployment);
 }
 
-/// Goal: what nobody remembers is a gap, and never a second document's number. Method: the same,
-/// but Redis keeps no more of a journaled number than that there was one.
+/// Goal: what no process remembers is a gap, and never a second document's number. Method: the
+/// same, but Redis keeps no more of a journaled number than that there was one.
 #[tokio::test]
 async fn what_a_restored_ledger_and_redis_have_forgotten_is_a_gap_and_not_issued_again() {
     let redis = Redis::start();
@@ -289,7 +289,7 @@ async fn what_a_restored_ledger_and_redis_have_forgotten_is_a_gap_and_not_issued
     assert_explained(&deployment);
 }
 
-/// Takes 400 numbers and puts back a copy of the ledger from before the last 300.
+/// Takes 400 numbers and restores a copy of the ledger from before the last 300.
 async fn put_back_while_nothing_runs(deployment: &Deployment) -> load::Seen {
     let (file, copy) = (deployment.path("numerator.db"), deployment.path("copy.db"));
     let service = deployment.serve();
@@ -309,7 +309,7 @@ pub(crate) async fn copy_ledger(deployment: &Deployment, copy: &Path) {
     pool.close().await;
 }
 
-/// Puts a copy in the place of an embedded ledger that nobody has open.
+/// Replaces an embedded ledger that no process has open by a copy.
 pub(crate) fn put_in_place(copy: &Path, file: &Path) {
     for end in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{end}", file.display()));
@@ -339,11 +339,11 @@ async fn where_redis_cannot_tell_a_release_needs_a_margin() {
         told.contains("1 of 9 partitions are held still") && told.contains("--margin"),
         "{told}"
     );
-    // What needs none is released without a gap, and told although the command fails.
+    // A counter that needs none is released without a gap, and reported although the command fails.
     let released = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(released.matches("open at epoch").count(), 8, "{released}");
     assert_eq!(released.matches("--margin is needed").count(), 1, "{released}");
-    // What would be left of a counter is told before it is done.
+    // What would be left of a counter is reported before it is done.
     let look = |margin| deployment.ok(&["reconcile", "--ledger-restored", "--margin", margin]);
     let much = look("99999999");
     assert!(much.contains("the margin uses up series LOAD: SEQ of type=LOAD"), "{much}");
@@ -356,9 +356,9 @@ async fn where_redis_cannot_tell_a_release_needs_a_margin() {
     assert_explained(&deployment);
 }
 
-/// Goal: a ledger that forgot a series' counters lets nobody remove the series. Method: files from
-/// before its first number are put back while nothing runs, which no row of theirs shows; what
-/// Redis knows does, and nobody removes anything while it is away; so does the witness beside the
+/// Goal: in a ledger that forgot a series' counters the series cannot be removed. Method: files
+/// from before its first number are restored while nothing runs, which no row of theirs shows; what
+/// Redis knows does, and nothing is removed while it is unavailable; so does the witness of the
 /// process.
 #[tokio::test]
 async fn a_series_whose_counters_a_restored_ledger_forgot_is_not_removed() {

@@ -21,7 +21,7 @@ struct Answer {
     took: Duration,
 }
 
-/// Asks for a number of a type, as somebody who reads Thai.
+/// Requests a number of a type, as a caller who reads Thai.
 async fn take(url: &str, type_code: &str, document: &str) -> Answer {
     let started = Instant::now();
     let answer = reqwest::Client::new()
@@ -75,7 +75,7 @@ fn short(database_url: &str) -> Deployment {
     deployment
 }
 
-/// Somebody else's transaction on the row of the counter of `HELD`.
+/// A transaction of another session on the row of the counter of `HELD`.
 async fn hold_counter(url: &str) -> sqlx::Transaction<'static, sqlx::Postgres> {
     let pool = sqlx::PgPool::connect(url).await.unwrap();
     let mut holder = pool.begin().await.unwrap();
@@ -134,9 +134,9 @@ async fn retries_a_held_counter_keeps_no_other_counter_of_its_partition_waiting(
     deployment.assert_clean();
 }
 
-/// Goal: who waits while the ledger goes back takes none of the numbers that it has forgotten (F9).
-/// Method: a ledger that forgets numbers under a lock for which a request waits. The process has
-/// seen it and has another identity by then, to which nothing was confirmed.
+/// Goal: a request that waits while the ledger goes back takes none of the numbers that it has
+/// forgotten (F9). Method: a ledger that forgets numbers under a lock for which a request waits.
+/// The process has seen it and has another identity by then, to which nothing was confirmed.
 #[tokio::test]
 async fn retries_a_request_takes_no_number_of_a_ledger_that_went_back_under_its_wait() {
     let postgres = Postgres::start();
@@ -153,12 +153,12 @@ async fn retries_a_request_takes_no_number_of_a_ledger_that_went_back_under_its_
     reach_retries(&service, 1).await;
     postgres.sql("update back.node set beat = 0, batches = 0");
     let deadline = Instant::now() + Duration::from_secs(10);
-    // It has no identity before it has told everything, and a counter of that is held (F35).
+    // It has no identity before it has reported everything, and a counter of that is locked (F35).
     while !service.log().contains("THE LEDGER WENT BACK") {
         assert!(Instant::now() < deadline, "{}", service.log());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // The try that is under way has begun after that, or there is none any more.
+    // The try under way has begun after that, or there is none any more.
     let tries = retries(&service, "lock").await;
     while !waits.is_finished() && retries(&service, "lock").await == tries {
         assert!(Instant::now() < deadline, "{}", service.log());
@@ -177,7 +177,7 @@ async fn retries_a_request_takes_no_number_of_a_ledger_that_went_back_under_its_
     assert_eq!(answer.body["number_taken"], "no", "{}", answer.body);
 }
 
-/// Waits until requests have tried so often again to get a lock.
+/// Waits until requests have retried this often to get a lock.
 async fn reach_retries(service: &Service, count: u64) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while retries(service, "lock").await < count {
@@ -205,7 +205,7 @@ async fn retries_a_lock_that_is_never_granted_is_tried_six_times_and_told_as_503
     assert!(took >= least, "{took:?} is too short for six tries");
     println!("refused after {took:?}, of which {least:?} are waits");
     assert_event(&deployment, "lock-timeout").await;
-    // A lock that is given back in time: the answer is a number, and the journal has the tries.
+    // A lock that is released in time: the answer is a number, and the journal has the tries.
     let url = service.url.clone();
     let waiting = tokio::spawn(async move { take(&url, "HELD", "three").await });
     let deadline = Instant::now() + Duration::from_secs(10);

@@ -22,7 +22,7 @@ const AUDITED: &[&str] = &["project-admin", "super-admin", "auditor"];
 const MANAGERS: &[&str] = &["super-admin"];
 const CHANGERS: &[&str] = &["project-admin", "super-admin"];
 
-/// Who may call what, as it was reviewed: no list of the service's is asked.
+/// The permissions, as they were reviewed: no list of the service's is used.
 const TABLE: [(&str, &str, &[&str]); 42] = [
     ("post", "/api/v1/documents/{documentId}/generate-number", TAKERS),
     ("get", "/api/v1/documents/{documentId}/numbers", READERS),
@@ -96,7 +96,7 @@ serials = [{ counter = ["type"] }]
 once_per_document = true
 "#;
 
-/// A service and who may call it.
+/// A service and its possible callers.
 struct Scene {
     service: Service,
     _deployment: Deployment,
@@ -121,7 +121,7 @@ impl Scene {
         Scene { service: deployment.serve(), _deployment: deployment, tokens: secrets }
     }
 
-    /// What somebody is answered.
+    /// The answer to a caller.
     async fn ask(
         &self,
         who: Option<&str>,
@@ -149,7 +149,7 @@ impl Scene {
         self.ask(Some(who), Method::POST, &path, Some(body)).await
     }
 
-    /// The number that somebody is given for a document.
+    /// The number that a caller is given for a document.
     async fn number(&self, who: &str, document: &str, body: Value) -> String {
         let (status, answer) = self.take(who, document, body).await;
         assert!(status == 201, "{answer}");
@@ -204,7 +204,7 @@ async fn every_route_asks_every_role(scene: &Scene) {
             let (status, answer) = scene.ask(Some(role), method.clone(), &path, body.clone()).await;
             let is_refused = status == 403 && answer["code"] == "not-permitted";
             let said = format!("{method} {path} of {role}: {status} {answer}");
-            // A right that is there leads to what is wrong with the request.
+            // An existing right leads to what is wrong with the request.
             let is_of_projects = role == "project-admin" && path.ends_with("/1");
             assert!(is_refused != allowed.contains(&role) || is_of_projects, "{said}");
             assert!(status < 500 && status != 401, "{said}");
@@ -223,7 +223,7 @@ async fn every_route_asks_every_role_on_redis_and_postgres_and_each_sees_its_own
     let deployment = Deployment::new(&postgres.url("roles"), Some(&redis.url()));
     let scene = of_each_role(deployment);
     every_route_asks_every_role(&scene).await;
-    // A deactivated series is what an order service's token could leave behind.
+    // A deactivated series is what an order service's token could leave.
     let path = "/api/v1/document-numbering/configs/ONE";
     let (status, config) = scene.get("auditor", path).await;
     assert!(status == 200 && config["active"] == true, "{config}");

@@ -29,7 +29,7 @@ const RUNBOOK: &str = include_str!("../../docs/runbook.md");
 const SCHEMA: &str = "runbook";
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The first line of the settings, which goes on in those of Redis.
+/// The first line of the settings, which continues in those of Redis.
 const RETURN_AFTER: &str = "return_after = \"1s\"\n";
 
 /// The commands of a procedure: the lines of its blocks.
@@ -50,7 +50,7 @@ struct Scene {
     replica: Option<Redis>,
     to_redis: Proxy,
     deployment: Deployment,
-    /// That of before, where its settings were changed.
+    /// The earlier one, if its settings were changed.
     before: Option<Deployment>,
     /// Where numbers move to.
     next: Deployment,
@@ -158,7 +158,7 @@ impl Scene {
 
     /// Runs one line as a shell does: exit code and output.
     fn run(&self, line: &str) -> (Option<i32>, String) {
-        // psql wants the second equals sign encoded.
+        // psql requires the second equals sign to be encoded.
         let url = self.deployment.database_url().replace("search_path=", "search_path%3D");
         let path = std::env::var("PATH").expect("a search path");
         let output = Command::new("bash")
@@ -217,7 +217,7 @@ impl Scene {
                 self.postgres.back_up();
                 let rows = self.postgres.sql("select count(*) from runbook.journal");
                 self.go_on().await;
-                // Redis goes on without the ledger: only what that has confirmed can be forgotten.
+                // Redis works without the ledger: only what that has confirmed can be forgotten.
                 self.until(&format!("select count(*) > {rows} from runbook.journal"), "t").await;
                 self.postgres.restore();
                 self.held().await;
@@ -250,7 +250,7 @@ impl Scene {
         }
     }
 
-    /// Waits until the ledger shows so many nodes that have neither left nor been adopted.
+    /// Waits until the ledger shows this many nodes that have neither left nor been adopted.
     async fn registered(&self, nodes: usize) {
         let count = "select count(*) from runbook.node \
                      where left_at_us is null and adopted_at_us is null";
@@ -263,7 +263,7 @@ impl Scene {
         load.reach(load.asked() + 50).await;
     }
 
-    /// Waits until numbers go on, where none is held back.
+    /// Waits until numbers continue, if none is held back.
     async fn come_to_rest(&self) {
         let held = "select count(*) from runbook.partition where state = 'held'";
         if self.postgres.sql(held) == "0" {

@@ -16,7 +16,7 @@ use crate::deployment::Deployment;
 
 const API: &str = "/api/v1/document-numbering";
 
-/// A service, and who calls it by tokens of the ledger.
+/// A service, and its callers with tokens of the ledger.
 struct Scene {
     _deployment: Deployment,
     service: Service,
@@ -24,7 +24,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A service with tokens, each with what its command says.
+    /// A service with tokens, each with the options of its command.
     fn start(mut deployment: Deployment, tokens: &[(&'static str, &[&str])]) -> Self {
         deployment.extra += "[auth]\nmode = \"on\"\n";
         let made = tokens.iter().map(|(name, options)| {
@@ -86,8 +86,8 @@ impl Scene {
 const SUPER: &[&str] = &["--role", "super-admin"];
 const SPEAKER: &[&str] = &["--role", "super-admin", "--speaks-for-people"];
 
-/// Goal: no process goes by what it remembers of a token where something is managed. Method: the
-/// rows are changed as another process would, and this one is never told.
+/// Goal: no process relies on its memory of a token where something is managed. Method: the rows
+/// are changed as another process would, and this one is never informed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_another_process_revoked_or_rotated_manages_nothing_here() {
     let postgres = Postgres::start();
@@ -107,7 +107,7 @@ async fn a_token_that_another_process_revoked_or_rotated_manages_nothing_here() 
     let expired = set("sha256 = (select sha256 from revoked.kept), expires_at_us = 1");
     for (change, what) in [(revoked, "revoked"), (rotated, "rotated"), (expired, "expired")] {
         postgres.sql(&change);
-        // What is read goes by memory, as long as nobody says that tokens have changed.
+        // Reads rely on memory, as long as no change of tokens is reported.
         assert_eq!(scene.get("bert", &format!("{API}/configs")).await.0, 200, "{what}");
         for (path, body) in [
             (format!("{request}/approve"), json!({})),
@@ -197,7 +197,7 @@ async fn one_person_under_two_writings_of_a_name_does_not_answer_for_both() {
         let said = (status, &told["code"]);
         assert_eq!(said, (403, &json!("own-change")), "{service} {person:?}: {told}");
     }
-    // What does not show may be refused as a name, and never approves.
+    // What is not visible may be refused as a name, and never approves.
     for person in ["a%C2%ADnn", "ann%E2%80%8B", "%E2%80%AEann"] {
         let asker = (&*secret("crm"), Some(person));
         let (status, told) = scene.ask_as(asker, Method::POST, &approve, Some(json!({}))).await;

@@ -14,7 +14,7 @@ use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
-/// A deployment with the example series, and what it stands on.
+/// A deployment with the example series, and its servers.
 struct Stand {
     deployment: Deployment,
     service: Service,
@@ -69,7 +69,7 @@ const UNIFIED: &str = "C0001A0101201507100000000001";
 const STEP: &str = "C0001A010120150710000000000001";
 const INTERFACE: &str = "C0001A0101D0002201507102301100000000001";
 
-/// How long something that happens behind an answer may take on a busy machine.
+/// How long something that follows an answer may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A step of a transaction, as its system asks for the serial.
@@ -207,7 +207,7 @@ async fn a_call_with_a_key_gets_its_serial_again_and_one_without_a_new_one() {
     }
 }
 
-/// Route, body, the field at fault and a part of what is told.
+/// Route, body, the field at fault and a part of the message.
 fn bad_requests() -> Vec<(&'static str, Value, &'static str, &'static str)> {
     vec![
         ("unified", with(&json!({ "system": "C001" })), "system", "4 characters"),
@@ -276,7 +276,7 @@ async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
         assert_eq!((status, &problem["field"]), (422, &json!(field)), "{route} {order}: {problem}");
         assert!(problem["detail"].as_str().unwrap().contains(told), "{route}: {problem}");
         assert_eq!(problem["number_taken"], "no");
-        // As every other route calls them.
+        // By the names that every other route uses.
         let slug = match told {
             "4 characters" | "exactly 2" | "exactly 28" | "exactly 30" => "value-too-short",
             _ if told.contains("exactly") => "value-too-long",
@@ -345,7 +345,7 @@ async fn the_chain_of_a_unified_serial_shows_all_that_carried_it() {
         let fail = json!({ "serial": STEP, "attempt": 1, "reason": "no money" });
         assert_eq!(ask(service, "system/fail", &fail).await.0, 200);
         let began = Instant::now();
-        // The journal follows behind the answers.
+        // The journal follows after the answers.
         let links = loop {
             let links = chain(service, 100).await;
             if links.len() == 6 {

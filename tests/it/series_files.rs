@@ -99,7 +99,7 @@ fn a_ledger_without_series_gets_those_of_the_setting_and_no_others() {
         deployment.extra = setting(&[folder.to_str().unwrap()]);
         assert_eq!(codes(&deployment), ["INV"]);
         assert_eq!(deployment.ok(&["next", "INV"]), "INV-00001\n");
-        // One that has series keeps them whatever the setting says.
+        // A ledger with series keeps them whatever the setting says.
         std::fs::write(folder.join("b.toml"), "broken").unwrap();
         assert_eq!(codes(&deployment), ["INV"]);
     }

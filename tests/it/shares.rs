@@ -13,16 +13,16 @@ use testkit::service::{Program, Service};
 
 use crate::deployment::{Deployment, program};
 
-/// Longest wait for what must come; only a failing test waits that long.
+/// Longest wait for an expected event; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Clients that ask for a path again and again and never read; as long as they are kept.
+/// Clients that request a path again and again and never read, as long as they are kept.
 fn deaf_clients(address: &str, path: &str, count: usize) -> Vec<TcpStream> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").repeat(1_000);
     let connect = |_| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_nonblocking(true).unwrap();
-        // As much as its sockets take; one that is closed already is as deaf.
+        // As much as its sockets take; one that is already closed is as deaf.
         let _ = stream.write(request.as_bytes());
         stream
     };
@@ -87,7 +87,7 @@ async fn clients_that_never_read_take_little_memory_and_are_left() {
     assert!(service.terminate());
 }
 
-/// Who has a token.
+/// A caller with a token.
 pub(crate) struct TokenHolder {
     /// Shows it.
     pub(crate) client: Client,
@@ -129,9 +129,9 @@ async fn waiting(service: &Service) -> f64 {
     lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
 }
 
-/// Goal: who asks for one number does not wait for thousands of another caller. Method: while the
+/// Goal: a request for one number does not wait for thousands of another caller. Method: while the
 /// ledger is locked, one caller asks for 4,000 and then another for one, of the same counter; the
-/// value tells the place in the queue.
+/// value shows the place in the queue.
 #[tokio::test]
 async fn a_caller_of_one_number_does_not_wait_for_all_that_another_asked_for() {
     let mut deployment = Deployment::embedded();
@@ -215,8 +215,8 @@ async fn a_caller_whose_queue_is_full_is_refused_and_another_is_not() {
     deployment.assert_clean();
 }
 
-/// Goal: a service has one caller's part of the queue, whomever it asks for. Method: while the
-/// ledger is locked it asks for more people than one caller may have waiting.
+/// Goal: a service has one caller's part of the queue, for whichever people it asks. Method: while
+/// the ledger is locked it asks for more people than one caller may have waiting.
 #[tokio::test]
 async fn a_service_that_names_many_people_fills_one_callers_part_of_the_queue() {
     let mut deployment = Deployment::embedded();
@@ -245,7 +245,7 @@ async fn a_service_that_names_many_people_fills_one_callers_part_of_the_queue() 
         assert!([201, 503].contains(&status), "{status}");
         numbered += usize::from(status == 201);
     }
-    // Those of the transaction that waited for the ledger, and a line.
+    // Those of the transaction that waited for the ledger, and a full queue.
     assert!((30..=60).contains(&numbered), "{numbered} of 200");
     assert!(service.terminate());
     deployment.assert_clean();
@@ -277,7 +277,7 @@ async fn a_token_asks_for_so_many_numbers_in_one_call() {
     assert_eq!(post(&clients[1], &url, &range(4)).await.0, 201);
 }
 
-/// A deployment whose service may have so many open files: softly, and at most.
+/// A deployment whose service may have this many open files: softly, and at most.
 fn with_files(soft: u32, hard: u32) -> Deployment {
     let limits = format!("--nofile={soft}:{hard}");
     let arguments = vec![limits, program().path.display().to_string()];
@@ -303,7 +303,7 @@ fn open_files_are_raised_as_far_as_may_be_and_compared_with_the_bounds() {
     assert!(!service.log().contains("open files"), "{}", service.log());
 }
 
-/// The protocol answers by itself what it cannot read.
+/// The protocol layer itself answers what it cannot read.
 #[tokio::test]
 async fn what_is_no_request_has_its_line_in_the_log() {
     let deployment = Deployment::embedded();

@@ -76,7 +76,7 @@ impl Pair {
         self.postgres.sql(&sql).parse().unwrap()
     }
 
-    /// Waits until a figure of the nodes is so high.
+    /// Waits until a figure of the nodes is at least this high.
     async fn shows(&self, figure: &str, least: i64) {
         let started = Instant::now();
         while self.figure(figure) < least {
@@ -85,7 +85,7 @@ impl Pair {
         }
     }
 
-    /// Waits until each node has beaten so often from now on.
+    /// Waits until each node has beaten this many times from now on.
     async fn beat(&self, times: i64) {
         self.shows("min(beat) from node where adopted_at_us is null", self.figure(HIGHEST) + times)
             .await;
@@ -95,7 +95,7 @@ impl Pair {
         self.services.iter().map(Service::log).collect()
     }
 
-    /// Both nodes are who they were, barred nowhere, and every number is journaled.
+    /// Both nodes have their identities, are barred nowhere, and every number is journaled.
     async fn end_with(self, refused: i64) {
         self.advance().await;
         self.beat(10).await;
@@ -123,7 +123,7 @@ impl Pair {
     }
 }
 
-/// Goal: a ledger that was away for everybody makes nobody dead. Method: the second node finds its
+/// Goal: a ledger that was unavailable to all makes no node dead. Method: the second node finds its
 /// way back later than the first, which has not seen it beat for longer than its time-to-live.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_connections_to_the_ledger_hang_and_who_is_back_first_adopts_nobody() {
@@ -143,7 +143,7 @@ async fn faults_connections_to_the_ledger_hang_and_who_is_back_first_adopts_nobo
     pair.end_with(0).await;
 }
 
-/// Goal: an observer that slept takes nobody for dead that slept beside it. Method: both are
+/// Goal: an observer that slept takes no node for dead that slept meanwhile. Method: both are
 /// stopped for longer than a time-to-live; the first one looks for a while before the second wakes.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_an_observer_slept_and_who_slept_beside_it_is_alive() {
@@ -165,8 +165,8 @@ async fn faults_an_observer_slept_and_who_slept_beside_it_is_alive() {
     pair.end_with(0).await;
 }
 
-/// Goal: a ledger that can be read and not written makes nobody dead: every beat stands still, the
-/// observer's own as well. Method: a session that holds the rows of all nodes.
+/// Goal: a ledger that can be read and not written makes no node dead: every beat stops, the
+/// observer's own as well. Method: a session that locks the rows of all nodes.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_no_heartbeat_can_be_written_and_nobody_is_adopted() {
     let pair = Pair::start().await;
@@ -182,8 +182,8 @@ async fn faults_no_heartbeat_can_be_written_and_nobody_is_adopted() {
     pair.end_with(0).await;
 }
 
-/// Goal: rows that the ledger refuses are halved out of the batches of two nodes at once, and keep
-/// nothing else out. Method: a constraint that some documents of both nodes break under load.
+/// Goal: rows that the ledger refuses are halved out of the batches of two nodes at once, and
+/// exclude nothing else. Method: a constraint that some documents of both nodes break under load.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_the_ledger_refuses_rows_of_two_nodes_and_every_other_is_journaled() {
     let pair = Pair::start().await;

@@ -24,7 +24,7 @@ const TOLD: &str = "the ledger got its newest records again";
 
 /// Goal: numbers that a sleeper had answered are in the ledger once it is awake, and each retry
 /// gets its own. Method: the primary is lost with its last commits while their process is stopped;
-/// the standby is released by an operator before that process goes on.
+/// the standby is released by an operator before that process continues.
 async fn a_sleeper_tells(redis: Option<&Redis>) {
     let mut lagging = Lagging::start(redis).await;
     lagging.one.signal("STOP");
@@ -54,8 +54,8 @@ async fn restored_a_sleeper_under_redis_tells_the_ledger_what_it_lacks() {
     a_sleeper_tells(Some(&redis)).await;
 }
 
-/// Goal: where a counter began in the moment that is lost, no margin covers it. The sleeper's
-/// numbers that were issued again meanwhile are told as collisions, and nobody issues another of
+/// Goal: if a counter began in the moment that is lost, no margin covers it. The sleeper's numbers
+/// that were issued again meanwhile are reported as collisions, and no process issues another of
 /// them. Method: as above; the first numbers of a series are among what is lost.
 #[tokio::test]
 async fn restored_a_sleeper_never_issues_its_own_numbers_again() {
@@ -66,7 +66,7 @@ async fn restored_a_sleeper_never_issues_its_own_numbers_again() {
     lagging.fail_over();
     assert_held(&lagging.other).await;
     lagging.deployment.ok(&RELEASE);
-    // Nobody who is awake knows of the counter.
+    // No process that is awake knows of the counter.
     assert_eq!(numbers_of(&lagging.other, "FRESH", "again", 1).await, ["F-0001"]);
     lagging.one.signal("CONT");
     says(&lagging.one, TOLD).await;
@@ -75,13 +75,13 @@ async fn restored_a_sleeper_never_issues_its_own_numbers_again() {
     later.extend(numbers_of(&lagging.other, "FRESH", "other", 2).await);
     later.sort();
     assert_eq!(later, ["F-0004", "F-0005", "F-0006", "F-0007"]);
-    // What it told is there: a retry gets what it got.
+    // What it reported is there: a retry gets what it got.
     assert_eq!(answer_of(&lagging.other, "FRESH", "mine-1").await, (200, "F-0002".into()));
     let Lagging { one, other, .. } = lagging;
     assert!(one.terminate() && other.terminate());
 }
 
-/// Waits until Redis owns every partition but that of gapless series.
+/// Waits until Redis owns every partition except that of gapless series.
 async fn reach_redis(lagging: &Lagging) {
     let ledger = open(&lagging.deployment).await;
     eventually(LIMIT, async || {
@@ -95,8 +95,8 @@ async fn reach_redis(lagging: &Lagging) {
     .await;
 }
 
-/// Goal: the same where Redis owns the partition by the time that the sleeper tells: Redis counts
-/// below what is told, so its epoch ends. Method: the numbers were taken from the database, and
+/// Goal: the same if Redis owns the partition by the time that the sleeper reports: Redis counts
+/// below what is reported, so its epoch ends. Method: the numbers were taken from the database, and
 /// Redis takes over after the release.
 #[tokio::test]
 async fn restored_an_epoch_of_redis_that_counts_below_what_a_sleeper_tells_ends() {
@@ -121,7 +121,7 @@ async fn restored_an_epoch_of_redis_that_counts_below_what_a_sleeper_tells_ends(
     assert!(one.terminate() && other.terminate());
 }
 
-/// Goal: an answer that was on its way while its process slept is nobody's, if the ledger has been
+/// Goal: an answer that was under way while its process slept is discarded, if the ledger has been
 /// held meanwhile. Method: the moment at which it was asked for is given.
 #[tokio::test]
 async fn restored_an_answer_of_before_a_sleep_is_compared_with_the_ledger_of_now() {
@@ -141,7 +141,7 @@ async fn restored_an_answer_of_before_a_sleep_is_compared_with_the_ledger_of_now
     assert!(is_in_doubt, "{late:?}");
 }
 
-/// Goal: the same of the embedded ledger. Method: an older file takes the ledger's place under two
+/// Goal: the same for the embedded ledger. Method: an older file replaces the ledger under two
 /// services, of which the one that took the last numbers is stopped.
 #[tokio::test]
 async fn restored_a_sleeper_tells_the_file_that_was_put_back_what_it_lacks() {

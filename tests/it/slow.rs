@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_secs(6);
 /// ledger has connections.
 const TYPES: usize = 12;
 
-/// A series whose types have a counter each, beside the series `LOAD`.
+/// A series whose types have a counter each, in addition to the series `LOAD`.
 fn apply_series(deployment: &Deployment, policy: &str) {
     deployment.apply_load_series();
     let types: Vec<String> = (0..TYPES).map(|index| format!("\"HELD{index}\"")).collect();
@@ -36,7 +36,7 @@ fn apply_series(deployment: &Deployment, policy: &str) {
     deployment.apply(&[file]);
 }
 
-/// Asks for a number; each type has documents of its own.
+/// Requests a number; each type has documents of its own.
 async fn take(url: &str, type_code: &str, document: &str) -> (u16, Value) {
     let url = format!("{url}/api/v1/documents/{type_code}-{document}/generate-number");
     load::post(&reqwest::Client::new(), &url, &json!({ "type": type_code })).await
@@ -61,7 +61,7 @@ async fn shows(postgres: &Postgres, limit: Duration, figure: &str, is_there: imp
     }
 }
 
-/// Somebody else's lock on rows of the ledger, until it is dropped.
+/// Another session's lock on rows of the ledger, until it is dropped.
 async fn hold(postgres: &Postgres, schema: &str, rows: &str) -> impl Drop + use<> {
     let pool = sqlx::PgPool::connect(&postgres.url(schema)).await.unwrap();
     let mut holder = pool.begin().await.unwrap();
@@ -71,8 +71,8 @@ async fn hold(postgres: &Postgres, schema: &str, rows: &str) -> impl Drop + use<
     holder
 }
 
-/// Goal: seeds that wait take no connection from heartbeat and journal, and nobody is declared
-/// dead. Method: two nodes; more cold counters than there are connections are held by another
+/// Goal: seeds that wait take no connection from heartbeat and journal, and no node is declared
+/// dead. Method: two nodes; more cold counters than there are connections are locked by another
 /// session while requests for them wait, and both nodes have to beat for three times-to-live.
 #[tokio::test]
 async fn slow_seeds_that_wait_stop_neither_heartbeat_nor_journal_and_no_recovery_starts() {
@@ -125,9 +125,9 @@ async fn slow_seeds_that_wait_stop_neither_heartbeat_nor_journal_and_no_recovery
     deployment.assert_clean();
 }
 
-/// Goal: a counter that somebody holds keeps no row of another one out of the journal, and its own
-/// row is lost in no crash (F16). Method: both are handed out in one partition; the row of the
-/// other one commits under the lock, the outbox keeps the entry, and a crash finds it there.
+/// Goal: a locked counter keeps no row of another one out of the journal, and its own row is lost
+/// in no crash (F16). Method: both are handed out in one partition; the row of the other one
+/// commits under the lock, the outbox keeps the entry, and a crash finds it there.
 #[tokio::test]
 async fn slow_a_held_counter_keeps_no_other_out_of_the_journal_and_its_record_stays_in_the_outbox()
 {
@@ -148,7 +148,7 @@ async fn slow_a_held_counter_keeps_no_other_out_of_the_journal_and_its_record_st
         issue(&service, "LOAD", document).await;
     }
     shows(&postgres, SOON, journal, |rows| rows == 7).await;
-    // Those behind it are committed, and yet the outbox is not trimmed past it.
+    // Those after it are committed, and yet the outbox is not trimmed past it.
     issue(&service, "HELD1", "fourth").await;
     shows(&postgres, SOON, journal, |rows| rows == 8).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -188,8 +188,8 @@ async fn slow_a_record_that_waits_for_its_counter_is_journaled_when_that_is_free
     deployment.assert_clean();
 }
 
-/// Goal: who waits for two counters keeps no third one waiting that is free again. Method: three
-/// counters of the database path are held, one is let go.
+/// Goal: a request that waits for two counters blocks no third one that is free again. Method:
+/// three counters of the database path are locked, one is released.
 #[tokio::test]
 async fn slow_two_held_counters_keep_no_third_one_waiting_that_is_free_again() {
     let postgres = Postgres::start();
@@ -227,8 +227,8 @@ async fn slow_two_held_counters_keep_no_third_one_waiting_that_is_free_again() {
     deployment.assert_clean();
 }
 
-/// Goal: an adoption that waits keeps nobody's silence from being seen. Method: the row of a
-/// partition is held while a dead node's outbox there is to be adopted; then another node dies.
+/// Goal: an adoption that waits hides no node's silence. Method: the row of a partition is locked
+/// while a dead node's outbox there is to be adopted; then another node dies.
 #[tokio::test]
 async fn slow_an_adoption_that_waits_does_not_blind_the_watch_over_the_others() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -265,7 +265,7 @@ async fn slow_an_adoption_that_waits_does_not_blind_the_watch_over_the_others() 
     assert!(watch.terminate());
 }
 
-/// What makes the program's own arithmetic fail on a counter's row, and the row as it was.
+/// A value that makes the program's own arithmetic fail on a counter's row, and the row as it was.
 const POISON: &str = "update slow.counter set origin = -9000000000000000000, \
                       start_value = -9000000000000000000, taken = 9000000000000000000, \
                       ceiling = 9000000000000000000, epoch = 0 where key = 'type=HELD0'";
@@ -286,7 +286,7 @@ async fn slow_a_seed_that_panics_is_reported_and_the_next_request_seeds_the_coun
     postgres.sql(POISON);
     redis.flushall();
     let (status, body) = take(&service.url, "HELD0", "second").await;
-    // As where the ledger does not answer: it is worth another try.
+    // As if the ledger did not answer: it is worth another try.
     let told = (status, &body["number_taken"], &body["retryable"]);
     assert_eq!(told, (503, &"no".into(), &true.into()), "{body}");
     assert!(service.log().contains("panicked"), "{}", service.log());
@@ -321,7 +321,7 @@ async fn slow_a_wait_for_a_counter_that_panics_gives_its_queue_back() {
     holder.commit().await.unwrap();
     let (status, body) = poisoned.await.unwrap();
     assert_eq!(status, 503, "{body}");
-    // The worker itself must not meet the row: it would take the process with it.
+    // The worker itself must not meet the row: it would end the process with it.
     postgres.sql(CURE);
     assert_eq!(issue(&service, "HELD0", "third").await, "HELD0-0002");
     assert!(service.terminate());
@@ -338,9 +338,9 @@ async fn metric(service: &Service, name: &str) -> f64 {
         .sum()
 }
 
-/// Goal: after a loss of Redis everybody can see that new documents need the ledger, and for how
-/// long; a flight asks once, whatever it carries. Method: a flush, many requests at once, and a
-/// window that ends.
+/// Goal: after a loss of Redis it is visible that new documents need the ledger, and for how long;
+/// a flight asks once, whatever it carries. Method: a flush, many requests at once, and a window
+/// that ends.
 #[tokio::test]
 async fn slow_after_a_loss_of_redis_new_documents_need_the_ledger_and_that_is_told() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

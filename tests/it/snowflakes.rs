@@ -116,7 +116,7 @@ async fn snowflakes_of_a_node_that_slept_and_of_who_took_its_number_over_are_all
     let first = id_of(&series, &number(&sleeper, "first").await);
     ids.insert(first);
     let heir = deployment.serve();
-    // The number of the sleeper is the only one that the heir can get.
+    // The number of the sleeper is the only one that the successor can get.
     let holders = "update ids.snowflake_lease set holder = (select node_id from ids.node \
                    where left_at_us is null and adopted_at_us is null and node_id not in \
                    (select holder from ids.snowflake_lease where holder is not null)) \

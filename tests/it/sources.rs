@@ -24,7 +24,7 @@ use crate::deployment::Deployment;
 enum Act {
     /// Gives this value.
     Give(&'static str),
-    /// Gives it once the test says so.
+    /// Gives it when the test allows it.
     GiveLate(&'static str),
     /// Answers this status.
     Say(u16),
@@ -33,7 +33,7 @@ enum Act {
 }
 
 /// A source that does one thing after the other. It gives a key the value that it gave it before,
-/// as a source should, unless it is told to give another one.
+/// as a source should, unless it is to give another one.
 #[derive(Clone)]
 struct Erp {
     acts: Arc<Mutex<VecDeque<Act>>>,
@@ -108,7 +108,7 @@ impl Stand {
         let (erp, url) = Erp::start().await;
         let token = deployment.path("token");
         std::fs::write(&token, "s3cret\n").unwrap();
-        // Goes on the section of whatever stands before.
+        // Continues the section of whatever precedes it.
         deployment.extra = format!(
             "[external.erp]\naddress = \"{url}\"\ntime_limit = \"{time_limit}\"\nattempts_max = 2\n\
              token_file = \"{}\"\n",
@@ -153,7 +153,7 @@ fn got(status: u16, text: &str) -> (u16, String) {
     (status, text.to_owned())
 }
 
-/// Goal: a document has one number, whatever becomes of the source, and a value one document.
+/// Goal: a document has one number, whatever happens to the source, and a value one document.
 async fn numbers_come_from_the_source(deployment: Deployment) {
     let stand = Stand::on(deployment, "500ms").await;
     let erp = &stand.erp;
@@ -193,8 +193,8 @@ async fn numbers_come_from_the_source(deployment: Deployment) {
     stand.deployment.assert_clean();
 }
 
-/// Goal: whatever the source says that is no value is told apart and takes nothing, and what can be
-/// refused is refused before it is asked.
+/// Goal: whatever the source says that is not a value is distinguished and takes nothing, and what
+/// can be refused is refused before it is asked.
 async fn what_is_no_value_is_told_apart(deployment: Deployment) {
     let stand = Stand::on(deployment, "500ms").await;
     let erp = &stand.erp;
@@ -241,7 +241,7 @@ async fn what_is_no_value_is_told_apart(deployment: Deployment) {
     let (_, body) = stand.post("batches", &list).await;
     let items = body["items"].as_array().unwrap();
     let statuses: Vec<_> = items.iter().map(|item| item["status"].as_u64().unwrap()).collect();
-    // That of another payload is a conflict.
+    // A different payload is a conflict.
     assert_eq!(statuses, [201, 409, 201], "{body}");
 
     let log = stand.service.log();
@@ -270,7 +270,7 @@ async fn a_source_numbers_each_document_once_on_postgresql() {
     numbers_come_from_the_source(Deployment::new(&postgres.url("sources"), None)).await;
 }
 
-/// Goal: two requests for one document at once, and a source that breaks its word and gives each
+/// Goal: two requests for one document at once, and a source that breaks its promise and gives each
 /// another value, or two documents one value: one number, and the other request finds it. Method:
 /// the source answers once it has been asked by both.
 #[tokio::test(flavor = "multi_thread")]

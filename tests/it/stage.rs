@@ -23,7 +23,7 @@ const SCHEMA: &str = "ledger";
 /// Partitions that Redis may own.
 const PARTITIONS: u32 = 8;
 
-/// Beats after which every other node has seen that one moves.
+/// Beats after which every other node has seen that a node moves.
 const BEATS_SEEN: u64 = 4;
 
 /// Longest wait for what a test waits for.
@@ -33,7 +33,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct Stage {
     postgres: Postgres,
     deployment: Deployment,
-    /// The first node's own, where it has one: it lasts as long as the node.
+    /// The first node's own, if it has one: it lasts as long as the node.
     _apart: Option<Deployment>,
     nodes: Vec<Service>,
     load: Spread,
@@ -49,7 +49,7 @@ pub(crate) struct Links {
 /// Settings of nodes that go back to Redis soon, however often they had to leave it.
 fn deployment(program: Program, database_url: &str, redis_url: &str, recovery: &str) -> Deployment {
     let mut deployment = Deployment::of(program, database_url, Some(redis_url));
-    // Goes on the section of the URL.
+    // Continues the section of the URL.
     deployment.extra =
         format!("return_after = \"1s\"\n[recovery]\nper_minute_max = 100\n{recovery}");
     deployment
@@ -136,13 +136,13 @@ impl Stage {
         self.nodes[0].signal(name);
     }
 
-    /// Waits until the first node is adopted in so many partitions.
+    /// Waits until the first node is adopted in this many partitions.
     pub(crate) async fn adopted_in(&self, partitions: usize) {
         let count = "select count(*) from ledger.participant where state = 'adopted'";
         self.shows(count, |adopted| adopted >= partitions as u64).await;
     }
 
-    /// Waits until a node that slept was seen to beat by all: it is behind the others' beats.
+    /// Waits until all have seen a node beat that slept: it is behind the others' beats.
     pub(crate) async fn woke(&self) {
         let lowest = "select min(beat) from ledger.node where left_at_us is null";
         let asleep: u64 = self.postgres.sql(lowest).parse().unwrap();
@@ -163,7 +163,7 @@ impl Stage {
         self.shows(&late, |late| late == 0).await;
     }
 
-    /// Keeps everybody from changing who owns a partition, until the guard goes.
+    /// Blocks every change of the owner of a partition, until the guard is dropped.
     pub(crate) async fn hold(&self, partition: u32) -> impl Drop + use<> {
         let pool = sqlx::PgPool::connect(&self.postgres.url(SCHEMA)).await.unwrap();
         let mut holder = pool.begin().await.unwrap();
@@ -211,14 +211,14 @@ impl Stage {
         }
     }
 
-    /// Waits until the ledger shows so many nodes that have neither left nor been adopted.
+    /// Waits until the ledger shows this many nodes that have neither left nor been adopted.
     pub(crate) async fn registered(&self, nodes: usize) {
         let count = "select count(*) from ledger.node \
                      where left_at_us is null and adopted_at_us is null";
         self.shows(count, |count| count == nodes as u64).await;
     }
 
-    /// How many epochs were closed, and were not the first.
+    /// How many epochs were closed, without the first.
     pub(crate) fn recoveries(&self) -> u64 {
         let count = "select count(*) from ledger.closed_epoch where epoch > 0";
         self.postgres.sql(count).parse().unwrap()
@@ -281,14 +281,14 @@ impl Stage {
         }
     }
 
-    /// What the nodes complained of.
+    /// The warnings and errors of the nodes.
     fn troubles(&self) -> String {
         let logs: String = self.nodes.iter().map(Service::log).collect();
         logs.lines().filter(|line| !line.contains(" INFO ")).collect::<Vec<_>>().join("\n")
     }
 
     /// Waits until Redis owns everything (again), then ends the load and the nodes: each number
-    /// came once and stands in the journal under its document, the ledger is clean, and nothing is
+    /// came once and is in the journal under its document, the ledger is clean, and nothing is
     /// unaccounted for.
     pub(crate) async fn close(self, what: &str) -> Outcome {
         self.owned_by("redis").await;
@@ -305,7 +305,7 @@ impl Stage {
     }
 
     /// The same after a node died with the data set that held its outbox: records of numbers that
-    /// were handed out may be lost, and they stand in the gap register.
+    /// were handed out may be lost, and they are in the gap register.
     pub(crate) async fn close_after_double_failure(self, what: &str) -> Outcome {
         self.end(what, false).await
     }
@@ -346,7 +346,7 @@ impl Stage {
     }
 }
 
-/// What a load came to.
+/// The result of a load.
 pub(crate) struct Outcome {
     /// Values in the gap register by reason; empty: none.
     pub(crate) gaps: String,

@@ -29,7 +29,7 @@ fn write(deployment: &Deployment, code: &str, serial: &str) -> String {
     file.display().to_string()
 }
 
-/// A command that must be refused; what it says.
+/// A command that must be refused; its message.
 fn refused(deployment: &Deployment, arguments: &[&str]) -> String {
     let output = deployment.run(arguments);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -37,8 +37,8 @@ fn refused(deployment: &Deployment, arguments: &[&str]) -> String {
     error
 }
 
-/// Goal: what people do who had a trial: raise `start`, are told where the counter is and how to
-/// move it, move it alone, and go on from there. Method: an embedded ledger, by commands.
+/// Goal: the steps after a trial: people raise `start`, learn where the counter is and how to move
+/// it, move it alone, and continue from there. Method: an embedded ledger, by commands.
 #[test]
 fn a_start_above_a_used_counter_is_refused_and_a_command_moves_the_counter() {
     let deployment = Deployment::embedded();
@@ -74,8 +74,8 @@ fn a_start_above_a_used_counter_is_refused_and_a_command_moves_the_counter() {
     deployment.assert_clean();
 }
 
-/// What is passed over is told with the request and its reason, and nobody says that it was given
-/// to nobody: a paper book may have it.
+/// What is skipped is reported with the request and its reason, and not as given to no document: a
+/// paper book may have it.
 fn told_on_the_paper(deployment: &Deployment) {
     for (language, says) in [
         ("th", "ข้ามไปตามคำขอที่ 1"),
@@ -96,7 +96,7 @@ fn told_on_the_paper(deployment: &Deployment) {
     assert!(gaps.contains("request 1") && gaps.contains(REASON), "{gaps}");
 }
 
-/// A number below the start that was issued is told as issued, and one that was not as passed over.
+/// A number below the start that was issued is reported as issued, and one that was not as skipped.
 fn imports_know_what_was_issued(deployment: &Deployment) {
     let file = deployment.path("list.txt");
     std::fs::write(&file, "INV-000002\nINV-000542\n").unwrap();
@@ -109,7 +109,7 @@ fn imports_know_what_was_issued(deployment: &Deployment) {
     assert!(why.contains("an earlier version") && why.contains("543"), "{why}");
 }
 
-/// Goal: counters of years that are over keep no new start out, and give nothing below it either.
+/// Goal: counters of past years do not block a new start, and give nothing below it either.
 #[test]
 fn a_counter_of_a_year_that_is_over_gives_nothing_below_a_start_that_came_later() {
     let deployment = Deployment::embedded();
@@ -137,7 +137,7 @@ fn a_counter_of_a_year_that_is_over_gives_nothing_below_a_start_that_came_later(
     deployment.assert_clean();
 }
 
-/// Goal: only counters that a version goes on with keep it out, of whichever version they are.
+/// Goal: only counters that a version continues block it, of whichever version they are.
 #[test]
 fn counters_that_a_version_does_not_go_on_with_keep_no_start_out() {
     let deployment = Deployment::embedded();
@@ -155,7 +155,7 @@ fn counters_that_a_version_does_not_go_on_with_keep_no_start_out() {
     let saved = deployment.ok(&["series", "apply", &anew]);
     assert!(saved.contains("version 2 saved"), "{saved}");
     assert_eq!(deployment.ok(&["next", "TWO"]), "B-1000\n");
-    // The counters of years go on in a later version still.
+    // The counters of years continue in a later version still.
     let again = version("A-{YEAR}-{SEQ:4}", "start = 500, reset = \"year\"");
     let told = refused(&deployment, &["series", "apply", &again]);
     for part in ["counter 1 (year=", "goes on with 4", "`start` 1 first", "1 --next 500"] {
@@ -170,7 +170,7 @@ fn counters_that_a_version_does_not_go_on_with_keep_no_start_out() {
     deployment.assert_clean();
 }
 
-/// Goal: the remedy that is told is one. Method: what the refusal says is done to the letter.
+/// Goal: the reported remedy works. Method: what the refusal says is done to the letter.
 #[test]
 fn where_start_and_step_change_together_the_value_that_is_told_is_one_to_move_to() {
     let deployment = Deployment::embedded();
@@ -202,7 +202,7 @@ fn the_next_block_of_values_is_begun_by_moving_the_counter_there() {
     let next = block(3000, 3999);
     let told = refused(&deployment, &["series", "apply", &next]);
     assert!(told.contains("goes on with 1001"), "{told}");
-    // Beyond the block in force nothing is given out.
+    // Beyond the block in force nothing is issued.
     deployment.ok(&["move-counter", "1", "--next", "3000", "--reason", REASON]);
     assert!(refused(&deployment, &["next", "BLK"]).contains("sequence-exhausted"));
     deployment.ok(&["series", "apply", &next]);
@@ -217,8 +217,8 @@ fn the_next_block_of_values_is_begun_by_moving_the_counter_there() {
     deployment.assert_clean();
 }
 
-/// Goal: a series that an earlier release saved with such a start gives nothing below it either,
-/// whoever counts. Method: the stored version is bent as a release of before would have saved it,
+/// Goal: a series that an earlier release saved with such a start gives nothing below it either, on
+/// whichever path. Method: the stored version is changed as an earlier release would have saved it,
 /// on the path of Redis and on that of the database.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_was_stored_above_a_counter_is_kept_by_whoever_counts() {
@@ -272,7 +272,7 @@ async fn a_start_that_was_stored_above_a_counter_is_kept_by_whoever_counts() {
     }
 }
 
-/// Where people have tokens, two of them answer for it as before.
+/// If people have tokens, two of them answer for it as before.
 #[test]
 fn where_callers_have_tokens_no_command_moves_a_counter() {
     let mut deployment = Deployment::embedded();
@@ -284,7 +284,7 @@ fn where_callers_have_tokens_no_command_moves_a_counter() {
     let told = refused(&deployment, &["move-counter", "1", "--next", "9", "--reason", REASON]);
     assert!(told.contains("reset-counter") && told.contains("approve"), "{told}");
     assert_eq!(deployment.ok(&["next", "INV"]), "INV-000002\n");
-    // Where these settings ask nobody for one.
+    // If these settings ask no person for one.
     deployment.extra = "[auth]\nmode = \"off\"\n".into();
     let told = refused(&deployment, &["move-counter", "1", "--next", "9", "--reason", REASON]);
     for part in ["anna", "auth.mode", "token revoke"] {
@@ -292,7 +292,7 @@ fn where_callers_have_tokens_no_command_moves_a_counter() {
     }
 }
 
-/// Goal: what a command asked for and did not live to make is made by nobody over HTTP who has no
+/// Goal: what a command asked for and did not complete cannot be completed over HTTP without a
 /// token.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_tokens_nobody_approves_over_http_what_a_command_has_left() {

@@ -23,7 +23,7 @@ async fn take(service: &str, document: &str, body: &Value) {
     assert_eq!(status, 201, "{answer}");
 }
 
-/// What the route answers, and in which language and form.
+/// The answer of the route, and its language and form.
 async fn get(service: &str, query: &str, language: &str) -> (u16, [String; 2], String) {
     let url = format!("{service}/api/v1/document-numbering/statements?{query}");
     let answer = Client::new().get(url).header("Accept-Language", language).send().await.unwrap();
@@ -43,7 +43,7 @@ fn line<'a>(run: &'a Value, what: &str) -> &'a Value {
     found.map_or(&Value::Null, |line| &line["count"])
 }
 
-/// Goal: part 5 of the record: a paper of what became of every number, on the command and over
+/// Goal: part 5 of the record: a paper that accounts for every number, on the command and over
 /// HTTP. Method: ten numbers of a day and one of another month, signed; then a person who may write
 /// the database leaves a gap of each reason, a hole and an overlap whose sums cancel out.
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +103,7 @@ async fn the_paper_tells_what_became_of_every_number_in_every_language_and_form(
     assert_told_to_programs(&deployment);
 }
 
-/// What was bent is named in each language, and nothing of the inside is.
+/// What was manipulated is named in each language, and nothing of the inside is.
 fn assert_told_to_people(deployment: &Deployment) {
     for (index, language) in LANGUAGES.iter().enumerate() {
         let (whole, text) = paper(deployment, &["--period", "2024", "--language", language]);

@@ -10,8 +10,8 @@ use testkit::redis::Redis;
 
 use crate::deployment::Deployment;
 
-/// `http.time_limit` and `allocator.stop_max` of these tests are 1 s and 3 s; the rest is a busy
-/// machine's. One loop after the other would take four times as long as both.
+/// `http.time_limit` and `allocator.stop_max` of these tests are 1 s and 3 s; the rest is for a
+/// busy machine. One loop after the other would take four times as long as both.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// Numbers before the store falls silent, and after.
@@ -27,7 +27,7 @@ enum Silent {
     Redis,
 }
 
-/// Settings of nodes that end soon, and go on long without their ledger.
+/// Settings of nodes that end soon, and continue long without their ledger.
 const SETTINGS: &str =
     "[allocator]\nstop_max = \"3s\"\n[ceiling]\nstep_min = 10000\n[node]\nttl = \"1s\"\n";
 

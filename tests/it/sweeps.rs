@@ -37,9 +37,9 @@ async fn metric(service: &Service, name: &str) -> f64 {
     values.filter(|value| !value.is_nan()).sum()
 }
 
-/// Goal: counters of days past go from Redis, and no number comes twice, nor is one left out; a
-/// release of the ledger no longer relies on what went. Method: four days make an epoch with too
-/// many counters; a copy of the ledger from before that is put back at the end.
+/// Goal: counters of past days are removed from Redis, and no number comes twice, nor is one
+/// skipped; a release of the ledger no longer relies on what was removed. Method: four days make an
+/// epoch with too many counters; a copy of the ledger from before that is restored at the end.
 #[tokio::test]
 async fn sweeps_counters_of_periods_past_go_and_numbers_go_on_without_a_gap() {
     let redis = Redis::start();
@@ -61,7 +61,7 @@ async fn sweeps_counters_of_periods_past_go_and_numbers_go_on_without_a_gap() {
     .await;
     assert_eq!(redis.cli(&["--raw", "keys", "nbr:*:c:*"]).trim(), "");
 
-    // What comes again is of the present epoch, and stays.
+    // What returns is of the present epoch, and stays.
     for day in 1..=2 {
         assert_eq!(take(&service, "c", day).await, format!("SPO-2024010{day}-003"));
     }

@@ -29,7 +29,7 @@ fn tag(answer: &Response) -> String {
     answer.headers()["etag"].to_str().unwrap().to_owned()
 }
 
-/// The words for what became of rows and memberships.
+/// The words for the outcomes of rows and memberships.
 fn effects(answer: &Value) -> Vec<&str> {
     let rows = answer["rows"].as_array().unwrap().iter();
     let all = rows.chain(answer["memberships"].as_array().unwrap());
@@ -72,7 +72,7 @@ async fn tables_are_read_page_by_page_and_changed_by_the_rules_of_an_import() {
     );
     let (_, by_former) = get(&service, "/orgs?code=A").await;
     assert_eq!(by_former["rows"][0]["former_codes"], json!(["A"]), "{by_former}");
-    // Who read the table before builds on what is not there any more; another table is another.
+    // A change based on an earlier read builds on what no longer exists; another table is another.
     for below in ["/orgs", "/orgs?dry_run=true"] {
         let (status, told) = post(&service, below, Some(&before), &renamed).await;
         assert_eq!(
@@ -91,7 +91,7 @@ async fn tables_are_read_page_by_page_and_changed_by_the_rules_of_an_import() {
     let expected = json!([{ "id": "1", "of_table": "plans", "of_id": "9", "active": true }]);
     assert_eq!(list["memberships"], expected, "{list}");
 
-    // What the import refuses: a code of another row for ever, an id twice, nothing at all.
+    // What the import refuses: a code of another row forever, an id twice, nothing at all.
     for (body, says) in [
         (json!({ "rows": [row("2", "A")], "reason": "x" }), "belongs to id 1"),
         (json!({ "rows": [row("4", "D"), row("4", "E")], "reason": "x" }), "row 2: id 4"),

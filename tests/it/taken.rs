@@ -13,7 +13,7 @@ use crate::deployment::Deployment;
 /// Numbers that one person may take in a minute here: one comes back each 15 s.
 const QUOTA: usize = 4;
 
-/// Longest wait for what must come, before a number comes back by itself.
+/// Longest wait for an expected event, before a number comes back on its own.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// A service that asks for people.
@@ -95,13 +95,13 @@ async fn a_range_counts_as_many_as_it_takes_and_its_repeat_counts_nothing() {
         assert_eq!(first.0, 201, "{}", first.1);
         let over = desk.number("ann", "d1").await;
         assert_eq!(refused(&over), TOO_MANY, "{}", over.1);
-        // Whoever had no answer asks again, under whatever name, and takes nothing.
+        // A caller without an answer asks again, under any name, and takes nothing.
         for _ in 0..3 {
             let (status, again) = desk.batch("ann", &range_of(QUOTA)).await;
             assert_eq!((status, &again["replayed"]), (200, &json!(true)), "{again}");
             assert_eq!(again["first_number"], first.1["first_number"]);
         }
-        // Another one, of the same document or of none, is another matter.
+        // Another one, of the same document or of none, counts separately.
         let other = desk.batch("ann", &range_of(1)).await;
         assert_eq!(refused(&other).1, "document-already-numbered", "{}", other.1);
         assert_eq!(refused(&desk.batch("ann", &range(1, None)).await), TOO_MANY);
@@ -148,7 +148,7 @@ async fn a_number_that_somebody_has_is_shown_whatever_limits_say_and_counts_noth
         assert_eq!(refused(&other).1, "document-already-numbered", "{}", other.1);
         let preview = told(desk.post("ann", "document-numbering/preview", &spo())).await;
         assert_eq!(refused(&preview), TOO_MANY);
-        // What is refused for what it says counts as one; what is no number takes none.
+        // A refusal for its content counts as one; what is no number takes none.
         let wrong = json!({ "type": "SPO", "date": "2024-02-30" });
         for _ in 0..QUOTA {
             let answer = told(desk.post("bob", "documents/w/generate-number", &wrong)).await;
@@ -176,7 +176,7 @@ async fn documents_of_a_list_count_each_and_those_that_have_a_number_are_shown_b
             let number = |body: &Value| body["items"][i]["document_number"].clone();
             assert_eq!(number(&again), number(&body));
         }
-        // One that has nothing is refused as a whole.
+        // A list of which nothing fits is refused as a whole.
         let none = desk.batch("ann", &list(90..95, "a")).await;
         assert_eq!(refused(&none), TOO_MANY, "{}", none.1);
         assert!(none.1["retry_after_ms"].as_u64().is_some_and(|ms| ms > 0), "{}", none.1);
@@ -190,7 +190,7 @@ async fn documents_of_a_list_count_each_and_those_that_have_a_number_are_shown_b
     }
 }
 
-/// Asks for several things under a key of the person, one after the other; what each is answered.
+/// Asks for several things under a key of the person, one after the other; returns the answers.
 async fn told_of_each(desk: &Desk, person: &str, asked: &[(&str, Value)]) -> Vec<String> {
     let mut told = Vec::new();
     for (path, body) in asked {
@@ -282,8 +282,8 @@ async fn a_steps_serial_or_a_check_that_somebody_has_is_shown_whatever_limits_sa
     }
 }
 
-/// Goal: who had no answer in time, or did not wait for it, gets the number by asking again,
-/// although it was the last one of its quota. Method: another session has the ledger locked.
+/// Goal: a caller that had no answer in time, or did not wait for it, gets the number by asking
+/// again, although it was the last one of its quota. Method: another session has the ledger locked.
 #[tokio::test]
 async fn a_retry_after_a_time_out_is_let_in_whether_the_number_was_taken_or_not() {
     let (deployment, desk, _) = desks().swap_remove(0);
@@ -310,7 +310,7 @@ async fn a_retry_after_a_time_out_is_let_in_whether_the_number_was_taken_or_not(
             if [200, 201].contains(&status) {
                 break;
             }
-            // Until it is known what came of it.
+            // Until its outcome is known.
             assert!(Instant::now() < deadline, "{person} is refused for good: {body}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

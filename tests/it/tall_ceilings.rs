@@ -65,8 +65,8 @@ async fn a_burst_leaves_no_large_gap_to_a_crash_after_the_next_start() {
     assert!(lost < TALL_ROOM_MIN, "{lost} of {left}: {report}");
 }
 
-/// Beside others, which may be at a burst of their own, a ceiling goes once nobody needs it; and
-/// the counter that nobody touches any more has none.
+/// Next to others, which may be at a burst of their own, a ceiling is lowered once it is not
+/// needed; and the counter that is not touched any more has none.
 #[tokio::test]
 async fn a_ceiling_that_nobody_needs_any_more_goes_while_two_services_run() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -99,7 +99,7 @@ async fn a_ceiling_that_nobody_needs_any_more_goes_while_two_services_run() {
         if count == "0" { Ok(()) } else { Err(count) }
     })
     .await;
-    // Connections of before may be closed by now.
+    // Earlier connections may be closed by now.
     let client = reqwest::Client::new();
     for (service, value) in services.iter().zip(3..) {
         let (status, body) = take(&client, &service.url, &format!("after {value}")).await;

@@ -10,12 +10,12 @@ use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
-/// Longest wait for a service that comes back, or hears of a change.
+/// Longest wait for a service that comes back, or learns of a change.
 const LIMIT: Duration = Duration::from_secs(30);
 
 const CONFIGS: &str = "/api/v1/document-numbering/configs";
 
-/// A series on either path that keeps the documents of projects apart, and one that does not.
+/// A series on either path that separates the documents of projects, and one that does not.
 const SERIES: [(&str, &str); 3] = [
     ("APART", "once_per_document = true\ndocuments = \"project\""),
     ("DENSE", "policy = \"gapless\"\ndocuments = \"project\""),
@@ -52,7 +52,7 @@ impl Scene {
         Scene { deployment, service, secrets }
     }
 
-    /// Asks until the service answers something that is no fault of the moment.
+    /// Asks until the service answers something that is not a temporary error.
     async fn ask(&self, who: usize, method: Method, path: &str, body: &Value) -> (u16, Value) {
         let (url, started) = (format!("{}{path}", self.service.url), Instant::now());
         loop {
@@ -101,7 +101,7 @@ async fn are_kept_apart(deployment: Deployment, forget: impl Fn()) {
             let number = scene.number(who, body(type_code, project), true).await;
             known.push((who, body(type_code, project), number));
         }
-        // Another payload is refused as ever, and shown the project's own number.
+        // Another payload is refused as before, and shown the project's own number.
         let mut dated = body(type_code, Some("P2"));
         dated["date"] = json!("2024-01-22");
         let (status, told) = scene.take(TWO, "o1", dated).await;
@@ -138,7 +138,7 @@ async fn are_kept_apart(deployment: Deployment, forget: impl Fn()) {
                 assert_eq!(scene.number(who, body.clone(), false).await, *number, "{body}");
             }
         }
-        // A series that says nothing has one document of an id, and does not show it beyond reach.
+        // Without the setting a series has one document of an id, not shown beyond its reach.
         let (status, told) = scene.take(TWO, "o1", body("SHARED", Some("P2"))).await;
         assert_eq!((status, &told["code"]), (409, &json!("document-already-numbered")), "{told}");
         assert!(!told.to_string().contains(&shared), "{told}");

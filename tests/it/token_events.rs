@@ -13,8 +13,8 @@ use crate::deployment::Deployment;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What somebody writes past the program, whose token it is then, and what is wrong with it.
-/// `HASH` is one of the engine's.
+/// What is written past the program, whose token it is then, and what is wrong with it. `HASH` is
+/// one of the engine's.
 const ACTS: [(&str, &str, &str); 9] = [
     (
         "insert into token (name, sha256, roles, series, projects, created_by, created_at_us) \
@@ -37,7 +37,7 @@ const ACTS: [(&str, &str, &str); 9] = [
     ),
     ("update token set expires_at_us = null where name = 'brief'", "brief", "changed"),
     ("update token set projects = '[]' where name = 'narrow'", "narrow", "changed"),
-    // What was used, and is put out of sight again.
+    // What was used, and is hidden again.
     (
         "update token set revoked_by = 'boss', revoked_at_us = 5 where name = 'desk'",
         "desk",
@@ -99,7 +99,7 @@ impl Ledger<'_> {
         found.iter().map(|token| (text(&token["name"]), text(&token["why"]))).collect()
     }
 
-    /// Each act is told by the commands, by the log and by a metric, and nothing else is.
+    /// Each act is reported by the commands, by the log and by a metric, and nothing else is.
     async fn play(mut self) {
         self.deployment.extra = "[auth]\nmode = \"on\"\n".into();
         self.deployment.apply_load_series();
@@ -141,14 +141,14 @@ impl Ledger<'_> {
         self.write("delete from token where name <> 'narrow'").await;
         self.write(ACTS[6].0).await;
         assert_eq!(self.untold().len(), 1);
-        // Revoking it is an event, and what was told is over.
+        // Revoking it is an event, and what was reported is over.
         self.deployment.ok(&["token", "revoke", "narrow", "--reason", "written past us"]);
         assert_eq!(self.untold(), []);
         self.nothing_hides_it(&service).await;
         assert!(service.terminate());
     }
 
-    /// What cannot be read hides no token that nobody told of, and no process that knows tokens.
+    /// What cannot be read hides no token that was not reported, and no process that knows tokens.
     async fn nothing_hides_it(&self, service: &Service) {
         let told = || service.log().matches("A TOKEN THAT NO EVENT TELLS OF").count();
         let before = told();

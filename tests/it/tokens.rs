@@ -14,10 +14,10 @@ use testkit::service::Service;
 const TOKENS: &str = "/api/v1/document-numbering/tokens";
 const CONFIGS: &str = "/api/v1/document-numbering/configs";
 
-/// How long a node may take to see what another one did; it says within a second.
+/// How long a node may take to see what another one did; it promises a second.
 const SEEN_MAX: Duration = Duration::from_secs(10);
 
-/// What somebody with a token is answered, and whether nothing on the way may keep it.
+/// The answer to a caller with a token, and whether nothing on the way may cache it.
 async fn ask(
     service: &Service,
     token: &str,
@@ -40,7 +40,7 @@ async fn post(service: &Service, token: &str, path: &str, body: Value) -> (u16, 
     ask(service, token, Method::POST, &format!("{TOKENS}{path}"), Some(body)).await
 }
 
-/// Waits until a node answers a token so.
+/// Waits until a node answers a token with this.
 async fn becomes(service: &Service, token: &str, path: &str, wanted: u16) -> Value {
     let deadline = Instant::now() + SEEN_MAX;
     loop {
@@ -53,7 +53,7 @@ async fn becomes(service: &Service, token: &str, path: &str, wanted: u16) -> Val
     }
 }
 
-/// A secret out of an answer that nobody may keep.
+/// A secret out of an answer that must not be cached.
 fn secret((status, answer, is_kept_by_nobody): (u16, Value, bool), wanted: u16) -> String {
     assert!(status == wanted && is_kept_by_nobody, "{status} {answer}");
     answer["token"].as_str().unwrap().to_owned()
@@ -116,7 +116,7 @@ async fn a_token_made_at_one_node_is_known_to_the_other_until_it_is_revoked_or_r
     assert_eq!((status, &again["code"]), (409, &json!("token-name-taken")));
     what_is_wrong_is_told_by_its_field(one, boss).await;
 
-    // Who is narrowed could make one that reaches further.
+    // A narrowed caller could make one that reaches further.
     let narrow = json!({ "name": "narrow", "roles": ["super-admin"], "series": ["SPO"] });
     let narrow = secret(post(one, boss, "", narrow).await, 201);
     let (status, told, _) = post(one, &narrow, "", json!({ "name": "wide" })).await;
@@ -157,7 +157,7 @@ async fn a_token_made_at_one_node_is_known_to_the_other_until_it_is_revoked_or_r
 
     nothing_that_remains_shows_a_secret(&deployment, &nodes, boss).await;
 
-    // An outage of the ledger stops no caller, and lets nobody else in.
+    // An outage of the ledger stops no caller, and admits no other.
     postgres.kill();
     assert_eq!(ask(one, boss, Method::GET, CONFIGS, None).await.0, 200);
     assert_eq!(ask(one, &last, Method::GET, CONFIGS, None).await.0, 401);

@@ -9,7 +9,7 @@ use testkit::postgres::Postgres;
 
 use crate::deployment::Deployment;
 
-/// Goal: what a clock told that was ahead is no word, and who has left has no say.
+/// Goal: reports of a clock that was ahead do not count, nor those of a process that has left.
 #[tokio::test]
 async fn a_ledger_shows_the_times_that_others_tell() {
     const NOW_US: i64 = 1_700_000_000_000_000;

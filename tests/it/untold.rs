@@ -24,7 +24,7 @@ fn run(deployment: &Deployment, arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), told.join("\n"))
 }
 
-/// Waits until a command exits so and says this; what it says then.
+/// Waits until a command exits like this and prints this; returns its output.
 async fn until(deployment: &Deployment, arguments: &[&str], code: i32, part: &str) -> String {
     eventually(LIMIT, async || match run(deployment, arguments) {
         (exit, told) if exit == code && told.contains(part) => Ok(told),
@@ -33,7 +33,7 @@ async fn until(deployment: &Deployment, arguments: &[&str], code: i32, part: &st
     .await
 }
 
-/// What no command may say of processes that live.
+/// What no command may report of processes that live.
 fn assert_nobody_is_dead(told: &str) {
     for lie in ["no process runs", "silent", "no service runs", "all is well"] {
         assert!(!told.contains(lie), "{lie}: {told}");
@@ -96,7 +96,7 @@ async fn nobody_is_dead_where_no_heartbeat_finds_room() {
     assert_nobody_is_dead(&told);
     postgres.sql("drop trigger full_disk on room.node");
     other.kill();
-    // Somebody is dead now, and the other one sees to that.
+    // One node is dead now, and the other one handles that.
     until(&deployment, &["status"], 0, "all is well").await;
 }
 
@@ -110,8 +110,8 @@ fn full(postgres: &Postgres, schema: &str, table: &str, what: &str) {
     ));
 }
 
-/// Goal: the journal's disk is full, and heartbeats go on. Method: the same trigger there, under a
-/// load whose numbers Redis takes.
+/// Goal: the journal's disk is full, and heartbeats continue. Method: the same trigger there, under
+/// a load whose numbers Redis takes.
 #[tokio::test(flavor = "multi_thread")]
 async fn status_names_the_process_that_cannot_journal_and_why() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

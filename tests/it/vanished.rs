@@ -37,7 +37,7 @@ async fn vanished_connections_of_the_ledger_are_replaced_and_the_journal_goes_on
         let asked = load.asked();
         proxy.forget_present();
         load.reach(asked + 200).await;
-        // Whatever was handed out up to here gets into the journal by itself.
+        // Whatever was handed out up to here gets into the journal automatically.
         let handed = load.asked();
         let started = Instant::now();
         let journaled = || postgres.sql("select count(*) from vanished.journal");

@@ -13,7 +13,7 @@ use testkit::load::post;
 use testkit::postgres::Postgres;
 use testkit::redis::Redis;
 
-/// Most numbers of a range whose texts are asked for.
+/// Most numbers of a range whose texts are requested.
 const EXPANDED_MAX: u64 = 1_000;
 
 /// How long the journal may take on a busy machine to show what was answered.
@@ -71,7 +71,7 @@ fn apply(deployment: &Deployment, files: &[Value]) {
     write("vectors.toml", files);
 }
 
-/// The request of a vector: where it goes, and its body.
+/// The request of a vector: its route, and its body.
 fn request(vector: &Value, index: usize) -> (String, Value) {
     let fields = [
         "type",
@@ -117,7 +117,7 @@ fn flaw(vector: &Value, status: u16, body: &Value, path: &str) -> Option<String>
     (!right).then(|| format!("{vector}: {status} {body}"))
 }
 
-/// Looks a range up by a number in its middle, where its texts were told, and by its last one.
+/// Looks a range up by a number in its middle, if its texts were given, and by its last one.
 async fn is_found(client: &reqwest::Client, service: &str, range: &Value) {
     let texts = range["numbers"].as_array().map_or(&[][..], Vec::as_slice);
     for number in texts.get(texts.len() / 2).into_iter().chain([&range["last_number"]]) {
@@ -178,7 +178,7 @@ async fn every_vector_comes_out_exactly_on_sqlite_alone() {
     let deployment = Deployment::embedded();
     run(&deployment, "database").await;
     // In the long form alone: it renders two million numbers. What it finds in ranges, the contract
-    // `verified` asks of both engines.
+    // `verified` checks on both engines.
     if is_long() {
         deployment.assert_clean();
     }

@@ -7,8 +7,8 @@ use testkit::postgres::Postgres;
 
 use crate::deployment::Deployment;
 
-/// Goal: whatever is wrong with what is new is found, and nothing is said of what is old. Method:
-/// rows of both are taken away, and a row in between is no border.
+/// Goal: whatever is wrong with what is new is found, and nothing is reported of what is old.
+/// Method: rows of both are removed, and a row in between is no border.
 async fn is_proved(deployment: &Deployment, sql: impl AsyncFn(&str)) {
     deployment.apply_load_series();
     let file = deployment.series_file("SIDE", "S-{SEQ:6}", "");
@@ -38,7 +38,7 @@ async fn is_proved(deployment: &Deployment, sql: impl AsyncFn(&str)) {
     assert!(look().0, "what is old is left alone");
     assert!(!deployment.verify().0);
     for (act, finding) in [
-        // Right behind the last old one, within, and at the end.
+        // Right after the last old one, within, and at the end.
         ("delete from journal where first_value = 6", "missing"),
         ("update journal set number = 'L-00000099' where first_value = 8", "misread"),
         ("delete from journal where first_value = 10", "missing"),
@@ -53,7 +53,7 @@ async fn is_proved(deployment: &Deployment, sql: impl AsyncFn(&str)) {
         sql("drop table kept").await;
         assert!(look().0, "as it was before");
     }
-    // A counter of which nothing is new is looked at behind its last row.
+    // A counter without anything new is examined after its last row.
     sql("delete from journal where number = 'S-000005'").await;
     let (is_clean, report) = look();
     assert!(!is_clean && report["missing"][0]["first"] == 5, "{report}");

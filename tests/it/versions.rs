@@ -14,7 +14,7 @@ use testkit::redis::Redis;
 use crate::deployment::Deployment;
 
 const CONNECTIONS: usize = 8;
-/// How often one document is asked for again beside them: in batches of various sizes.
+/// How often one document is requested again meanwhile: in batches of various sizes.
 const RETRIES: usize = 40;
 
 /// What a migration of a newer version leaves in the list of migrations.
@@ -70,7 +70,7 @@ async fn on_postgres(redis: Option<&Redis>) {
         let tables = "select tablename from pg_tables where schemaname = 'versions' \
                       and tablename <> '_sqlx_migrations'";
         for table in sql(tables).lines() {
-            // A try that waits for long makes everybody else wait behind it.
+            // A try that waits for long makes all others wait behind it.
             let add = format!("alter table {table} add column added_later text default 'x'");
             let done = "do $$ begin for attempt in 1..100 loop begin \
                         set local lock_timeout = '50ms'; execute '";
@@ -115,7 +115,7 @@ async fn a_newer_version_migrates_sqlite_and_this_one_goes_on() {
         let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&pool).await.unwrap();
         pool.close().await;
         for table in tables {
-            // Without a value: who reads it in the place of another column finds nothing there.
+            // Without a value: a reader that takes it for another column finds nothing there.
             sql(format!("alter table {table} add column added_later integer")).await;
         }
         for table in ["journal", "counter"] {
@@ -137,7 +137,7 @@ macro_rules! make_older {
     }};
 }
 
-/// Commands that look at a ledger, or change what is in it: none of them changes its schema.
+/// Commands that read a ledger, or change what is in it: none of them changes its schema.
 const LOOKS: [&[&str]; 9] = [
     &["status"],
     &["verify"],

@@ -25,7 +25,7 @@ async fn rows(url: &str, query: &str) -> Vec<Vec<Option<String>>> {
     }
 }
 
-/// The same as lines, `-` where nothing stands.
+/// The same as lines, `-` for nothing.
 async fn lines(deployment: &Deployment, query: &str) -> Vec<String> {
     let line = |cells: Vec<Option<String>>| {
         let cells: Vec<String> = cells.into_iter().map(|cell| cell.unwrap_or("-".into())).collect();
@@ -149,8 +149,8 @@ async fn views_under_the_names_of_the_sources_show_their_columns() {
     }
 }
 
-/// Goal: keys that hold the signs of their own form are taken apart all the same. Method: a value
-/// with each of them.
+/// Goal: keys that hold the signs of their own form are taken apart correctly. Method: a value with
+/// each of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn views_read_keys_whose_values_hold_the_signs_of_keys() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -176,8 +176,7 @@ serials = [{ counter = ['project', 'type'] }]
     }
 }
 
-/// Goal: who keeps a system's own table beside the ledger keeps it. Method: the table is there
-/// before the schema.
+/// Goal: a foreign table next to the ledger is kept. Method: the table exists before the schema.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_that_has_the_name_of_a_view_stays_as_it_is() {
     let postgres = Postgres::start();

@@ -26,7 +26,7 @@ fn events(deployment: &Deployment, kind: &str) -> Vec<Value> {
 }
 
 /// Goal: no command does anything grave without its event, and no variable gives it another's name.
-/// Method: all of them run by who calls herself maria.
+/// Method: all of them run by a user who calls herself maria.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -65,7 +65,7 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     deployment.ok(&["next", "LOAD"]);
     deployment.ok(&["token", "create", "desk"]);
     is_hers(&events(&deployment, "token-created")[0]["user"]);
-    // A name that is given stands beside the system's.
+    // A name that is given is shown next to the system's.
     deployment.ok(&["fallback", "on", "--user", "boss"]);
     let wanted = &events(&deployment, "fallback-wanted")[0];
     assert_eq!(wanted["user"], "boss");

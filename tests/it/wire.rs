@@ -14,13 +14,13 @@ use testkit::load::post;
 
 use crate::deployment::Deployment;
 
-/// Time of the test where `WIRE_TEST_TIME_MS` names none: a glance, for whoever runs all tests.
+/// Time of the test if `WIRE_TEST_TIME_MS` is not set: short, for runs of all tests.
 const GLANCE: Duration = Duration::from_secs(2);
 
 /// Longest wait for the end of a connection; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a caller waits for bytes before it says that it sends no more.
+/// How long a caller waits for bytes before it ends its sending side.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Connections at a time.
@@ -66,7 +66,7 @@ const REQUESTS: [(&str, &str); 22] = [
     ("GET /openapi.json", ""),
 ];
 
-/// What is set into a request: what its language is made of, and what it is not.
+/// What is inserted into a request: the elements of its language, and others.
 const WORDS: [&str; 40] = [
     "\r\n",
     "\n",
@@ -143,7 +143,7 @@ fn spoil(rng: &mut Rng, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The answers that stand in the bytes a service sent: status and body. Ends at what has no length.
+/// The answers in the bytes that a service sent: status and body. Ends at what has no length.
 fn answers(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     let mut found = Vec::new();
     while let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -186,7 +186,7 @@ fn read(stream: &mut TcpStream, leaves: bool) -> Vec<u8> {
     }
 }
 
-/// Sends some requests over one connection; what came back.
+/// Sends some requests over one connection; returns what came back.
 fn converse(rng: &mut Rng, address: &str) -> (Vec<u8>, Vec<u8>) {
     let mut sent = Vec::new();
     for _ in 0..rng.usize(1..4) {
@@ -243,8 +243,8 @@ fn talk(seed: u64, address: &str, until: Instant) -> Seen {
 
 /// Goal: whatever arrives, the service answers below 500, or 501 to a coding, or closes, loses no
 /// number that it answered, gives none to two documents, and serves the next caller. Method: eight
-/// callers send spoilt requests for as long as `WIRE_TEST_TIME_MS` says; `WIRE_TEST_SEED` repeats a
-/// failure.
+/// callers send corrupted requests for as long as `WIRE_TEST_TIME_MS` says; `WIRE_TEST_SEED`
+/// repeats a failure.
 #[tokio::test]
 async fn spoilt_bytes_cost_no_number_no_answer_above_499_and_no_service() {
     let set = |name| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());

@@ -66,8 +66,7 @@ pub(super) async fn a_successor_serves_from_a_day_on_beside_the_series_before_it
     ] {
         assert_eq!(chosen(date, now).as_deref(), Ok(code), "{date:?} at {now}");
     }
-    // A change that frees requests on some days checks for other series that may take them, as
-    // ever.
+    // A change that frees requests on some days checks if another series may take them, as ever.
     let gap = SeriesChange {
         expected: Expected::Version { series_id: always.series_id, version: 2 },
         ..on("OLD", "OLD-{SEQ:3}", [None, Some("2025-12-01")], zone)

@@ -37,7 +37,7 @@ pub(super) async fn seeded() -> Bench {
     bench
 }
 
-/// The window as moments are reckoned.
+/// The window, in the unit of the moments.
 pub(super) fn window_ms() -> i64 {
     i64::try_from(WINDOW_MS).unwrap()
 }
@@ -101,7 +101,7 @@ impl Bench {
         self.guard.confirmed = 0;
     }
 
-    /// Opens the next epoch as whoever lost data does, naming none as closed, and seeds `c` in it.
+    /// Opens the next epoch like a node that lost data, naming none as closed, and seeds `c` in it.
     pub(super) async fn epoch_after_a_loss(&mut self, value: i64) {
         let epoch = self.guard.epoch + 1;
         let opening = Opening { epoch, closed_epoch: 0, pristine: false, ..self.opening() };
@@ -153,7 +153,7 @@ impl Bench {
         issued
     }
 
-    /// Sends requests under the next number and keeps the outcome as known.
+    /// Sends requests under the next number and records the outcome as known.
     pub(super) async fn issue(&mut self, requests: &[IssueRequest]) -> Vec<IssueOutcome> {
         self.issue_at(requests, NOW_MS).await.outcomes
     }
@@ -165,7 +165,7 @@ impl Bench {
         assert!(matches!(trimmed, Trimmed::Removed(_)), "{trimmed:?}");
     }
 
-    /// What a flight under `guard` meets when it does not complete.
+    /// The refusal of a flight under `guard` that does not complete.
     pub(super) async fn refused(&self, guard: &Guard) -> Completion<IssueAnswer> {
         let completion = self.redis.issue(&self.flight(guard, &[plain("c")])).await.unwrap();
         assert!(!matches!(completion, Completion::Completed(_)), "{completion:?}");
@@ -184,7 +184,7 @@ impl Bench {
         self.keys.records(PARTITION)
     }
 
-    /// Every bucket of idempotency records that there is.
+    /// Every existing bucket of idempotency records.
     pub(super) fn bucket_keys(&self) -> Vec<String> {
         let keys = self.server.cli(&["--raw", "keys", &format!("{}:[0-9]*", self.records_key())]);
         keys.lines().map(str::to_owned).collect()
@@ -194,7 +194,7 @@ impl Bench {
         self.keys.outbox(PARTITION, self.guard.node)
     }
 
-    /// Everything in the partition but the probe's mark, to compare before and after.
+    /// Everything in the partition except the probe's mark, to compare before and after.
     pub(super) fn dump(&self) -> Vec<(String, String)> {
         let names = self.server.cli(&["--raw", "keys", "nbr:*"]);
         let mut names: Vec<&str> = names.lines().filter(|name| !name.ends_with(":probe")).collect();
@@ -224,7 +224,7 @@ pub(super) fn completed<T: std::fmt::Debug>(
     }
 }
 
-/// The same of a flight of requests.
+/// The same for a flight of requests.
 pub(super) fn issued(
     completion: Result<Completion<IssueAnswer>, CounterError>,
 ) -> Vec<IssueOutcome> {
@@ -248,7 +248,7 @@ pub(super) fn plain(counter: &str) -> IssueRequest {
     }
 }
 
-/// A payload that a short word stands for.
+/// A payload identified by a short word.
 fn payload(word: &str) -> PayloadMark {
     let digest: String = word.bytes().map(|byte| format!("{byte:02x}")).collect();
     PayloadMark::of(&format!("{digest:0>16}"))

@@ -11,12 +11,12 @@ fn another(digest: &str) -> IssueRequest {
     IssueRequest { again: true, asked: true, ..keyed("doc", None, digest) }
 }
 
-/// What is left of a key's time.
+/// The remaining time of a key.
 fn left_ms(bench: &Bench, key: &str) -> u64 {
     bench.server.cli(&["pttl", key]).trim().parse().unwrap()
 }
 
-/// Leaves a key little time, takes a number for its document, and says what the key has then.
+/// Leaves a key little time, takes a number for its document, and returns what the key has then.
 async fn left_after_a_number(bench: &mut Bench, key: &str, digest: &str, at_ms: i64) -> u64 {
     bench.server.cli(&["pexpire", key, &WINDOW_MS.to_string()]);
     bench.issue_at(&[another(digest)], at_ms).await;
@@ -44,8 +44,8 @@ async fn a_record_takes_few_bytes_and_goes_with_the_window() {
         assert!(left_ms.abs_diff(windows * WINDOW_MS) < 60_000, "{left_ms}");
         bench.server.cli(&["pexpire", key, &(2 * WINDOW_MS - 1_000).to_string()]);
     }
-    // Put off before a record in it could go early: what comes in the next period stays for a
-    // window, and is expected to be there to the end of the period after that.
+    // Extended before a record in it could expire early: what comes in the next period stays for a
+    // window, and is expected to exist until the end of the period after that.
     let again = IssueRequest { again: true, ..keyed("doc", None, "d2") };
     assert_eq!(bench.issue_at(&[again], NOW_MS + window_ms()).await.outcomes, [taken(2)]);
     let put_off = buckets.iter().filter(|key| left_ms(&bench, key) > 2 * WINDOW_MS);
@@ -53,8 +53,8 @@ async fn a_record_takes_few_bytes_and_goes_with_the_window() {
     assert!(left_ms(&bench, &list) > 3 * WINDOW_MS);
 }
 
-/// Its mark says that it was, unless that was for a shorter window: periods of two windows may
-/// begin at the same moment.
+/// Its mark shows that it was extended, unless that was for a shorter window: periods of two
+/// windows may begin at the same moment.
 #[tokio::test]
 async fn a_bucket_is_put_off_once_in_a_period_and_with_each_record_while_its_window_is_new() {
     let mut bench = seeded().await;

@@ -75,9 +75,9 @@ async fn a_counter_below_the_smallest_value_of_a_request_gives_nothing_until_it_
         request
     };
     let below = |value: i64| IssueOutcome::Below { take: 0, counter_id: 70, value };
-    // Not even where the last of its values would be high enough.
+    // Not even if the last of its values would be high enough.
     assert_eq!(bench.issue(&[from(5, 1), from(5, 9)]).await, [below(3), below(3)]);
-    // Whoever may take the value below takes it, and the next one is high enough.
+    // A request that may take the value below takes it, and the next one is high enough.
     assert_eq!(
         bench.issue(&[plain("c"), from(5, 1), from(5, 1)]).await,
         [taken(4), taken(5), taken(6)]
@@ -130,7 +130,7 @@ async fn what_does_not_bear_this_epoch_is_cold_whatever_it_is() {
         bench.server.cli(&["del", &key]);
         bench.server.cli(&[make[0], &key, make[1]]);
         assert_eq!(bench.issue(&[plain("c")]).await, [IssueOutcome::Cold { take: 0 }]);
-        // Seeding is what ends it: else each recovery would meet the same key again (F14).
+        // Seeding ends it: otherwise each recovery would meet the same key again (F14).
         bench.seed("c", 5, 100).await;
         assert_eq!(bench.issue(&[plain("c")]).await, [taken(6)]);
     }
@@ -272,8 +272,8 @@ async fn an_outbox_that_refuses_the_entry_leaves_the_counters_alone() {
     assert_eq!(bench.dump(), before);
 }
 
-/// Who is told to ask while a counter is cold would be told too early: a late transaction of the
-/// database's epoch may still take from it (F27).
+/// A question while a counter is cold would come too early: a late transaction of the database's
+/// epoch may still take from it (F27).
 #[tokio::test]
 async fn a_question_waits_until_every_counter_of_the_request_is_warm() {
     let mut bench = Bench::new().await;
@@ -283,7 +283,7 @@ async fn a_question_waits_until_every_counter_of_the_request_is_warm() {
     let request = IssueRequest { takes, ..keyed("doc", Some("key"), "d1") };
     let cold = IssueOutcome::Cold { take: 1 };
     assert_eq!(bench.issue(from_ref(&request)).await, from_ref(&cold));
-    // Also where a record of an older epoch is what raises the question.
+    // Also if a record of an older epoch raises the question.
     bench.next_epoch(true, NOW_MS).await;
     bench.seed("c", 0, 100).await;
     assert_eq!(bench.issue(from_ref(&request)).await, [cold]);

@@ -19,7 +19,7 @@ fn asked(document: &str, digest: &str) -> IssueRequest {
     IssueRequest { asked: true, ..keyed(document, None, digest) }
 }
 
-/// The bitmaps that say which buckets there should be.
+/// The bitmaps of the buckets that should exist.
 fn witnesses(bench: &Bench) -> Vec<String> {
     let keys = bench.server.cli(&["--raw", "keys", &format!("{}:w*", bench.records_key())]);
     keys.lines().map(str::to_owned).collect()
@@ -31,10 +31,10 @@ async fn a_record_whose_bucket_vanished_ends_the_epoch_and_others_are_new() {
     bench.issue(&[keyed("doc", Some("key"), "d1")]).await;
     delete_buckets(&bench);
     let caller_only = IssueRequest { document_key: None, ..keyed("doc", Some("key"), "d1") };
-    // Whether the journal was asked or not: it may have had nothing to tell yet.
+    // Whether the journal was asked or not: it may not have had the number yet.
     let missing = [keyed("doc", None, "d1"), caller_only, asked("doc", "d1"), asked("doc", "d2")];
     assert_eq!(bench.issue(&missing).await, vec![IssueOutcome::Vanished; 4]);
-    // The others' buckets never were.
+    // The others' buckets never existed.
     assert_eq!(bench.issue(&[keyed("other", None, "d1")]).await, [taken(2)]);
     assert_eq!(bench.issue(&missing[..1]).await, [IssueOutcome::Vanished]);
 }
@@ -48,7 +48,7 @@ async fn what_vanished_is_asked_for_in_the_next_epoch_until_it_is_over() {
     bench.epoch_after_a_loss(2).await;
     assert_eq!(bench.issue(&[keyed("doc", None, "d1")]).await, [IssueOutcome::Ask]);
     assert_eq!(bench.issue(&[asked("new", "d1")]).await, [taken(3)]);
-    // The bitmaps begin anew with the first bucket: what they told of before is over.
+    // The bitmaps begin anew with the first bucket: what they showed before is over.
     let outcomes = bench.issue(&[keyed("doc", None, "d1"), keyed("other", None, "d1")]).await;
     assert_eq!(outcomes, [IssueOutcome::Ask, IssueOutcome::Ask]);
     assert_eq!(bench.issue(&[asked("doc", "d1")]).await, [taken(4)]);
@@ -70,7 +70,7 @@ async fn a_bucket_that_comes_back_does_not_answer_for_the_records_that_it_lost()
     bench.epoch_after_a_loss(1).await;
     assert_eq!(bench.issue(&[asked("doc", "d2")]).await, [taken(2)]);
     let [bucket] = &bench.bucket_keys()[..] else { panic!("one bucket is written to") };
-    // Takes the record that was written anew; what else was lost has left no trace here.
+    // Takes the record that was rewritten; what else was lost has left no trace here.
     bench.server.cli(&[
         "eval",
         "for _, name in ipairs(redis.call('hkeys', KEYS[1])) do \
@@ -109,7 +109,7 @@ async fn when_nothing_tells_any_more_which_buckets_there_were_each_missing_one_e
         bench.issue(&[new.clone(), asked("new", "d1")]).await,
         [const { IssueOutcome::Vanished }; 2]
     );
-    // A bucket that is there answers, and what is written to it begins no bitmap of less.
+    // An existing bucket answers, and a write to it begins no bitmap with fewer.
     let kept = replayed(2, "record of kept d1");
     assert_eq!(bench.issue(&[keyed("kept", None, "d1")]).await, [kept]);
     let another = IssueRequest { again: true, ..keyed("kept", None, "d2") };
@@ -131,7 +131,7 @@ async fn when_nothing_tells_any_more_which_buckets_there_were_each_missing_one_e
 }
 
 /// Processes whose windows differ forget for each other: each of them would take what the other one
-/// removed for what never was.
+/// removed for what never existed.
 #[tokio::test]
 async fn under_another_window_every_missing_record_is_asked_for() {
     let mut bench = seeded().await;
@@ -161,7 +161,7 @@ async fn what_an_older_program_kept_is_not_complete_until_a_window_is_over() {
     assert_eq!(later.outcomes, [taken(2)]);
 }
 
-/// A planned recovery carries on what is known of the data set, and which buckets there should be.
+/// A planned recovery carries on what is known of the data set, and which buckets should exist.
 #[tokio::test]
 async fn a_bucket_that_vanishes_is_missed_in_later_epochs_too() {
     let mut bench = seeded().await;
@@ -171,7 +171,7 @@ async fn a_bucket_that_vanishes_is_missed_in_later_epochs_too() {
     bench.seed("c", 1, 1_000).await;
     delete_buckets(&bench);
     assert_eq!(bench.issue(from_ref(&request)).await, [IssueOutcome::Vanished]);
-    // The owner record goes, and with it the names of the bitmaps; the bucket is written to again.
+    // The owner record goes, with it the names of the bitmaps; the bucket is written to again.
     bench.server.cli(&["del", &bench.owner_key()]);
     bench.next_epoch(false, NOW_MS + 1).await;
     bench.seed("c", 2, 1_000).await;
@@ -204,7 +204,7 @@ async fn a_document_that_is_numbered_once_is_asked_for_although_the_data_set_is_
     assert_eq!(bench.issue(&[keyed_only]).await, [taken(3)]);
 }
 
-/// What a server may evict is never complete, whatever it has. It is looked at once a minute, for
+/// What a server may evict is never complete, whatever it has. It is checked once a minute, because
 /// that costs as much as a flight.
 #[tokio::test]
 async fn where_redis_may_evict_each_missing_record_is_asked_for_until_a_window_later() {
@@ -216,7 +216,7 @@ async fn where_redis_may_evict_each_missing_record_is_asked_for_until_a_window_l
     let sound = bench.issue_at(&[keyed("first", None, "d1")], NOW_MS + minute_ms).await;
     assert_eq!(sound.outcomes, [taken(1)]);
     may_evict(&bench, "volatile-lru");
-    // A clock that was set back puts no look off.
+    // A clock that was set back delays no check.
     assert_eq!(bench.issue(&[keyed("doc", None, "d1")]).await, [IssueOutcome::Ask]);
     assert_eq!(bench.issue(&[asked("doc", "d1")]).await, [taken(2)]);
     assert_eq!(bench.issue(&[keyed("doc", None, "d1")]).await, [replayed(2, "record of doc d1")]);
@@ -228,7 +228,7 @@ async fn where_redis_may_evict_each_missing_record_is_asked_for_until_a_window_l
     let early = bench.issue_at(&[keyed("new", None, "d1")], over - 1).await;
     assert_eq!(early.outcomes, [IssueOutcome::Ask]);
     assert_eq!(bench.issue_at(&[keyed("new", None, "d1")], over).await.outcomes, [taken(3)]);
-    // Between two looks it goes by the last one.
+    // Between two checks the last one applies.
     may_evict(&bench, "allkeys-random");
     let looked = over - 1;
     let between = bench.issue_at(&[keyed("third", None, "d1")], looked + minute_ms - 1).await;

@@ -86,7 +86,7 @@ async fn a_run_goes_on_only_from_the_epoch_just_closed_on_the_same_data() {
     bench.server.flushall();
     bench.next_epoch(false, NOW_MS).await;
     assert_eq!(run_since(&bench), anew(&bench));
-    // Whoever may have lost data names no epoch that was closed.
+    // A node that may have lost data names no epoch that was closed.
     let epoch = bench.guard.epoch + 1;
     let opening = Opening { epoch, closed_epoch: 0, pristine: false, ..bench.opening() };
     assert_eq!(bench.open(&opening).await, OpenOutcome::Opened);

@@ -4,7 +4,7 @@ use numerator::redis::{Barred, Completion, Guard, IssueOutcome, OutboxEntry, Out
 
 use super::bench::{Bench, EPOCH, NOW_MS, PARTITION, issued, keyed, plain, range, taken};
 
-/// Three flights with entries (2, 3, 4) behind a seed (1).
+/// Three flights with entries (2, 3, 4) after a seed (1).
 async fn with_entries() -> Bench {
     let mut bench = Bench::new().await;
     bench.seed("c", 0, 1_000).await;
@@ -149,7 +149,7 @@ async fn a_node_that_sent_nothing_in_this_epoch_has_nothing_to_account_for_in_it
     };
     assert!(complete);
     assert!(entries.iter().all(|entry| entry.epoch == EPOCH) && entries.len() == 3);
-    // A count without flight, or a flight without count, is a record that somebody has damaged.
+    // A count without flight, or a flight without count, is a damaged record.
     let (owner, node) = (bench.owner_key(), bench.guard.node);
     bench.server.cli(&["hset", &owner, &format!("f:{node}"), "4"]);
     assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (3, false));
@@ -237,7 +237,7 @@ async fn what_the_ledger_confirmed_is_left_by_who_trims_and_outlives_epochs() {
     assert_eq!(said(&bench).await, None);
     bench.redis.trim(&bench.keys, &bench.guard, 1, "seven beats").await.unwrap();
     assert_eq!(said(&bench).await.as_deref(), Some("seven beats"));
-    // Who has nothing to say leaves what was said before.
+    // A caller with nothing to report leaves the earlier report.
     trim(&bench, 2).await;
     assert_eq!(said(&bench).await.as_deref(), Some("seven beats"));
     let fenced = Guard { epoch: bench.guard.epoch + 1, ..bench.guard.clone() };

@@ -70,7 +70,7 @@ async fn a_document_gets_another_number_only_when_asked_for_again() {
     assert_eq!(refused, [numbered(1, "record of doc d1")]);
     let again = IssueRequest { again: true, ..keyed("doc", Some("k2"), "d2") };
     assert_eq!(bench.issue(from_ref(&again)).await, [taken(2)]);
-    // A retry of it is a replay; the document stands for its latest number from now on.
+    // A retry of it is a replay; the document has its latest number from now on.
     assert_eq!(bench.issue(&[again]).await, [replayed(2, "record of doc d2")]);
     let refused = bench.issue(&[keyed("doc", None, "d3")]).await;
     assert_eq!(refused, [numbered(2, "record of doc d2")]);
@@ -141,7 +141,7 @@ async fn whatever_stands_in_place_of_a_record_ends_the_epoch_and_is_replaced_in_
     let mut bench = seeded().await;
     bench.issue(&[keyed("doc", None, "d1")]).await;
     let key = bench.bucket_keys().remove(0);
-    // The name is no text.
+    // The name is not text.
     let bytes = "return table.concat({string.byte(redis.call('hkeys', KEYS[1])[1], 1, -1)}, ',')";
     let name = bench.server.cli(&["--raw", "eval", bytes, "1", &key]);
     let put = format!("return redis.call('hset', KEYS[1], string.char({name}), 'rubbish')");
@@ -179,7 +179,7 @@ async fn a_journaled_number_is_asked_for_even_when_the_journal_was_asked_before(
     let journaled = || IssueOutcome::Journaled;
     let expected = [journaled(), journaled(), journaled(), journaled(), IssueOutcome::KeyReused];
     assert_eq!(bench.issue(&by_document).await, expected);
-    // The new key is bound all the same.
+    // The new key is bound nevertheless.
     assert_eq!(bench.issue(&[keyed("x", Some("new"), "d2")]).await, [IssueOutcome::KeyReused]);
     // Another number for the document needs none of it.
     let again = IssueRequest { again: true, ..keyed("doc", None, "d3") };
@@ -276,7 +276,7 @@ async fn past_their_bound_the_oldest_records_go_and_missing_ones_are_asked_for_a
     assert_eq!((issued.outcomes, issued.records_shed), (vec![taken(5)], 2), "with their flight");
     let since = bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"]);
     assert_eq!(since.trim(), (NOW_MS - 1).to_string());
-    // The first two are gone, the others are not; a new one might be one of those that went.
+    // The first two are gone, the others are not; a new one might be one of those removed.
     let outcomes = bench.issue(&pair("a", "new")).await;
     assert_eq!(outcomes, [IssueOutcome::Ask, IssueOutcome::Ask]);
     assert_eq!(bench.issue(&[keyed("c", None, "d")]).await, [replayed(3, "record of c d")]);

@@ -4,7 +4,7 @@ use numerator::redis::{Completion, Flight, IssueOutcome, Settled};
 
 use super::bench::{Bench, issued, keyed, plain, replayed, taken};
 
-/// A flight whose answer nobody saw.
+/// A flight whose answer was lost.
 async fn send(bench: &mut Bench, requests: &[numerator::redis::IssueRequest]) -> Flight {
     let guard = bench.next();
     let flight = bench.flight(&guard, requests);

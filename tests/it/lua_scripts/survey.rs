@@ -49,7 +49,7 @@ async fn a_survey_names_the_owner_the_counted_nodes_and_the_lengths() {
     assert_eq!((survey.counted, survey.lengths), (vec![node], vec![Some(0), Some(2)]));
     assert_eq!(survey.senders, [node]);
     assert_eq!(bench.dump(), before, "it only looks");
-    // Who has nothing left in its outbox has sent flights all the same.
+    // A node with nothing left in its outbox has sent flights nevertheless.
     bench.trim().await;
     let survey = bench.redis.survey(&bench.keys, PARTITION, &[]).await.unwrap();
     assert_eq!((survey.counted, survey.senders), (vec![], vec![node]));

@@ -69,7 +69,7 @@ async fn what_is_gone_is_no_part_of_what_this_data_set_took() {
     assert_eq!(bench.run_since(), (EPOCH + 1).to_string());
     bench.next_epoch(false, NOW_MS).await;
     assert_eq!(bench.run_since(), (EPOCH + 1).to_string(), "the next epoch carries it");
-    // It never falls, and what is not known stays so.
+    // It never falls, and an unknown value stays unknown.
     for since in ["7", "rubbish"] {
         bench.server.cli(&["hset", &bench.counter_key("old"), "epoch", "5"]);
         bench.server.cli(&["hset", &bench.owner_key(), "run_since", since]);
@@ -95,7 +95,7 @@ async fn a_sweep_is_refused_to_whoever_does_not_own_the_partition_now() {
         assert_eq!(bench.sweep(&guard, &["old"], EPOCH).await, None, "{why}");
         assert_eq!(bench.dump(), before, "{why}");
     }
-    // A caller that names the present epoch is wrong, and nothing goes.
+    // A caller that names the present epoch is wrong, and nothing is removed.
     let held = [HeldKey::Counter("old".into()), HeldKey::Counter("present".into())];
     let swept = bench.redis.sweep(&bench.keys, &own, &held, EPOCH + 2).await;
     assert!(swept.is_err(), "{swept:?}");

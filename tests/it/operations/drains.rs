@@ -8,8 +8,8 @@ use super::{json, ok};
 use crate::deployment::Deployment;
 use crate::load::open;
 
-/// Goal: what a dead node left is journaled without a service. Method: the ledger goes first, so
-/// that what is issued then stands in the outbox alone when the node is killed.
+/// Goal: what a dead node left is journaled without a service. Method: the ledger stops first, so
+/// that what is issued then is only in the outbox when the node is killed.
 #[tokio::test]
 async fn drain_journals_what_a_killed_node_left() {
     let (mut postgres, redis) = (Postgres::start(), Redis::start());
@@ -54,8 +54,8 @@ async fn drain_journals_what_a_killed_node_left() {
     assert_eq!(report["redis"]["unjournaled"], serde_json::json!([]), "{report}");
 }
 
-/// What dead nodes had handed out is gone with the data of Redis: nothing lies in an outbox, and
-/// all the same it is in nobody's journal.
+/// What dead nodes had handed out is gone with the data of Redis: no outbox has it, and neither
+/// does the journal.
 #[tokio::test]
 async fn drain_fails_while_a_silent_node_is_not_adopted() {
     let (mut postgres, redis) = (Postgres::start(), Redis::start());

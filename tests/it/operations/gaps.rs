@@ -59,7 +59,7 @@ async fn gaps_after_a_close_at_the_ceiling_name_the_node_that_was_not_heard_of()
     assert!(other.terminate());
 }
 
-/// Goal: a counter that nobody has touched since its epoch was closed has its gap on request only.
+/// Goal: a counter that was not touched since its epoch was closed has its gap on request only.
 #[tokio::test]
 async fn gaps_of_untouched_counters_are_settled_on_request() {
     let redis = Redis::start();
@@ -68,7 +68,7 @@ async fn gaps_of_untouched_counters_are_settled_on_request() {
     deployment.ok(&["next", "LOAD", "--count", "3"]);
     let ledger = open(&deployment).await;
     let row = load_partition(&ledger).await;
-    // Two values are taken by nobody who tells; then the epoch ends with everybody accounted for.
+    // Two values are taken without a report; then the epoch ends with every node accounted for.
     let key = redis.cli(&["keys", "nbr:*:c:*LOAD*"]);
     redis.cli(&["hset", &key, "value", "5", "check", "5"]);
     deployment.ok(&["next", "LOAD"]);
@@ -85,7 +85,7 @@ async fn gaps_of_untouched_counters_are_settled_on_request() {
     assert_eq!(gap["reason"], "discarded", "{gap}");
     let cause = gap["explanation"]["cause"].as_str().unwrap();
     assert!(cause.contains("wants a new epoch"), "{gap}");
-    // A counter that is settled already stays as it is.
+    // A counter that is already settled stays as it is.
     let settled = ok(&deployment, &["gaps", "--settle"]);
     assert_eq!(settled.as_array().unwrap().len(), 1, "{settled}");
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000007\n");

@@ -24,18 +24,18 @@ use crate::deployment::Deployment;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Locks that somebody waits for.
+/// Locks that are waited for.
 const WAITING: &str = "select count(*) from pg_locks where not granted";
 
-/// A partition that the database owns, in which the number of document `twice` is kept from its
-/// commit.
+/// A partition that the database owns, in which the commit of the number of document `twice` is
+/// blocked.
 struct Late {
     postgres: Postgres,
     deployment: Deployment,
-    /// Who takes it.
+    /// The process that takes it.
     slow: Process,
     client: Client,
-    /// Looks on without keeping a service of the test's own from its work.
+    /// Reads without delaying a service of the test's own.
     pool: sqlx::PgPool,
     /// Kept until the transaction may go on.
     holder: sqlx::Transaction<'static, sqlx::Postgres>,
@@ -48,7 +48,7 @@ impl Late {
         Late::of("L-{SEQ:8}", "").await
     }
 
-    /// The same where the series has this template, and its counters this setting.
+    /// The same if the series has this template, and its counters this setting.
     async fn of(template: &str, setting: &str) -> Self {
         let (postgres, redis) = (Postgres::start(), Redis::start());
         let url = postgres.url("late");
@@ -103,7 +103,7 @@ impl Late {
     }
 }
 
-/// The document's number is the late one, for everybody.
+/// The document's number is the late one, for all.
 fn assert_late(answer: &Value) {
     assert_eq!(answer["document_number"], "L-00000002", "{answer}");
 }
@@ -155,10 +155,10 @@ async fn fallback_a_document_that_comes_again_with_another_date_waits_for_its_la
     deployment.assert_clean();
 }
 
-/// Goal: what the journal was asked while a late number was still on its way is asked again.
-/// Method: a process within the test gets two requests for one flight: the retry, and one without a
-/// document, which finds the counter cold and has it seeded. So the retry waits behind the seed
-/// with its answer from the journal, which says that there is no number.
+/// Goal: a question that the journal answered while a late number was still under way is asked
+/// again. Method: a process within the test gets two requests for one flight: the retry, and one
+/// without a document, which finds the counter cold and has it seeded. So the retry waits behind
+/// the seed with its answer from the journal, which says that there is no number.
 #[tokio::test]
 async fn fallback_a_question_that_a_late_number_overtakes_is_asked_again() {
     let late = Late::begin().await;
@@ -194,8 +194,8 @@ async fn fallback_a_question_that_a_late_number_overtakes_is_asked_again() {
         let (retry, plain) = (request(Some("twice")), request(None));
         async move { tokio::join!(allocator.issue(retry), allocator.issue(plain)) }
     });
-    // The seed waits for the transaction. The journal answers meanwhile: whoever asks it afterwards
-    // has an answer, too.
+    // The seed waits for the transaction. The journal answers meanwhile: a later question has an
+    // answer, too.
     late.until(WAITING, 2).await;
     for _ in 0..3 {
         other.ledger.replays(&[]).await.unwrap();

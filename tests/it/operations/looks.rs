@@ -11,10 +11,10 @@ use super::{json, load_partition, ok};
 use crate::deployment::Deployment;
 use crate::load::open;
 
-/// How long a busy machine may keep a state from showing.
+/// How long a busy machine may delay a state from showing.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Looks again until it shows what is waited for: a heartbeat may be late on a busy machine.
+/// Looks again until it shows what is expected: a heartbeat may be late on a busy machine.
 fn until(deployment: &Deployment, arguments: &[&str], holds: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + LIMIT;
     loop {
@@ -60,7 +60,7 @@ async fn status_shows_who_lives_what_redis_holds_and_what_is_scarce() {
     assert!(trouble.contains("does not answer"), "{status}");
     let (_, text) = deployment.status(&[]);
     assert!(text.contains("does not answer") && text.contains("alive"), "{text}");
-    // Once the database has taken over, nothing is left that only Redis could tell.
+    // Once the database has taken over, nothing remains that only Redis could show.
     let over = until(&deployment, &["status"], |status| status["verdict"] == "something-to-do");
     assert_eq!(over["partitions"][partition]["owner"], "database", "{over}");
 }

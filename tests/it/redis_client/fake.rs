@@ -16,7 +16,7 @@ pub(super) enum Act {
     ExecuteAndHangUp,
     /// Executes it and never answers.
     ExecuteAndKeepSilent,
-    /// Executes it once it is told to go on.
+    /// Executes it when the test allows it.
     ExecuteWhenReleased,
     /// Answers an error without executing it.
     Refuse(&'static str),
@@ -84,12 +84,12 @@ impl Fake {
         *self.state.executed.borrow()
     }
 
-    /// Waits until so many scripts ran.
+    /// Waits until this many scripts ran.
     pub(super) async fn until_executed(&self, count: usize) {
         self.state.executed.subscribe().wait_for(|executed| *executed >= count).await.unwrap();
     }
 
-    /// Waits until so many connections were made since the start.
+    /// Waits until this many connections were made since the start.
     pub(super) async fn until_connected(&self, count: usize) {
         let mut connections = self.state.connections.subscribe();
         connections.wait_for(|connections| *connections >= count).await.unwrap();
@@ -100,7 +100,7 @@ impl Fake {
         self.state.released.send_replace(true);
     }
 
-    /// Reads nothing more from the connections of now, without closing them; later ones are served.
+    /// Reads nothing more from present connections, without closing them; later ones are served.
     pub(super) fn deafen(&self) {
         self.state.deafened.send_replace(());
     }
@@ -131,7 +131,7 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
             }
             "INFO" => bulk("redis_version:7.0.15\r\n"),
             "CLIENT" => ":1\r\n".to_owned(),
-            // It has no password, and says so as a server does.
+            // It has no password, and reports that as a server does.
             "AUTH" | "HELLO" => "-ERR AUTH called without any password configured\r\n".to_owned(),
             "SENTINEL" => {
                 let (port, config_epoch) = *state.master.lock().unwrap();
@@ -148,7 +148,7 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
     }
 }
 
-/// Does what is next in order; `None` hangs up.
+/// Does the next action; `None` hangs up.
 async fn run(command: &[String], state: &State) -> Option<String> {
     let act = state.script.lock().unwrap().pop_front();
     if let Some(Act::Refuse(text)) = act {
@@ -162,7 +162,7 @@ async fn run(command: &[String], state: &State) -> Option<String> {
         Some(Act::ExecuteAndHangUp) => None,
         Some(Act::ExecuteAndKeepSilent) => std::future::pending().await,
         Some(Act::AnswerAnother) => Some(answer("another call")),
-        // Behind the script, the number of keys and the keys.
+        // After the script, the number of keys and the keys.
         _ => Some(answer(&command[3 + command[2].parse::<usize>().unwrap()])),
     }
 }

@@ -32,7 +32,7 @@ async fn a_master_that_sentinels_have_given_up_is_left_though_it_still_answers()
     }
     let redis = behind(&sentinels, "");
     assert_eq!(until_served(&redis).await.incarnation, incarnation(&old));
-    // One of them has not heard of it yet.
+    // One of them does not know of it yet.
     sentinels[1].name_master(new.port(), 2);
     let wanted = incarnation(&new);
     let deadline = Instant::now() + LIMIT;

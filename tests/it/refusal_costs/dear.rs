@@ -20,12 +20,12 @@ const TYPES: usize = 900;
 const PROJECTS: usize = 6_000;
 const VALUES: usize = 1_000;
 
-/// A thousand documents that ask for this.
+/// A thousand documents with this request.
 pub(super) fn documents(asked: &Value) -> Vec<String> {
     named("d", |_| asked.clone())
 }
 
-/// Documents of such names that ask for what each asks for.
+/// Documents with these names, each with its own request.
 fn named(prefix: &str, asked: impl Fn(usize) -> Value) -> Vec<String> {
     let document = |index: usize| {
         let mut document = asked(index);
@@ -35,7 +35,7 @@ fn named(prefix: &str, asked: impl Fn(usize) -> Value) -> Vec<String> {
     (0..DOCUMENTS).map(document).collect()
 }
 
-/// A series of the file, with its sections behind it.
+/// A series of the file, with its sections after it.
 pub(super) fn series(code: &str, template: &str, types: &str, more: &str) -> String {
     format!(
         "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\ntemplate = \"{template}\"\n\
@@ -266,7 +266,7 @@ impl Stand {
         Stand { _deployment: deployment, service, client: Client::new() }
     }
 
-    /// The dearest refusal of a kind; what it needs is taken.
+    /// The most expensive refusal of a kind; what it needs is taken.
     pub(super) async fn dearest(&self, slug: &str, attempt: usize) -> Dear {
         let (documents, key) = match slug {
             "malformed-json" => (malformed(), None),
@@ -307,13 +307,13 @@ impl Stand {
     }
 }
 
-/// Documents that are no JSON: what stands last is a surrogate alone.
+/// Documents that are not JSON: the last character is a surrogate alone.
 fn malformed() -> Vec<String> {
     let document = format!("{{\"document_id\":\"{}\\ud800\"}}", "x".repeat(900));
     vec![document; DOCUMENTS]
 }
 
-/// What each document asks for that is refused so.
+/// The request of each document that is refused in this way.
 fn asked(slug: &str) -> Value {
     let free = |value: String| json!({ "type": "FREE", "context": { "V": value } });
     let member =

@@ -17,7 +17,7 @@ use crate::load::open;
 const COPIED: u64 = 3;
 const FORGOTTEN: u64 = 12;
 
-/// A release of all partitions, which nobody but the operator has held.
+/// A release of all partitions, which only the operator has held.
 const RELEASE: [&str; 4] = ["reconcile", "--ledger-restored", "--hold", "--apply"];
 
 /// A service on Redis, a copy of its ledger after the first numbers, and what was handed out.
@@ -33,7 +33,7 @@ impl Scene {
     async fn start() -> Self {
         let redis = Redis::start();
         let mut deployment = Deployment::sqlite(Some(&redis.url()));
-        // Goes on the section of the URL.
+        // Continues the section of the URL.
         deployment.extra = "return_after = \"100ms\"\n".into();
         deployment.apply_load_series();
         let service = deployment.serve();
@@ -71,7 +71,7 @@ impl Scene {
         .await;
     }
 
-    /// Ends the service and puts the copy in the place of the ledger.
+    /// Ends the service and replaces the ledger by the copy.
     fn put_back(self) -> Ended {
         let Scene { redis, deployment, service, seen, .. } = self;
         assert!(service.terminate());
@@ -92,7 +92,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// No release without a margin, which says why; with it no number comes twice.
+    /// No release without a margin, with the reason; with it no number comes twice.
     async fn assert_needs_a_margin(mut self, why: &str) {
         let output = self.deployment.run(&RELEASE);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -124,19 +124,19 @@ async fn an_epoch_of_the_database_in_between_needs_a_margin() {
     scene.put_back().assert_needs_a_margin("only since epoch 3").await;
 }
 
-/// Method: Redis takes all numbers, but forgets; what nobody touches since is in it no more.
+/// Method: Redis takes all numbers, but forgets; what was not touched since is in it no more.
 #[tokio::test]
 async fn a_redis_that_was_flushed_in_between_needs_a_margin() {
     let mut scene = Scene::start().await;
     scene.take().await;
     scene.redis.flushall();
     scene.deployment.ok(&["reconcile", "--new-epoch", "--apply"]);
-    // The service may have noticed by itself.
+    // The service may have noticed on its own.
     scene.reach(|row| row.epoch > 1).await;
     scene.put_back().assert_needs_a_margin("only since epoch").await;
 }
 
-/// Method: the database has the last numbers, while Redis goes on showing its own epoch as open.
+/// Method: the database has the last numbers, while Redis continues to show its own epoch as open.
 #[tokio::test]
 async fn an_epoch_of_the_database_after_the_last_of_redis_needs_a_margin() {
     let mut scene = Scene::start().await;
@@ -145,7 +145,7 @@ async fn an_epoch_of_the_database_after_the_last_of_redis_needs_a_margin() {
     scene.put_back().assert_needs_a_margin("vouches").await;
 }
 
-/// Method: somebody saw a later epoch than Redis; a release is given up after its seal.
+/// Method: a node saw a later epoch than Redis; a release is given up after its seal.
 #[tokio::test]
 async fn a_release_that_was_given_up_needs_its_margin_again() {
     let scene = Scene::start().await;
@@ -182,7 +182,7 @@ fn at(row: &Partition) -> At {
     At { partition: row.partition, epoch: row.epoch }
 }
 
-/// A monitor that asks `verify` hears of a held ledger.
+/// A monitor that runs `verify` learns of a held ledger.
 #[tokio::test]
 async fn a_held_ledger_is_not_clean() {
     let deployment = Deployment::embedded();

@@ -74,7 +74,7 @@ async fn who_is_narrowed_saves_nothing_that_reaches_beyond_its_projects() {
         let path = format!("{CONFIGS}?dry_run={dry_run}");
         scene.ask(Some(who), Method::POST, &path, Some(definition.clone())).await
     };
-    // What narrows uniqueness to its own projects is its own affair.
+    // Uniqueness within its own projects is its own affair.
     for within in [json!(["project"]), json!(["project", "type"]), json!(["type", "V", "project"])]
     {
         let mut definition = own();
@@ -91,7 +91,7 @@ async fn who_is_narrowed_saves_nothing_that_reaches_beyond_its_projects() {
                 assert!(told["detail"].as_str().unwrap().contains(field), "{told}");
             }
         }
-        // Whoever is not narrowed gets past that: what is refused is refused by the definition.
+        // A caller that is not narrowed passes: what is refused is refused by the definition.
         let (status, told) = post("all", &definition, true).await;
         assert_ne!(status, 403, "{field}: {told}");
     }
@@ -107,7 +107,7 @@ async fn nor_by_a_change_by_going_back_or_by_turning_it_on() {
         let (status, told) = scene.change("admin", Method::PUT, &path, 1, &definition).await;
         assert_eq!((status, &told["field"]), (403, &json!(field)), "{told}");
     }
-    // A version that somebody else saved, and one without it after that.
+    // A version that another caller saved, and one without it after that.
     let mut wide = own();
     wide["unique_within"] = json!(["type"]);
     let (status, told) = scene.change("all", Method::PUT, &path, 1, &wide).await;
@@ -120,7 +120,7 @@ async fn nor_by_a_change_by_going_back_or_by_turning_it_on() {
     assert_eq!((status, &told["field"]), (403, &json!("unique_within")), "{told}");
     let (status, told) = scene.change("all", Method::POST, &below, 3, &back).await;
     assert_eq!(status, 200, "{told}");
-    // It may be turned off by its own admin, and on by who may say what it says.
+    // It may be turned off by its own admin, and on by one with the right to say what it says.
     let why = json!({ "reason": "over" });
     let off = format!("{path}/deactivate");
     let (status, told) = scene.change("admin", Method::POST, &off, 4, &why).await;

@@ -38,7 +38,7 @@ async fn a_version_beyond_reach_looks_like_one_that_there_is_not() {
     let (_, both) = scene.get("all", &format!("{configs}/BOTH")).await;
     let path = format!("{configs}/{}/rollback", both["config_id"]);
     assert_eq!(scene.ask(Some("admin"), Method::POST, &path, back).await.0, 403);
-    // What changes is told to all readers, what it does to who may read the counters of all of it.
+    // What changes is shown to all readers, its effect to those that may read all of its counters.
     for (who, code, is_told) in
         [("all", "BOTH", true), ("p1", "BOTH", false), ("p1", "ONE", true), ("admin", "ONE", true)]
     {
@@ -53,7 +53,7 @@ async fn what_was_removed_and_numbers_of_others_are_told_to_who_would_have_seen_
     let (scene, configs) = (scene(), CONFIGS);
     let order = json!({ "type": "BOTH", "project": "P1" });
     scene.number("all", "b", order).await;
-    // One that was removed is on record for who would have seen it.
+    // A removed one is on record for those that would have seen it.
     let gone = json!({
         "code": "GONE", "name": "Gone", "template": "GONE-{SEQ:3}", "reason": "new",
         "serves": { "types": ["GONE"], "projects": ["P2"] }, "serials": [{}],
@@ -68,7 +68,7 @@ async fn what_was_removed_and_numbers_of_others_are_told_to_who_would_have_seen_
         assert_eq!(scene.get(who, &format!("{path}/versions")).await.0, 404, "{who}");
         assert_eq!(scene.get(who, &format!("{path}/versions/1")).await.0, 404, "{who}");
     }
-    // A number of a series beyond its reach is told to nobody as one that reads like another.
+    // A number of a series beyond a caller's reach is not shown as one that reads like another.
     let like = json!({
         "code": "LIKE", "name": "Like", "template": "BOTH-{PROJECT}-{SEQ:4}", "reason": "like",
         "serves": { "types": ["LIKE"], "projects": ["P1"] }, "unique_within": ["project"],

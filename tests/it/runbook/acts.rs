@@ -9,13 +9,13 @@ use super::{LIMIT, RETURN_AFTER, SCHEMA, Scene};
 use crate::deployment::Deployment;
 
 impl Scene {
-    /// From here on processes that start, and commands, know of no Redis.
+    /// From here on new processes, and commands, know of no Redis.
     pub(super) fn take_redis_out(&mut self) {
         let url = self.deployment.database_url().to_owned();
         let mut without = Deployment::new(&url, None);
         without.extra = self.deployment.extra.replace(RETURN_AFTER, "");
         let before = std::mem::replace(&mut self.deployment, without);
-        // Processes of before have their files there.
+        // Earlier processes have their files there.
         self.before = Some(before);
     }
 
@@ -64,7 +64,7 @@ impl Scene {
         }
     }
 
-    /// Locks the rows of all counters until `holder` goes, and waits until somebody waits for it.
+    /// Locks the rows of all counters until `holder` ends, and waits until a session waits for it.
     pub(super) async fn hold_counters(&mut self) {
         let pool = sqlx::PgPool::connect(&self.postgres.url(SCHEMA)).await.expect("the ledger");
         let mut holder = pool.begin().await.expect("a transaction");
@@ -76,8 +76,8 @@ impl Scene {
         self.until(waiting, "t").await;
     }
 
-    /// The same in another database of the server, which is none of the ledger's business. It began
-    /// earlier than anybody here.
+    /// The same in another database of the server, which does not concern the ledger. It began
+    /// earlier than all sessions here.
     pub(super) async fn hold_elsewhere(&mut self) {
         self.postgres.sql("create database elsewhere");
         let url = self.postgres.url(SCHEMA).replace("/postgres?", "/elsewhere?");
@@ -94,7 +94,7 @@ impl Scene {
 
     /// The session that held rows of counters was ended, and the other one was not.
     pub(super) async fn holder_is_gone(&mut self) {
-        // The server has ended its session: there is nobody to roll it back.
+        // The server has ended its session: there is nothing to roll back.
         let (mut holder, deadline) =
             (self.holder.take().expect("a holder"), Instant::now() + LIMIT);
         while sqlx::query("select 1").execute(&mut *holder).await.is_ok() {

@@ -1,6 +1,6 @@
 //! What the comment after a command of the runbook promises: its exit code, and what it prints.
 
-/// A process that is not there any more: without it the others go on by themselves after a restore.
+/// A process that no longer exists: without it the others continue automatically after a restore.
 pub(super) const A_NODE_THAT_IS_GONE: &str = "insert into runbook.node \
      (node_id, label, version, started_at_us) \
      values (decode(repeat('ab', 16), 'hex'), 'gone', '0', 0)";
@@ -10,7 +10,7 @@ pub(super) const A_NODE_THAT_IS_GONE: &str = "insert into runbook.node \
 pub(super) struct Promise {
     /// Its exit code.
     pub(super) exit: i32,
-    /// What its output shows, whatever stands between the words.
+    /// What its output shows, with any text between the words.
     shown: Vec<String>,
     /// What it does not show: quoted in a clause that begins with "no".
     not_shown: Vec<String>,

@@ -5,12 +5,12 @@ use testkit::service::Service;
 
 use crate::deployment::Deployment;
 
-/// A series whose counter begins anew each year.
+/// A series whose counter restarts each year.
 pub(super) const YEARLY: &str = "[[series]]\ncode = \"RCV\"\nname = \"Receipts\"\n\
     template = \"RCV-{YEAR}-{SEQ:4}\"\nserves = { types = [\"RCV\"] }\n\
     [[series.serials]]\ncounter = [\"type\"]\nreset = \"year\"\n";
 
-/// A series `LOAD` whose serial is so wide.
+/// A series `LOAD` whose serial has this width.
 pub(super) fn load_series(width: u8) -> String {
     format!(
         "[[series]]\ncode = \"LOAD\"\nname = \"LOAD\"\ntemplate = \"L-{{SEQ:{width}}}\"\n\

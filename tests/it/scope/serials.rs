@@ -56,7 +56,7 @@ async fn who_does_not_reach_a_series_of_serials_begins_ends_and_accepts_none_of_
             }
         }
     };
-    // Neither of those that nobody has used yet, nor of what others have begun.
+    // Neither of those that were not used yet, nor of what others have begun.
     refused("before").await;
     let (status, told) = post("steps", "system/begin", acts(STEP, CALL)[0].1.clone()).await;
     assert_eq!((status, &told["attempt"]), (201, &json!(1)), "{told}");
@@ -66,7 +66,7 @@ async fn who_does_not_reach_a_series_of_serials_begins_ends_and_accepts_none_of_
     let (status, told) = post("calls", "interface/check", acts(STEP, CALL)[3].1.clone()).await;
     assert_eq!((status, &told["outcome"]), (200, &json!("accepted")), "{told}");
     refused("after").await;
-    // Whether a step has a serial is told to nobody beyond, either.
+    // Nor does a caller beyond learn whether a step has a serial.
     let step = |step: &str| {
         let mut order = source.clone();
         let more = json!({ "unified_serial": UNIFIED, "step": step, "date": "2015-07-10" });
@@ -99,7 +99,7 @@ async fn a_serial_of_a_time_that_is_to_come_is_neither_begun_nor_accepted() {
     for span in [Span::new().days(2), Span::new().years(1)] {
         let [begin, succeed, fail, _] = acts(&step(later(span)), CALL);
         assert_eq!(post(begin).await, refused, "{span}");
-        // Whatever the zone was in which it was begun: the ledger knows that nobody has.
+        // Whatever the zone was in which it was begun: the ledger knows that it was not begun.
         for act in [succeed, fail] {
             assert_eq!(post(act).await, (404, String::new()), "{span}");
         }

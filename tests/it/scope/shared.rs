@@ -97,8 +97,8 @@ async fn goes_on_as_it_was_given(scene: &Scene, definition: &Value) {
     assert_eq!(scene.get("c2", &rows).await.0, 404);
 }
 
-/// Goal: no administrator of one project takes up what all projects share. Method: whoever is not
-/// narrowed has brought as many series as a project may have.
+/// Goal: no administrator of one project uses up what all projects share. Method: an administrator
+/// that is not narrowed has brought as many series as a project may have.
 #[tokio::test]
 async fn a_project_takes_up_so_many_series_and_bytes_by_its_own_admins_and_no_more() {
     let deployment = Deployment::embedded();
@@ -131,7 +131,7 @@ async fn a_project_takes_up_so_many_series_and_bytes_by_its_own_admins_and_no_mo
             assert!(told["detail"].as_str().unwrap().contains("C1"), "{told}");
         }
     }
-    // Of another project, and by who answers for all, there is room; what is there may be changed.
+    // Another project, and an administrator of all, have room; existing ones may be changed.
     for (who, code, project) in [("c2", "TWO", "C2"), ("boss", "ALL", "C1")] {
         let (status, _, told) = save(who, false, series(code, &[project], &json!({}))).await;
         assert_eq!(status, 201, "{told}");
@@ -144,7 +144,7 @@ async fn a_project_takes_up_so_many_series_and_bytes_by_its_own_admins_and_no_mo
     };
     let another = series("LAST", &["C1"], &json!({ "name": "L" }));
     assert_eq!(upon(Client::new().put(&url).json(&another), 1).await, 200);
-    // A removed one keeps its row, and gives nobody room.
+    // A removed one keeps its row, and frees no room.
     let removal = Client::new().delete(format!("{url}?reason=over"));
     assert_eq!(upon(removal, 2).await, 204);
     let (status, field, _) = save("c1", false, series("ONE", &["C1"], &json!({}))).await;

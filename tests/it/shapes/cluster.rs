@@ -18,7 +18,7 @@ async fn one_master_is_killed(options: &[&str], what: &str) {
     let stage = Stage::start(&cluster.url()).await;
     let homes = homes(&cluster, &stage);
     cluster.masters[1].kill();
-    // Whatever lives on the others is served while it is away.
+    // Everything on the others is served while it is down.
     stage.advance_some(|series| homes[series] != 1).await;
     cluster.masters[1].restart();
     stage.advance().await;

@@ -5,7 +5,7 @@ use testkit::redis::Redis;
 
 use crate::stage::Stage;
 
-/// Cuts a replica from its master, lets the load go on, and promotes the replica, which lags by
+/// Cuts a replica from its master, lets the load continue, and promotes the replica, which lags by
 /// then; the clients are pointed at it.
 async fn promote_lagging(stage: &Stage, proxy: &Proxy, master: &Redis, replica: &Redis) {
     master.hold_replicas_back();
@@ -38,7 +38,7 @@ async fn shapes_fail_over_and_back_to_a_server_with_older_data_and_the_same_run_
     let stage = Stage::start(&proxy.redis_url()).await;
     let run_id_before = run_id(&first);
     promote_lagging(&stage, &proxy, &first, &second).await;
-    // The clients return to the first server, which has heard nothing of it all.
+    // The clients return to the first server, which knows nothing of it all.
     proxy.retarget(first.port());
     stage.advance().await;
     // And once more there and back, now as a replica that lags.
@@ -57,7 +57,7 @@ async fn shapes_a_master_demoted_under_its_clients_is_left_for_the_new_one() {
     let proxy = Proxy::start(master.port());
     let stage = Stage::start(&proxy.redis_url()).await;
     replica.promote();
-    // New connections find the new master; those of before stay with the old one, which lives.
+    // New connections find the new master; earlier ones stay with the old one, which lives.
     proxy.retarget_new(replica.port());
     master.follow(&replica);
     stage.advance().await;

@@ -16,7 +16,7 @@ async fn shapes_sentinels_promote_a_lagging_replica_after_the_master_was_killed(
     master.kill();
     sentinels.wait_for_master(&replica);
     stage.advance().await;
-    // The old master comes back, is made a replica, and nobody mistakes it for the master.
+    // The old master comes back, is made a replica, and is not mistaken for the master.
     master.restart();
     master.wait_until_follower();
     stage.advance().await;

@@ -20,7 +20,7 @@ const TEAMS: u64 = 10;
 /// Callers of each series, shared by the nodes.
 const CALLERS: usize = 2;
 
-/// How long a series may stand still.
+/// How long a series may go without a number.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The series' file.
@@ -39,7 +39,7 @@ pub(super) fn series_file() -> String {
     text
 }
 
-/// A load that goes on until told to stop.
+/// A load that runs until it is stopped.
 pub(super) struct Spread {
     shared: Arc<Shared>,
     callers: Vec<tokio::task::JoinHandle<Caller>>,
@@ -92,8 +92,8 @@ impl Spread {
         Spread { shared, callers }
     }
 
-    /// Waits until each of the series that `which` names got so many more numbers; else names those
-    /// that did not.
+    /// Waits until each of the series that `which` names got this many more numbers; otherwise
+    /// names those that did not.
     pub(super) async fn advance(
         &self,
         count: u64,
@@ -122,17 +122,17 @@ impl Spread {
         self.shared.refusals.load(Ordering::Relaxed)
     }
 
-    /// Has callers ask one more node.
+    /// Makes callers ask one more node.
     pub(super) fn ask_too(&self, url: String) {
         self.shared.urls.write().unwrap().push(url);
     }
 
-    /// Has callers ask a node no more, as a balancer does before the node ends.
+    /// Makes callers stop asking a node, as a balancer does before the node ends.
     pub(super) fn ask_no_more(&self, url: &str) {
         self.shared.urls.write().unwrap().retain(|known| known != url);
     }
 
-    /// Ends the load; what was seen.
+    /// Ends the load; returns what was seen.
     pub(super) async fn finish(self) -> Seen {
         self.shared.stop.store(true, Ordering::Relaxed);
         let mut all = Seen::default();
