@@ -17,7 +17,7 @@ const PICKED_UP_LIMIT: Duration = Duration::from_secs(30);
 const SEQ: &str = "{ name = 'SEQ', reset = 'phase', start = 98, overflow = 'widen' }";
 const LOT: &str = "{ name = 'LOT', counter = ['type'], style = 'letters' }";
 
-/// A series whose serials stand in this order, and one with a check.
+/// A series whose serials have this order, and one with a check.
 fn series(serials: [&str; 2]) -> String {
     format!(
         "[[series]]\ncode = 'PART'\nname = 'Part'\nserves = {{ types = ['PART'] }}\n\

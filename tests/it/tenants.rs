@@ -89,7 +89,7 @@ fn body(type_code: &str, project: Option<&str>) -> Value {
     }
 }
 
-/// Goal: whoever asks, a document of a project has one number, and another project's document of
+/// Goal: for every caller a document of a project has one number, and another project's document of
 /// the same id another one. Method: both tenants and a clerk ask for one id in each series, before
 /// and after everything in memory is gone.
 async fn are_kept_apart(deployment: Deployment, forget: impl Fn()) {

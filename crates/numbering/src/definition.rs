@@ -110,7 +110,7 @@ impl SeriesDefinition {
 
     /// The serials that each number takes a value of: those declared. If none is declared, one that
     /// is not shown and counts the numbers of a day: an id alone shows which node drew it and when,
-    /// and a value from a source shows less, neither shows that the journal has every one.
+    /// and a value from a source shows less: neither proves that the journal has every one.
     #[must_use]
     pub fn taken_serials(&self) -> Cow<'_, [SerialDefinition]> {
         if !self.serials.is_empty() {

@@ -181,7 +181,7 @@ pub enum Completion<T> {
     /// The owner record is missing or names another epoch or incarnation, the server is not a
     /// master, or it has forgotten a confirmed flight. Nothing done.
     Fenced {
-        /// The epoch of the owner record, where there is one.
+        /// The epoch of the owner record, if there is one.
         epoch: Option<u64>,
         /// What did not match.
         reason: String,

@@ -20,7 +20,7 @@ pub struct Survey {
     pub is_master: bool,
     /// Its `master_replid`.
     pub incarnation: String,
-    /// The partition's owner record, where there is one.
+    /// The partition's owner record, if there is one.
     pub owner: Option<OwnerRecord>,
     /// Nodes that sent flights under that record and have entries left in their outbox, by its
     /// counts.

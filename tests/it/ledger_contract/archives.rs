@@ -64,7 +64,7 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     // Nothing remains to be moved except the row that came late.
     assert_eq!(shelf.archive().await.rows, 1);
     assert_eq!(shelf.archive().await, Moved::default());
-    // A repeated append of a row that moved is told that it is written.
+    // A repeated append of a row that moved gets the answer that it is written.
     let known = world.ledger.append(world.node, std::slice::from_ref(&late)).await.unwrap();
     assert_eq!((known.known, known.collisions.len()), (1, 0));
     // Not an append of the same value for another document, or for none: that is a duplicate.

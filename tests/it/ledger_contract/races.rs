@@ -252,7 +252,7 @@ async fn a_node_that_joins_while_a_leader_bumps_waits_for_it_and_takes_no_part()
     assert_eq!(claimed, Claim::Closed(Closing::Exact));
 }
 
-/// Goal: an allocation that two nodes handed out, one as a replay, stands once (F13).
+/// Goal: an allocation that two nodes handed out, one as a replay, is recorded once (F13).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_that_journal_one_allocation_at_once_write_it_once() {
     for rows in [3, LARGE] {

@@ -29,7 +29,7 @@ pub(super) fn titles(page: &'static str, chapter: &str) -> Vec<&'static str> {
 pub(super) struct Blind(Service, #[expect(dead_code, reason = "kept")] Deployment);
 
 impl Blind {
-    /// Starts it beside a deployment.
+    /// Starts it in addition to a deployment.
     pub(super) fn start(beside: &Deployment) -> Self {
         let url = format!("redis://127.0.0.1:{}", free_port());
         let mut deployment = Deployment::new(beside.database_url(), Some(&url));
