@@ -17,7 +17,7 @@ use crate::features::checkpoints::{Kept, Trust, verify};
 use crate::terminal::output::{is_closed, print, print_json, say};
 use crate::terminal::session::open_ledger;
 
-/// Checkpoints read at once.
+/// Checkpoints read in one statement.
 const PAGE: u32 = 20;
 
 /// What to do.
@@ -84,10 +84,10 @@ pub struct CompareArgs {
     pub json: bool,
 }
 
-/// Does it. `settings` are read only where the ledger is asked for.
+/// Runs the command. `settings` are read only if the ledger is needed.
 ///
 /// # Errors
-/// What is wrong with a file, a ledger that cannot be reached, a record that is not as it was.
+/// A flaw in a file, a ledger that cannot be reached, a record that has changed.
 pub async fn run(
     settings: impl FnOnce() -> anyhow::Result<Settings>,
     command: AuditCommand,

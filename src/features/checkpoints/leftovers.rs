@@ -1,5 +1,5 @@
-//! The end of a comparison: what no checkpoint binds, whether segments stand for what is missing,
-//! and what the record stands on. Reads only.
+//! The end of a comparison: what no checkpoint binds, whether segments account for what is missing,
+//! and whether the schema is as expected. Reads only.
 
 use std::collections::HashSet;
 
@@ -16,20 +16,20 @@ const PAGE_ROWS: u32 = 10_000;
 /// Batches that no checkpoint binds yet.
 #[derive(Default)]
 struct Unbound {
-    /// Those that somebody with the key wrote.
+    /// Rows written by a holder of the key.
     proven: Ids,
-    /// Those of which nobody here can tell.
+    /// Rows whose writer cannot be determined here.
     unknown: Ids,
 }
 
-/// Whether an id may be of a row that came behind the last checkpoint.
+/// Whether an id may be of a row written after the last checkpoint.
 fn is_late(last: &Part, id: i64) -> bool {
     id > last.upto || last.is_open(id)
 }
 
 impl Course<'_> {
-    /// Looks for what no checkpoint binds, for batches without rows, and whether segments stand for
-    /// as many rows as are missing. `ended` are files that had ended before the rows were read.
+    /// Looks for what no checkpoint binds, for batches without rows, and whether segments account
+    /// for as many rows as are missing. `ended` are files that had ended before the rows were read.
     pub(super) async fn end(
         &mut self,
         seals: &mut Seals,
@@ -51,7 +51,7 @@ impl Course<'_> {
             () if unbound.unknown.contains(batch_id) => Voucher::NotYet,
             () => Voucher::None,
         };
-        // Segments of batches that are left alone stand for rows of the same files.
+        // Segments of batches that are not examined account for rows of the same files.
         let may_stay = self.trust.from > 1 || self.ledger.sizes().await?.revisions > 0;
         let stands = segments::judge(&seals.segments, (&files, may_stay), voucher, &mut self.found);
         self.settle(incomplete, stands);
@@ -73,8 +73,8 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// As many rows must be missing as segments stand for. Of which batches those are, only the
-    /// files say.
+    /// As many rows must be missing as segments account for. Only the files show which batches
+    /// those rows belong to.
     fn settle(&mut self, incomplete: Vec<Incomplete>, Stands { good, not_yet }: Stands) {
         let missing: u64 = incomplete.iter().map(|batch| batch.missing).sum();
         self.report.rows_beside_archive = incomplete.iter().map(|batch| batch.met).sum();
@@ -87,7 +87,7 @@ impl Course<'_> {
             return;
         }
         if self.trust.from > 1 {
-            // Batches that are left alone may lack the rows for which segments stand.
+            // Batches that are not examined may lack the rows that segments account for.
             self.report.rows_not_told = missing;
             return;
         }
@@ -125,7 +125,7 @@ impl Course<'_> {
         loop {
             let rows = self.ledger.bindable(None, table, (after, i64::MAX), PAGE_ROWS).await?;
             let Some(last) = rows.last() else { return Ok(()) };
-            // What was bound before the first checkpoint that is looked at is left alone.
+            // What was bound before the first examined checkpoint is skipped.
             after = if last.id < 1 { last.id } else { last.id.max(begun_at) };
             let mut without_rows = Vec::new();
             for row in rows.iter().filter(|row| row.id < 1 || row.id > begun_at) {

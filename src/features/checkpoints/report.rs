@@ -1,4 +1,4 @@
-//! What a comparison with the checkpoints found.
+//! The findings of a comparison with the checkpoints.
 
 use std::fmt;
 
@@ -19,15 +19,15 @@ pub enum Place {
     Version(i64),
     /// A checkpoint.
     Checkpoint(i64),
-    /// What a counter counts for.
+    /// The key of a counter.
     Counter(i64),
     /// The code of a series.
     Series(i64),
     /// Rows of the journal that are of no batch.
     Journal,
-    /// Files that segments stand for, and their entries.
+    /// Files that segments refer to, and their entries.
     Archive,
-    /// What the record stands on.
+    /// The schema of the record.
     Schema,
 }
 
@@ -73,7 +73,7 @@ impl Findings {
     }
 }
 
-/// What was compared, and what is not as it was.
+/// What was compared, and what has changed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AuditReport {
     /// Checkpoints looked at.
@@ -86,7 +86,7 @@ pub struct AuditReport {
     pub batches: u64,
     /// Rows compared with the seals of their batches.
     pub rows: u64,
-    /// Rows that were not compared: segments stand for them, and no file was given that has them.
+    /// Rows that were not compared: segments account for them, and no given file has them.
     pub rows_archived: u64,
     /// Rows that were not compared: their batches lack rows that no file gave.
     pub rows_beside_archive: u64,
@@ -96,26 +96,26 @@ pub struct AuditReport {
     pub events: u64,
     /// Versions of series that they bind.
     pub versions: u64,
-    /// Counters of which they bind what they count for.
+    /// Counters whose keys they bind.
     pub counters: u64,
     /// Series of which they bind the codes.
     pub series: u64,
     /// Batches that no checkpoint binds yet.
     pub unbound_batches: u64,
-    /// Rows that are missing from bound batches, and for which segments stand that no checkpoint
-    /// binds yet: whether somebody with the key wrote them is not known.
+    /// Rows that are missing from bound batches, and that segments not yet bound by a checkpoint
+    /// account for: whether a holder of the key wrote those segments is not known.
     pub rows_not_bound_yet: u64,
-    /// Rows that are missing behind the checkpoint that was begun with, while segments stand for as
-    /// many, here or before it: whether they were archived is not known.
+    /// Rows that are missing after the checkpoint of the start, while segments account for as many,
+    /// there or before it: whether they were archived is not known.
     pub rows_not_told: u64,
-    /// What is not as it was, the lowest place of each kind first.
+    /// What has changed, the lowest place of each kind first.
     pub findings: Vec<Finding>,
     /// Findings that are not listed.
     pub more: u64,
 }
 
 impl AuditReport {
-    /// Adds what was found of files of an archive.
+    /// Adds the findings about files of an archive.
     pub fn add(&mut self, of_archive: impl Iterator<Item = String>) {
         for why in of_archive {
             if self.findings.len() < FINDINGS_MAX {
@@ -142,7 +142,7 @@ impl AuditReport {
         }
     }
 
-    /// What was not compared, and what nobody here can tell.
+    /// What was not compared, and what cannot be determined here.
     fn write_unknown(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.rows_archived > 0 {
             let rows = self.rows_archived;

@@ -1,8 +1,8 @@
-//! Compares the journal's rows with the seals of their batches: one pass over the rows as they lie,
-//! whatever their order. Keeps the rows of batches that are not whole yet, and a bit for each batch
-//! that was. How many rows a batch says that it has only tells when it may be whole: what counts is
-//! whether its rows are what was sealed. A seal covers a batch as a whole: of one that lacks rows,
-//! those that are there are not compared.
+//! Compares the journal's rows with the seals of their batches: one pass over the rows in their
+//! physical order, whatever that is. Keeps the rows of batches that are not complete yet, and a bit
+//! for each complete batch. The number of rows that a batch claims only shows when it may be
+//! complete: what counts is whether its rows are those that were sealed. A seal covers a batch as a
+//! whole: if a batch lacks rows, its other rows are not compared.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Ids {
     }
 }
 
-/// A batch whose rows have not all been met.
+/// A batch whose rows have not all been read.
 #[derive(Debug)]
 struct Pending {
     batch: SealedBatch,
@@ -52,14 +52,14 @@ impl Pending {
         Pending { batch, rows: Vec::with_capacity(rows), is_broken: false }
     }
 
-    /// Whether its rows so far are what was sealed.
+    /// Whether its rows so far are those that were sealed.
     fn is_sound(&mut self) -> bool {
         let rows = std::mem::take(&mut self.rows);
         !self.is_broken && self.batch.seal_of(rows).as_slice() == self.batch.seal
     }
 }
 
-/// What the pass has come to know.
+/// The results of the pass so far.
 #[derive(Debug, Default)]
 pub(super) struct Seals {
     /// Rows compared, and those that wait for others of their batches.
@@ -67,7 +67,7 @@ pub(super) struct Seals {
     pending: HashMap<i64, Pending>,
     /// Batches that were whole, sound or not.
     met: Ids,
-    /// Those whose rows are what was sealed.
+    /// Batches whose rows are those that were sealed.
     pub(super) sound: Ids,
     /// Batches that were there and that no checkpoint binds yet.
     pub(super) unbound: Ids,
@@ -79,7 +79,7 @@ pub(super) struct Seals {
 pub(super) struct Incomplete {
     pub(super) batch_id: i64,
     pub(super) missing: u64,
-    /// Rows that are there, and that its seal cannot be compared with.
+    /// Rows that exist, and that its seal cannot be compared with.
     pub(super) met: u64,
     pub(super) why: String,
 }
@@ -141,7 +141,7 @@ impl Seals {
         }
     }
 
-    /// Counts a row of a file for the segment that stands for it, if one does.
+    /// Counts a row of a file for the segment that accounts for it, if there is one.
     fn is_archived(&mut self, row: &SealedRow, file: &str) -> bool {
         let before = self.segments.range_mut(..=(row.counter_id, row.first)).next_back();
         let of = before.filter(|((counter_id, _), segment)| {
@@ -153,8 +153,8 @@ impl Seals {
         })
     }
 
-    /// The batches that lack rows, whose others are not compared; those that say otherwise how many
-    /// they have are findings.
+    /// The batches that lack rows, whose others are not compared. Batches with another number of
+    /// rows than they claim are findings.
     pub(super) fn end(&mut self, found: &mut Findings) -> Vec<Incomplete> {
         let mut incomplete = Vec::new();
         for (batch_id, mut pending) in std::mem::take(&mut self.pending) {
@@ -188,8 +188,8 @@ fn name_of(row: &SealedRow) -> String {
 pub(super) type Archive<'a> =
     &'a mut (dyn FnMut() -> anyhow::Result<Option<(String, Vec<SealedRow>)>> + Send);
 
-/// Compares all rows of batches behind a part of a checkpoint with their seals, as they are at one
-/// moment. `last` is the part of the last checkpoint.
+/// Compares all rows of batches after a part of a checkpoint with their seals, in one snapshot.
+/// `last` is the part of the last checkpoint.
 pub(super) async fn compare(
     ledger: &SharedLedger,
     (after, last): (i64, &Part),
@@ -209,7 +209,7 @@ pub(super) async fn compare(
     let read = slices
         .map(|slice| tokio::task::spawn_blocking(move || (slice.rows(), slice.done, slice.of)));
     let mut read = std::pin::pin!(read.buffered(SLICES_AHEAD));
-    // What the checkpoints before bound is left alone; ids below 1 are of none.
+    // What earlier checkpoints bound is skipped; ids below 1 belong to no checkpoint.
     let is_of_these = |row: &SealedRow| row.batch_id > after || row.batch_id < 1;
     while let Some(slice) = read.next().await {
         let (rows, done, of) = slice.context("reading ended early")?;
@@ -221,8 +221,8 @@ pub(super) async fn compare(
         seals.unbound.insert(batch_id);
     }
     while let Some((file, mut rows)) = archive()? {
-        // One that a file has and the ledger too is compared there. A segment may stand for rows
-        // that are left alone as well: all of them are counted.
+        // A row that both a file and the ledger have is compared in the ledger. A segment may also
+        // account for rows that are skipped: all of them are counted.
         rows.retain(|row| seals.is_archived(row, &file) && is_of_these(row));
         seals = take_in(ledger, seals, rows, found).await?;
     }

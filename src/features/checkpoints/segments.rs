@@ -1,6 +1,6 @@
-//! For how many rows segments stand, and which of them may: a segment pays for rows that are
-//! missing from bound batches only where somebody with the key wrote it, and the ledger names its
-//! file. None is ever archived: the batch of each is whole.
+//! How many rows segments account for, and which segments may: a segment accounts for rows that are
+//! missing from bound batches only if a holder of the key wrote it and the ledger names its file.
+//! No segment is ever archived: the batch of each is complete.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,26 +24,26 @@ impl Segment {
         Segment { batch_id, last, note, read: 0 }
     }
 
-    /// Whether it stands for a value of a file with this SHA-256.
+    /// Whether it accounts for a value of a file with this SHA-256.
     pub(super) fn holds(&self, value: i64, sha256: &str) -> bool {
         self.last >= value && self.note.as_ref().is_some_and(|note| note.sha256 == sha256)
     }
 }
 
-/// How the batch of a segment stands.
+/// Whether the batch of a segment can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voucher {
-    /// Somebody with the key wrote it, or it was there before the key.
+    /// A holder of the key wrote it, or it existed before the key.
     Good,
-    /// No checkpoint binds it yet, and nobody here can tell.
+    /// No checkpoint binds it yet, so this cannot be determined here.
     NotYet,
-    /// Its rows are not what was sealed, or not all there.
+    /// Its rows are not those that were sealed, or are incomplete.
     Unsound,
-    /// Neither: what is wrong with it is a finding of its own.
+    /// None of these: its flaw is a finding of its own.
     None,
 }
 
-/// For how many rows segments stand that no file gave.
+/// How many rows segments account for that no file gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stands {
     /// Those that pay.
@@ -52,8 +52,8 @@ pub(super) struct Stands {
     pub(super) not_yet: u64,
 }
 
-/// Judges all segments; what is wrong with their files are findings. `may_stay`: whether rows of a
-/// file may have stayed in the journal beside it, as those of numbers with revisions do.
+/// Judges all segments; flaws of their files are findings. `may_stay`: whether rows of a file may
+/// also have stayed in the journal, as those of numbers with revisions do.
 pub(super) fn judge(
     segments: &BTreeMap<(i64, i64), Segment>,
     (files, may_stay): (&[ArchiveFile], bool),

@@ -1,5 +1,5 @@
-//! Compares what the ledger holds with its checkpoints, and with those that were kept elsewhere.
-//! Reads only; needs no service and no private key.
+//! Compares the content of the ledger with its checkpoints, and with those that were kept
+//! elsewhere. Reads only; needs no service and no private key.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -11,18 +11,18 @@ use crate::engine::sealing::PublicKey;
 use crate::engine::sealing::checkpoint::{Body, Entry, Part, TABLES, name_of};
 use crate::ledger::{Bindable, Bound, SharedLedger, SignedCheckpoint, Vouched};
 
-/// Checkpoints read at once.
+/// Checkpoints read in one statement.
 const PAGE_CHECKPOINTS: u32 = 20;
 
 /// Rows of a table looked at in one statement.
 const PAGE_ROWS: u32 = 10_000;
 
-/// Whose signatures count, and where to begin.
+/// The accepted public keys, and the checkpoint of the start.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     /// Public keys.
     pub keys: Vec<PublicKey>,
-    /// The first checkpoint to look at; what the ones before it bound is left alone.
+    /// The first checkpoint to examine; what the ones before it bound is skipped.
     pub from: i64,
 }
 
@@ -30,13 +30,13 @@ pub struct Trust {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) bound: Ids,
-    /// Those that somebody with the key wrote, or that were there before the key.
+    /// Rows that a holder of the key wrote, or that existed before the key.
     pub(super) vouched: Ids,
     pub(super) count: u64,
     pub(super) last: Part,
 }
 
-/// What was learned from the checkpoints so far.
+/// The results of the checkpoints so far.
 pub(super) struct Course<'a> {
     pub(super) ledger: &'a SharedLedger,
     pub(super) trust: &'a Trust,
@@ -44,7 +44,7 @@ pub(super) struct Course<'a> {
     pub(super) report: AuditReport,
     previous: Option<String>,
     pub(super) tables: [Table; TABLES.len()],
-    /// Up to which id batches may be of before the key.
+    /// The highest id that a batch from before the key may have.
     before_key: i64,
 }
 
@@ -64,11 +64,11 @@ pub(super) fn place_of(table: Bindable, id: i64) -> Place {
 }
 
 /// Compares everything. `archive` gives the rows of archive files; without them, no more rows may
-/// be missing than segments stand for.
+/// be missing than segments account for.
 ///
 /// # Errors
-/// An archive that cannot be read; a ledger that cannot be reached; a kept line that is none. What
-/// is not as it was is in the report.
+/// An archive that cannot be read; a ledger that cannot be reached; a kept line that is not a
+/// checkpoint. Changes to the record are in the report.
 pub async fn verify(
     ledger: &SharedLedger,
     trust: &Trust,
@@ -106,7 +106,7 @@ pub async fn verify(
             is_any = true;
         }
         if !is_any {
-            // One whose number is not the next, or kept ones behind the last that is held.
+            // A checkpoint whose number is not the next, or kept ones after the last of the ledger.
             let rest = page.next().map(|one| one.number);
             let later = kept.as_ref().and_then(Kept::next);
             if let Some(later) = rest.into_iter().chain(later).min() {
@@ -117,7 +117,7 @@ pub async fn verify(
             break;
         }
     }
-    // What has ended by now has all its segments in what is read.
+    // A file that has ended by now has all its segments in what is read.
     let ended = course.files().await?.into_iter().filter(|file| file.is_ended);
     let ended: HashSet<String> = ended.map(|file| file.file.name).collect();
     let whole = (after, &course.tables[0].last);
@@ -137,7 +137,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Begins behind a checkpoint, as if all up to it were sound.
+    /// Begins after a checkpoint, as if everything up to it were sound.
     async fn begin_behind(&mut self, number: i64) -> anyhow::Result<()> {
         if number == 0 {
             return Ok(());
@@ -216,7 +216,7 @@ impl Course<'_> {
         if is_trusted && is_first {
             self.before_key = body.before_key();
         }
-        // What nobody vouches for binds nothing.
+        // What nothing vouches for binds nothing.
         for index in (0..TABLES.len()).filter(|_| is_trusted) {
             self.take_in_part(&body, index).await?;
             self.tables[index].last = body.parts()[index].clone();
@@ -264,8 +264,8 @@ impl Course<'_> {
         }
     }
 
-    /// Whether a row without a proof was there before the key, by the first checkpoint. One that
-    /// came late, whose id the checkpoint before left open, was not.
+    /// Whether a row without a proof existed before the key, by the first checkpoint. A late row,
+    /// whose id the checkpoint before left open, did not.
     pub(super) fn is_of_before_key(&self, index: usize, id: i64) -> bool {
         id > self.tables[index].last.upto && id <= self.before_key
     }

@@ -1,5 +1,4 @@
-//! `GET /api/v1/document-numbering/counters`: counters by what they count, with how full they are
-//! (R5.3).
+//! `GET /api/v1/document-numbering/counters`: counters by what they count, with how full they are.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,7 +30,7 @@ use crate::web::visibility::unknown_series;
 const YEARS: [&str; 2] = ["year", "fiscal-year"];
 /// Periods whose names begin with one.
 const PARTS_OF_YEARS: [&str; 7] = ["quarter", "month", "week", "day", "hour", "minute", "second"];
-/// Years A.D. that are asked for: 2568 is one of another era.
+/// Years A.D. that are accepted: 2568 belongs to another era.
 const YEAR_MAX: u16 = 2399;
 
 /// Which counters to list; all that is given must match.
@@ -152,7 +151,7 @@ pub(crate) async fn find_counters(
     limit: u32,
 ) -> Result<CounterList, Problem> {
     let query = query.normalised()?;
-    // One more than asked for tells whether there is another page.
+    // One row more than requested shows whether there is another page.
     let filter = CounterFilter { limit: limit + 1, ..query.filter(catalog)? };
     let mut found = ledger.list_counters(&filter).await?.ok_or_else(not_a_next)?;
     let mut next = None;
@@ -203,7 +202,7 @@ impl CounterAnswer {
 }
 
 impl CounterQuery {
-    /// The question as keys are written (R2.4).
+    /// The question in the form in which keys are written.
     fn normalised(self) -> Result<Self, Problem> {
         let CounterQuery { series, type_code, project, originator, year, after, limit, whole } =
             self;
@@ -248,7 +247,7 @@ impl CounterQuery {
         Ok(CounterFilter { series_id, keys, after, limit: 0 })
     }
 
-    /// The text of a place: a counter, and what was asked, so that it is no place in another list.
+    /// The text of a place: a counter and the question, so that it is not a place in another list.
     fn position_text(&self, counter_id: i64) -> String {
         let CounterQuery { series, type_code, project, originator, year, .. } = self;
         let place = (counter_id, series, type_code, project, originator, year);
@@ -262,13 +261,13 @@ impl CounterQuery {
     }
 }
 
-/// A dimension that is asked for by itself.
+/// A dimension with a query field of its own.
 struct Dimension {
     /// Its names in keys, and those under which a key holds ids of a table.
     names: &'static [(&'static str, &'static str)],
     /// The table that a series refers to by a name.
     table: fn(&SeriesDefinition, &str) -> Option<String>,
-    /// What a series serves by name.
+    /// The names that a series serves.
     served: fn(&SeriesDefinition) -> &[String],
 }
 
@@ -291,7 +290,7 @@ const ORIGINATOR: Dimension = Dimension {
 };
 
 impl Dimension {
-    /// What the keys of its counters hold. Ids mean what the table of their series says.
+    /// The condition on the keys of its counters. Ids mean what the table of their series says.
     fn condition(&self, catalog: &Catalog, value: &str) -> KeyCondition {
         let mut condition = KeyCondition::default();
         let mut tables: BTreeMap<(&str, String), Vec<i64>> = BTreeMap::new();
@@ -319,8 +318,8 @@ impl Dimension {
     }
 }
 
-/// What the keys of a project's counters hold; of series that count no project apart, as far as
-/// all of their numbers are shown.
+/// The condition on the keys of a project's counters; for series without a project dimension, only
+/// those all of whose numbers are shown.
 pub(crate) fn of_project(catalog: &Catalog, project: &str, whole: &Whole) -> KeyCondition {
     let mut condition = PROJECT.condition(catalog, project);
     if let Some(whole) = whole {

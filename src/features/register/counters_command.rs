@@ -1,4 +1,4 @@
-//! `numerator counters`: counters by what they count, with how full they are (R5.3). Reads only.
+//! `numerator counters`: counters by what they count, with how full they are. Reads only.
 
 use clap::Args;
 

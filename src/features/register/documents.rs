@@ -1,5 +1,5 @@
-//! `GET /api/v1/documents/{documentId}/numbers`: all numbers of a document, oldest first, each
-//! with its revisions (R9.4).
+//! `GET /api/v1/documents/{documentId}/numbers`: all numbers of a document, oldest first, each with
+//! its revisions.
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -22,7 +22,7 @@ use crate::web::problem::{Problem, ProblemBody};
 /// Numbers of a page, at most and where the caller sets no limit.
 const PAGE_MAX: u32 = 100;
 
-/// What a limit must be.
+/// The rule for a limit.
 const LIMIT_WANTED: &str = "must be a whole number from 1 to 100";
 const _: () = assert!(PAGE_MAX == 100);
 
@@ -52,7 +52,7 @@ fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Positio
     read_position(&text).map(Some).ok_or_else(|| de::Error::custom("must be a page's `next`"))
 }
 
-/// The text of a position; callers are told to take it as it is.
+/// The text of a position; callers are instructed not to interpret it.
 pub(crate) fn position_text(position: &Position) -> String {
     let Position { issued_at_us, of } = position;
     format!("{issued_at_us}.{}.{}", of.counter_id, of.value)
@@ -106,8 +106,8 @@ pub(crate) async fn list_document_numbers(
     caller.holdings.must_have_room_for_an_answer()?;
     let (document, shown) = (document_id.clone(), caller.identity.row_sight());
     let looking = app.read(&caller, |ledger| async move {
-        // One more than asked for tells whether there is another page: of what is shown alone, so
-        // that the page's `next` tells of nothing else.
+        // One row more than requested shows whether there is another page. Only shown rows count,
+        // so that the page's `next` reveals nothing else.
         let mut rows = ledger.numbers_shown_of(&document, after, page + 1, &shown).await?;
         let mut next = None;
         if rows.len() > page as usize {

@@ -1,7 +1,8 @@
-//! `numerator export`: the register of numbers as a file (R5.3). Reads the ledger only, a page at a
-//! time: its memory does not grow with the file.
+//! `numerator export`: the register of numbers as a file. Reads the ledger only, a page at a time:
+//! its memory does not grow with the file.
 //!
-//! A file is written beside its name and takes it at the end: nobody meets one that is half done.
+//! A file is written under a temporary name in its folder and renamed at the end: it is never
+//! incomplete.
 
 mod formats;
 mod target;
@@ -35,7 +36,7 @@ pub struct ExportArgs {
     /// The file, replaced where there is one; standard output without it
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
-    // Last: its heading stands over all that follows.
+    // Last: its heading applies to all options after it.
     /// What to look for.
     #[command(flatten)]
     pub register: RegisterArgs,
@@ -67,7 +68,7 @@ pub async fn run(settings: &Settings, args: ExportArgs) -> anyhow::Result<()> {
     let target = Target::open(to)?;
     let left = target.left();
     let mut writer = Writer::begin(format, target)?;
-    // Its file goes with the process only where somebody takes it away.
+    // The temporary file survives an interrupted process unless it is removed.
     let mut interrupted = tokio::spawn(tokio::signal::ctrl_c());
     let mut count = 0;
     loop {

@@ -1,4 +1,4 @@
-//! `numerator find`: looks issued numbers up, for people (R5.3). Reads only.
+//! `numerator find`: looks issued numbers up, for people. Reads only.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ pub struct FindArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    // Last: its heading stands over all that follows.
+    // Last: its heading applies to all options after it.
     /// What to look for.
     #[command(flatten)]
     pub register: RegisterArgs,

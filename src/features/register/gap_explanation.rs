@@ -1,4 +1,4 @@
-//! How gaps came about: which end of which epoch lost their values. Asks the ledger; decides
+//! The causes of gaps: which end of which epoch lost their values. Queries the ledger; decides
 //! nothing and words nothing.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use crate::ledger::{
     Partition, SharedLedger,
 };
 
-/// Tells how gaps came about; asks for each epoch once.
+/// Finds the causes of gaps; queries each epoch once.
 pub(crate) struct Story<'a> {
     ledger: &'a SharedLedger,
     known: BTreeMap<(u32, u64, usize), Ending>,
@@ -33,9 +33,9 @@ impl<'a> Story<'a> {
         Story { ledger, known: BTreeMap::new() }
     }
 
-    /// The closing that lost the values: that of the counter's own epoch. Where that was exact,
-    /// what is unaccounted for was lifted: it is put down to the first closing at the ceiling
-    /// since, although a recovery may lie between it and the release that lifted it.
+    /// The closing that lost the values: that of the counter's own epoch. If that was exact, the
+    /// counter was raised past them: they are attributed to the first closing at the ceiling since,
+    /// although a recovery may lie between it and the release that lifted it.
     pub(crate) async fn ending(
         &mut self,
         at: At,
@@ -61,7 +61,7 @@ impl<'a> Story<'a> {
         Ok(ending)
     }
 
-    /// The change that passed over a value of a counter (R3.5).
+    /// The change that skipped a value of a counter.
     pub(crate) async fn change(
         &self,
         counter_id: i64,

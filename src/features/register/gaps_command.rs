@@ -1,5 +1,5 @@
 //! `numerator gaps`: lists the numbers that will not be issued any more, and explains them to an
-//! auditor. Reads only, unless it is asked to settle what closed epochs left.
+//! auditor. Reads only, unless it is requested to settle the leftovers of closed epochs.
 
 use std::collections::BTreeMap;
 
@@ -166,7 +166,7 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
     } else {
         print(lines(&answers))?;
     }
-    // Beside the list, whose form is one for all who read it.
+    // Apart from the list, whose form is the same for all its readers.
     for Unsettled { counter_id, epoch, left, .. } in ledger.unsettled(args.limit).await? {
         if left > 0 && args.counter.is_none_or(|one| one == counter_id) {
             say(format_args!(

@@ -1,5 +1,5 @@
-//! `GET /api/v1/document-numbering/numbers/{number}`: what a number says, and whether it was issued
-//! (R2.8).
+//! `GET /api/v1/document-numbering/numbers/{number}`: the parts of a number, and whether it was
+//! issued.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,10 +124,10 @@ impl ReadingAnswer {
         }
     }
 
-    /// All readings of a number by series that are seen.
+    /// All readings of a number by series that the caller sees.
     ///
     /// # Errors
-    /// Where none of them can read it; a problem where it could not be tried.
+    /// No such series can read it; a problem if it could not be tried.
     async fn all_of(
         catalog: &Arc<Catalog>,
         number: &str,
@@ -162,19 +162,19 @@ pub(crate) async fn look_up_and_read(
     Ok((found.seen(|row| caller.sees(row))?, read))
 }
 
-/// What a look-up of one number found.
+/// The result of a look-up of one number.
 pub(crate) struct LookedUp {
     rows: Vec<FoundRow>,
-    /// What is said where it may be within a range that was not looked at.
+    /// The error to report if the number may be within a range that was not searched.
     unsearched: Option<LedgerError>,
 }
 
 impl LookedUp {
-    /// The rows that who asks sees. What it does not see is as if it were not there, so that only
-    /// then it is decided whether anything was found.
+    /// The rows that the caller sees. Other rows are treated as absent before it is decided whether
+    /// anything was found.
     ///
     /// # Errors
-    /// `Unsearched` where no row is seen and not all were looked at.
+    /// `Unsearched` if no row is seen and not all were examined.
     pub(crate) fn seen(
         mut self,
         sees: impl Fn(&JournalRow) -> bool,
@@ -187,8 +187,8 @@ impl LookedUp {
     }
 }
 
-/// Everything in the journal that a number may be, and as what it stands there; within ranges of
-/// the series that are seen. All other fields of the filter must match too.
+/// Everything in the journal that a number may be, and its role there; within ranges of the series
+/// that the caller sees. All other fields of the filter must match too.
 pub(crate) async fn look_up(
     ledger: &SharedLedger,
     catalog: &Arc<Catalog>,
@@ -210,7 +210,7 @@ pub(crate) async fn look_up(
         of_series.is_none_or(|wanted| wanted == version.series_id) && sees(version)
     };
     let (ranges, unsearched) = catalog.find_ranges(ledger, number, wanted).await?;
-    // One text may stand in each scope of uniqueness once; a row that is found is not listed twice.
+    // One text may occur once in each scope of uniqueness; a row that is found is not listed twice.
     for range in ranges {
         let scope = |row: &JournalRow| row.entry.record.scope.clone();
         if rows.iter().all(|(_, row)| scope(row) != scope(&range)) {
@@ -238,7 +238,7 @@ pub(crate) async fn archived_in(
         (None, None) => Vec::new(),
     };
     if let (Some(number), Some(catalog), true) = (&filter.number, catalog, files.is_empty()) {
-        // Within a range, which is found by its first number alone.
+        // Within a range, which is found by its first number only.
         files.extend(catalog.find_archived(ledger, number).await?);
     }
     files.sort_unstable();

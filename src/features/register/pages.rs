@@ -78,7 +78,7 @@ pub struct RegisterArgs {
 }
 
 impl RegisterArgs {
-    /// The same as the HTTP interface is asked it.
+    /// The same query as on the HTTP interface.
     fn query(self, after: Option<String>) -> NumberQuery {
         NumberQuery {
             number: self.number,
@@ -152,7 +152,7 @@ impl Register {
         JournalFilter { limit, ..self.filter }
     }
 
-    /// How many archive files may hold more of what is looked for: all that have numbers of its
+    /// How many archive files may hold further matches: all that have numbers of the requested
     /// time.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl Register {
     pub(crate) async fn page(&mut self, rows_max: u32) -> anyhow::Result<Vec<FoundRow>> {
         let filter = JournalFilter { limit: rows_max, ..self.filter.clone() };
         let (ledger, catalog) = (Arc::clone(&self.ledger), self.catalog.clone());
-        // A task of its own: whoever stops waiting leaves no statement half way.
+        // A task of its own: a caller that stops waiting interrupts no statement.
         let reading = tokio::spawn(async move {
             match (&filter.number, catalog) {
                 (Some(number), Some(catalog)) => {
@@ -201,7 +201,7 @@ impl Register {
     }
 }
 
-/// Says which archive files have what was looked for and the journal does not have.
+/// Reports which archive files have matches that the journal does not have.
 async fn say_where_archived(
     ledger: &SharedLedger,
     catalog: Option<&Arc<Catalog>>,

@@ -1,5 +1,4 @@
-//! `numerator parse`: reads a number back into its parts (R2.8). Does not look whether it was
-//! issued.
+//! `numerator parse`: reads a number back into its parts. Does not check whether it was issued.
 
 use std::sync::Arc;
 

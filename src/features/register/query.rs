@@ -1,8 +1,8 @@
-//! What people look for in the register of numbers, as a query or a command line says it: checked,
-//! and read into the ledger's filter; and where a list goes on.
+//! Questions to the register of numbers, from a query or a command line: checked, and converted to
+//! the ledger's filter; and where a list continues.
 //!
-//! A list never ends early without saying so: what no index leads to is bounded by a period and the
-//! time of a statement, and refused by its field beyond them.
+//! A list never ends early without saying so: a search without an index is bounded by a period and
+//! the time of a statement, and beyond them refused by its field.
 
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ use crate::web::paging::rows_of_page;
 use crate::web::problem::Problem;
 use crate::web::visibility::unknown_series;
 
-/// What a place in a list must be.
+/// The rule for a place in a list.
 const NEXT_WANTED: &str =
     "must be the `next` of a page as it was given, with the filters and the sort of that page";
 
@@ -173,8 +173,8 @@ impl Asked {
         self.filter.number.is_some()
     }
 
-    /// Refuses what would be a full scan (R5.4): nothing at all, and what no index leads to without
-    /// the period to look through.
+    /// Refuses a full scan: a query without any filter, and one that no index serves and that names
+    /// no period.
     pub(crate) fn must_be_bounded(&self) -> Result<(), Problem> {
         let JournalFilter { from_us, until_us, .. } = self.filter;
         let looks_at_rows = self.filter.looks_at_rows() || self.series.is_some();
@@ -209,7 +209,7 @@ impl Asked {
     }
 }
 
-/// What to send as `after` for the page behind a row, where there is one.
+/// The `after` for the page after a row, if there is one.
 pub(crate) fn next_of(filter: &JournalFilter, last: &JournalRow) -> Option<String> {
     Position::of(last).map(|position| {
         let place = position_text(&position);
@@ -224,8 +224,8 @@ fn read_next(filter: &JournalFilter, text: &str) -> Option<Position> {
     if check == check_of(filter, place) { read_position(place) } else { None }
 }
 
-/// What tells a place in the list of this filter from other texts. No secret: what it keeps out are
-/// mistakes, since every place may be asked for.
+/// Distinguishes a place in the list of this filter from other texts. Not a secret: it catches
+/// mistakes, because every place may be requested.
 fn check_of(filter: &JournalFilter, place: &str) -> String {
     let list = serde_json::to_string(filter).expect("a filter is plain data");
     let digest = Sha256::new().chain_update(list).chain_update(place).finalize();
@@ -292,10 +292,10 @@ fn read_date(field: &'static str, text: Option<String>) -> Result<Option<String>
 }
 
 impl Caller {
-    /// The query as far as it may be asked; `None`: nothing of it is seen.
+    /// The query within the caller's reach; `None`: the caller sees nothing of it.
     ///
     /// # Errors
-    /// Who is narrowed names what it asks about.
+    /// A narrowed caller must name what it asks about.
     pub(crate) fn narrowed(
         &self,
         catalog: &Catalog,
@@ -303,7 +303,7 @@ impl Caller {
     ) -> Result<Option<NumberQuery>, Problem> {
         self.must_know(catalog, query.series.as_deref())?;
         if self.identity.may(Act::ReadNumbers) == Some(Whose::Own) {
-            // For whomever it asked.
+            // For itself or for any person.
             let own = self.identity.name.to_string();
             let is_of_others = query.service.as_ref().is_some_and(|service| *service != own);
             let service = Some(own);

@@ -1,5 +1,5 @@
-//! `numerator revise`: gives a number of a document another label (R2.10). Takes nothing and joins
-//! nothing: a revision is work of the ledger alone.
+//! `numerator revise`: gives a number of a document another label. Takes nothing and does not join
+//! as a node: a revision concerns only the ledger.
 
 use std::sync::Arc;
 

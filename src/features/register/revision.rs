@@ -1,7 +1,7 @@
-//! Revisions: gives an issued number of a document another label (R2.10).
+//! Revisions: gives an issued number of a document another label.
 //!
 //! Finds the number in the journal, has the numbering language render it with the version of its
-//! series that issued it, and has the ledger write that. Ledger work alone, whoever owns the
+//! series that issued it, and has the ledger write that. Only the ledger is used, whatever owns the
 //! partition: nothing is taken, no partition worker and no Redis is asked.
 
 mod members;
@@ -22,7 +22,7 @@ use crate::ledger::{
 };
 use members::{Issuers, must_be_no_member};
 
-/// Longest wait for the journal to have a number that was issued a moment ago.
+/// Longest wait for the journal to have a number that was just issued.
 const JOURNAL_WAIT: Duration = Duration::from_secs(2);
 
 /// Shortest and longest wait between two looks at it.
@@ -50,20 +50,20 @@ pub struct RevisionRequest {
     pub series: Option<String>,
     /// Why.
     pub reason: Option<String>,
-    /// Who asks: of numbers that it does not see the document has none.
+    /// The caller: numbers that it does not see are treated as absent.
     pub identity: Arc<Identity>,
-    /// Whose request it is, as the ledger keeps it.
+    /// The user of the request, as recorded in the ledger.
     pub user_id: String,
     /// From where.
     pub ip_address: Option<String>,
 }
 
-/// A number with the label that was asked for.
+/// A number with the requested label.
 #[derive(Clone, Debug)]
 pub struct RevisedDocument {
     /// The number as it was issued.
     pub original: JournalRow,
-    /// Names of the serials, in the order of what was taken.
+    /// Names of the serials, in the order of their values.
     pub serials: Vec<String>,
     /// The label.
     pub rev: String,
@@ -75,7 +75,7 @@ pub struct RevisedDocument {
     pub replayed: bool,
 }
 
-/// Why there is no revision. Nothing was taken, whatever it is.
+/// Why there is no revision. In no case is anything taken.
 #[derive(Debug, Error)]
 pub enum ReviseError {
     /// The journal has no such number of the document, after a wait for it.
@@ -99,7 +99,7 @@ pub enum ReviseError {
         /// Some of them.
         numbers: String,
     },
-    /// The number stands for a range of values.
+    /// The number represents a range of values.
     #[error("{number} begins a range; only single numbers have revisions")]
     Range {
         /// The first number of the range.
@@ -130,7 +130,7 @@ pub enum ReviseError {
         /// The number as it was issued.
         number: String,
     },
-    /// The ledger, or what it holds.
+    /// An error of the ledger, or of its content.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -154,11 +154,11 @@ pub async fn revise(
 pub enum TryOf {
     /// The first one, which also looks whether the number is one of a range.
     First,
-    /// One that follows: what is missing is looked for alone.
+    /// A later one: only missing records are searched for.
     Later,
 }
 
-/// Tries for a moment, for as long as a number is missing: its record may be on its way.
+/// Retries for a short time while a number is missing: its record may be on its way.
 ///
 /// # Errors
 /// Those of the last try.
@@ -199,7 +199,7 @@ pub async fn revise_now(
     }
 }
 
-/// The number where it has the label already; nothing where it has not, whatever the reason.
+/// The number if it has the label already; `None` if not, for any reason.
 ///
 /// # Errors
 /// A ledger that does not answer.
@@ -224,7 +224,7 @@ struct Draft {
     original: JournalRow,
     serials: Vec<String>,
     new: NewRevision,
-    /// Whether the number has the label from its issue: then there is nothing to write.
+    /// Whether the number has the label since its issue: then nothing needs to be written.
     is_issued: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `POST /api/v1/documents/{documentId}/revisions`: an issued number with another label (R2.10).
+//! `POST /api/v1/documents/{documentId}/revisions`: an issued number with another label.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl RevisionOrder {
     }
 }
 
-/// Refuses what no ledger stores or looks for.
+/// Refuses texts that no ledger stores or searches for.
 pub(crate) fn check_revision_texts(
     number: Option<&str>,
     reason: Option<&str>,

@@ -1,4 +1,4 @@
-//! `GET /api/v1/document-numbering/numbers`: looks issued numbers up in the journal (R5.1, R5.3).
+//! `GET /api/v1/document-numbering/numbers`: looks issued numbers up in the journal.
 
 use axum::Extension;
 use axum::extract::State;
@@ -61,7 +61,7 @@ pub(crate) struct FoundRow {
     pub(crate) row: JournalRow,
     /// Its revisions, where they were looked up.
     pub(crate) revisions: Option<Vec<Revision>>,
-    /// As what the number that was looked for stands there.
+    /// The role in which the requested number occurs there.
     pub(crate) found_as: Option<FoundAs>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct NumberRow<'a> {
     pub(crate) about: NumberAbout<'a>,
 }
 
-/// One allocation with the names that the audit trail has for it (R5.1).
+/// One allocation under the names of the audit trail.
 #[derive(Debug, Serialize)]
 pub(crate) struct ExportedRow<'a> {
     pub(crate) generated_number: &'a str,
@@ -263,7 +263,7 @@ async fn find_page(
         let next = last.and_then(|last| query::next_of(&filter, last));
         Ok::<_, Problem>((rows.into_iter().map(FoundRow::of).collect(), next))
     };
-    // What looks through rows has places of its own: an index is found beside it.
+    // Scans of rows have their own permits: look-ups by index do not wait for them.
     match may_take_long {
         true => app.search(caller, looking).await,
         false => app.read(caller, looking).await,

@@ -1,5 +1,5 @@
-//! Of which series somebody narrowed to projects is shown every counter: one that counts no project
-//! apart is a counter of all projects that its series has ever served.
+//! The series of which a caller narrowed to projects is shown every counter: a counter without a
+//! project dimension is a counter of all projects that its series has ever served.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::web::App;
 use crate::web::middleware::Caller;
 use crate::web::problem::Problem;
 
-/// Versions of a series that are looked at, and at once; of one with more it is not known.
+/// Versions of a series that are examined, in all and per statement; more leave it unknown.
 const VERSIONS_MAX: u32 = 1_000;
 const PAGE_VERSIONS: u32 = 100;
 
 /// Ids of series; `None`: all of them.
 pub(crate) type Whole = Option<BTreeSet<i64>>;
 
-/// Of the series that are asked for, those all of whose numbers the caller is shown.
+/// Among the requested series, those all of whose numbers the caller is shown.
 pub(crate) async fn whole_series(
     app: &App,
     caller: &Caller,

@@ -1,5 +1,5 @@
-//! `numerator series check`: proves series files by themselves, with the tables of reference data
-//! that the ledger has. Saves nothing, and makes no ledger where there is none.
+//! `numerator series check`: proves series files on their own, with the tables of reference data in
+//! the ledger. Saves nothing, and creates no ledger if there is none.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What a refused change of series tells of the others that it meets: all of those that the caller
-//! sees; of one that it does not, that there is one.
+//! What a refused change of series reveals about the others that it conflicts with: everything
+//! about those that the caller sees; of another, only that it exists.
 
 use numbering::{Ambiguity, RuleError};
 
@@ -31,7 +31,7 @@ impl Caller {
         let is_seen = |(code, version): (&str, Option<u32>)| {
             let sees = |one: &SeriesVersion| match version {
                 None => self.sees_series(one),
-                // What it was then may have been beyond its reach.
+                // Its earlier definition may have been outside the caller's reach.
                 Some(_) => self.must_hold(one).is_ok(),
             };
             code == own || catalog.known().any(|(one, _)| one.definition.code == code && sees(one))
@@ -57,7 +57,7 @@ impl Caller {
     }
 }
 
-/// What is told of a series that the caller does not see.
+/// What is revealed about a series that the caller does not see.
 fn beyond(refusal: &SeriesRefusal) -> &'static str {
     match refusal {
         SeriesRefusal::Rule(_) => {

@@ -149,7 +149,7 @@ pub(crate) struct SavedSeries {
     active: bool,
     is_new: bool,
     saved: bool,
-    /// What a dry run foresees, or a save did.
+    /// What a dry run predicts, or what a save did.
     #[serde(flatten)]
     foreseen: Option<Foreseen>,
     warnings: Vec<String>,
@@ -204,8 +204,8 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     print_saved(&stores, saved, args.dry_run, args.json).await
 }
 
-/// Notes that somebody has brought series of their own, in files with a mistake or for a reason
-/// that is none: the mistake is what is told, whatever becomes of the note.
+/// Records that the operator has series of their own, in files with a mistake or for an invalid
+/// reason. The mistake is reported even if the record cannot be written.
 async fn note_own(settings: &Settings) {
     let noting =
         async { Ok::<_, anyhow::Error>(open_ledger(settings).await?.note_own_series().await?) };
@@ -224,7 +224,7 @@ pub(crate) fn refused(error: LedgerError) -> anyhow::Error {
     }
 }
 
-/// Takes out those that the ledger has, active or not, and gives them as they are there.
+/// Removes the definitions that the ledger has, active or not, and returns them as stored there.
 async fn keep_known(
     ledger: &SharedLedger,
     definitions: &mut Vec<SeriesDefinition>,
@@ -235,8 +235,8 @@ async fn keep_known(
     Ok(kept)
 }
 
-/// Says which versions are in force now, and what the new ones would read back of others. Where
-/// these are saved, a look that fails is reported, and is no reason to fail.
+/// Reports which versions are in force now, and which numbers of others the new ones would read. If
+/// the versions are saved, a check that fails is reported, and is not a failure.
 pub(crate) async fn print_saved(
     stores: &Stores,
     saved: Vec<SeriesVersion>,

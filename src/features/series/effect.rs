@@ -1,5 +1,5 @@
-//! What a change of a series means, before anybody saves it: the fields that differ, what becomes
-//! of its counters, its next numbers, and who else reads these. Also what the commands print.
+//! What a change of a series means, before it is saved: the fields that differ, the effect on its
+//! counters, its next numbers, and which other series read these. Also the output of the commands.
 
 use std::collections::BTreeSet;
 
@@ -53,8 +53,8 @@ pub(crate) struct ConfigEffect {
     summary: Vec<String>,
 }
 
-/// The fields that differ, of a version and one that may be there before it. Lists of texts are one
-/// field each: what is put in front of one moves all others.
+/// The fields that differ between a version and its predecessor, if it has one. Lists of texts are
+/// one field each: an entry inserted at the front moves all others.
 pub(crate) fn changed_fields(
     before: Option<(&SeriesDefinition, bool)>,
     (after, active): (&SeriesDefinition, bool),
@@ -124,7 +124,7 @@ pub(crate) fn counters_in_words(
 
 /// What to look at for the effect of a change.
 pub(crate) struct Compared {
-    /// The series, where it is there.
+    /// The series, if it exists.
     pub(crate) series_id: Option<i64>,
     /// The version before, where there is one that compiles.
     pub(crate) before: Option<Series>,
@@ -167,8 +167,8 @@ impl Compared {
     }
 }
 
-/// The effect of going from one version of a series to another, for whom it is within reach and who
-/// may read its counters; nothing where one of them does not compile any more.
+/// The effect of going from one version of a series to another, for a caller that has it in reach
+/// and may read its counters; `None` if one of them does not compile any more.
 pub(crate) async fn effect_between(
     app: &App,
     caller: &Caller,
@@ -204,7 +204,7 @@ pub(crate) async fn effect_between(
 /// The next numbers of a version, or why its counter gives none.
 pub(crate) type NextNumbers = Result<Vec<String>, String>;
 
-/// What a change makes of the next number, in words.
+/// The effect of a change on the next number, in words.
 pub(crate) fn next_in_words(
     before: &NextNumbers,
     after: &NextNumbers,
@@ -225,8 +225,8 @@ pub(crate) fn next_in_words(
     })
 }
 
-/// The next numbers for a request; of one that was made up it does not matter if the series refuses
-/// it, and of one that was asked for only if another version does.
+/// The next numbers for a request. It does not matter if a made-up request is refused; a requested
+/// one may be refused only by another version.
 async fn next_numbers(
     app: &App,
     series: &Series,

@@ -1,5 +1,5 @@
-//! `numerator series explain`: which series would serve a request, and why the others would not
-//! (R2.9). Takes nothing.
+//! `numerator series explain`: which series would serve a request, and why the others would not.
+//! Takes nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! `numerator series versions | activate | deactivate | rollback | remove`: what a series was, what
-//! a change of it would do, and whether it serves.
+//! `numerator series versions | activate | deactivate | rollback | remove`: the versions of a
+//! series, what a change of it would do, and whether it serves.
 
 use std::sync::Arc;
 
@@ -76,12 +76,12 @@ pub struct RollbackArgs {
     pub json: bool,
 }
 
-/// What a dry run foresees of a version, or what a save did.
+/// What a dry run predicts of a version, or what a save did.
 #[derive(Default, Serialize)]
 pub(crate) struct Foreseen {
     /// Counters that the series has, as far as 10,000.
     counters: u64,
-    /// Serials whose counters begin anew.
+    /// Serials whose counters restart.
     begin_anew: Vec<String>,
     /// The fields that would change.
     changes: Vec<FieldChange>,
@@ -101,7 +101,7 @@ pub(crate) struct Foreseen {
 }
 
 impl Foreseen {
-    /// What a version does that is saved, or would be.
+    /// The effect of a version that is saved, or would be.
     pub(crate) async fn of(
         stores: &Stores,
         version: &SeriesVersion,
@@ -110,7 +110,7 @@ impl Foreseen {
         let (ledger, is_saved) = (&stores.ledger, !dry_run);
         let after = (&version.definition, version.active);
         let compile = |version: &SeriesVersion| Series::restore(version.definition.clone()).ok();
-        // The id of a series that a dry run would create is nobody's.
+        // The id of a series that a dry run would create belongs to no series.
         if version.is_new && version.version == 1 {
             let words = "a new series".to_owned();
             let mut told = Foreseen { words, is_saved, ..Foreseen::default() };
@@ -176,8 +176,8 @@ impl Foreseen {
         &self.words
     }
 
-    /// A line for each field that a version of before would have otherwise, and one for the next
-    /// number. Of what is saved the fields are known.
+    /// A line for each field that differs from the earlier version, and one for the next number.
+    /// The fields of saved versions are known.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let shown = |value: &Option<Value>| value.as_ref().map_or("–".into(), Value::to_string);
         let changes = self.changes.iter().filter(|change| change.path != "/definition");
@@ -222,7 +222,7 @@ pub async fn versions(settings: &Settings, args: &VersionsArgs) -> anyhow::Resul
     Ok(())
 }
 
-/// Activates or deactivates a series (R4.3).
+/// Activates or deactivates a series.
 ///
 /// # Errors
 /// An unknown code, a series that would be one too many, a ledger that cannot be reached.
@@ -278,12 +278,12 @@ pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Resul
     print_saved(&stores, saved, args.dry_run, args.json).await
 }
 
-/// Removes a series that has issued nothing. Joins as a node first: what joins compares the ledger
-/// with what was confirmed to others, and holds one that may have forgotten the series' numbers.
+/// Removes a series that has issued nothing. Joins as a node first: that compares the ledger with
+/// what was confirmed to others, and holds one that may have forgotten the series' numbers.
 ///
 /// # Errors
-/// An unknown code, a series that has counters, a ledger that cannot be reached, a Redis that the
-/// settings name and that does not answer.
+/// An unknown code, a series that has counters, a ledger that cannot be reached, a configured Redis
+/// that does not answer.
 pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
     let (_, newest) = open(settings, &args.code).await?;
@@ -310,10 +310,10 @@ pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<(
     Ok(print([format!("{} removed", args.code)])?)
 }
 
-/// A version of a series; the one in force where none is named.
+/// A version of a series; the one in force if none is named.
 ///
 /// # Errors
-/// Where there is none.
+/// There is no such version.
 pub(crate) async fn find(
     settings: &Settings,
     code: &str,

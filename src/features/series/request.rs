@@ -9,16 +9,16 @@ use utoipa::ToSchema;
 use crate::web::body::BODY_FORMS;
 use crate::web::problem::Problem;
 
-/// A definition to save: the fields of a series file, and beside them the reason and a request.
-/// Where an `expression` stands for template and serials, the definition has none until
+/// A definition to save: the fields of a series file, with the reason and a request. If an
+/// `expression` replaces template and serials, the definition has none until
 /// [`ConfigOrder::define`] has read it.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfigOrder {
     /// The series.
     definition: SeriesDefinition,
-    /// Whether it was read from the ledger: then it means what it meant there.
+    /// Whether it was read from the ledger: then it keeps its meaning from there.
     is_stored: bool,
-    /// The rule expression in the place of template and serials, as JSON (R2.2).
+    /// The rule expression that replaces template and serials, as JSON.
     expression: Option<String>,
     /// Why.
     pub(crate) reason: String,
@@ -26,7 +26,7 @@ pub(crate) struct ConfigOrder {
     pub(crate) example: Option<ExampleOrder>,
 }
 
-/// What stands beside the fields of a series.
+/// The fields next to those of a series.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct OrderBeside {
     reason: String,
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for ConfigOrder {
 }
 
 impl ConfigOrder {
-    /// The order of a definition that is there, for a reason.
+    /// The order of an existing definition, for a reason.
     pub(crate) fn of(definition: SeriesDefinition, reason: String) -> Self {
         ConfigOrder { definition, is_stored: true, expression: None, reason, example: None }
     }
@@ -94,7 +94,7 @@ pub(crate) struct ExampleOrder {
     project: Option<String>,
     /// Document date; now without one.
     date: Option<String>,
-    /// Phase, where a counter begins anew with each.
+    /// Phase, if a counter restarts with each.
     phase: Option<String>,
     /// Values of the series' variables.
     #[serde(default)]

@@ -24,7 +24,7 @@ use crate::web::paging::rows_of_page;
 use crate::web::problem::{Problem, ProblemBody, Slug};
 use crate::web::visibility::not_found;
 
-/// Versions that are read at once: each may be as large as a body.
+/// Versions that are read in one statement: each may be as large as a body.
 const VERSIONS_AT_ONCE: u32 = 16;
 
 /// Which configurations to list; all that is given must match.
@@ -50,7 +50,7 @@ pub(crate) struct ConfigQuery {
 }
 
 impl ConfigQuery {
-    /// Whether a series is asked for.
+    /// Whether the query matches a series.
     fn asks_for(&self, definition: &SeriesDefinition) -> bool {
         let SeriesDefinition { code, serves, references, .. } = definition;
         let is = |wanted: &Option<String>, it: &dyn Fn(String) -> bool| {
@@ -313,8 +313,8 @@ pub(crate) fn version_named(
     Ok((named(app, caller, Ok(Path(name)))?, wanted))
 }
 
-/// A version that the caller sees. One that it does not looks like one that there is not, and so
-/// does a configuration none of whose versions it sees.
+/// A version that the caller sees. A version out of its sight looks like one that does not exist,
+/// and so does a configuration none of whose versions it sees.
 pub(crate) async fn find_version(
     app: &App,
     caller: &Caller,
@@ -336,8 +336,8 @@ pub(crate) async fn find_version(
     })
 }
 
-/// Whether there is such a configuration, and the caller does not see it as it is. Asked behind the
-/// ledger: what there is not is looked for as long.
+/// Whether such a configuration exists, and the caller does not see it as it is. Checked after the
+/// ledger is queried: a missing one is searched for as long.
 fn is_hidden(app: &App, caller: &Caller, config_id: i64) -> bool {
     let catalog = app.service.allocator.catalog();
     let is_it =

@@ -119,7 +119,7 @@ pub(crate) async fn save(
     }
     let reason = check_reason(&order.reason)?;
     let (own, by, saved_by) = (app.clone(), caller.clone(), caller.user_id.to_string());
-    // Boxed: what a check keeps meanwhile is no part of its callers.
+    // Boxed: the state of a check does not become part of its callers.
     let checking = Box::pin(async move {
         let saving = Saving { saved_by, reason, expected, dry_run, by };
         check_and_save(&own, order, saving).await
@@ -127,9 +127,9 @@ pub(crate) async fn save(
     app.effort.check(caller, checking).await
 }
 
-/// Refuses a change of a series that is not wholly within the caller's reach; one that is not known
-/// here is the ledger's to refuse, and to who is narrowed as if there were none. Its code, where it
-/// is known.
+/// Refuses a change of a series that is not wholly within the caller's reach. A series that is not
+/// known here is refused by the ledger, and for a narrowed caller as if it did not exist. Its code,
+/// if it is known.
 pub(crate) fn must_hold(app: &App, caller: &Caller, series_id: i64) -> Result<String, Problem> {
     let catalog = app.service.allocator.catalog();
     let version = catalog.known().map(|(version, _)| version);
@@ -144,7 +144,7 @@ pub(crate) fn must_hold(app: &App, caller: &Caller, series_id: i64) -> Result<St
     }
 }
 
-/// Who saves a definition, and how.
+/// The user who saves a definition, and how.
 struct Saving {
     saved_by: String,
     reason: String,
@@ -192,7 +192,7 @@ async fn check_and_save(
         let is_before = before.as_ref().map(|before| (&before.definition, before.active));
         changes = Some(changed_fields(is_before, (&version.definition, version.active)));
         let restored = before.map(|before| Series::restore(before.definition));
-        // What is stored and does not compile is set aside: nothing can be said of its numbers.
+        // A stored version that does not compile is ignored: its numbers cannot be predicted.
         if let Ok(before) = restored.transpose() {
             let tables = app.service.allocator.catalog();
             let before = before.map(|it| it.with_reference(Arc::clone(tables.reference())));
@@ -257,8 +257,8 @@ fn one(saved: Result<Vec<SeriesVersion>, LedgerError>) -> Result<SeriesVersion, 
     saved.map(|mut versions| versions.pop().expect("a version for each change"))
 }
 
-/// Shows the next numbers for a request that was asked for, or else for one that was made up: of
-/// that it does not matter if the series refuses it.
+/// Shows the next numbers for a given request, or else for a made-up one: it does not matter if
+/// the series refuses the latter.
 async fn preview(
     app: &App,
     series: &Series,
@@ -296,7 +296,7 @@ pub(crate) async fn write(
     Ok(version)
 }
 
-/// Waits, not for long, until the other processes know what was saved.
+/// Waits, for a bounded time, until the other processes know the saved version.
 pub(crate) async fn until_known(app: &App) {
     let Service { ledger, context, .. } = &*app.service;
     let unaware = startup::until_known(ledger, Some(context.membership.node())).await;
@@ -344,8 +344,8 @@ pub(crate) async fn set_activity(
     Ok(([(ETAG, tag)], axum::Json(changed)).into_response())
 }
 
-/// Refuses to turn a series on that says something beyond its own projects, to who is narrowed; and
-/// any other version of it than the one that was looked at.
+/// For a narrowed caller, refuses to activate a series that reaches beyond its own projects, and
+/// any version of it other than the one that was checked.
 async fn must_reach_activated(
     app: &App,
     caller: &Caller,

@@ -12,7 +12,7 @@ use super::target::Target;
 use crate::features::register::cells::inert;
 use crate::features::register::routes::{ExportedRow, FoundRow, NumberRow};
 
-/// The columns: those of the audit trail under their names there (R5.1), then the rest.
+/// The columns: those of the audit trail under its names, then the rest.
 const COLUMNS: [&str; 21] = [
     "document_id",
     "generated_number",
@@ -127,7 +127,7 @@ impl Writer {
 }
 
 impl Sheet {
-    /// One whose rows wait in a file of the target's folder until it is saved.
+    /// A workbook whose rows are stored in a file of the target's folder until it is saved.
     fn begin(target: &Target) -> Result<Self, XlsxError> {
         let mut workbook = Workbook::new();
         if let Some(folder) = target.folder() {

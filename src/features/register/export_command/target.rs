@@ -1,5 +1,5 @@
-//! Where an export goes: standard output, a file that takes its name once it is whole, or what is
-//! no file, as a device or a pipe, which keeps its place and is written through.
+//! The destination of an export: standard output, a file that takes its name once it is complete,
+//! or a device, pipe or the like, which stays in place and is written through.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Stdout, Write};
@@ -10,20 +10,20 @@ use tempfile::NamedTempFile;
 
 use crate::terminal::output::unless_closed;
 
-/// What is written to. A file that is not kept goes away with its value.
+/// The destination. A file that is not kept is removed when its value is dropped.
 pub(super) enum Target {
     /// Standard output.
     Stdout(Stdout),
-    /// A file beside the one that is named.
+    /// A temporary file in the folder of the named one.
     File { beside: NamedTempFile, path: PathBuf },
-    /// What is no file.
+    /// Something that is not a file.
     Through { open: File, path: PathBuf },
 }
 
-/// Folders whose names are the system's own: nothing there is replaced, or made.
+/// Folders of the system: nothing in them is replaced or created.
 const OF_SYSTEM: [&str; 2] = ["/dev", "/proc"];
 
-/// A folder of files all the same.
+/// A folder of files nevertheless.
 const OF_FILES: &str = "/dev/shm";
 
 impl Target {
@@ -70,10 +70,10 @@ impl Target {
         }
     }
 
-    /// Gives the file its name; it is whole, and on the disk.
+    /// Gives the file its name; it is complete, and on the disk.
     ///
     /// # Errors
-    /// What the file system says; then the file that had the name is as it was.
+    /// Errors of the file system; the file that had the name is then unchanged.
     pub(super) fn keep(mut self) -> anyhow::Result<()> {
         self.flush().with_context(|| self.name())?;
         if let Target::File { beside, path } = self {
@@ -105,8 +105,8 @@ impl Write for Target {
     }
 }
 
-/// Whether a name is of a device, a pipe and the like, whatever links lead there, or the system's:
-/// a file that took its place would be there in its stead for everybody.
+/// Whether a name, through any links, is of a device, a pipe and the like, or of the system: a file
+/// that replaced it would replace it for all users.
 fn is_no_file(path: &Path) -> bool {
     let is_else = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let folder = folder_of(path).canonicalize().unwrap_or_default();
@@ -163,7 +163,7 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().file_type().is_symlink());
         write(Path::new("/dev/null"), "rows").unwrap();
         assert!(fs::symlink_metadata("/dev/null").unwrap().file_type().is_char_device());
-        // Nor is anything made where devices stand.
+        // Nothing is created in the folder of devices either.
         let absent = Path::new("/dev/numerator-export-of-a-test");
         write(absent, "rows").unwrap_err();
         assert!(!absent.exists());

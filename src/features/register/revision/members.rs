@@ -11,8 +11,8 @@ use crate::ledger::{JournalRow, LedgerError, Position, SharedLedger};
 /// Pages of a document's numbers that are looked through, the oldest first.
 const PAGES_MAX: usize = 10;
 
-/// Refuses a number within a range of the document, which no row of the journal begins with: of
-/// what is shown to who asks.
+/// Refuses a number that is within a range of the document and is not the first number of any
+/// journal row. Only ranges that the caller sees count.
 pub(super) async fn must_be_no_member(
     ledger: &SharedLedger,
     request: &RevisionRequest,
@@ -47,7 +47,7 @@ pub(super) struct Issuers {
 }
 
 impl Issuers {
-    /// Whether a number is one of the range that a row stands for.
+    /// Whether a number belongs to the range that a row represents.
     async fn is_member(
         &mut self,
         ledger: &SharedLedger,
