@@ -1,6 +1,6 @@
-//! `numerator move-counter`: has a counter go on with a value further up, with a reason, where
-//! callers have no tokens. What is passed over goes to the gap register. Where they have, two
-//! people answer for it over HTTP.
+//! `numerator move-counter`: moves a counter to a higher value, with a reason, where callers have
+//! no tokens. Skipped values go to the gap register. If callers have tokens, two people do the same
+//! over HTTP.
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
@@ -18,7 +18,7 @@ use crate::terminal::output::print;
 use crate::terminal::session::{operator, refusal, with_onlooker};
 use crate::web::reason::check_reason;
 
-/// How long the change may take, in microseconds, before nobody can make it any more.
+/// How long the change may take, in microseconds, before it can no longer be made.
 const MADE_WITHIN_US: i64 = 3_600_000_000;
 
 const EXAMPLES: &str = "Examples:
@@ -38,7 +38,7 @@ pub struct MoveCounterArgs {
     pub reason: String,
 }
 
-/// Moves the counter, and says what is passed over.
+/// Moves the counter, and reports the skipped values.
 ///
 /// # Errors
 /// A value that was issued or that the series never shows; callers that have tokens; a ledger that
@@ -62,7 +62,7 @@ pub async fn run(settings: &Settings, args: MoveCounterArgs) -> anyhow::Result<(
     Ok(print([told])?)
 }
 
-/// Refuses where two people can answer for it, or could as soon as a service asks for tokens.
+/// Refuses if two people can answer for the change, or could as soon as a service requires tokens.
 async fn nobody_may_have_a_token(service: &Service, are_asked_for: bool) -> anyhow::Result<()> {
     if are_asked_for {
         bail!(
@@ -92,8 +92,8 @@ async fn counter_of(ledger: &SharedLedger, counter_id: i64) -> anyhow::Result<Co
     counter.with_context(|| format!("there is no counter {counter_id}; `counters` lists them"))
 }
 
-/// Asks for the change and makes it, as one person alone. Where it cannot be made, the request is
-/// withdrawn; where the answer got lost, withdrawing it shows whether it was made.
+/// Requests the change and makes it, as one person alone. If it cannot be made, the request is
+/// withdrawn; if the answer is lost, withdrawing it shows whether it was made.
 async fn make(
     service: &Service,
     (counter, wanted): (&Counter, WantedChange),
@@ -137,17 +137,17 @@ async fn make(
     }
 }
 
-/// What is said where the ledger went away in the middle.
+/// The message if the ledger fails during the change.
 const UNKNOWN: &str = "it is not known whether the counter is moved: once the ledger answers, run \
     the same command again; it changes nothing more where this one has moved the counter";
 
-/// Whether a request could not be withdrawn because what it asks for was made.
+/// Whether a request could not be withdrawn because the change was made.
 fn is_made(error: &LedgerError) -> bool {
     use ChangeRefusal::Decided;
     matches!(error, LedgerError::Change(Decided { state: ChangeState::Approved, .. }))
 }
 
-/// Why the counter is where it was. The request is gone: nobody approves it any more.
+/// Why the counter is unchanged. The request is gone: it can no longer be approved.
 fn not_made(error: NotApproved) -> anyhow::Error {
     match error {
         NotApproved::Ledger(error) => error.into(),

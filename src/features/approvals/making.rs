@@ -1,7 +1,7 @@
-//! Makes a change that two people answer for (R3.5), once the second one has approved it.
+//! Makes a change that two people answer for, once the second one has approved it.
 //!
-//! The ledger decides whether and how. What is done here is what it cannot do: of a counter that
-//! Redis counts, the partition is lent to the database meanwhile, as for an import
+//! The ledger decides whether and how. This file does what the ledger cannot: if Redis counts the
+//! counter, its partition is lent to the database meanwhile, as for an import
 //! ([0013](../../docs/decisions/0013-an-import-lifts-no-counter-that-redis-counts.md)), so that
 //! every node accounts for what it handed out before the counter moves, and none takes from what it
 //! remembers afterwards.
@@ -27,13 +27,13 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_mi
 /// How often taking a partition back is tried.
 const RETURNS_MAX: u32 = 5;
 
-/// Why an approval does not stand. The request waits for one as before.
+/// Why an approval has no effect. The request still waits for one.
 #[derive(Debug, Error)]
 pub enum NotApproved {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// Somebody else has the partition.
+    /// The partition is lent to another import or change.
     #[error(
         "partition {0} is lent to an import or another change: approve again once that is done; \
          where it was killed, the services take the partition back within seconds, or `numerator \
@@ -81,8 +81,8 @@ impl Service {
         outcome
     }
 
-    /// Once a request is answered, takes back what a process that was killed in the middle has left
-    /// with the database.
+    /// Once a request is answered, takes back the loan that a process killed during the change has
+    /// left with the database.
     async fn take_back_left(
         &self,
         decision: &ChangeDecision,
@@ -109,7 +109,7 @@ impl Service {
         partition: u32,
     ) -> Result<ChangeRequest, NotApproved> {
         let id = loan_id(decision.change_id);
-        // One that a process did not live to take back is this change's all the same.
+        // A loan that a killed process did not take back belongs to this change too.
         let lender = Some(self.context.membership.node());
         let is_lent = self.ledger.lend_by(lender, partition, [None, Some(id)]).await?
             || self.ledger.lend_by(lender, partition, [Some(id), Some(id)]).await?;
@@ -141,7 +141,7 @@ impl Service {
             };
             if rows.iter().any(is_there) {
                 match self.ledger.approve_change(decision).await {
-                    // Somebody has taken the loan back meanwhile.
+                    // The loan was taken back meanwhile.
                     Err(LedgerError::Change(ChangeRefusal::InRedis(_))) => {}
                     outcome => return Ok(outcome?),
                 }
@@ -196,8 +196,8 @@ impl Service {
     }
 }
 
-/// To whom a change lends a partition: the same whichever process makes it, so that the next try
-/// takes back what one before has left.
+/// The loan id of a change: the same in every process that makes it, so that the next attempt takes
+/// back what an earlier one left.
 fn loan_id(change_id: i64) -> Uuid {
     let [high, low] = [0x6368_616e_6765_8000, 0x8000_0000_0000_0000 | change_id.unsigned_abs()];
     Uuid::from_u64_pair(high, low)

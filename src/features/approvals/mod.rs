@@ -1,4 +1,4 @@
-//! Changes that two people answer for: asked for by one, approved by another.
+//! Changes that two people answer for: requested by one, approved by another.
 
 pub mod command;
 pub mod making;

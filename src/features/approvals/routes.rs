@@ -1,9 +1,8 @@
 //! `POST …/configs/{configId}/reset-counter`, `…/reset-chronology`, and
-//! `/api/v1/document-numbering/change-requests` below them: changes that two people answer for
-//! (R3.5).
+//! `/api/v1/document-numbering/change-requests` below them: changes that two people answer for.
 //!
 //! Checks what the ledger does not know, the last value of a serial and its step, when a change is
-//! asked for and again when it is approved.
+//! requested and again when it is approved.
 
 mod answer;
 
@@ -215,7 +214,7 @@ pub(crate) async fn approve_change(
     Ok(axum::Json(ChangeAnswer::of(&app, request)))
 }
 
-/// Refuses where callers have no tokens: all of them are one, whoever asked by another way.
+/// Refuses if callers have no tokens: then all of them are one caller.
 fn must_be_told_apart(app: &App) -> Result<(), Problem> {
     if app.service.tokens.is_some() {
         return Ok(());
@@ -254,7 +253,7 @@ pub(crate) async fn reject_change(
     Ok(axum::Json(ChangeAnswer::of(&app, request)))
 }
 
-/// What a caller asks for.
+/// The requested change.
 struct ChangeAsked {
     series_id: i64,
     counter_id: i64,

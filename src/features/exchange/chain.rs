@@ -1,5 +1,5 @@
-//! `GET /api/v1/serials/unified/{serial}`: everything that is known of a transaction, oldest first
-//! (R8.4). Serials appear once the journal has them.
+//! `GET /api/v1/serials/unified/{serial}`: everything that is known of a transaction, oldest first.
+//! Serials appear once the journal has them.
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -94,7 +94,7 @@ pub(crate) async fn show_chain(
     // One more than wanted: it says whether there is another page.
     let query = ChainQuery { unified_serial: serial.clone(), after, limit: rows + 1 };
     let shown = caller.identity.row_sight();
-    // Those that are shown alone: `next` tells of nothing else. Serials are of no project.
+    // Only shown entries: `next` reveals nothing else. Serials belong to no project.
     let looking =
         app.read(&caller, |ledger| async move { ledger.chain_shown(&query, &shown).await });
     let mut links = looking.await?;

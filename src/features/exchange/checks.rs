@@ -1,5 +1,5 @@
 //! `POST /api/v1/serials/interface/check`: whether an interface serial is seen for the first time
-//! within a window (R8.2). A repeated one is a call that the network has doubled: refuse it.
+//! within a window. A repeated one is a call that the network has duplicated: refuse it.
 
 use std::str::FromStr;
 use std::time::Duration;

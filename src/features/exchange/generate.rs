@@ -1,6 +1,6 @@
 //! `POST /api/v1/serials/{unified|system|interface}`: serials are numbers of three series, taken
-//! like all others (R8.1). Their document ids begin with the unified serial that they belong to:
-//! by that the journal finds the chain, and a step its first serial.
+//! like all others. Their document ids begin with the unified serial that they belong to: it
+//! identifies the chain in the journal, and the first serial of a step.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ use crate::web::middleware::Caller;
 use crate::web::prefer::overdue;
 use crate::web::problem::{Problem, ProblemBody, Slug};
 
-/// Longest name of a step, in characters: with what stands before it, it fits a document id.
+/// Longest name of a step, in characters: with its prefix it fits a document id.
 const STEP_CHARS_MAX: usize = 200;
 
 /// A unified serial to generate.
@@ -307,7 +307,7 @@ impl Exchange {
         if serves() {
             return Ok(());
         }
-        // It may have been saved a moment ago.
+        // It may have just been saved.
         if !Box::pin(allocator.knows_all()).await {
             let why = Problem::new(Slug::DatabaseConnection, "the ledger does not answer now");
             return Err(why.retry_soon());

@@ -47,13 +47,13 @@ fn read_unified(text: Option<&str>) -> Result<(), Problem> {
     text.map_or(Ok(()), |text| read("unified_serial", ExchangeKind::Unified, text).map(|_| ()))
 }
 
-/// Who asks, for the ledger.
+/// The caller, in the ledger's form.
 fn asker(caller: &Caller, key: Option<String>) -> Asker {
     Asker { user_id: caller.user_id.to_string(), ip_address: caller.address(), key }
 }
 
-/// Refuses while the ledger is known to have gone back (F9): it may have forgotten what was seen
-/// and what has run, and would let it run again.
+/// Refuses while the ledger is known to have gone back (F9): it may have forgotten which serials
+/// were seen and which steps have run, and would let them run again.
 fn must_remember(app: &App) -> Result<(), Problem> {
     let membership = &app.service.context.membership;
     let news = membership.news();

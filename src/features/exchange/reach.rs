@@ -1,6 +1,6 @@
-//! Which serials somebody may have begun, ended or accepted (R7.1): those of a series within reach,
-//! as numbers of it are, and none of a time that is still to come. Serials can be guessed: whoever
-//! accepts one ahead shuts its call out.
+//! Which serials a caller may begin, end or accept: those of a series within reach, as for its
+//! numbers, and none of a future time. Serials can be guessed: accepting one in advance blocks its
+//! call.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
@@ -24,8 +24,8 @@ pub(super) fn must_reach(caller: &Caller, kind: ExchangeKind) -> Result<(), Prob
     if caller.reach().has(code, None) { Ok(()) } else { Err(AllocError::out_of_reach(code).into()) }
 }
 
-/// The serial that a request begins or accepts, where its caller may. What else a request carries
-/// names what it belongs to, and asks no reach.
+/// The serial that a request begins or accepts, if its caller may. The other serials of a request
+/// only name what it belongs to, and require no reach.
 pub(super) fn read_own(
     app: &App,
     caller: &Caller,

@@ -1,6 +1,6 @@
 //! `POST /api/v1/serials/system/{begin|succeed|fail}`: whether a business step may run, by its
-//! system serial (R8.3). Unknown or failed before: run. In progress: nobody knows. Succeeded: never
-//! again. An attempt ends when somebody says so, never by time.
+//! system serial. Unknown or failed before: run. In progress: not known. Succeeded: never again. An
+//! attempt ends when its end is reported, never by time.
 
 use axum::Extension;
 use axum::extract::State;
@@ -25,8 +25,8 @@ use crate::web::problem::{Problem, ProblemBody, Slug};
 
 /// Largest stored result, in bytes of its JSON.
 const RESULT_BYTES_MAX: usize = 16 * 1024;
-/// How deep lists and objects of a stored result stand in each other: programs read it again with
-/// limits of their own.
+/// How deep lists and objects of a stored result may be nested: programs read it again with limits
+/// of their own.
 const RESULT_DEPTH_MAX: usize = 64;
 /// Longest reason of a failure, in characters.
 const REASON_CHARS_MAX: usize = 500;
@@ -244,7 +244,7 @@ async fn end(
     attempt: u32,
     ending: Ending,
 ) -> Result<Response, Problem> {
-    // The ledger knows whether it has begun, whatever the zone of its series is by now.
+    // The ledger knows whether it has begun, even if the zone of its series has changed.
     must_reach(caller, ExchangeKind::System)?;
     read("serial", ExchangeKind::System, &serial)?;
     must_remember(app)?;
@@ -287,7 +287,7 @@ fn already_processed(step: &Step) -> Problem {
     refused(Slug::AlreadyProcessed, detail, step)
 }
 
-/// A refusal that tells how the step stands.
+/// A refusal that reports the state of the step.
 fn refused(slug: Slug, detail: impl Into<String>, step: &Step) -> Problem {
     Problem::new(slug, detail).standing(SerialStanding::of_step(step))
 }

@@ -1,5 +1,5 @@
-//! `numerator acknowledge`: says that a collision or a rejected record is explained. It stays where
-//! it is, with who said so and why; `verify` and the metrics then report the next one.
+//! `numerator acknowledge`: records that a collision or a rejected record is explained. It stays in
+//! place, with the user and the reason; `verify` and the metrics then report the next one.
 
 use anyhow::bail;
 use clap::Args;
@@ -22,7 +22,7 @@ pub struct AcknowledgeArgs {
     pub reason: String,
 }
 
-/// Marks what stands under the allocation.
+/// Marks the entry under the allocation.
 ///
 /// # Errors
 /// A ledger that cannot be reached; an allocation under which nothing is to be explained.

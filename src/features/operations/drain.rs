@@ -1,5 +1,5 @@
-//! `numerator drain`: sees to it that no outbox holds what the journal does not have, before Redis
-//! is taken away. Exits 0 only when that is so, and no silent node is left that was not adopted.
+//! `numerator drain`: ensures that no outbox holds records that the journal does not have, before
+//! Redis is removed. Exits 0 only if that is so, and no silent node is left unadopted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -39,8 +39,8 @@ pub struct DrainArgs {
 #[derive(Debug, Default, Serialize)]
 struct DrainAnswer {
     applied: bool,
-    /// Whether no outbox holds what the journal does not have, and every silent node is adopted:
-    /// what a node left whose outbox is gone is in nobody's journal.
+    /// Whether no outbox holds records that the journal does not have, and every silent node is
+    /// adopted: the entries of a node whose outbox is gone are in no journal.
     drained: bool,
     /// Nodes that were found silent, and what became of their entries.
     adoption: AdoptionAnswer,
@@ -93,7 +93,7 @@ impl AdoptionAnswer {
 /// Drains.
 ///
 /// # Errors
-/// A ledger or Redis that cannot be reached; an outbox that still holds what is not journaled.
+/// A ledger or Redis that cannot be reached; an outbox that still holds unjournaled entries.
 pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
     let mut answer = DrainAnswer { applied: args.apply, ..DrainAnswer::default() };
     let patience = args.patience.0;

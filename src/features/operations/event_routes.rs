@@ -1,4 +1,4 @@
-//! `GET /api/v1/document-numbering/events`: what the ledger noted beside the numbers (R5.2).
+//! `GET /api/v1/document-numbering/events`: events that the ledger recorded besides numbers.
 
 use axum::Extension;
 use axum::extract::State;
@@ -18,7 +18,7 @@ use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
 use crate::web::problem::{Problem, ProblemBody};
 
-/// What was accepted, in words, which show the numbers of the other series.
+/// The accepted ambiguity, in words, which show the numbers of the other series.
 const OF_ANOTHER: &str = "ambiguity";
 
 /// Which events to list; all that is given must match.

@@ -1,4 +1,4 @@
-//! `numerator events`: what the ledger noted beside the numbers, for an operator or auditor (R5.2).
+//! `numerator events`: events that the ledger recorded besides numbers, for an operator or auditor.
 //! Reads only.
 
 use clap::Args;

@@ -56,7 +56,7 @@ pub enum Switch {
 struct FallbackAnswer {
     wanted: &'static str,
     dry_run: bool,
-    /// Partitions whose wish changes.
+    /// Partitions whose wanted owner changes.
     changed: Vec<u32>,
     /// Whether a service runs to act on it; none where the ledger takes no heartbeats.
     service_runs: Option<bool>,
@@ -65,7 +65,7 @@ struct FallbackAnswer {
     note: String,
 }
 
-/// Where a partition stands now.
+/// The current state of a partition.
 #[derive(Debug, Serialize)]
 struct FallbackPartition {
     partition: u32,
@@ -123,7 +123,7 @@ pub async fn run(settings: &Settings, args: &FallbackArgs) -> anyhow::Result<()>
     Ok(())
 }
 
-/// The partitions that are asked for.
+/// The requested partitions.
 struct Asked<'a> {
     ledger: &'a SharedLedger,
     args: &'a FallbackArgs,
@@ -155,12 +155,12 @@ impl Asked<'_> {
     }
 }
 
-/// Whether a wish changes anything. Whoever wants Redis back also ends what is lent.
+/// Whether a wanted owner changes anything. Requesting Redis also ends a loan.
 fn is_change(row: &Partition, wanted: Wanted) -> bool {
     row.wanted != wanted || wanted == Wanted::Auto && row.is_lent
 }
 
-/// The wish for the record (R5.2): whose it is said to be, and who ran the command.
+/// The event for a wanted owner: the stated user, and the user who ran the command.
 fn event(row: &Partition, wanted: Wanted, user: Option<&str>) -> Event {
     let by = operator();
     Event {

@@ -20,18 +20,18 @@ pub struct MigrateArgs {
     pub roles: bool,
 }
 
-/// Migrates, whatever `database.migrate` says.
+/// Migrates, regardless of `database.migrate`.
 ///
 /// # Errors
-/// A ledger that cannot be reached, is newer than this program, or gives a migration no lock; roles
-/// that are not there, or tables of another owner.
+/// A ledger that cannot be reached, is newer than this program, or gives a migration no lock;
+/// missing roles, or tables of another owner.
 pub async fn run(settings: &Settings, args: &MigrateArgs) -> anyhow::Result<()> {
     let database = LedgerSettings { migrate: Migrate::Auto, ..settings.database };
     must_own_ledger(settings)?;
     let ledger = startup::open(&settings.database_url, database, clock())
         .await
         .context("the ledger (database.url) is not up to date")?;
-    // That an older one was migrated is noted by whoever opens it.
+    // The migration of an older ledger is recorded when it is opened.
     if let Some(migrated) = ledger.migrated().filter(|migrated| migrated.from == 0) {
         note_act(&ledger, "migrated", serde_json::json!({ "from": 0, "to": migrated.to })).await;
     }

@@ -1,4 +1,4 @@
-//! Running the service: start, health, migration, recovery, and what a process is asked for.
+//! Operating the service: start, health, migration, recovery, and inspection of a process.
 
 pub mod acknowledge;
 pub mod doctor;

@@ -1,6 +1,6 @@
-//! `numerator ready`: whether the service at `http.health_listen`, or where there is none at
-//! `http.listen`, can issue numbers, for machines that have no other program to ask it with. Opens
-//! no store.
+//! `numerator ready`: whether the service at `http.health_listen`, or if there is none at
+//! `http.listen`, can issue numbers, for machines that have no other program to query it. Opens no
+//! store.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -17,15 +17,15 @@ use tokio::time::timeout;
 use crate::config::Settings;
 use crate::terminal::output::print;
 
-/// Longest wait for the answer; whoever asks has a time-out as well.
+/// Longest wait for the answer; the caller has a time-out as well.
 const LIMIT: Duration = Duration::from_secs(4);
 /// Largest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1_024;
 
-/// Asks, and prints the answer.
+/// Queries the service, and prints the answer.
 ///
 /// # Errors
-/// No answer, or one that says that no number can be issued.
+/// No answer, or the answer that no number can be issued.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let asks_plainly = settings.health_listen.is_some() || settings.http.tls.is_none();
     ensure!(

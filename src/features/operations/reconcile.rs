@@ -1,7 +1,6 @@
-//! `numerator reconcile`: puts right what nobody puts right by itself: recoveries that stand still,
-//! outboxes of silent nodes, counters of closed epochs that are not settled. Without `--apply` it
-//! only looks. `--ledger-restored` and `--rejected` are works of their own (`restored.rs`,
-//! `rejected.rs`).
+//! `numerator reconcile`: repairs what is not repaired automatically: stalled recoveries, outboxes
+//! of silent nodes, counters of closed epochs that are not settled. Without `--apply` it only
+//! reports. `--ledger-restored` and `--rejected` are separate tasks (`restored.rs`, `rejected.rs`).
 
 use anyhow::bail;
 use clap::Args;
@@ -46,20 +45,20 @@ pub struct ReconcileArgs {
     pub restored: RestoredArgs,
 }
 
-/// What was found, and what became of it.
+/// The findings, and what was done.
 #[derive(Debug, Serialize)]
 struct ReconcileAnswer {
     applied: bool,
-    /// Recoveries that stand still, and epochs that an operator ends.
+    /// Stalled recoveries, and epochs that an operator ends.
     recoveries: Vec<RecoveryAnswer>,
     /// Partitions that wait for an operator: the ledger went back.
     held: Vec<u32>,
-    /// Nodes whose heartbeat stands still; where applied, what became of them.
+    /// Nodes whose heartbeat does not move; if applied, with the outcome.
     silent: Vec<SilentAnswer>,
-    /// Why nobody can tell which nodes are silent, where the ledger takes no heartbeats.
+    /// Why the silent nodes are not known, if the ledger takes no heartbeats.
     untold: Option<String>,
     adoption: Option<AdoptionAnswer>,
-    /// Counters of closed epochs whose lost values are not registered yet (or were, just now).
+    /// Counters of closed epochs whose lost values are not registered yet, or were just registered.
     unsettled: u64,
     /// What remains to be done, or went wrong.
     problems: Vec<String>,
@@ -108,10 +107,10 @@ impl SilentAnswer {
     }
 }
 
-/// Looks, and puts right where it is asked to.
+/// Reports, and repairs if requested.
 ///
 /// # Errors
-/// A ledger that cannot be reached; whatever could not be put right.
+/// A ledger that cannot be reached; anything that could not be repaired.
 pub async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
     if args.restored.ledger_restored {
         return restored::run(settings, args).await;
@@ -201,7 +200,7 @@ async fn apply(
     Ok(ReconcileAnswer { applied, recoveries, held, silent, untold, adoption, unsettled, problems })
 }
 
-/// What was asked for and done, as an event.
+/// The request and the result, as an event.
 fn detail(args: &ReconcileArgs, done: &anyhow::Result<ReconcileAnswer>) -> serde_json::Value {
     let answer = done.as_ref().ok();
     serde_json::json!({
@@ -214,7 +213,7 @@ fn detail(args: &ReconcileArgs, done: &anyhow::Result<ReconcileAnswer>) -> serde
     })
 }
 
-/// Partitions asked for that are open in Redis; back to Redis leads `fallback off` alone.
+/// Requested partitions that are open in Redis; only `fallback off` leads back to Redis.
 async fn open(ledger: &SharedLedger, args: &ReconcileArgs) -> anyhow::Result<Vec<Partition>> {
     let mut rows = ledger.partitions().await?;
     rows.retain(|row| {

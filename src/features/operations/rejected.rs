@@ -1,6 +1,6 @@
 //! `numerator reconcile --rejected`: takes records into the journal that the ledger refused and
-//! keeps beside it, once the cause is gone. Shows what there is; writes only with `--apply`. Safe
-//! to repeat, and beside running services.
+//! keeps aside, once the cause is gone. Shows what there is; writes only with `--apply`. Safe to
+//! repeat, and while services run.
 
 use anyhow::bail;
 use serde::Serialize;
@@ -14,10 +14,10 @@ use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{note_act, open_ledger, operator, with_service};
 use crate::terminal::words::moment;
 
-/// Records read at once.
+/// Records read in one statement.
 const PAGE_RECORDS: u32 = 500;
 
-/// What was found and done.
+/// The findings, and what was done.
 #[derive(Debug, Serialize)]
 struct RejectedAnswer {
     applied: bool,
@@ -35,7 +35,7 @@ struct RejectedRecord {
     rejected_at: String,
     /// Why the ledger refused it.
     reason: String,
-    /// Who has explained it, if anybody.
+    /// The user who has explained it, if any.
     acknowledged_by: Option<String>,
     /// `waits` where nothing is applied; else `journaled`, `known`, `collided`, `gone`, `refused`.
     result: &'static str,
@@ -59,7 +59,7 @@ impl RejectedRecord {
         }
     }
 
-    /// Whether somebody still has to look at it.
+    /// Whether it still needs attention.
     fn is_open(&self) -> bool {
         matches!(self.result, "refused" | "collided")
     }
@@ -72,7 +72,7 @@ impl RejectedRecord {
     }
 }
 
-/// Prints what it found and did.
+/// Runs, and prints the findings and what was done.
 ///
 /// # Errors
 /// A ledger that cannot be reached; records that it still refuses, or that collide.
@@ -109,8 +109,8 @@ pub(crate) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
     Ok(())
 }
 
-/// Takes each into the journal. Ends where the ledger fails for another cause: those before it are
-/// told.
+/// Takes each into the journal. Ends if the ledger fails for another cause: the records before are
+/// reported.
 async fn apply(service: &Service) -> anyhow::Result<(Vec<RejectedRecord>, Option<LedgerError>)> {
     let (node, by) = (service.context.membership.node(), operator());
     let mut records = all(&service.ledger).await?;

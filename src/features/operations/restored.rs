@@ -1,6 +1,6 @@
 //! `numerator reconcile --ledger-restored`: releases partitions that are held because the ledger
 //! went back. Shows what it finds; writes only with `--apply`. Safe while services run: they refuse
-//! until the release, and go on by themselves after it.
+//! until the release, and continue automatically after it.
 
 use anyhow::Context as _;
 use clap::Args;
@@ -22,7 +22,7 @@ use crate::terminal::words::moment;
 /// Most counters that are named of those that a margin uses up.
 const NAMED_MAX: usize = 20;
 
-/// Counters that are read at once.
+/// Counters that are read in one statement.
 const PAGE_COUNTERS: u32 = 1_000;
 
 /// How held partitions are released; which ones, and whether at all, say the arguments of
@@ -43,28 +43,28 @@ pub struct RestoredArgs {
     pub hold: bool,
 }
 
-/// What was found and done.
+/// The findings, and what was done.
 #[derive(Debug, Serialize)]
 struct RestoredAnswer {
     applied: bool,
-    /// When the ledger was first held of what is held now; none where nothing is.
+    /// When the ledger was first held, for the current hold; none if nothing is held.
     held_at: Option<String>,
     /// When the newest number was issued that it had journaled by then: what came after is
     /// forgotten.
     newest_record_at: Option<String>,
     partitions: Vec<Restored>,
-    /// Counters that issue nothing any more after the margin, by what the ledger knows; at most 20.
+    /// Counters that can issue nothing after the margin, as far as the ledger knows; at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     used_up: Vec<String>,
     /// How many there are in all.
     used_up_total: u64,
 }
 
-/// Prints what it found and did.
+/// Runs, and prints the findings and what was done.
 ///
 /// # Errors
-/// Stores that cannot be reached; partitions that need a margin where none is named, which stay
-/// held; a partition that cannot be released otherwise: those before it are, and are told.
+/// Stores that cannot be reached; partitions that need a margin if none is named, which stay held;
+/// a partition that cannot be released otherwise: those before it are released, and reported.
 pub(crate) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
     let (ledger, deployment) = open_deployment(settings).await?;
     check_partition(&ledger, args.partition).await?;
@@ -121,7 +121,7 @@ pub(crate) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
         used_up,
         used_up_total,
     };
-    // What was released before an error is told all the same.
+    // What was released before an error is reported nevertheless.
     if args.json {
         print_json(&answer)?;
     } else if failed.is_none() || !answer.partitions.is_empty() {
@@ -130,8 +130,8 @@ pub(crate) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
     failed.map_or(Ok(()), Err)
 }
 
-/// Looks at each, or releases it. One that needs a margin where none is named stays held, and the
-/// others are released all the same: theirs would only be a gap. Ends at any other failure.
+/// Examines each, or releases it. One that needs a margin while none is named stays held. The
+/// others are released nevertheless: their margin would only be a gap. Ends at any other failure.
 async fn each(restore: &Restore<'_>, held: &[Partition]) -> (Vec<Restored>, Option<anyhow::Error>) {
     let (mut partitions, mut needs) = (Vec::new(), Vec::new());
     for row in held {
@@ -206,8 +206,8 @@ async fn find_used_up(
     }
 }
 
-/// An event in the ledger (R5.2), with who released it and what was stated; without it the release
-/// stands all the same.
+/// An event in the ledger, with the user who released it and the stated values; without it the
+/// release is valid nevertheless.
 async fn record(restore: &Restore<'_>, restored: &Restored) {
     let mut detail = serde_json::to_value(restored).unwrap_or_default();
     detail["user"] = operator().into();

@@ -1,6 +1,6 @@
 //! `numerator status`: partitions, nodes, ceilings and totals from the ledger, and whether Redis
-//! agrees. A Redis that does not answer is shown, not an error. Writes one heartbeat as it stands,
-//! and only where one does not move: to see whether the ledger takes any.
+//! agrees. A Redis that does not answer is shown, not an error. Rewrites one heartbeat unchanged,
+//! and only if one does not move: to see whether the ledger takes any.
 
 mod answer;
 mod page;
@@ -59,10 +59,10 @@ pub struct StatusArgs {
     pub json: bool,
 }
 
-/// Prints the status, once or until Ctrl-C. Its exit code says what it comes to.
+/// Prints the status, once or until Ctrl-C. The exit code is the verdict.
 ///
 /// # Errors
-/// Output that nobody takes. A ledger that cannot be reached is a status: nobody can tell.
+/// Output that cannot be written. An unreachable ledger is a status: the state is not known.
 pub async fn run(settings: &Settings, args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let stores = match open_stores(settings).await {
         Ok(stores) => stores,
@@ -150,8 +150,8 @@ async fn gather(
     Ok(status)
 }
 
-/// What Redis shows of a partition. A server that did not answer once is not asked again: each
-/// question would take its whole time-out.
+/// The state of a partition in Redis. A server that did not answer once is not queried again: each
+/// query would take its whole time-out.
 async fn ask_redis(
     stores: &Stores,
     row: &Partition,
@@ -180,7 +180,7 @@ async fn ask_redis(
     };
     let mut outboxes = Vec::new();
     for (node, entries) in lengths {
-        // An age that is not known is left out; the length stands by itself.
+        // An unknown age is left out; the length is shown alone.
         let age = oldest(stores, redis, row.partition, node).await.ok().flatten();
         let lag_ms = age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
         outboxes.push(OutboxAnswer { node_id: node.to_string(), entries, lag_ms });

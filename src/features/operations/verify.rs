@@ -44,7 +44,7 @@ fn from(text: &str) -> Result<i64, String> {
     read_time("from", text).map_err(|problem| problem.to_string())
 }
 
-/// What was found, and of the archive where it was looked at.
+/// The findings, with those of the archive if it was checked.
 #[derive(Serialize)]
 struct Report {
     #[serde(flatten)]

@@ -1,5 +1,5 @@
 //! `POST /api/v1/document-numbering/reference/{table}`: rows and memberships by the rules of
-//! `numerator reference import` (R4.6). Erases nothing.
+//! `numerator reference import`. Erases nothing.
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -194,7 +194,7 @@ fn answer(table: String, plan: ReferencePlan, dry_run: bool) -> ReferenceAnswer 
     ReferenceAnswer { table, saved: is_changed && !dry_run, rows, memberships }
 }
 
-/// An effect as a word, and the code of before.
+/// An effect as a word, and the previous code.
 fn words(effect: Effect) -> (&'static str, Option<String>) {
     match effect {
         Effect::Added => ("added", None),

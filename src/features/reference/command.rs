@@ -1,5 +1,5 @@
-//! `numerator reference import | list`: tables of ids and codes, and memberships, out of CSV files
-//! into the ledger (R4.6). Writes only with `--apply`; erases nothing.
+//! `numerator reference import | list`: tables of ids and codes, and memberships, from CSV files
+//! into the ledger. Writes only with `--apply`; erases nothing.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,5 +1,5 @@
-//! `GET /api/v1/document-numbering/reference` and below: tables of ids and codes, and memberships
-//! (R4.6), as far as the caller sees them.
+//! `GET /api/v1/document-numbering/reference` and below: tables of ids and codes, and memberships,
+//! as far as the caller sees them.
 
 use std::collections::BTreeSet;
 
@@ -134,8 +134,8 @@ pub(crate) struct MembershipAnswer {
     active: bool,
 }
 
-/// What of reference data a caller is shown: who is narrowed sees tables that its series refer to,
-/// and of tables of projects its own.
+/// The reference data that a caller is shown: a narrowed caller sees tables that its series refer
+/// to, and its own rows in tables of projects.
 struct Sight<'c> {
     caller: &'c Caller,
     tables: BTreeSet<&'c str>,
@@ -166,8 +166,8 @@ impl<'c> Sight<'c> {
                 || self.caller.reach().has_project(Some(&row.code)))
     }
 
-    /// A list with its tag. Who is narrowed changes no table, and is told of no change that it is
-    /// not shown: its tag is without the stamp of all of them.
+    /// A list with its tag. A narrowed caller changes no table, and must not learn of changes that
+    /// it is not shown: its tag omits the stamp of all tables.
     fn tagged(&self, catalog: &Catalog, headers: &HeaderMap, list: &impl Serialize) -> Response {
         match self.caller.reach().is_everything() {
             true => tagged_at(catalog.stamp().reference(), headers, list),
@@ -182,7 +182,7 @@ impl<'c> Sight<'c> {
     }
 }
 
-/// A page of what is found in its order, and whether there is more.
+/// A page of the results in their order, and whether there is more.
 fn page<T>(found: impl Iterator<Item = T>, limit: Option<u32>) -> Result<(Vec<T>, bool), Problem> {
     let limit = rows_of_page(limit)? as usize;
     let mut page: Vec<T> = found.take(limit + 1).collect();

@@ -16,7 +16,7 @@ use crate::terminal::session::{clock, open_ledger, operator, refusal, until_know
 use crate::terminal::words::{moment, table};
 use crate::web::reason::check_reason;
 
-/// Tokens read at once.
+/// Tokens read in one statement.
 const PAGE: u32 = 1_000;
 
 /// What to do with tokens.
@@ -134,7 +134,7 @@ impl CreateArgs {
         }
     }
 
-    /// Prints a token that is kept nowhere, and what the settings say of it.
+    /// Prints a token that is not stored anywhere, and its lines for the settings.
     fn print_lines(&self) -> anyhow::Result<()> {
         self.written().read(COUNT_MAX).map_err(anyhow::Error::msg)?;
         let secret = Secret::draw();
@@ -254,7 +254,7 @@ async fn list(settings: &Settings, as_json: bool) -> anyhow::Result<()> {
         if is_last {
             break;
         }
-        // In force at once; those that were revoked come on top, a bounded number too.
+        // In force at the same time; revoked ones are added, a bounded number too.
         if tokens.len() > LISTED_MAX {
             bail!("more than {LISTED_MAX} tokens; read them page by page: GET …/tokens");
         }

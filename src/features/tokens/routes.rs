@@ -1,5 +1,5 @@
-//! `/api/v1/document-numbering/tokens` and below: who may call, as the ledger keeps it. A secret is
-//! in the one answer that makes it, and in no log, event or list.
+//! `/api/v1/document-numbering/tokens` and below: the tokens of callers, in the ledger. A secret is
+//! only in the answer that creates it, and in no log, event or list.
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -143,7 +143,7 @@ pub struct NewTokenAnswer {
 }
 
 impl TokenAnswer {
-    /// The answer for a token as it stands at a moment.
+    /// The answer for a token in its state at a given time.
     #[must_use]
     pub fn of(token: StoredToken, now_us: i64) -> Self {
         let TokenRights { roles, series, projects, count_max, expires_at_us, .. } = token.rights;
@@ -173,11 +173,11 @@ impl TokenAnswer {
     }
 }
 
-/// A token to create with this secret, by what is written and, where somebody asks over HTTP, by
-/// which token.
+/// A token to create with this secret, from a written grant and, for a request over HTTP, the token
+/// that requests it.
 ///
 /// # Errors
-/// The field that says nothing of use.
+/// The field without a usable value.
 pub(crate) fn new_token(
     written: WrittenGrant<'_>,
     secret: &Secret,

@@ -1,4 +1,4 @@
-//! What is told of changes that two people answer for.
+//! The answers about changes that two people answer for.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! This machine's clock beside those of the stores (F37), and whether anything keeps it.
+//! This machine's clock compared with those of the stores (F37), and whether it is synchronised.
 
 use jiff::SignedDuration;
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ const NTP: &str = "ntp";
 const REMEDY: &str =
     "set the clock that is wrong, and have NTP keep it (chrony, systemd-timesyncd)";
 
-/// Compares it with everybody who tells the time.
+/// Compares it with every clock that is known.
 pub(super) fn compare(
     settings: &Settings,
     clock: &SharedClock,
@@ -31,8 +31,8 @@ pub(super) fn compare(
     let mut heard = Vec::new();
     if let Some(times) = &known.times {
         heard.extend(times.server.map(|server| ("PostgreSQL".to_owned(), server)));
-        // At a file nobody else tells it, and what is written later than now was written by a clock
-        // that was ahead.
+        // With a file there is no other clock, and a time of writing in the future was written by a
+        // clock that was ahead.
         let (own_us, newest_us) = (clock.now_us(), times.journaled_us.unwrap_or(i64::MIN));
         if times.server.is_none() && newest_us > own_us.saturating_add(max_us) {
             let says = format!(

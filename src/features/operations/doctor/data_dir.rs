@@ -13,7 +13,7 @@ use super::users::{Deed, User, nearest};
 
 const CHECK: &str = "data.dir";
 
-/// What may be done by anybody but the owner.
+/// Permissions of all but the owner.
 const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
@@ -21,7 +21,7 @@ const STICKY: u32 = 0o1000;
 /// Less room than this on a disk is none.
 const ROOM_MIN_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What lies beside a SQLite ledger under its name.
+/// The suffixes of a SQLite ledger's files.
 const BESIDE: [&str; 5] = ["", "-wal", "-shm", ".lock", ".mark"];
 
 /// Looks at the folder itself.

@@ -16,7 +16,7 @@ use crate::web::Tls;
 /// Others may read a file with this in its mode.
 const READABLE_BY_OTHERS: u32 = 0o004;
 
-/// A certificate that ends sooner should have been renewed; the alert goes by the same.
+/// A certificate that ends sooner should have been renewed; the alert has the same limit.
 const CERTIFICATE_DAYS_MIN: i64 = 14;
 
 const DAY_US: i64 = 86_400_000_000;
@@ -94,7 +94,7 @@ fn certificates(settings: &Settings, now_us: i64, findings: &mut Findings) {
         let (named_by, path) = (file.named_by, file.path.display());
         let ends = match ends_in(&file.path) {
             Ok(ends) => ends.into_iter(),
-            // Whether the service's user may read it was asked before.
+            // Whether the service's user may read it was checked before.
             Err(error) => {
                 let says = format!("{named_by}: {path}: {error}");
                 let remedy = "name a file of certificates in PEM form, and run this as who may \

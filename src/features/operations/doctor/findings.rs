@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-/// What a finding comes to. The later one prevails.
+/// The grade of a finding. The later one prevails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Grade {
@@ -33,10 +33,10 @@ impl Grade {
 /// Something that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Diagnosis {
-    /// What was looked at, in a word.
+    /// What was checked, in one word.
     pub(super) check: &'static str,
     pub(super) verdict: Grade,
-    /// What was found.
+    /// The finding.
     pub(super) says: String,
     /// What ends it; absent where it is well.
     pub(super) remedy: Option<String>,

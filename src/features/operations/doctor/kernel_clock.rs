@@ -1,14 +1,14 @@
-//! Whether the kernel says that its clock is kept by NTP (`adjtimex(2)`, which asks for nothing to
-//! be changed).
+//! Whether the kernel reports that its clock is kept by NTP (`adjtimex(2)`, in its form that
+//! changes nothing).
 
 use std::io;
 
-/// What the kernel says.
+/// The kernel's answer.
 ///
 /// # Errors
-/// Where it does not: a sandbox may forbid the question.
+/// The kernel does not answer: a sandbox may forbid the call.
 pub(super) fn is_synchronised() -> io::Result<bool> {
-    // All zero is a question; what is not asked about is left as it is.
+    // All zero is a question; nothing is changed.
     #[expect(unsafe_code, reason = "no crate of the tree has a safe way to ask")]
     let (state, answer) = unsafe {
         let mut question: libc::timex = std::mem::zeroed();

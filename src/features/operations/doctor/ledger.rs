@@ -1,5 +1,5 @@
-//! The ledger: whether it is there, has what this program needs, and would take a process with
-//! these settings. Looks only.
+//! The ledger: whether it is reachable, has what this program needs, and would accept a process
+//! with these settings. Reads only.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ const CONNECTIONS: &str = "connections";
 /// The code of a right that is missing.
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
 
-/// The fewest connections that calls share, and those that heartbeat, watch and journal have
-/// beside.
+/// The fewest connections that calls share, and those that heartbeat, watch and journal have in
+/// addition.
 const SHARED_MIN: u64 = 4;
 const OWN: u64 = 3;
 
@@ -32,7 +32,7 @@ const WATCH_MAX: Duration = Duration::from_secs(10);
 /// How often they are looked at.
 const WATCH_PERIOD: Duration = Duration::from_millis(50);
 
-/// What is known of the ledger, for what is compared with it.
+/// What is known of the ledger, for comparisons.
 #[derive(Default)]
 pub(super) struct Known {
     /// Whether it was read.
@@ -40,7 +40,7 @@ pub(super) struct Known {
     pub(super) deployment: Option<Deployment>,
     /// Those that run: their heartbeats move.
     pub(super) nodes: Vec<Node>,
-    /// Those that have not left, and whose heartbeats stand still.
+    /// Nodes that have not left, and whose heartbeats do not move.
     silent: Vec<Node>,
     pub(super) partitions: Vec<Partition>,
     pub(super) times: Option<LedgerTimes>,
@@ -53,8 +53,7 @@ impl Known {
     }
 }
 
-/// Looks at it. What is known is noted as it is found: a ledger that falls silent takes none of it
-/// back.
+/// Examines it. Results are recorded as they are found: they remain if the ledger stops answering.
 pub(super) async fn examine(
     settings: &Settings,
     clock: &SharedClock,
@@ -98,7 +97,7 @@ pub(super) async fn examine(
     }
 }
 
-/// Says why nobody is let in, or nobody answers.
+/// Explains why a connection is refused, or unanswered.
 fn tell_not_there(error: &LedgerError, findings: &mut Findings) {
     let says = error.to_string();
     let has = |code: &str| says.contains(&format!("{code}: "));
@@ -209,7 +208,7 @@ async fn read(
         }
         Err(error) => unread("how it keeps commits", &error, findings),
     }
-    // Of times that nodes told, whatever they are.
+    // Of the times that nodes reported, regardless of age.
     match ledger.times(i64::MAX).await {
         Ok(times) => known.times = Some(times),
         Err(error) => unread("the time", &error, findings),
@@ -229,8 +228,8 @@ async fn read(
     compare(ledger, settings, known, findings).await;
 }
 
-/// The nodes that have not left: those whose heartbeats move, and those that stand still. Writes
-/// none to find out, so a ledger that takes no heartbeats has all of them stand still.
+/// The nodes that have not left: those whose heartbeats move, and those whose heartbeats do not.
+/// Writes none to find out, so in a ledger that takes no heartbeats none moves.
 async fn watch(
     ledger: &SharedLedger,
     heartbeat: Duration,
@@ -268,7 +267,7 @@ fn tell_silent(silent: &[Node], patience: Duration, findings: &mut Findings) {
     findings.add((CHECK, Grade::Hazard), says, remedy);
 }
 
-/// Tells what a start would miss; whether that could be read.
+/// Reports what a start would lack; returns whether that could be read.
 fn read_rights(lacks: Result<Vec<Lack>, LedgerError>, findings: &mut Findings) -> bool {
     match lacks {
         Ok(lacks) => {
@@ -288,7 +287,7 @@ fn tell_lack(lack: &Lack, findings: &mut Findings) {
     findings.add((RIGHTS, Grade::SomethingToDo), says, remedy);
 }
 
-/// Compares the settings with what the ledger was set up with, and with what others go by.
+/// Compares the settings with those of the ledger's setup and of other processes.
 async fn compare(
     ledger: &SharedLedger,
     settings: &Settings,
@@ -310,7 +309,7 @@ async fn compare(
     }
     let window_ms = i64::try_from(settings.allocator.idempotency_window_ms()).unwrap_or(i64::MAX);
     match ledger.agreed_window_ms().await {
-        // Those that stand still count until they are adopted.
+        // Silent nodes count until they are adopted.
         Ok(Some(agreed_ms))
             if agreed_ms != window_ms && (known.nodes.len() + known.silent.len()) > 0 =>
         {
@@ -341,7 +340,7 @@ async fn compare(
     }
 }
 
-/// Compares what all processes may open, with a command beside them, with what the server has.
+/// Compares what all processes may open, plus one command, with what the server has.
 fn count_connections(
     settings: &Settings,
     server: &ServerFacts,

@@ -1,6 +1,6 @@
-//! `numerator doctor`: what would keep a service with these settings from its work, or from what it
-//! promises, before it starts and beside one that runs: each finding with what ends it. Writes
-//! nothing, whatever it finds; a store that is away is a finding, and the rest is looked at.
+//! `numerator doctor`: what would prevent a service with these settings from working, or from
+//! keeping its guarantees, before it starts and while it runs: each finding with its remedy. Writes
+//! nothing, whatever it finds; an unreachable store is a finding, and the rest is checked.
 
 mod clocks;
 mod data_dir;
@@ -39,7 +39,7 @@ Examples:
 /// Longest look at each store; they are looked at side by side.
 const LOOK_MAX: Duration = Duration::from_secs(15);
 
-/// Filter of the log: what the stores' clients say of a failure is a finding.
+/// Filter of the log: the messages of the stores' clients about a failure are a finding.
 const FILTER: &str = "off";
 
 /// For whom to look, and how to print.
@@ -58,10 +58,10 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
-/// Looks, and prints what it found. Its exit code says what that comes to.
+/// Checks, and prints the findings. The exit code is their overall verdict.
 ///
 /// # Errors
-/// Output that nobody takes, a user that is none. Whatever else fails is a finding.
+/// Output that cannot be written, a user that does not exist. All other failures are findings.
 pub async fn run(from: &SettingsArgs, args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let mut findings = Findings::default();
     match from.load() {

@@ -74,8 +74,8 @@ async fn survey(redis: &Redis, keys: &Keys, partition: u32) -> Result<Survey, Co
     }
 }
 
-/// A refusal is something to do, for the settings or the server; of one that is not reached, or
-/// says nothing in time, nobody can tell.
+/// A refusal is something to do, in the settings or on the server; an unreachable server, or one
+/// that does not answer in time, cannot be judged.
 fn grade(error: &CounterError, cause: &str) -> Grade {
     let refusals = ["password", "refuses this user a command", "certificate", "speak TLS"];
     let is_refused = refusals.iter().any(|refusal| cause.contains(refusal));
@@ -85,7 +85,7 @@ fn grade(error: &CounterError, cause: &str) -> Grade {
     }
 }
 
-/// What ends a failure, by what it says.
+/// The remedy for a failure, by its text.
 fn remedy(cause: &str) -> &'static str {
     let has = |words: &[&str]| words.iter().any(|word| cause.contains(word));
     if has(&["password"]) {

@@ -1,5 +1,5 @@
-//! As whom the service runs, and what that user may do with a file: asked of the kernel where it is
-//! who asks, else judged by owner, group and mode. Access lists beyond these are not read.
+//! The user of the service, and what that user may do with a file: asked of the kernel for the
+//! caller, else judged by owner, group and mode. Access lists beyond these are not read.
 
 use std::fs::{Metadata, metadata, read_to_string};
 use std::os::unix::fs::MetadataExt as _;
@@ -18,7 +18,7 @@ pub(super) struct User {
     is_me: bool,
 }
 
-/// What is to be done with a file or folder.
+/// An action on a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Read,
@@ -40,10 +40,10 @@ impl Deed {
 }
 
 impl User {
-    /// The user that is named, else the owner of `place` where root asks, else who asks.
+    /// The named user, else the owner of `place` if root calls, else the calling user.
     ///
     /// # Errors
-    /// A name that nobody has.
+    /// A name that no user has.
     pub(super) fn of_service(named: Option<&str>, place: &Path) -> anyhow::Result<Self> {
         let me = geteuid();
         if let Some(named) = named {
@@ -87,8 +87,8 @@ impl User {
         User { id, groups, is_me: false }
     }
 
-    /// Whether a file is one that root keeps for itself, and root asks for this user: what starts
-    /// the service may read it, and hand it over.
+    /// Whether a file is readable by root alone, and root checks for this user: the service manager
+    /// may read it, and hand it over.
     pub(super) fn may_be_handed(&self, path: &Path) -> bool {
         let is_roots = |found: Metadata| found.uid() == 0 && found.mode() & 0o177 == 0;
         geteuid().is_root() && !self.is_me && metadata(path).is_ok_and(is_roots)
@@ -101,12 +101,12 @@ impl User {
         found.map_or(id, |mut entry| entry.swap_remove(0))
     }
 
-    /// Whether it may do something with what is at a path.
+    /// Whether the user may do something with the file or folder at a path.
     ///
     /// # Errors
     /// Why not: in words, with the file or folder that forbids it.
     pub(super) fn may(&self, deed: Deed, path: &Path) -> Result<(), String> {
-        // The folders first: what is behind one that is shut is not there.
+        // The folders first: the content of an inaccessible one cannot be seen.
         let above: Vec<&Path> =
             path.ancestors().skip(1).filter(|it| *it != Path::new("")).collect();
         for folder in above.into_iter().rev() {
@@ -136,7 +136,7 @@ impl User {
         Err(format!("{shown}: mode {mode:04o}, of {owner}: closed to {}", self.name()))
     }
 
-    /// What a mode leaves to this user.
+    /// The bits of a mode that apply to this user.
     fn bits_of(&self, found: &Metadata) -> u32 {
         let mode = found.mode();
         if found.uid() == self.id {
@@ -157,7 +157,7 @@ fn entries(file: &str) -> impl Iterator<Item = Vec<String>> {
     lines.into_iter()
 }
 
-/// The nearest thing that is there: what is at a path, or the folder in which it would be made.
+/// The nearest existing thing: the one at a path, or the folder in which it would be made.
 pub(super) fn nearest(path: &Path) -> PathBuf {
     let mut there =
         path.ancestors().map(|it| if it == Path::new("") { Path::new(".") } else { it });

@@ -11,10 +11,10 @@ use crate::ledger::{
 use crate::redis::{Checkup, Hazard};
 use crate::terminal::words;
 
-/// What the stores show.
+/// The state in the stores.
 #[derive(Debug, Serialize)]
 pub(super) struct StatusAnswer {
-    /// What it comes to, and why.
+    /// The verdict, and its reasons.
     #[serde(flatten)]
     pub(super) judged: Judged,
     pub(super) engine: &'static str,
@@ -54,7 +54,7 @@ pub(super) struct PartitionAnswer {
     pub(super) owner: &'static str,
     /// Which data set of Redis it is.
     pub(super) incarnation: Option<String>,
-    /// Who should own it by an operator's word: `auto` or `database`.
+    /// The owner that an operator wants: `auto` or `database`.
     pub(super) wanted: &'static str,
     /// How the epoch before was closed: `exact` or `ceiling`.
     pub(super) last_closing: Option<&'static str>,
@@ -136,10 +136,10 @@ pub(super) struct NodeAnswer {
     pub(super) version: String,
     /// Raised with every heartbeat.
     pub(super) beat: i64,
-    /// Whether it was seen to rise; none where the ledger takes no heartbeats: nobody can tell.
+    /// Whether it was seen to rise; none if the ledger takes no heartbeats: then it is not known.
     pub(super) alive: Option<bool>,
     pub(super) started_at: String,
-    /// How far its clock is ahead of PostgreSQL's, by its last word; none where it told none, or
+    /// How far its clock is ahead of PostgreSQL's, by its last report; none if it reported none, or
     /// the ledger is a file.
     pub(super) clock_ahead_ms: Option<i64>,
     /// What its ids of `{SNOWFLAKE}` show; none where it has drawn no id yet.
@@ -225,7 +225,7 @@ impl CeilingAnswer {
 }
 
 impl ServerAnswer {
-    /// The ledger, where it could not be asked.
+    /// The ledger, if it could not be read.
     pub(super) fn unread(error: &LedgerError) -> Self {
         ServerAnswer {
             server: "ledger".into(),

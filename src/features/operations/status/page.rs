@@ -11,7 +11,7 @@ use super::verdict::LATE_MS;
 use crate::ledger::Totals;
 use crate::terminal::words;
 
-/// From this difference on a clock is worth a word; the alert goes by the same.
+/// From this difference on a clock is reported; the alert has the same limit.
 const CLOCK_OFF_MS: i64 = 5_000;
 
 /// One line of the page.
@@ -30,9 +30,9 @@ pub(super) enum Mood {
     Head,
     /// All is well.
     Good,
-    /// Somebody should look.
+    /// Needs attention.
     Warning,
-    /// Numbers are not issued, or nobody knows.
+    /// Numbers are not issued, or it is not known.
     Bad,
 }
 
@@ -108,7 +108,7 @@ impl StatusAnswer {
         let should_be_redis = row.redis.is_some() && row.wanted == "auto" && !is_gapless;
         match row.state {
             "held" => Mood::Bad,
-            // Nobody has asked it for a number yet.
+            // No number was requested from it yet.
             "recovering" if row.owner == "none" && row.epoch == 0 => Mood::Plain,
             "open" if row.redis.as_ref().is_some_and(|redis| redis.trouble.is_some()) => {
                 Mood::Warning
@@ -193,8 +193,8 @@ impl StatusAnswer {
         rows
     }
 
-    /// What is known of what is not as it should be, each sentence once with its partitions: what
-    /// Redis is in trouble with, for whom it waits, what keeps processes from their work.
+    /// The known causes of problems, each sentence once with its partitions: the trouble of Redis,
+    /// the processes for which it waits, what prevents processes from working.
     pub(super) fn details(&self) -> Vec<PageLine> {
         let mut of_partitions: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for row in &self.partitions {
@@ -245,7 +245,7 @@ impl StatusAnswer {
         sentences.chain(hindered).chain(clocks).chain(self.untold()).map(line).collect()
     }
 
-    /// Whether the database has a partition that Redis may have, and Redis waits for nobody.
+    /// Whether the database has a partition that Redis may have, and Redis waits for no process.
     fn returns_soon(&self, row: &PartitionAnswer) -> bool {
         let is_gapless = self.partitions.last().is_some_and(|last| last.partition == row.partition);
         let is_seen = row.redis.as_ref().is_some_and(|redis| redis.data_set.is_some());
@@ -337,7 +337,7 @@ fn blind_reasons(node: &NodeAnswer, missed: &[u32]) -> Vec<(String, Vec<u32>)> {
     reasons.filter(|(_, missed)| !missed.is_empty()).collect()
 }
 
-/// What the ledger keeps a process from, by its own words, a sentence each.
+/// What the ledger prevents a process from doing, by the process's report, one sentence each.
 fn hindrances(node: &NodeAnswer) -> Vec<String> {
     let Some(said) = &node.words else { return Vec::new() };
     let who = format!("{} ({})", node.label, node.node_id);
@@ -366,7 +366,7 @@ fn hindrances(node: &NodeAnswer) -> Vec<String> {
     sentences
 }
 
-/// What the page shows of a partition besides its number.
+/// What the page shows of a partition in addition to its number.
 fn cells(row: &PartitionAnswer) -> [String; 7] {
     [
         row.epoch.to_string(),
@@ -380,7 +380,7 @@ fn cells(row: &PartitionAnswer) -> [String; 7] {
 }
 
 impl NodeAnswer {
-    /// Whether its clock is so far off that an alert tells it, or it says so itself.
+    /// Whether its clock is so far off that an alert fires, or the process itself says so.
     pub(super) fn is_clock_off(&self) -> bool {
         let says_so = self.words.as_ref().is_some_and(|words| words.clock.is_some());
         says_so || self.clock_ahead_ms.is_some_and(|ahead_ms| ahead_ms.abs() > CLOCK_OFF_MS)
@@ -506,7 +506,7 @@ mod tests {
         status.totals.as_mut().expect("read")
     }
 
-    /// What it comes to.
+    /// The verdict.
     fn judged(change: impl FnOnce(&mut StatusAnswer)) -> Judged {
         let mut status =
             status(vec![partition(0, "open", "redis"), partition(1, "open", "database")]);

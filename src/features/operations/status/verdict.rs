@@ -8,19 +8,19 @@ use super::answer::{NodeAnswer, StatusAnswer};
 use super::page::{Mood, PageLine};
 use crate::ledger::Totals;
 
-/// What is said of a ledger on which no process runs.
+/// The reason for a ledger on which no process runs.
 const NO_PROCESS: (Mood, &str) = (Mood::Bad, "no process runs");
 /// The same of one that needs none.
 const NEEDS_NONE: &str = "no process runs, and `numerator next` needs none; over HTTP numbers need \
                           `numerator serve`";
 
-/// Tokens that somebody wrote past the program: one, and many.
+/// Tokens written by other means than the program: one, and many.
 const UNTOLD: (&str, &str) = ("token that no event tells of", "tokens that no event tells of");
 
-/// Records that wait for the journal longer than this are told, in milliseconds.
+/// Records that wait for the journal longer than this are reported, in milliseconds.
 pub(super) const LATE_MS: u64 = 10_000;
 
-/// What is to be done. The later one prevails.
+/// What should be done. The later one prevails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Verdict {
@@ -33,13 +33,13 @@ pub(super) enum Verdict {
     CannotTell,
 }
 
-/// What it comes to.
+/// The verdict with its reasons.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Judged {
     pub(super) verdict: Verdict,
     /// The whole in a sentence.
     pub(super) summary: String,
-    /// Why it is not well: what was found, and what is known of it.
+    /// Why the state is not good: the findings, and their known causes.
     pub(super) reasons: Vec<String>,
     #[serde(skip)]
     pub(super) mood: Mood,
@@ -78,7 +78,7 @@ impl Judged {
 }
 
 impl StatusAnswer {
-    /// What it comes to.
+    /// The verdict.
     pub(super) fn judge(&self) -> Judged {
         let (found, beside) = (self.found(), self.beside());
         let all = || found.iter().chain(&beside);
@@ -103,7 +103,7 @@ impl StatusAnswer {
         }
     }
 
-    /// What is found, the gravest first.
+    /// The findings, the gravest first.
     fn found(&self) -> Vec<Finding> {
         use Verdict::{CannotTell, SomethingToDo};
         let rows = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
@@ -173,7 +173,7 @@ impl StatusAnswer {
         found
     }
 
-    /// What it means that no process runs. Every command is a process of its own at a file, and
+    /// The meaning of no running process. With a file every command is a process of its own, and
     /// needs no other.
     fn nobody(&self) -> (Mood, Verdict, &'static str) {
         match self.is_embedded() {
@@ -211,7 +211,7 @@ impl StatusAnswer {
         lives.into_iter().chain(unread).chain(redis.map(str::to_owned))
     }
 
-    /// What is dangerous, and nothing that has to be done at once: a deployment may live with it.
+    /// Hazards, which need no immediate action: a deployment may run with them.
     fn beside(&self) -> Vec<Finding> {
         let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
         let of_ledger = self.ledger_server.hazards.len();

@@ -1,5 +1,5 @@
-//! For which processes Redis waits, partition by partition, while the database has what Redis could
-//! take: what the cluster decides by (`process/cluster_health.rs`), read from the ledger.
+//! The processes for which Redis waits, per partition, while the database has what Redis could
+//! take: the basis of the cluster's decision (`process/cluster_health.rs`), read from the ledger.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ pub(super) fn note(partitions: &mut [PartitionAnswer], nodes: &[Observed]) {
     let opinions: Vec<&Node> = opinions().filter(|node| node.sight.is_some()).collect();
     let Some((_, hashed)) = partitions.split_last_mut() else { return };
     for row in hashed.iter_mut().filter(|row| row.is_lacking_redis()) {
-        // Where nobody has a Redis there is none to wait.
+        // If no process has a Redis, there is none to wait.
         let has_redis = |node: &&Node| node.words.as_ref().is_some_and(|it| !it.without_redis);
         if row.redis.is_none() && !opinions.iter().any(has_redis) {
             continue;
         }
-        // A Redis that nobody sees waits for nobody: it is away.
+        // A Redis that no process reaches waits for none: it is away.
         let Some(common) = common(row, &opinions) else { continue };
         let waits = opinions.iter().filter_map(|node| wait(row.partition, node, &common));
         row.waits_for = waits.collect();

@@ -1,4 +1,4 @@
-//! `status --watch`: the page again and again, until Ctrl-C, or until nobody reads it any more.
+//! `status --watch`: the page again and again, until Ctrl-C, or until its reader is gone.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _, stdout};
@@ -13,7 +13,7 @@ use crate::config::{DurationText, Settings};
 use crate::engine::reconciler::Stores;
 use crate::terminal::words;
 
-/// Shortest time between two pages: each asks ledger and Redis.
+/// Shortest time between two pages: each queries ledger and Redis.
 const PERIOD_MIN: Duration = Duration::from_millis(100);
 /// Longest.
 const PERIOD_MAX: Duration = Duration::from_secs(3_600);
@@ -52,14 +52,14 @@ pub(super) async fn watch(
     }
 }
 
-/// Shows one page: over the one before on a terminal, else behind it.
+/// Shows one page: over the previous one on a terminal, else after it.
 fn show(clock: &SharedClock, lines: &[PageLine]) -> io::Result<()> {
     let mut out = stdout().lock();
     let is_terminal = out.is_terminal();
     let title = format!("numerator status at {}", words::moment(clock.now_us()));
-    // In one piece, so that nobody sees half a page.
+    // In one write, so that half a page is never visible.
     let mut page = String::new();
-    // What is drawn over is cleared line by line, and whatever is left below: nothing flickers.
+    // Overwritten lines are cleared one by one, and everything left below: nothing flickers.
     let (home, end_of_line, below) =
         if is_terminal { ("\u{1b}[H", "\u{1b}[K", "\u{1b}[J") } else { ("", "", "") };
     let _ = writeln!(page, "{home}{title}{end_of_line}");
@@ -71,7 +71,7 @@ fn show(clock: &SharedClock, lines: &[PageLine]) -> io::Result<()> {
     out.flush()
 }
 
-/// Colours are for terminals, unless somebody does not want them (`NO_COLOR`).
+/// Colours are for terminals, unless they are disabled (`NO_COLOR`).
 pub(super) fn with_colours(is_terminal: bool) -> bool {
     is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
