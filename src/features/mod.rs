@@ -1,5 +1,5 @@
-//! What users ask of the program, one folder for one thing: its logic, its routes, its commands.
-//! No feature uses another's routes or commands.
+//! What users request of the program, one folder for one thing: its logic, its routes, its
+//! commands. No feature uses another's routes or commands.
 
 pub mod approvals;
 pub mod archive;

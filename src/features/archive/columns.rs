@@ -67,8 +67,8 @@ pub(super) const GROUP_ROWS_MAX: usize = 20_000;
 /// Most bytes of a cell that is read: several times what any text of the journal has.
 const CELL_BYTES_MAX: usize = 1024 * 1024;
 
-/// Most bytes of the cells of a group that is read. A text that stands in a file once may be that
-/// of each of its rows, and each row has its own copy.
+/// Most bytes of the cells of a group that is read. A text that is in a file once may belong to
+/// each of its rows, and each row has its own copy.
 const GROUP_BYTES_MAX: usize = 512 * 1024 * 1024;
 
 /// Most bytes of the cells of a group that is written, unless it is of one row.
@@ -119,7 +119,7 @@ fn bytes(row: &ArchivedRow) -> [Option<&[u8]>; BYTES.len()] {
     ]
 }
 
-/// A row of what the columns hold at one place, in their order; `None` where a text is none.
+/// A row of the columns' values at one place, in their order; `None` if a text is not valid.
 fn row_of(longs: [i64; LONGS], bytes: [Option<ByteArray>; BYTES.len()]) -> Option<ArchivedRow> {
     let mut bytes = bytes.into_iter();
     let mut blob = || bytes.next().flatten().map(|bytes| bytes.data().to_vec());
@@ -226,7 +226,7 @@ impl RowReader {
     /// Opens one.
     ///
     /// # Errors
-    /// What is none, or of other columns.
+    /// A file of another form, or with other columns.
     pub(super) fn open(file: File) -> anyhow::Result<Self> {
         let reader = SerializedFileReader::new(file)?;
         let schema = parse_message_type(SCHEMA)?;
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(read, rows);
     }
 
-    /// A text that stands in a file once may be that of each of its rows.
+    /// A text that is in a file once may belong to each of its rows.
     #[test]
     fn a_cell_and_the_cells_of_a_group_are_bounded() {
         let of = |text: &str| ArchivedRow { context: Some(text.into()), ..ArchivedRow::default() };
@@ -369,7 +369,7 @@ mod tests {
         };
         let refused = file_of(&vec![of(&format!("{longest}x")); 2]).read(0).unwrap_err();
         assert!(refused.to_string().contains("more than an archive writes"), "{refused}");
-        // What is written is read, in as many groups as it takes.
+        // Everything that is written is read, in as many groups as it takes.
         let rows = vec![of(&longest); WRITTEN_BYTES_MAX / CELL_BYTES_MAX + 1];
         let reader = file_of(&rows);
         let groups = (0..reader.groups()).map(|group| reader.read(group).unwrap().len());

@@ -1,5 +1,5 @@
-//! `numerator archive`: moves old rows of the journal to files, lists the files, and notes that one
-//! is deleted. Never deletes by itself.
+//! `numerator archive`: moves old rows of the journal to files, lists the files, and records the
+//! deletion of one. Never deletes a file itself.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::terminal::words::{self, table};
 use crate::web::instant::read_time;
 use crate::web::reason::check_reason;
 
-/// Rows of a file where nobody says otherwise: some hundreds of MiB.
+/// Default of the rows of a file: some hundreds of MiB.
 const FILE_ROWS: u64 = 10_000_000;
 
 const EXAMPLES: &str = "Examples:
@@ -166,15 +166,15 @@ async fn move_rows(
     Ok(())
 }
 
-/// For how long rows stay. What is younger may be asked for by who tries again, of whichever
-/// process, or be told again by one.
+/// The minimum age of archived rows. Younger ones may be requested by a retry in any process, or
+/// reported again by one.
 async fn young(settings: &Settings, ledger: &SharedLedger) -> anyhow::Result<Duration> {
     let agreed_ms = ledger.agreed_window_ms().await?.unwrap_or(0);
     let agreed = Duration::from_millis(u64::try_from(agreed_ms).unwrap_or(0));
     Ok(settings.allocator.idempotency_window.max(agreed).max(Duration::from_secs(86_400)))
 }
 
-/// Tells by which time something is too young, where that is not this machine's.
+/// The time by which something is too young, if that is not this machine's.
 fn by_whose_word(now_us: i64, clock: &SharedClock) -> String {
     const SAME_US: i64 = 60_000_000;
     if clock.now_us().saturating_sub(now_us) < SAME_US {
@@ -186,8 +186,8 @@ fn by_whose_word(now_us: i64, clock: &SharedClock) -> String {
     )
 }
 
-/// Binds the segments at once: until then nobody without the key knows whether they may stand for
-/// what is missing. Without it the next checkpoint of a service does.
+/// Binds the segments immediately: until then only a holder of the key knows whether they may
+/// account for missing rows. Otherwise the next checkpoint of a service does.
 async fn bind(ledger: &SharedLedger, clock: &SharedClock, key: &AuditKey) {
     loop {
         match make(ledger, clock, &format!("archive {}", operator()), key).await {

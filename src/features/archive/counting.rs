@@ -1,5 +1,5 @@
 //! Which files of an archive's folder count: those that the ledger names by their SHA-256, and
-//! those that a trusted key signs. Others may be anybody's, whatever they are called.
+//! those that a trusted key signs. Others may be of any origin, whatever their names.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -19,13 +19,13 @@ pub struct Counted {
     pub files: Vec<(String, String)>,
     /// Files that neither the ledger names nor a trusted key signs.
     pub others: Vec<String>,
-    /// Those that the ledger names, and in whose place is something else or nothing.
+    /// Files that the ledger names, and that are missing or replaced by something else.
     pub replaced: Vec<String>,
 }
 
 impl Counted {
-    /// Whatever lies in a folder and is what its manifest says, whoever laid it there: for who made
-    /// the folder and compares it with more than a ledger knows.
+    /// Every file in a folder that matches its manifest, whatever its origin: for callers who
+    /// created the folder and compare it with more than a ledger knows.
     ///
     /// # Errors
     /// A folder or a manifest that cannot be read.
@@ -47,7 +47,7 @@ impl Counted {
         folder: &Folder,
         trusted: &[PublicKey],
     ) -> anyhow::Result<Self> {
-        // Before the ledger is asked: whoever archives tells it first.
+        // Read before the ledger: an archiver reports a file to the ledger first.
         let names = folder.all()?;
         let known: HashMap<String, String> = files(ledger)
             .await?

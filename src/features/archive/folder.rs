@@ -1,5 +1,5 @@
-//! The folder of an archive: its lock, its files, and what is left over in it. Gives a file its
-//! name only once the ledger knows it; removes nothing that has one.
+//! The folder of an archive: its lock, its files, and its leftovers. Gives a file its name only
+//! once the ledger knows it; removes no file that has its name.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
@@ -13,18 +13,18 @@ use uuid::Uuid;
 /// How the files of rows are called.
 const PREFIX: &str = "journal-";
 const SUFFIX: &str = ".parquet";
-/// What the name of a file ends with that the ledger may not know yet.
+/// Suffix of a file that the ledger may not know yet.
 const PARTIAL: &str = ".partial";
-/// What the name of a manifest ends with, behind that of its file.
+/// Suffix of a manifest, after the name of its file.
 const MANIFEST: &str = ".manifest.json";
-/// The file that who writes into the folder holds.
+/// The file that a writer of the folder locks.
 const LOCK: &str = ".archive.lock";
 
 /// A folder of archive files.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// What the names of this ledger's files begin with.
+    /// Prefix of the names of this ledger's files.
     prefix: String,
     /// Held while this process writes there.
     lock: Option<File>,
@@ -42,17 +42,17 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), prefix: PREFIX.into(), lock: None })
     }
 
-    /// The folder, to be written to by nobody else. Made where it is not there. `deployment` tells
-    /// the files of this ledger from those of others.
+    /// The folder, locked against other writers. Created if missing. `deployment` distinguishes the
+    /// files of this ledger from those of others.
     ///
     /// # Errors
-    /// One that takes no file, or that another process writes to.
+    /// A folder that is not writable, or that another process writes to.
     pub fn open_to_write(path: &Path, deployment: Uuid) -> anyhow::Result<Self> {
         let shown = path.display();
         fs::create_dir_all(path).with_context(|| format!("{shown} cannot be made"))?;
         let whole = path.canonicalize().with_context(|| format!("{shown} cannot be found"))?;
         for above in whole.ancestors().skip(1) {
-            // What was just made must last as long as what it holds; others' folders may be closed.
+            // A new folder must be as durable as its content; those of others may be closed.
             let _ = File::open(above).and_then(|above| above.sync_all());
         }
         let prefix = format!("{PREFIX}{}-", &deployment.simple().to_string()[..8]);
@@ -80,7 +80,7 @@ impl Folder {
         format!("{}{}{SUFFIX}", self.prefix, Uuid::now_v7().simple())
     }
 
-    /// Whether a file is there.
+    /// Whether a file exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.file(name).is_file()
@@ -112,7 +112,7 @@ impl Folder {
 
     /// Removes a file that the ledger does not know.
     pub(super) fn remove_partial(&self, name: &str) {
-        // What is left is removed by the next archiver.
+        // Leftovers are removed by the next archiver.
         let _ = fs::remove_file(self.partial(name));
     }
 
@@ -156,8 +156,8 @@ impl Folder {
         Ok(manifests.iter().filter_map(|name| Some(name.strip_suffix(MANIFEST)?.into())).collect())
     }
 
-    /// The names of all files of rows, whoever laid them there, and of those that have a manifest
-    /// alone, in their order.
+    /// The names of all files of rows, whatever their origin, and of those that have only a
+    /// manifest, in their order.
     pub(super) fn all(&self) -> anyhow::Result<Vec<String>> {
         let any = Folder { path: self.path.clone(), prefix: String::new(), lock: None };
         let mut all = any.names(SUFFIX)?;
@@ -194,7 +194,7 @@ fn write_whole(folder: &Path, path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// SHA-256 of what a file holds.
+/// SHA-256 of the content of a file.
 pub(super) fn sha256_of(path: &Path) -> anyhow::Result<[u8; 32]> {
     let shown = || format!("{} cannot be read", path.display());
     let mut file = File::open(path).with_context(shown)?;
@@ -209,11 +209,11 @@ pub(super) fn sha256_of(path: &Path) -> anyhow::Result<[u8; 32]> {
     }
 }
 
-/// Removes a file and its manifest, whether it got its name or not, once the ledger has noted that.
-/// Safe to repeat.
+/// Removes a file and its manifest, with or without its final name, once the ledger has recorded
+/// that. Safe to repeat.
 ///
 /// # Errors
-/// What the file system says.
+/// Errors of the file system.
 pub fn remove(folder: &Folder, name: &str) -> anyhow::Result<()> {
     for path in [folder.partial(name), folder.file(name), folder.manifest(name)] {
         match fs::remove_file(&path) {

@@ -1,5 +1,5 @@
-//! Looks into the files of an archive: for numbers, whether they are what the ledger says, and row
-//! by row for who compares seals. Reads only.
+//! Reads the files of an archive: searches for numbers, checks them against the ledger, and returns
+//! rows one by one for the comparison of seals. Reads only.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -17,9 +17,9 @@ use crate::ledger::{
     ArchiveFile, ArchivedRow, JournalFilter, JournalRow, NumberStatus, SealedRow, SharedLedger,
 };
 
-/// Files that the ledger is asked for at once.
+/// Files per query to the ledger.
 const PAGE_FILES: u32 = 1_000;
-/// Numbers that the ledger is asked for at once.
+/// Numbers per query to the ledger.
 const PAGE_NUMBERS: usize = 500;
 /// Findings that are listed; more are counted.
 const FINDINGS_MAX: usize = 100;
@@ -33,11 +33,11 @@ pub struct Found {
     pub file: String,
 }
 
-/// The archived numbers that match, of whatever lies in a folder and is what its manifest says: for
-/// who made the folder. See [`look_in`].
+/// The archived numbers that match, in all files of a folder that match their manifests: for
+/// callers who created the folder. See [`look_in`].
 ///
 /// # Errors
-/// A file that is missing or is not what its manifest says.
+/// A file that is missing or does not match its manifest.
 pub fn look(
     folder: &Folder,
     filter: &JournalFilter,
@@ -74,7 +74,7 @@ pub fn look_in(
                     found.push(Found { row, file: name.clone() });
                 }
             }
-            // Only the first are kept: what is read does not grow with what matches.
+            // Only the first are kept: memory does not grow with the number of matches.
             found.sort_by(|one, other| filter.sort.order(&one.row, &other.row));
             is_more |= found.len() > limit;
             found.truncate(limit);
@@ -120,7 +120,7 @@ pub(super) fn open_as(path: &Path, sha256: &str) -> anyhow::Result<RowReader> {
     RowReader::open(File::open(path)?).with_context(|| format!("{shown}"))
 }
 
-/// What was found of archive files.
+/// The result of a check of archive files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Files that the ledger names, but for those that were deleted.
@@ -129,7 +129,7 @@ pub struct Checked {
     pub rows: u64,
     /// Files that were deleted.
     pub deleted: u64,
-    /// What is wrong with them.
+    /// Their flaws.
     pub findings: Vec<String>,
     /// Findings that are not listed.
     pub more: u64,
@@ -145,9 +145,9 @@ impl Checked {
     }
 }
 
-/// Checks the files of a folder: that the ledger names each; and of each that it names that it is
-/// there, is what was written, is signed by a trusted key where there are any, and none of its
-/// numbers stands in the journal again as another allocation's.
+/// Checks the files of a folder: the ledger must name each. Each named file must exist, be as it
+/// was written, be signed by a trusted key if there are any, and have no number that the journal
+/// has again under another allocation.
 ///
 /// # Errors
 /// A ledger that cannot be read.
@@ -175,7 +175,7 @@ pub async fn check(
     Ok(checked)
 }
 
-/// What is said of a file that the ledger does not name.
+/// The message for a file that the ledger does not name.
 #[must_use]
 pub fn unnamed_text(name: &str) -> String {
     format!(
@@ -200,7 +200,7 @@ pub async fn files(ledger: &SharedLedger) -> anyhow::Result<Vec<ArchiveFile>> {
     }
 }
 
-/// Opens a file that must be what the ledger says.
+/// Opens a file that must match the ledger.
 fn open_known(
     folder: &Folder,
     of: &ArchiveFile,
@@ -213,7 +213,7 @@ fn open_known(
     Ok(reader)
 }
 
-/// Whether numbers of a file stand in the journal again.
+/// Whether numbers of a file are in the journal again.
 async fn compare_numbers(
     ledger: &SharedLedger,
     name: &str,
@@ -267,7 +267,7 @@ impl SealedPages {
     /// Opens all files that are in the folder.
     ///
     /// # Errors
-    /// A file that is not what the ledger says. One that is not there is left out.
+    /// A file that does not match the ledger. A missing file is left out.
     pub async fn open(
         ledger: &SharedLedger,
         folder: &Folder,
@@ -284,7 +284,7 @@ impl SealedPages {
         Ok(SealedPages { readers, group: 0 })
     }
 
-    /// The next rows, all of one file, and its SHA-256; `None` behind the last.
+    /// The next rows, all of one file, and its SHA-256; `None` after the last.
     ///
     /// # Errors
     /// A file that cannot be read to its end.

@@ -1,4 +1,4 @@
-//! What is said of an archive file, beside it and in the ledger: signed where there is a key.
+//! The description of an archive file, next to it and in the ledger: signed if there is a key.
 
 use numbering::hexadecimal;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ const FORM: &str = "numerator archive 1";
 /// Why a manifest says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ManifestError {
-    /// Its text is none of this version.
+    /// Its text is not of this version.
     #[error("its text cannot be read: {0}")]
     Unreadable(String),
     /// It is of another file.
@@ -24,12 +24,12 @@ pub enum ManifestError {
     /// Its signature is not of its text and key.
     #[error("its signature is not of its text and key")]
     BadSignature,
-    /// Nobody vouches for its key.
+    /// Its key is not trusted.
     #[error("it is signed by a key that is not trusted: {0}")]
     ForeignKey(PublicKey),
 }
 
-/// What is said of a file.
+/// The description of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -44,17 +44,17 @@ pub struct Manifest {
     pub before: String,
     /// When the last of them was issued.
     pub last_issued: String,
-    /// Who wrote it.
+    /// The user who wrote it.
     pub written_by: String,
     /// When.
     pub written_at: String,
 }
 
-/// As it stands beside the file.
+/// The form in which it is stored next to the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Signed {
-    /// What is signed, byte for byte.
+    /// The signed text, byte for byte.
     manifest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     public_key: Option<String>,
@@ -92,10 +92,10 @@ impl Manifest {
         Ok(serde_json::to_string_pretty(&signed)? + "\n")
     }
 
-    /// Reads one of a file. Without keys to trust, a signature is not asked for.
+    /// Reads one of a file. Without trusted keys, no signature is required.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Its flaw.
     pub fn read(text: &str, file: &str, trusted: &[PublicKey]) -> Result<Self, ManifestError> {
         let unreadable = |error: serde_json::Error| ManifestError::Unreadable(error.to_string());
         let signed: Signed = serde_json::from_str(text).map_err(unreadable)?;

@@ -1,10 +1,10 @@
 //! Old rows of the journal in files that other programs read, and the way there: written, read
-//! back, noted in the ledger, and only then do segments take the place of the rows. Ended at any
-//! moment, it has lost nothing: a row is in the ledger, or in a file that the ledger names.
+//! back, noted in the ledger, and only then do segments replace the rows. If it ends at any point,
+//! nothing is lost: a row is in the ledger, or in a file that the ledger names.
 //!
 //! ```text
 //!   rows ──▶ file.partial ──▶ read back ──▶ noted ──▶ file, manifest ──▶ segments ──▶ ended
-//!            goes away where it ends here   ╰─ is gone on with by whoever archives next ─╯
+//!            is removed if it ends here     ╰────── the next archiver continues it ──────╯
 //! ```
 //!
 //! Decides nothing about numbers, and removes no row itself: the ledger's `statements/archiving.rs`

@@ -26,7 +26,7 @@ const ATTEMPTS: u32 = 20;
 pub struct Moving<'m> {
     /// Rows that were issued and written before this time.
     pub before_us: i64,
-    /// Who does it, for the record.
+    /// The user who does it, for the record.
     pub by: &'m str,
     /// What signs the manifests.
     pub key: Option<&'m AuditKey>,
@@ -34,9 +34,9 @@ pub struct Moving<'m> {
     pub clock: SharedClock,
     /// About how many rows a file has, at most.
     pub file_rows_max: u64,
-    /// How many rows make room at once: [`STEP_ROWS`], but for tests.
+    /// How many rows are removed in one step: [`STEP_ROWS`], except in tests.
     pub step_rows: usize,
-    /// Told how many rows of a file were written, and then of how many made room.
+    /// Called with how many rows of a file were written, and then with how many were removed.
     pub progress: &'m (dyn Fn(u64, Option<u64>) + Sync),
 }
 
@@ -49,17 +49,16 @@ pub struct Moved {
     pub rows: u64,
 }
 
-/// Moves all that may move. Ends by itself, and may be ended at any moment: what it began is gone
-/// on with by the next.
+/// Moves all that may move. It may be ended at any time: the next archiver continues what it began.
 ///
 /// # Errors
-/// A ledger or a folder that fails, a file that is not what the ledger says, another archiver.
+/// A ledger or a folder that fails, a file that does not match the ledger, another archiver.
 pub async fn archive(
     ledger: &SharedLedger,
     folder: &Folder,
     moving: &Moving<'_>,
 ) -> anyhow::Result<Moved> {
-    // What it writes into the ledger names it; it joins nothing.
+    // Its entries in the ledger name it; it does not join as a node.
     let node = NodeId::random();
     let mut moved = Moved::default();
     if let Some(begun) = ledger.archive_under_way().await? {
@@ -75,7 +74,7 @@ pub async fn archive(
     Ok(moved)
 }
 
-/// Removes what is left of files that the ledger never knew.
+/// Removes the leftovers of files that the ledger never knew.
 async fn tidy(ledger: &SharedLedger, folder: &Folder) -> anyhow::Result<()> {
     let known: BTreeSet<String> =
         files(ledger).await?.into_iter().map(|file| file.file.name).collect();

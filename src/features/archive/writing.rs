@@ -12,12 +12,12 @@ use super::manifest::Manifest;
 use super::moving::Moving;
 use crate::ledger::{ArchiveFile, ArchivedRow, NewArchiveFile, SharedLedger};
 
-/// Rows that are asked for at once.
+/// Rows per query.
 const PAGE_ROWS: u32 = 5_000;
-/// Counters that are asked for at once.
+/// Counters per query.
 const PAGE_COUNTERS: u32 = 500;
 
-/// Where to go on: the rows behind this value of this counter.
+/// Where to continue: the rows after this value of this counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     counter_id: i64,
@@ -68,8 +68,8 @@ impl Making {
     }
 }
 
-/// Writes the next rows to a file of the folder, and has the ledger note it; nothing where there
-/// are none. Whatever fails leaves no file.
+/// Writes the next rows to a file of the folder, and has the ledger note it; `None` if there are
+/// none. A failure leaves no file.
 pub(super) async fn write(
     ledger: &SharedLedger,
     folder: &Folder,
@@ -83,7 +83,7 @@ pub(super) async fn write(
     }
     let written = written.with_context(|| format!("archiving to {}", folder.path().display()))?;
     let Some(new) = written else { return Ok(None) };
-    // From here on the ledger may know the file, whatever it answers.
+    // From here on the ledger may know the file, whatever its answer.
     Ok(Some(ledger.begin_archive(&new).await?))
 }
 
@@ -151,7 +151,7 @@ fn text_of(at_us: i64) -> anyhow::Result<String> {
     Ok(Timestamp::from_microsecond(at_us)?.to_string())
 }
 
-/// The next rows that may move, some or none of them; `None` where all were looked at.
+/// The next rows that may move, some or none of them; `None` if all were examined.
 async fn next_rows(
     ledger: &SharedLedger,
     before_us: i64,
@@ -162,7 +162,7 @@ async fn next_rows(
         place.value = next;
         return Ok(Some(rows));
     }
-    // Of the counters whose oldest row is old most have few.
+    // Most counters whose oldest row is old have few such rows.
     let counters = ledger.archivable_counters(place.counter_id, before_us, PAGE_COUNTERS).await?;
     if counters.is_empty() {
         return Ok(None);

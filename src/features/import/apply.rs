@@ -14,13 +14,13 @@ use super::{Import, ImportError, ListFile};
 use crate::ledger::{At, Entry, Imported, IssuePath, Record};
 use crate::node::NodeId;
 
-/// Rows that are held at once.
+/// Rows in memory at a time.
 const CHUNK_ROWS: usize = 500;
 
 /// Imports a list as it was planned, all or nothing.
 ///
 /// # Errors
-/// `Form` where the plan has problems; whatever keeps the ledger from importing, see
+/// `Form` if the plan has problems; anything that prevents the ledger from importing, see
 /// [`crate::ledger::Ledger::import`]. Nothing is written then, unless the ledger says otherwise.
 pub async fn apply_numbers(
     import: &Import<'_>,
@@ -81,7 +81,7 @@ impl Iterator for Chunks<'_> {
                     Err(_) => return changed(),
                 },
                 Ok(None) => {
-                    // The last moment: nothing is committed before the chunks have ended well.
+                    // The last check: nothing is committed before the chunks have ended well.
                     if Some(rows.metered().sha256()) != self.planned.report.sha256 {
                         return changed();
                     }
@@ -125,7 +125,7 @@ fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
         user_id: row.user_id.unwrap_or_else(|| user_id.to_owned()),
         ip_address: None,
         idempotency_key: None,
-        // Nobody asked this service for it.
+        // This service received no request for it.
         payload_digest: String::new(),
         issued_at_us,
     };

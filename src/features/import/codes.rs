@@ -19,7 +19,7 @@ pub(super) const REFERENCE_TABLES: [(&str, &str); 6] = [
     ("disciplines", "discipline_code"),
 ];
 
-/// A table of which no source is asked: the types of `com_no_config` may stand in a file.
+/// A table that no source is queried for: the types of `com_no_config` may be in a file.
 pub(super) const TYPES_OF_RULES: &str = "bill_types";
 
 /// The columns of a file of codes.

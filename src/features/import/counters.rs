@@ -3,8 +3,7 @@
 //! counts.
 //!
 //! Knows `document_sequence` (a counter for each type and day), `com_no_serial` (one for each text
-//! that stands around the serial), and `document_number_counters` with five key columns or with
-//! eight.
+//! around the serial), and `document_number_counters` with five key columns or with eight.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -151,8 +150,8 @@ impl Mapping<'_> {
         at(served, key, value)
     }
 
-    /// The text around a serial, which has `%s` in its place. Numbers of what was deleted are out
-    /// all the same, so such a row counts as far as it can be read.
+    /// The text around a serial, which has `%s` in its place. Numbers of deleted things are issued
+    /// nevertheless, so such a row counts as far as it can be read.
     fn of_text(&self, table_row: &TableRow) -> Result<Option<Counter>, Misfit> {
         let rule = table_row.get("rule_id").and_then(|rule| self.rules.get(rule));
         let is_deleted = is_deleted(table_row) || rule.is_some_and(|(_, is_deleted)| *is_deleted);
@@ -199,7 +198,7 @@ impl Mapping<'_> {
         // Originator and sub type may decide which series it is; only that one knows their names.
         let mut asked = inputs.clone();
         for (column, table, names) in ID_COLUMNS {
-            // 0 and NULL say that there is none; a column that is not there says nothing.
+            // 0 and NULL mean that there is none; a missing column means nothing.
             let Some(id) = table_row.get(column).filter(|id| *id != "0") else {
                 if !table_row.has(column) {
                     lacking.push((column, names));
@@ -249,8 +248,8 @@ impl Mapping<'_> {
         of_one_serial(served)
     }
 
-    /// The counter that a request like this takes from. What the number shows but the counter does
-    /// not count by is filled in.
+    /// The counter that a request like this takes from. Variables that the number shows but the
+    /// counter does not count by are filled in.
     fn key(&self, served: &ServedSeries, inputs: &Inputs) -> Result<CounterKey, Misfit> {
         let definition = &served.version.definition;
         let open = definition.variables.iter().filter(|(name, variable)| {
@@ -276,15 +275,15 @@ impl Mapping<'_> {
     }
 }
 
-/// Whether a value decides which counter it is, or beside which numbers it stands.
+/// Whether a value decides which counter it is, or in which scope its numbers are unique.
 fn counts(definition: &SeriesDefinition, name: &str) -> bool {
     let mut dimensions = definition.serials.iter().flat_map(|serial| &serial.counter);
     dimensions.any(|dimension| dimension == name)
         || definition.unique_within.iter().any(|dimension| dimension == name)
 }
 
-/// A day. A database may write midnight behind it; what it shows of another time of day, or in
-/// which zone, is a moment, and may be of the day before or after.
+/// A day. A database may write midnight after it; another time of day, or a zone, makes it an
+/// instant, which may belong to the day before or after.
 fn day(text: &str) -> Result<&str, Misfit> {
     let (day, rest) = text.split_at_checked(10).unwrap_or((text, ""));
     let is_midnight = |time: &str| {

@@ -20,11 +20,11 @@ pub(super) fn zone(definition: &SeriesDefinition) -> TimeZone {
     named.and_then(|name| TimeZoneDatabase::bundled().get(name).ok()).unwrap_or(TimeZone::UTC)
 }
 
-/// A moment as lists write it: with an offset, or in the zone of the series, with or without a time
-/// of day.
+/// An instant as lists write it: with an offset, or in the zone of the series, with or without a
+/// time of day.
 pub(super) fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, Misfit> {
     let instant = read_moment(text);
-    // With an offset that is refused, what is before it is not another moment.
+    // With a refused offset, the text before it is not another instant.
     let is_civil = text.parse::<Timestamp>().is_err();
     let civil = || text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok();
     let found = instant.or_else(|| civil().filter(|_| is_civil).map(|zoned| zoned.timestamp()));
@@ -35,10 +35,10 @@ pub(super) fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, Misfit> {
 /// The search for the document's date.
 pub(super) struct Dated<'a> {
     pub(super) series: &'a Series,
-    /// What the series sees in the text.
+    /// The parts that the series reads in the text.
     pub(super) parsed: &'a Parsed,
     pub(super) now: Timestamp,
-    /// The number in normal form C, or what stands around its serials.
+    /// The number in normal form C, or the text around its serials.
     pub(super) text: &'a str,
     /// One value per serial, where the text shows them.
     pub(super) values: Option<&'a [u64]>,
@@ -47,8 +47,8 @@ pub(super) struct Dated<'a> {
 }
 
 impl Dated<'_> {
-    /// The date that the row or the number says; else any that leads to the same counter and text
-    /// as every other one that the number allows.
+    /// The date in the row or the number; else any date that leads to the same counter and text as
+    /// every other one that the number allows.
     pub(super) fn fit(
         &self,
         row: &Row,
@@ -153,7 +153,7 @@ fn needs_date<T>(parsed: &Parsed) -> Result<T, Misfit> {
     misfit(ProblemKind::Missing, detail)
 }
 
-/// First and last day of what a number shows of its date.
+/// First and last day of the part of its date that a number shows.
 fn period(shown: &str) -> Option<[String; 2]> {
     let year: i16 = shown.get(..4)?.parse().ok()?;
     let ends: [Date; 2] = match (shown.get(5..6), shown.get(5..)) {
@@ -182,7 +182,7 @@ fn period(shown: &str) -> Option<[String; 2]> {
     Some(ends.map(|day| day.to_string()))
 }
 
-/// The moment that a number shows, in the zone of its series.
+/// The instant that a number shows, in the zone of its series.
 fn instant(date: &str, time: &str, zone: &TimeZone) -> Result<String, Misfit> {
     let parts: Vec<&str> = time.split(':').collect();
     let full = match parts.len() {

@@ -1,5 +1,4 @@
-//! Why an import cannot go on at all. What is wrong with one row is a problem of the report
-//! instead.
+//! Why an import cannot proceed. A flaw of one row is a problem of the report instead.
 
 use thiserror::Error;
 
@@ -13,7 +12,7 @@ pub enum ImportError {
     File {
         /// Its name.
         file: String,
-        /// What the system said.
+        /// The error of the operating system.
         cause: std::io::Error,
     },
     /// The file, or its first line, is not what an import reads.
@@ -21,7 +20,7 @@ pub enum ImportError {
     Form {
         /// The file and line, or the option.
         place: String,
-        /// What is wrong, and the remedy.
+        /// The flaw, and the remedy.
         reason: String,
     },
     /// The database that is read does not answer as it should.
@@ -33,7 +32,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// Whether the ledger may have taken the import all the same.
+    /// Whether the ledger may have taken the import nevertheless.
     #[must_use]
     pub fn maybe_written(&self) -> bool {
         matches!(self, ImportError::Ledger(error) if error.maybe_written())
@@ -44,7 +43,7 @@ impl ImportError {
         ImportError::File { file: file.display().to_string(), cause }
     }
 
-    /// A file or option that is not what it should be.
+    /// A file or option that is not as required.
     pub(super) fn form(place: impl std::fmt::Display, reason: impl std::fmt::Display) -> Self {
         ImportError::Form { place: place.to_string(), reason: reason.to_string() }
     }

@@ -1,9 +1,9 @@
-//! Another system's configurations as series definitions, to be looked at and applied like any
+//! Another system's configurations as series definitions, to be reviewed and applied like any
 //! series file. Never saves one.
 //!
 //! Knows `com_no_config`, a rule expression for each type, and `document_number_formats`, a
-//! template for each project and type. What such a template shows is what the series counts by, so
-//! that no two of its counters write one text.
+//! template for each project and type. The series counts by everything that such a template shows,
+//! so that no two of its counters write the same text.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::ledger::SeriesVersion;
 /// Tables of configurations.
 const FORMAT_TABLES: [&str; 2] = ["com_no_config", "document_number_formats"];
 
-/// Variables that a request may leave out: 0 says that there is none.
+/// Variables that a request may omit: 0 means that there is none.
 const OPTIONAL: [&str; 4] = ["DISCIPLINE", "DISCIPLINE_CODE", "SUB_TYPE", "RFA_TYPE"];
 
 /// Where the system with rules reads its dates.
@@ -39,7 +39,7 @@ const UNIT_CHARS_MAX: usize = 10;
 /// recipient, where it is shown.
 const ORGANIZATIONS: [&str; 3] = ["RECIPIENT", "ORIGINATOR", "ORG_CODE"];
 
-/// What the configurations of another system become.
+/// The result for the configurations of another system.
 #[derive(Clone, Debug, Default)]
 pub struct Formats {
     /// Series, each of which compiles, of another code and for others than the rest.
@@ -51,7 +51,7 @@ pub struct Formats {
 }
 
 impl Formats {
-    /// Takes the series of a configuration, unless it would stand in the way of one before it.
+    /// Adds the series of a configuration, unless it conflicts with an earlier one.
     fn add(&mut self, place: String, definition: SeriesDefinition) {
         let meets = |before: &SeriesDefinition| {
             let serves =
@@ -71,9 +71,9 @@ impl Formats {
         }
     }
 
-    /// Compares with the series that are there, active or not: those that give the same numbers
-    /// from the same counters already are left out, others of the same code are problems, since
-    /// none is ever replaced.
+    /// Compares with the existing series, active or not: those that already give the same numbers
+    /// from the same counters are left out; others of the same code are problems, because an import
+    /// never replaces a series.
     pub fn beside(&mut self, there: &[SeriesVersion]) {
         let new = std::mem::take(&mut self.definitions).into_iter();
         for (definition, place) in new.zip(std::mem::take(&mut self.places)) {
@@ -143,7 +143,7 @@ fn gives_the_same(known: &SeriesDefinition, new: &SeriesDefinition) -> bool {
         variables: known.variables.clone(),
         ..new.clone()
     };
-    // A counter of several things is named by all of them, in whatever order they are listed here.
+    // A counter of several dimensions is named by all of them, in any order.
     let orders = std::iter::zip(&mut alike.serials, &known.serials);
     orders.for_each(|(one, other)| {
         let sorted = |of: &[String]| of.iter().cloned().collect::<BTreeSet<_>>();

@@ -1,9 +1,9 @@
 //! Plans the move of counters out of another ledger of this program, as a change of `partitions`
-//! needs it: each counter goes on above all that the old ledger cannot rule out to be handed out.
-//! Numbers do not come along; a list of them may be imported beside it.
+//! needs it: each counter continues above every value that the old ledger cannot rule out as handed
+//! out. Numbers are not moved; a list of them may be imported separately.
 //!
-//! Never plans below a value of the old ledger: what it has not accounted for is a refusal, or
-//! counts up to the counter's ceiling.
+//! Never plans below a value of the old ledger: unaccounted values are a refusal, or count up to
+//! the counter's ceiling.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use super::{Import, ImportError, apply_counters};
 use crate::engine::allocator::ServedSeries;
 use crate::ledger::{Imported, ImportedVersion};
 
-/// What is read, all as it is at one moment: `counter` last, since the others say what its rows
-/// mean.
+/// The tables that are read, in one snapshot: `counter` last, because the others define the meaning
+/// of its rows.
 const TABLES: [&str; 8] = [
     "series",
     "series_version",
@@ -34,12 +34,12 @@ const TABLES: [&str; 8] = [
 
 const COUNTER: &str = "counter";
 
-/// Reads the counters of another ledger, a PostgreSQL URL or a SQLite file, and says where they go
-/// on here.
+/// Reads the counters of another ledger, a PostgreSQL URL or a SQLite file, and plans where they
+/// continue here.
 ///
 /// # Errors
-/// A source that cannot be read or is no ledger, is held, or whose processes have not all left; a
-/// ledger that does not answer.
+/// A source that cannot be read, is not a ledger or is held, or whose processes have not all left;
+/// a ledger that does not answer.
 pub async fn plan_ledger(import: &Import<'_>, source: &str) -> Result<Plan, ImportError> {
     let source = Source::of(source)?;
     let mut report = Report { source: source.name(), ..Report::default() };
@@ -83,8 +83,8 @@ pub async fn plan_ledger(import: &Import<'_>, source: &str) -> Result<Plan, Impo
 /// series, all or none.
 ///
 /// # Errors
-/// `Form` where the plan has problems, or somebody was at work in the other ledger since; whatever
-/// keeps this one from importing.
+/// `Form` if the plan has problems, or a process has worked in the other ledger since; anything
+/// that prevents this one from importing.
 pub async fn apply_ledger(
     import: &Import<'_>,
     source: &str,
@@ -106,8 +106,8 @@ pub async fn apply_ledger(
     apply_counters(import, plan).await
 }
 
-/// Where another ledger stands. Whoever takes numbers there enters itself first, and nobody is
-/// ever taken out; each epoch is entered too.
+/// The state of another ledger. Every process that takes numbers there registers first, and none is
+/// ever removed; each epoch is recorded too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stand {
     nodes: u64,
@@ -115,7 +115,7 @@ pub(super) struct Stand {
     epochs: BTreeMap<String, [Option<u64>; 3]>,
 }
 
-/// What stands in the old ledger around its counters. Ids stay the texts that they are there.
+/// The rows of the old ledger around its counters. Ids remain texts.
 #[derive(Default)]
 struct Old {
     series: HashMap<String, OldSeries>,
@@ -126,7 +126,7 @@ struct Old {
     is_held: bool,
     /// Partitions and epochs that were closed with everything accounted for.
     closed_exact: HashSet<(String, u64)>,
-    /// Partitions and epochs with somebody who never accounted for what it had.
+    /// Partitions and epochs with a process that never accounted for its values.
     silent: HashSet<(String, u64)>,
     /// Processes that ever were.
     nodes: u64,
@@ -206,7 +206,7 @@ impl Old {
         Stand { nodes: self.nodes, epochs: self.partitions.clone() }
     }
 
-    /// Nobody takes numbers there, and nobody may have numbers that it does not know of.
+    /// No process takes numbers there, and none may have numbers that the ledger does not know.
     fn must_rest(&self, source: &Source) -> Result<(), ImportError> {
         if self.present > 0 {
             let why = format!(
@@ -224,9 +224,9 @@ impl Old {
         Ok(())
     }
 
-    /// Codes that do not mean here what they mean there. Counters are named by ids: one would go on
-    /// as another row's. And a code that was forgotten could be given to another row, whose counter
-    /// would show its numbers again.
+    /// Codes with different meanings here and there. Counters are named by ids: one would continue
+    /// as another row's. And a forgotten code could be given to another row, whose counter would
+    /// show its numbers again.
     fn strangers(&self, here: &ReferenceData) -> Vec<Problem> {
         let mut problems = Vec::new();
         for ((table, code), id) in &self.references {
@@ -278,8 +278,8 @@ impl Old {
         self.series.iter().map(|(id, series)| (id.clone(), here(series))).collect()
     }
 
-    /// Versions before the active one under which numbers may have been issued, each once: what is
-    /// saved here later is proved against them.
+    /// Versions before the active one under which numbers may have been issued, each once: later
+    /// versions here are proved against them.
     fn earlier(
         &self,
         id: &str,
@@ -350,8 +350,8 @@ impl Old {
     }
 
     /// Whether nothing above `taken` can have been handed out, by the rule that closes an epoch:
-    /// the counter was not lifted, and its epoch was closed exact, or is the present one, in which
-    /// everybody has accounted for what it had.
+    /// the counter was not raised, and its epoch was closed exact, or is the present one, in which
+    /// every process has accounted for its values.
     fn is_accounted_for(&self, table_row: &TableRow) -> bool {
         let partition = table_row.get("partition_id").unwrap_or_default();
         let (Some([Some(present), _, Some(lifted)]), Some(epoch)) =

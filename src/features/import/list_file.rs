@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ImportError;
 
-/// What stands for standard input in the place of a file.
+/// The name that means standard input instead of a file.
 pub const STANDARD_INPUT: &str = "-";
 
 /// Most bytes of what can be read only once: so much is kept on disk meanwhile.
@@ -21,11 +21,11 @@ pub struct ListFile {
 }
 
 impl ListFile {
-    /// Opens a file, or standard input where its name is `-`. What can be read only once, such as a
-    /// pipe, is read now, into a nameless file that ends with the process.
+    /// Opens a file, or standard input if its name is `-`. A source that can be read only once,
+    /// such as a pipe, is read now, into a nameless file that ends with the process.
     ///
     /// # Errors
-    /// A file that cannot be read; more than 1 GiB of what can be read only once.
+    /// A file that cannot be read; more than 1 GiB from a source that can be read only once.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let is_input = path == Path::new(STANDARD_INPUT);
         let name = if is_input { "standard input".into() } else { path.display().to_string() };
@@ -44,7 +44,7 @@ impl ListFile {
         }
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -56,7 +56,7 @@ impl ListFile {
         self.bytes
     }
 
-    /// The file, to be read from its beginning: nobody else reads it meanwhile.
+    /// The file, to be read from its beginning: nothing else reads it meanwhile.
     pub(super) fn reopened(&self) -> io::Result<File> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;

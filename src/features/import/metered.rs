@@ -1,5 +1,5 @@
-//! Reading a file within bounds: counts and hashes what is read, and ends where one record has no
-//! end. Knows nothing of what the bytes mean.
+//! Reads a file within bounds: counts and hashes its bytes, and ends at an endless record. Does not
+//! interpret the bytes.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -23,7 +23,7 @@ pub(super) struct Metered {
 }
 
 impl Metered {
-    /// Opens a file and gives its first line beside it.
+    /// Opens a file and returns its first line with it.
     pub(super) fn open(path: &Path) -> Result<(Self, String), ImportError> {
         let opened = File::open(path).and_then(Self::of);
         opened.map_err(|cause| ImportError::file(path, cause))

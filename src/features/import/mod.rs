@@ -1,5 +1,5 @@
-//! Moving in: what other systems have issued, read from their lists and tables and set beside the
-//! series here (R9.5).
+//! Imports: numbers that other systems have issued, read from their lists and tables and matched
+//! with the series here.
 //!
 //! ```text
 //!   list, CSV file ──▶ rows ──▶ reading: series, inputs, values ─┐
@@ -8,10 +8,10 @@
 //!   another ledger ──▶ records ─▶ ledger: series, key, value ────┘
 //! ```
 //!
-//! Never guesses: what can be read in two ways, or not at all, is a problem, and a plan with
-//! problems is not applied. Never writes but through [`crate::ledger::Ledger::import`], all or
-//! nothing. Memory is bounded: one chunk of rows, the listed part of the report, and the runs of
-//! values of each counter.
+//! Never guesses: a text that can be read in two ways, or not at all, is a problem, and a plan with
+//! problems is not applied. Writes only through [`crate::ledger::Ledger::import`], all or nothing.
+//! Memory is bounded: one chunk of rows, the listed part of the report, and the runs of values of
+//! each counter.
 
 mod apply;
 mod codes;
@@ -54,15 +54,15 @@ pub struct Import<'a> {
     pub ledger: &'a SharedLedger,
     /// Its active series.
     pub catalog: &'a Catalog,
-    /// What the source does not say.
+    /// The data that the source does not have.
     pub choice: &'a Choice,
-    /// Present time: it stands where the source names none.
+    /// Present time: it applies where the source has none.
     pub now: jiff::Timestamp,
     /// Learns how many bytes of the source are read so far.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
-/// What the rows of a source leave open, the same for all of them.
+/// The data that the rows of a source lack, the same for all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Code of the series that the numbers belong to.
@@ -71,7 +71,7 @@ pub struct Choice {
     pub type_code: Option<String>,
     /// Their project.
     pub project: Option<String>,
-    /// Who is on record for a number whose row names nobody.
+    /// The user on record for a number whose row names none.
     pub user_id: String,
     /// Whether numbers are added to periods that are closed.
     pub into_closed: bool,

@@ -11,10 +11,10 @@ use super::tally::Tally;
 use super::twice::Twice;
 use super::{Import, ImportError, ListFile};
 
-/// Numbers that the journal is asked for at once.
+/// Numbers per query to the journal.
 const ASKED_AT_ONCE: usize = 1_000;
 
-/// Reads a list and says what would be imported, and what keeps it from being so.
+/// Reads a list and reports what would be imported, and what prevents it.
 ///
 /// # Errors
 /// A file that cannot be read or whose head is not understood; a ledger that does not answer.
@@ -50,7 +50,7 @@ pub async fn plan_numbers(import: &Import<'_>, list: &ListFile) -> Result<Plan, 
                     }
                     planning.report.into_closed += 1;
                 }
-                // What only an earlier version can have issued here is asked of the journal alone.
+                // If only an earlier version can have issued it, only the journal is queried.
                 if reading.outside.is_none() {
                     if let Some(value) = note(&mut tally, &reading)? {
                         twice.note(&mut planning.report, &reading, value, row.line);
@@ -98,16 +98,16 @@ pub(super) fn reader<'a>(import: &Import<'a>, form: Form) -> Reader<'a> {
     Reader { catalog: import.catalog, choice: import.choice, now: import.now, form }
 }
 
-/// A number that is dated in a period which is closed.
+/// The problem of a number that is dated in a closed period.
 fn closed_for(row: &Row, closed: &InputError) -> Problem {
     let detail = format!("{closed}; --into-closed adds it to that period all the same");
     Problem::of_line(row.line, Some(&row.number), ProblemKind::Closed, detail)
 }
 
-/// Adds the values of a number to their counters; the place of one that is there before.
+/// Adds the values of a number to their counters; the place of a value that was there before.
 fn note(tally: &mut Tally, reading: &Reading) -> Result<Option<usize>, ImportError> {
     let serials = reading.served.series.serials();
-    // Chronology goes by the first serial.
+    // Chronology depends on the first serial.
     let mut family = reading.draft.family.as_deref();
     let taken = serials.iter().zip(&reading.draft.keys).zip(&reading.values);
     for (place, ((serial, key), value)) in taken.enumerate() {
@@ -119,7 +119,7 @@ fn note(tally: &mut Tally, reading: &Reading) -> Result<Option<usize>, ImportErr
     Ok(None)
 }
 
-/// A number that the journal is still to be asked for.
+/// A number that the journal is still to be queried for.
 struct Asked {
     line: u64,
     number: String,
@@ -143,7 +143,7 @@ struct Planning<'a> {
 }
 
 impl Planning<'_> {
-    /// Asks the journal for numbers that it has already.
+    /// Queries the journal for numbers that it already has.
     async fn ask(&mut self) -> Result<(), ImportError> {
         let (mut places, mut numbers) = (Vec::new(), Vec::new());
         for Asked { line, number, scope, outside } in self.asked.drain(..) {

@@ -1,6 +1,6 @@
 //! One row of a list becomes the request that would have given its number: series, inputs, values.
-//! A reading counts only where it renders the very same text again. Never guesses: what the number
-//! does not show, a column must say. Reads what stands around the serials of numbers the same way.
+//! A reading counts only if it renders exactly the same text again. Never guesses: a column must
+//! give what the number does not show. Reads the text around serials likewise.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,22 +21,22 @@ use crate::engine::allocator::{Catalog, KEY_CHARS_MAX, ServedSeries, check_key};
 /// Names of the tokens that show the type.
 const TYPE_TOKENS: [&str; 2] = ["CORR_TYPE", "TYPE_CODE"];
 
-/// What the texts are that are read.
+/// The kind of the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Numbers.
     Number,
-    /// What stands around their serials, such as `BX20240115%s`.
+    /// The text around their serials, such as `BX20240115%s`.
     RuleFormat,
 }
 
-/// What a row means.
+/// The meaning of a row.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) served: Arc<ServedSeries>,
     pub(super) inputs: Inputs,
     pub(super) draft: Draft,
-    /// One value per serial; none of what stands around them.
+    /// One value per serial; none for the text around them.
     pub(super) values: Vec<u64>,
     /// Why the version in force can have no such value, where an earlier one can: it may have been
     /// issued here.
@@ -63,13 +63,13 @@ const READ: usize = usize::MAX;
 const OPEN_MAX: usize = 64;
 
 impl Misfit {
-    /// One of what was read.
+    /// A misfit of a row.
     pub(super) fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         Misfit { kind, detail: detail.into(), depth: READ }
     }
 
-    /// Whether the text may be one of the series all the same: nothing speaks against it, but what
-    /// would explain is not said.
+    /// Whether the text may belong to the series nevertheless: nothing contradicts it, but
+    /// information is missing.
     fn is_open(&self) -> bool {
         matches!(self.kind, ProblemKind::Missing | ProblemKind::Ambiguous)
     }
@@ -137,7 +137,7 @@ impl Reader<'_> {
     fn candidates<'s>(&'s self, row: &Row) -> impl Iterator<Item = &'s Arc<ServedSeries>> {
         let (code, type_code) = (self.choice.series.clone(), row.type_code.clone());
         let (project, by_name) = (row.project.clone(), code.is_some());
-        // A series that is not active can still take in what it has issued, if it is named.
+        // An inactive series can still take the numbers that it has issued, if it is named.
         let all = self.catalog.all().filter(move |served| by_name || served.version.active);
         all.filter(move |served| {
             let SeriesDefinition { code: own, .. } = &served.version.definition;
@@ -158,7 +158,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Of several readings keeps the one whose series a request with these inputs would get.
+    /// Among several readings, keeps the one whose series a request with these inputs would get.
     fn prefer(&self, row: &Row, readings: &mut Vec<Reading>) -> Result<(), Misfit> {
         let codes: Vec<String> = readings.iter().map(|reading| reading.code().to_owned()).collect();
         if row.type_code.is_some() {
@@ -232,7 +232,7 @@ impl Reader<'_> {
         earlier.iter().any(|version| version.series.read(number).is_ok())
     }
 
-    /// What a series sees in a text.
+    /// The parts that a series reads in a text.
     fn parse(&self, series: &Series, text: &str) -> Result<Parsed, Misfit> {
         // Of series that get as far, one that leaves less open has understood more.
         let fixed = OPEN_MAX.saturating_sub(series.definition().variables.len());
@@ -316,7 +316,7 @@ fn below_start<T>(serial: &Serial, value: u64) -> Result<T, Misfit> {
     misfit(ProblemKind::Value, detail)
 }
 
-/// What was asked for, as far as number, columns and series say; the date is still open.
+/// The request's inputs, as far as number, columns and series give them; the date is still open.
 fn inputs(series: &Series, parsed: &Parsed, row: &Row) -> Result<Inputs, Misfit> {
     let definition = series.definition();
     let only = |list: &[String]| match list {
@@ -346,7 +346,7 @@ fn inputs(series: &Series, parsed: &Parsed, row: &Row) -> Result<Inputs, Misfit>
     Ok(Inputs { type_code, project, phase, context, ..Inputs::default() })
 }
 
-/// What a column says and a number shows, where both do not contradict each other.
+/// The value of a column and of a number, if they do not contradict each other.
 pub(super) fn agreed(
     column: &str,
     said: Option<&String>,

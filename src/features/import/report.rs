@@ -15,7 +15,7 @@ const PROBLEMS_LISTED_MAX: usize = 1_000;
 /// A checked import.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What was found.
+    /// The findings.
     pub report: Report,
     /// The counters that are concerned.
     pub counters: Vec<ImportedCounter>,
@@ -24,7 +24,7 @@ pub struct Plan {
     /// Partitions that the database must own while it is applied: those of the counters in use that
     /// it goes above, and those that get documents.
     pub handed_over: BTreeSet<u32>,
-    /// Where the ledger stood that was read, if it was one.
+    /// The state of the source ledger, if it was one.
     pub(super) stand: Option<Stand>,
 }
 
@@ -37,8 +37,8 @@ pub struct Report {
     pub sha256: Option<String>,
     /// Rows read.
     pub rows: u64,
-    /// Rows that are nothing to import: counters that never counted, and what was deleted and
-    /// cannot be read.
+    /// Rows without anything to import: counters that never counted, and deleted ones that cannot
+    /// be read.
     pub skipped: u64,
     /// Numbers to be journaled.
     pub numbers: u64,
@@ -57,7 +57,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts a row, by whether it said anything; what it cannot say is a problem of it.
+    /// Counts a row, by whether it has anything to import; a misfit is a problem of the row.
     pub(super) fn note(&mut self, table_row: &TableRow, noted: Result<bool, Misfit>) {
         self.rows += 1;
         match noted {
@@ -87,15 +87,15 @@ pub struct CounterReport {
     pub serial: String,
     /// Its key.
     pub counter_key: String,
-    /// Where it stands here; none: the import makes it.
+    /// Its value here; none: the import creates it.
     pub stands_at: Option<u64>,
     /// Lowest value that comes along.
     pub first: u64,
-    /// Highest value: the counter goes on above it, if it does not stand higher already.
+    /// Highest value: the counter continues above it, unless it is already higher.
     pub last: u64,
     /// Numbers of it that come along; of a table of counters none does.
     pub numbers: u64,
-    /// Values above where it stands, up to the highest, that do not come along now: the old system
+    /// Values above its present one, up to the highest, that are not imported now: the old system
     /// issued them or skipped them, and nothing below the highest is issued here.
     pub missing: u64,
     /// The first of them, at most 10 runs.
@@ -112,7 +112,7 @@ pub struct Problem {
     pub number: Option<String>,
     /// What kind.
     pub kind: ProblemKind,
-    /// What is wrong, and the remedy.
+    /// The flaw, and the remedy.
     pub detail: String,
 }
 
@@ -145,15 +145,15 @@ pub enum ProblemKind {
     Missing,
     /// A value that its serial cannot have.
     Value,
-    /// It is dated in a period that is closed, and nobody has said that it is to be added to it.
+    /// It is dated in a closed period, and no option adds it to that period.
     Closed,
-    /// The same value, or another configuration for the same, stands in the source before.
+    /// The source has the same value, or another configuration for the same thing, before it.
     Twice,
     /// Another series has the code.
     SeriesTaken,
     /// The journal has the number already.
     Issued,
-    /// The counter stands above a value that nobody left open.
+    /// The counter is above a value that was not left open.
     CounterPassed,
     /// An id without a code.
     NotMapped,

@@ -1,5 +1,5 @@
-//! The rows of a list of numbers: separated values with named columns, or one number a line. Says
-//! what stands there; what it means is for `reading`.
+//! The rows of a list of numbers: separated values with named columns, or one number a line.
+//! Returns their texts; `reading` interprets them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,7 @@ const NUMBER_BY_OTHER_NAMES: [&str; 17] = [
     "單號",
 ];
 
-/// A row; what is empty is not there.
+/// A row; empty fields are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
     /// Its line in the file, from 1.
@@ -50,7 +50,7 @@ pub(super) struct Row {
     pub(super) context: BTreeMap<String, String>,
 }
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Column {
     Number,
@@ -103,7 +103,7 @@ enum Lines {
 }
 
 impl Rows {
-    /// Opens a list. Its first line says what it is: one with a separator, or with the name
+    /// Opens a list. Its first line decides its form: one with a separator, or with the name
     /// `number`, names columns.
     pub(super) fn open(list: &ListFile, variables: &BTreeSet<String>) -> Result<Self, ImportError> {
         let name = list.name().to_owned();
@@ -124,7 +124,7 @@ impl Rows {
         Ok(Rows { name, lines })
     }
 
-    /// The next row, or what is wrong with it; `None` at the end. Empty lines are passed over.
+    /// The next row, or its flaw; `None` at the end. Empty lines are skipped.
     pub(super) fn next(&mut self) -> Result<Option<Result<Row, Problem>>, ImportError> {
         match &mut self.lines {
             Lines::Columns { file, columns } => {
@@ -184,7 +184,7 @@ fn no_numbers(names: &[String]) -> String {
     )
 }
 
-/// What the columns hold.
+/// The content of the columns.
 fn columns(names: &[String], variables: &BTreeSet<String>) -> Result<Vec<Column>, String> {
     if !names.iter().any(|name| column_name(name) == NUMBER) {
         return Err(no_numbers(names));

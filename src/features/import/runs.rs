@@ -11,7 +11,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Adds a place; false where it is there already.
+    /// Adds a place; false if it is there already.
     pub(super) fn insert(&mut self, place: u64) -> bool {
         let before = self.runs.range(..=place).next_back().map(|(first, last)| (*first, *last));
         if before.is_some_and(|(_, last)| last >= place) {

@@ -1,9 +1,9 @@
-//! Files of separated values: which sign separates the columns, what they are called, and on which
-//! line each record begins. Knows nothing of what they mean, and holds one record at a time.
+//! Files of separated values: the sign that separates the columns, their names, and the line on
+//! which each record begins. Does not interpret them, and holds one record at a time.
 
 use std::io::{self, Chain, Read};
 
-/// What is said of a line of another encoding: workbooks, and what spreadsheets save by default.
+/// The message for a line of another encoding: workbooks, and the default format of spreadsheets.
 pub(super) const NOT_UTF8: &str =
     "not in UTF-8; save the sheet as CSV UTF-8 (a workbook is not read)";
 
@@ -38,7 +38,7 @@ pub struct Separated<R> {
 pub struct Line<'a> {
     /// The line on which it begins, from 1.
     pub line: u64,
-    /// As many fields as there are columns, without outer blanks; or what is wrong with it.
+    /// As many fields as there are columns, without outer blanks; or their flaw.
     pub fields: Result<Vec<&'a str>, String>,
 }
 
@@ -49,7 +49,7 @@ impl<R: Read> Separated<R> {
     /// A source that cannot be read, or whose first line is not UTF-8.
     pub fn new(source: R, separator: char) -> io::Result<Self> {
         // Line feeds alone end a line, so that the lines of a record can be counted: a carriage
-        // return before one is a blank behind the last field. The last line gets one too.
+        // return before one is a blank after the last field. The last line gets one too.
         let reader = csv::ReaderBuilder::new()
             .delimiter(u8::try_from(separator).unwrap_or(b','))
             .terminator(csv::Terminator::Any(b'\n'))

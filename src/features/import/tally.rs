@@ -1,4 +1,4 @@
-//! What a source says of each counter, added up while it is read.
+//! The data of a source for each counter, added up while it is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::ledger::{Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedL
 const RUNS_MAX: usize = 1_000_000;
 /// Counters that are listed; more are counted.
 const COUNTERS_LISTED_MAX: usize = 1_000;
-/// Gaps that the ledger is asked for of one counter.
+/// Gaps of one counter that are queried from the ledger.
 const GAPS_ASKED: u32 = 10_000;
 /// Holes that are listed of a counter; more are counted.
 const HOLES_LISTED_MAX: usize = 10;
 
-/// Plans the import of the counters in tables. `note` notes what a row says, and returns whether it
-/// says anything; what it cannot map is a problem of its row.
+/// Plans the import of the counters in tables. `note` notes the content of a row, and returns
+/// whether there is any; a row that it cannot map is a problem.
 ///
 /// # Errors
 /// A source that cannot be read or has no row of the tables; a ledger that does not answer.
@@ -62,7 +62,7 @@ struct Counted {
     runs: Runs,
     /// Highest place that was issued, whether its number comes along or not.
     highest: u64,
-    /// Where numbers come along and the series keeps chronology: whose last date they share.
+    /// If numbers are imported into a series with chronology: the group that shares its last date.
     family: Option<String>,
 }
 
@@ -183,8 +183,8 @@ async fn open(ledger: &SharedLedger, counter: &Counter) -> Result<Vec<Gap>, Impo
 }
 
 impl Counted {
-    /// Whether all that comes along lies above where the counter stands, or is open. Past the gaps
-    /// that are asked for the ledger itself will show.
+    /// Whether all imported values are above the counter's present one, or are open. Beyond the
+    /// queried gaps the ledger itself decides.
     fn fits(&self, stands_at: u64, open: &[Gap]) -> bool {
         if open.len() >= GAPS_ASKED as usize {
             return true;
@@ -206,7 +206,7 @@ impl Counted {
         self.start + place * self.step
     }
 
-    /// The first place above where the counter stands; of one that is new the first of all.
+    /// The first place above the counter's present one; for a new counter the first of all.
     fn place_above(&self, stands_at: Option<u64>) -> u64 {
         match stands_at.and_then(|at| at.checked_sub(self.start)) {
             Some(distance) => distance / self.step + 1,

@@ -11,7 +11,7 @@ use super::rows::Rows;
 /// A value: the code of its series, the place of its serial, its counter's key.
 type Value = (String, usize, String, u64);
 
-/// Values that are there before.
+/// Values that occurred before.
 #[derive(Default)]
 pub(super) struct Twice {
     /// Each with the places of its problems in the report.
@@ -27,13 +27,13 @@ impl Twice {
         let detail = format!("value {number} of series {code}{counter}");
         let told = report.problems.len();
         report.add(Problem::of_line(line, Some(&reading.number), ProblemKind::Twice, detail));
-        // Of those that are not listed nobody is told a line.
+        // Unlisted problems get no line.
         if report.problems.len() > told {
             self.met.entry(value).or_default().push(told);
         }
     }
 
-    /// Tells the line of the first one in each problem.
+    /// Adds the line of the first one to each problem.
     pub(super) fn tell(
         mut self,
         mut rows: Rows,

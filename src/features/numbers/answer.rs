@@ -1,7 +1,7 @@
 //! How a number is shown: the JSON of an allocation. Also what the commands print with `--json`.
 //!
-//! Values of serials are strings: a JSON number is not safe past 2^53 in every client (R2.4). An
-//! answer borrows what it tells and copies none of it: it is written as soon as it is made.
+//! Values of serials are strings: a JSON number is not safe past 2^53 in every client. An answer
+//! borrows its content and copies none of it: it is written as soon as it is made.
 
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
@@ -287,7 +287,7 @@ fn text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(itoa::Buffer::new().format(*value))
 }
 
-/// What an answer begins with: its status, and a header where an earlier call took what it shows.
+/// The start of an answer: its status, and a header if an earlier call took what it shows.
 pub(crate) fn outcome_of(replayed: bool) -> (StatusCode, HeaderMap) {
     let mut headers = HeaderMap::new();
     if replayed {
@@ -301,7 +301,7 @@ pub(crate) fn status_of(replayed: bool) -> StatusCode {
     if replayed { StatusCode::OK } else { StatusCode::CREATED }
 }
 
-/// The header that says that an earlier call took what is answered.
+/// The header for an answer whose numbers an earlier call took.
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 #[cfg(test)]

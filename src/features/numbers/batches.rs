@@ -1,5 +1,5 @@
 //! `POST /api/v1/document-numbering/batches`: many numbers in one call, either for a list of
-//! documents (answered item by item) or as a range of one counter (all or nothing) (R1.9).
+//! documents (answered item by item) or as a range of one counter (all or nothing).
 
 use axum::Extension;
 use axum::body::Body;
@@ -27,9 +27,9 @@ use crate::web::problem::{Problem, ProblemBody, Slug};
 
 /// Most documents in one batch.
 const DOCUMENTS_MAX: usize = 1_000;
-/// What an item is answered with beside what its document says itself, in bytes.
+/// The size of an item's answer in addition to the texts of its document, in bytes.
 const ITEM_BYTES: usize = 512;
-/// Refusals of one batch that tell what would have been right.
+/// Refusals of one batch that include a hint.
 const HINTS_MAX: usize = 10;
 /// The key of an item is the header's key and `#` with up to three digits (F21).
 const BATCH_KEY_CHARS_MAX: usize = KEY_CHARS_MAX - 4;
@@ -106,7 +106,7 @@ pub(crate) async fn create_batch(
         return take_range(&app, order, key, &caller).await;
     };
     caller.check_count("documents", documents.len().try_into().unwrap_or(u64::MAX))?;
-    // What it takes cannot be refused once it is taken.
+    // Numbers that are taken cannot be refused afterwards.
     caller.holdings.reserve_answer(answer_bytes(&documents))?;
     let mut numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
     if numbered.iter().all(|item| item.over_limit.is_some())
@@ -181,8 +181,8 @@ impl BatchOrder {
 }
 
 impl Caller {
-    /// Refuses more numbers in one call than the caller's token may ask for. What nobody may ask
-    /// for is refused by who knows that bound.
+    /// Refuses more numbers in one call than the caller's token may ask for. More than any caller
+    /// may ask for is refused where that bound is checked.
     fn check_count(&self, field: &str, count: u64) -> Result<(), Problem> {
         let (count_max, name) = (self.identity.count_max, &self.identity.name);
         if count <= count_max || count > COUNT_MAX {
@@ -220,8 +220,8 @@ async fn take_range(
     Ok((status, headers, [(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Numbers all documents at once, first asked for in the order in which they stand there; each has
-/// its own number or problem. The task gives its thread up between them.
+/// Numbers all documents concurrently, first requested in their order in the list; each has its own
+/// number or problem. The task yields its thread between them.
 async fn number_documents(
     app: &App,
     caller: &Caller,
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Read from the list's own text: what is wrong in one document says nothing of the others.
+    /// Read from the list's own text: a flaw of one document does not affect the others.
     #[test]
     fn a_document_that_cannot_be_read_leaves_the_others_of_its_list_alone() {
         let list = br#"{"documents": [{"document_id": "1", "type": "A"}, {"document_id": "\ud800"},

@@ -1,8 +1,8 @@
-//! The one way of routes to numbers, and to what counts as one: what a caller asks for counts by
-//! its limits, and what it has already is shown whatever they say.
+//! The only way from routes to numbers, and to anything that counts as one: new requests count
+//! against the caller's limits, and numbers that it already has are shown regardless of them.
 //!
-//! A limit never refuses what it admitted before: whoever is over it is asked about, and nothing is
-//! taken for it, before it is refused.
+//! A limit never refuses what it admitted before: when it is exceeded, an earlier result is
+//! searched for, and nothing is taken, before the request is refused.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl From<NotIssued> for Problem {
 }
 
 impl App {
-    /// Takes what a caller asks for, and notes which path served it.
+    /// Takes the numbers that a caller requests, and notes which path served it.
     pub(crate) async fn issue(
         &self,
         caller: &Caller,
@@ -41,7 +41,7 @@ impl App {
         self.issue_hinting(caller, request, &Hints::default()).await
     }
 
-    /// The same for one of several, which share what their refusals tell.
+    /// The same for one of several, which share the hints in their refusals.
     pub(crate) async fn issue_hinting(
         &self,
         caller: &Caller,
@@ -70,7 +70,7 @@ impl App {
         Ok(issued)
     }
 
-    /// What becomes of a request that a limit refuses: whoever has its number is shown it.
+    /// The result of a request that a limit refuses: a caller that has its number is shown it.
     async fn beyond(
         &self,
         limited: &Arc<Limited>,
@@ -90,8 +90,8 @@ impl App {
             Err(error) if error.retry_useful() || is_of_earlier(&error) => {
                 Err(NotIssued::Alloc(error))
             }
-            // A limit stands before whatever else is wrong. Others of a list may have turned out to
-            // take nothing.
+            // A limit takes precedence over all other flaws. Others of a list may have turned out
+            // to take nothing.
             Ok(None) | Err(_) => {
                 limited.settled().await;
                 limited.charge(request.count).map(Beyond::Charged).map_err(NotIssued::Refused)
@@ -99,8 +99,8 @@ impl App {
         }
     }
 
-    /// Does what counts as one number, though it takes none; what the caller did before counts for
-    /// nothing, and is looked for where a limit refuses more.
+    /// Does what counts as one number, though it takes none. What the caller did before does not
+    /// count, and is searched for if a limit refuses more.
     pub(crate) async fn noted<T>(
         &self,
         caller: &Caller,
@@ -116,7 +116,7 @@ impl App {
         let noted = noting.await;
         charge.settle(match &noted {
             Ok(done) => u64::from(!is_repeat(done)),
-            // Whoever names what is not there has asked for something.
+            // A request for a missing thing is a request.
             Err(problem) if problem.slug() == Slug::DocumentNotNumbered => 1,
             Err(problem) => u64::from(!problem.is_untaken_for_now()),
         });
@@ -142,24 +142,24 @@ fn is_of_earlier(error: &AllocError) -> bool {
     )
 }
 
-/// How many of so many numbers count, once it is known what came of them: those that were taken, or
-/// may have been; one of a request that is refused for what it says; none of what the caller has,
-/// or the service could not give.
+/// How many of these numbers count, once the outcome is known: those that were taken, or may have
+/// been; one for a request that is refused for its content; none of what the caller has, or the
+/// service could not give.
 fn kept_of(issued: &Result<Issued, AllocError>, count: u64) -> u64 {
     match issued {
         Ok(issued) if issued.replayed => 0,
         Ok(_) => count,
         Err(error) if error.number_taken() == NumberTaken::Maybe => count,
         Err(AllocError::DocumentNumbered { number: Some(_) }) => 0,
-        // Its source was asked.
+        // Its source was queried.
         Err(AllocError::Source(_)) => 1,
         Err(error) if error.retry_useful() => 0,
         Err(_) => 1,
     }
 }
 
-/// What counts of a request that is being served. Where the client of a person leaves before it is
-/// known what came of it, it is asked about once more.
+/// The open charge of a request that is being served. If the client of a person leaves before the
+/// outcome is known, the outcome is queried once more.
 struct OpenCharge {
     charge: Option<Charge>,
     again: Option<Box<(App, Caller, Request)>>,
@@ -188,7 +188,7 @@ impl Drop for OpenCharge {
             let (app, caller, request) = *again;
             let Some(limited) = &caller.limited else { return };
             let Some(_place) = limited.place(app.effort.to_read(&caller)).await else { return };
-            // Behind what may still be under way, in the line of the same caller.
+            // Queued after what may still be in progress for the same caller.
             if let Ok(None) = app.service.allocator.issued_before(request, None).await {
                 charge.settle(0);
             }

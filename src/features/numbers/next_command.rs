@@ -50,8 +50,8 @@ struct ExpandedRange<'a> {
 /// Takes the numbers and prints them.
 ///
 /// # Errors
-/// A refusal, with its slug; a service that cannot start; a stdout that cannot be written, and then
-/// the error names what was taken.
+/// A refusal, with its slug; a service that cannot start; a stdout that cannot be written: the
+/// error then names the taken numbers.
 pub async fn run(settings: &Settings, args: NextArgs) -> anyhow::Result<()> {
     let mut request = args.inputs.request(args.document, args.count)?;
     request.again = args.again;

@@ -1,4 +1,4 @@
-//! What a caller asks for, as JSON and headers, and its way into an allocator's request.
+//! A caller's request, as JSON and headers, and its conversion to an allocator's request.
 //!
 //! Checks what the numbering language does not see: document ids and idempotency keys.
 
@@ -188,9 +188,9 @@ pub(crate) fn document_of(path: Result<Path<String>, PathRejection>) -> Result<S
     check_document_id("documentId", document_id)
 }
 
-/// A document id, normalised like every input (R2.4).
+/// A document id, normalised like every input.
 pub(crate) fn check_document_id(field: &str, text: String) -> Result<String, Problem> {
-    // What most systems send is normal as it is; what is far too long is refused as it is.
+    // Most systems send normalised texts; a text that is far too long is refused unchanged.
     let is_normal = text.is_ascii() || text.len() > ID_BYTES_MAX;
     let id = if is_normal { text } else { text.nfc().collect() };
     check_key(&id, KEY_CHARS_MAX).map_err(|reason| Problem::field(field, reason))?;

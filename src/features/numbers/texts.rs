@@ -1,4 +1,4 @@
-//! The texts of a range, one after the other: rendered as they are read, never all held at once.
+//! The texts of a range, one after the other: rendered as they are read, never all in memory.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,5 +1,4 @@
-//! Draws the paper up: asks the ledger for the accounts and for what seals them, and puts both into
-//! words.
+//! Creates the paper: reads the accounts and their seals from the ledger, and puts both into words.
 
 use jiff::Timestamp;
 use numbering::PartialNumber;
@@ -27,17 +26,17 @@ use crate::ledger::{
     SharedLedger,
 };
 
-/// What a paper is asked about.
+/// The request for a paper.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) language: Language,
-    /// As it stands on the paper.
+    /// As written on the paper.
     pub(crate) series: String,
     pub(crate) period: AskedPeriod,
     pub(crate) project: Option<String>,
-    /// The same for the ledger: without what the period says.
+    /// The same for the ledger: without the period.
     pub(crate) filter: CounterFilter,
-    /// What the period says.
+    /// The keys of the period.
     pub(crate) keys: PeriodKeys,
 }
 
@@ -48,7 +47,7 @@ pub(crate) struct Bounds {
     pub(crate) counters_max: u32,
     /// Rows of the ledger that are read for it.
     pub(crate) rows_max: u64,
-    /// Runs of values that are listed beside issued numbers.
+    /// Runs of values that are listed in addition to issued numbers.
     pub(crate) entries_max: usize,
 }
 
@@ -80,7 +79,7 @@ pub(crate) async fn draw_up(
     asked: Asked,
     bounds: Bounds,
 ) -> Result<Statement, Undrawn> {
-    // Before the accounts, which are so of a later moment and say what it has not seen.
+    // Read before the accounts, which are later and count what the checkpoint has not seen.
     let checkpoint = ledger.last_checkpoint(None).await?;
     let sealing = checkpoint.as_ref().map(Sealing::of);
     let seen = sealing.as_ref().and_then(|read| read.as_ref().ok()).map(|it| it.seen.clone());
@@ -121,7 +120,7 @@ pub(crate) async fn draw_up(
     })
 }
 
-/// A moment, in UTC.
+/// A time, in UTC.
 fn moment(at_us: i64) -> String {
     Timestamp::from_microsecond(at_us).map_or_else(|_| at_us.to_string(), |at| at.to_string())
 }
@@ -131,7 +130,7 @@ struct Writer<'a> {
     language: Language,
     ledger: &'a SharedLedger,
     story: Story<'a>,
-    /// The first day that is asked for, and the last.
+    /// The first requested day, and the last.
     days: [String; 2],
 }
 
@@ -171,7 +170,7 @@ impl Writer<'_> {
         say(self.language, phrase, places)
     }
 
-    /// The part of a run that is asked for.
+    /// The requested part of a run.
     fn part(&self, part: &AccountPart) -> PartAnswer {
         let AccountPart { values: count, ref first, ref last, kept_aside, archived } = *part;
         let [dated_from, dated_upto] = self.days.clone();
@@ -350,7 +349,7 @@ fn run_answer(run: Run) -> RunAnswer {
     }
 }
 
-/// What a kind is called in answers to programs.
+/// The name of a kind in answers to programs.
 fn word(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::Gap(GapReason::Discarded) => "discarded",

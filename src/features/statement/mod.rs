@@ -1,5 +1,5 @@
-//! The auditor's paper: what became of every number of a series in a period, in plain words of the
-//! reader's language, with what proves it. Reads the ledger and takes nothing; the registers that
+//! The auditor's paper: the outcome of every number of a series in a period, in plain words of the
+//! reader's language, with the proof. Reads the ledger and takes nothing; the registers that
 //! operators read keep their own words.
 //!
 //! ```text

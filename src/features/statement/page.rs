@@ -1,5 +1,5 @@
 //! The paper as a page for the printer: one file of HTML, without scripts and without anything that
-//! is fetched. Whatever comes from the ledger is escaped.
+//! is fetched. Everything from the ledger is escaped.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the paper says, before it has a form: the form in which programs get it is this one.
+//! The content of the paper, before it has a form: programs get it in this one.
 
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;

@@ -1,6 +1,6 @@
-//! The period that a paper is asked about: which counters may have numbers of it, and which of
-//! those go on beyond it, so that only a part of their numbers is. Counters of a year are never
-//! left out because a month is asked for.
+//! The requested period of a paper: which counters may have numbers of it, and which of those
+//! continue beyond it, so that only a part of their numbers belongs to it. Counters of a year are
+//! never left out because a month is requested.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::ledger::{KeyCondition, KeyPart};
 const PERIODS: [&str; 9] =
     ["year", "fiscal-year", "quarter", "month", "week", "day", "hour", "minute", "second"];
 
-/// What begins anew with a time, from the longest period to the shortest.
+/// The resets that depend on time, from the longest period to the shortest.
 const RESETS: [Reset; 9] = [
     Reset::Year,
     Reset::FiscalYear,
@@ -30,7 +30,7 @@ const RESETS: [Reset; 9] = [
 /// The key's name of a fiscal year.
 const FISCAL_YEAR: &str = "fiscal-year";
 
-/// Years A.D. that are asked for: 2568 is one of another era.
+/// Years A.D. that are accepted: 2568 belongs to another era.
 const YEAR_MAX: i16 = 2399;
 
 /// Digits of a year.
@@ -42,7 +42,7 @@ const LAST_SECOND: Time = Time::constant(23, 59, 59, 0);
 /// A second.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// A period that is asked for.
+/// A requested period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AskedPeriod {
     text: String,
@@ -57,7 +57,7 @@ pub(crate) struct AskedPeriod {
 pub(crate) struct PeriodKeys {
     /// All of them.
     pub(crate) any: KeyCondition,
-    /// Those that have others besides.
+    /// Those that also have other numbers.
     pub(crate) beyond: KeyCondition,
 }
 
@@ -127,8 +127,8 @@ impl AskedPeriod {
     }
 
     /// The keys of counters that may have numbers of it, in a series whose fiscal year begins, or
-    /// began in an earlier version, in one of those months. One that never begins anew may. A key
-    /// goes beyond the period where it does by any of them.
+    /// began in an earlier version, in one of those months. A counter without reset may. A key goes
+    /// beyond the period if it does by any of the months.
     pub(crate) fn keys(&self, series_id: i64, fiscal_year_starts: &[Option<u8>]) -> PeriodKeys {
         let (mut within, mut beyond) = (Vec::new(), Vec::new());
         let starts_of = |reset| match reset {
@@ -171,7 +171,7 @@ impl AskedPeriod {
         weeks.take_while(move |at| is_wanted && *at <= last)
     }
 
-    /// What the names of shorter periods of it begin with, and the days of a week.
+    /// The prefixes of the names of shorter periods within it, and the days of a week.
     fn finer(&self) -> Vec<KeyPart> {
         let days = || self.first.date().series(Span::new().days(1)).take(7);
         let stems: Vec<String> = match self.reset {

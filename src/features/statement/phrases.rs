@@ -1,10 +1,10 @@
-//! What the paper says, in every language. Plain words: whoever reads it knows documents and
-//! numbers, and nothing of the service's inside.
+//! The phrases of the paper, in every language. Plain words: readers know documents and numbers,
+//! and nothing of the service's internals.
 
 use crate::language::{Language, Phrase};
 use crate::ledger::{EntryKind, GapReason};
 
-/// A phrase with its places filled: `{name}` stands for what comes under that name.
+/// A phrase with its places filled: `{name}` is replaced by the text of that name.
 pub(super) fn say(language: Language, phrase: Phrase, places: &[(&str, &str)]) -> String {
     let text = language.choose(phrase);
     let mut said = String::with_capacity(text.len() + 32);
@@ -71,7 +71,7 @@ pub(super) const IMPORTED: Phrase = [
     "Issued by another system and brought in",
 ];
 
-/// What a kind of entry is called in the arithmetic.
+/// The name of a kind of entry in the arithmetic.
 pub(super) fn label(kind: EntryKind) -> Phrase {
     match kind {
         EntryKind::Gap(GapReason::Discarded) => [

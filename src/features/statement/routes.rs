@@ -22,7 +22,7 @@ use crate::web::problem::{Problem, ProblemBody};
 use crate::web::visibility::unknown_series;
 use crate::web::{App, language};
 
-/// How much a request may ask for.
+/// The limits of a request.
 const BOUNDS: Bounds = Bounds { counters_max: 1_000, rows_max: 1_000_000, entries_max: 2_000 };
 
 /// Versions of a series that are read at once.

@@ -1,10 +1,9 @@
-//! While an import lifts counters that Redis counts, or brings documents, the database owns their
-//! partitions: there a counter's row is all there is of it, and who locks it is alone with it; and
-//! the journal is all there is of a document. When Redis takes a partition back, what it remembers
-//! of documents begins anew (F29).
+//! While an import raises counters that Redis counts, or imports documents, the database owns their
+//! partitions: there a counter is only its row, and the holder of its lock has exclusive access;
+//! and the journal has all numbers of a document. When Redis takes a partition back, its memory of
+//! documents restarts (F29).
 //!
-//! The command is a node for as long as it has them: should it die, the watch over the nodes takes
-//! them back.
+//! The command is a node while it holds them: if it dies, the watch over the nodes takes them back.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::terminal::session::{clock, join_for_command, leave, operator};
 /// Longest wait until the database owns a partition.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Partitions that are lent to the database, and to whom: this command takes them back.
+/// Partitions that are lent to the database, and the loan's id: this command takes them back.
 pub(super) struct Handover {
     id: Uuid,
     lent: Vec<Partition>,
@@ -52,7 +51,7 @@ impl Handover {
         if handover.lent.is_empty() {
             return Ok(handover);
         }
-        // It only lends: whether the import may write without a key was asked before.
+        // It only lends: whether the import may write without a key was checked before.
         let mut settings = settings.clone();
         settings.audit.keyless = Keyless::Onlooker;
         let service = join_for_command(&settings).await?;
@@ -110,7 +109,7 @@ impl Handover {
     }
 }
 
-/// What is lent, and taken back, for the record (R5.2).
+/// The event for a loan or its return.
 fn event(row: &Partition, is_lent: bool) -> Event {
     let kind = if is_lent { "partition-lent" } else { "partition-taken-back" };
     Event {

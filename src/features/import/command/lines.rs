@@ -48,7 +48,7 @@ pub(super) fn report(report: &Report) -> Vec<String> {
     lines
 }
 
-/// One problem, on one line: what a file holds begins no line of a report.
+/// One problem, on one line: text from a file never begins a line of a report.
 pub(super) fn problem(problem: &Problem) -> String {
     let Problem { place, number, kind, detail } = problem;
     let number = number.as_ref().map_or(String::new(), |number| format!(" {number}:"));
@@ -56,7 +56,7 @@ pub(super) fn problem(problem: &Problem) -> String {
     line.replace('\n', "\\n").replace('\t', "\\t")
 }
 
-/// What is not listed.
+/// The number of unlisted entries.
 fn more(total: u64, listed: usize, what: &str) -> Option<String> {
     let rest = total.saturating_sub(listed as u64);
     (rest > 0).then(|| format!("and {rest} {what} more"))

@@ -1,5 +1,5 @@
-//! `numerator import`: moves in from another system (R9.5). Always reports first; writes only with
-//! `--apply`, all or nothing, and nothing while the report has problems.
+//! `numerator import`: takes over the numbers of another system. Always reports first; writes only
+//! with `--apply`, all or nothing, and nothing while the report has problems.
 
 mod handover;
 mod lines;
@@ -85,7 +85,7 @@ impl ImportArgs {
     }
 }
 
-/// What is said where the answer to a COMMIT got lost.
+/// The message if the answer to a COMMIT is lost.
 const COMMIT_UNKNOWN: &str = "it is not known whether this was imported: all of it, or nothing; \
     once the ledger answers, run the same command without --apply: if it was imported, the report \
     says `issued` of every number, and of tables `here` is no less than `last`";
@@ -156,8 +156,8 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     tell(&plan.report, args.json)
 }
 
-/// The series as the numbers of any time are read by them: what is not active any more has issued
-/// numbers all the same, and so have earlier versions.
+/// The series that read the numbers of any time: inactive ones have issued numbers too, and so have
+/// earlier versions.
 async fn of_any_time(
     catalog: &Catalog,
     ledger: &SharedLedger,
@@ -220,7 +220,7 @@ async fn configs(settings: &Settings, args: &ImportArgs, codes: Codes) -> anyhow
     if args.json {
         print_json(&answer)?;
     } else {
-        // Only series on stdout, so that it can be a file; the rest is shown beside it.
+        // Only series on stdout, so that it can be a file; the rest goes to stderr.
         print(&answer.series)?;
         for problem in &answer.problems {
             say(lines::problem(problem));
@@ -247,7 +247,7 @@ async fn save_new(ledger: &SharedLedger, new: &[SeriesDefinition]) -> anyhow::Re
     Ok(())
 }
 
-/// An event in the ledger (R5.2); without it the import stands all the same.
+/// An event in the ledger; without it the import is valid nevertheless.
 async fn record(ledger: &SharedLedger, report: &Report) {
     let Report { source, sha256, numbers, counters_total, .. } = report;
     let event = Event {

@@ -8,7 +8,7 @@ use crate::features::import::ListFile;
 /// A bar on stderr. It goes away with its value: report or error follow.
 pub(super) struct Progress {
     bar: ProgressBar,
-    /// What is read, as it may be shown.
+    /// The name of the source, in displayable form.
     name: String,
 }
 
@@ -21,7 +21,7 @@ impl Progress {
                 (Some(list.bytes()), "{msg} {wide_bar} {bytes} of {total_bytes}, {eta} left")
             }
         };
-        // Hidden by itself where stderr is no terminal.
+        // Hidden automatically if stderr is not a terminal.
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -36,7 +36,7 @@ impl Progress {
         self.bar.set_position(done);
     }
 
-    /// What was checked is imported now.
+    /// The checked source is imported now.
     pub(super) fn go_on_to_import(&self) {
         self.bar.reset();
         self.bar.set_message(format!("importing {}", self.name));

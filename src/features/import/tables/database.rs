@@ -1,5 +1,5 @@
-//! Tables of a database, read in one transaction that writes nothing: all of them as they are at
-//! one moment. Every column comes as text, so that no number loses a digit.
+//! Tables of a database, read in one read-only transaction: all of them in one snapshot. Every
+//! column is read as text, so that no number loses a digit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::TableRow;
 use crate::features::import::ImportError;
 use crate::ledger::postgres_options;
 
-/// What is done with each row.
+/// The action for each row.
 type Each<'a> = dyn FnMut(TableRow) -> Result<(), ImportError> + Send + 'a;
 
 /// Reads tables of a PostgreSQL database, as the search path of its user finds them.
@@ -96,7 +96,7 @@ pub(super) async fn sqlite(
     Ok(there)
 }
 
-/// Refuses what is computed when it is read: nothing of the source is run, however long it takes.
+/// Refuses what is computed on reading: no code of the source is run, whatever its duration.
 fn must_be_stored(table: &str, is_stored: bool) -> Result<(), ImportError> {
     let why = "it is no table that holds its rows, and reading it would run its query; copy its \
                rows into a table of that name";
@@ -113,7 +113,7 @@ fn select(
     AssertSqlSafe(format!("select {} from {table}", texts.join(", ")))
 }
 
-/// Hands every row of a table over, with the names of its columns as every source gives them.
+/// Passes on every row of a table, with the names of its columns in the form common to all sources.
 async fn hand_over<R: Row>(
     mut rows: impl Stream<Item = Result<R, sqlx::Error>> + Unpin,
     table: &'static str,
@@ -135,7 +135,7 @@ where
     Ok(())
 }
 
-/// A column's name as a statement holds it: whatever it is, it stays a name.
+/// A column's name as written in a statement: whatever it is, it remains a name.
 fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

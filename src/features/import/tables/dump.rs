@@ -48,12 +48,12 @@ pub(super) fn read(
     Ok(there.into_keys().collect())
 }
 
-/// What is parsed at a time.
+/// The pieces that are parsed one at a time.
 fn parts_of(statement: &Statement) -> Result<Vec<String>, String> {
     if statement.is_insert {
         return parts::of_insert(&statement.text);
     }
-    // As with one that is not understood: where the rows name their columns, nobody needs it.
+    // As for one that is not understood: if the rows name their columns, it is not needed.
     let is_flat = parts::must_be_flat(&statement.text).is_ok();
     Ok(is_flat.then(|| statement.text.clone()).into_iter().collect())
 }
@@ -112,7 +112,7 @@ impl Table {
 fn parse(statement: &Statement, part: &str) -> Result<Vec<Parsed>, String> {
     match Parser::parse_sql(&MySqlDialect {}, part) {
         Ok(parsed) => Ok(parsed),
-        // Where the rows name their columns themselves, nobody needs the table's definition.
+        // If the rows name their columns themselves, the table's definition is not needed.
         Err(_) if !statement.is_insert => Ok(Vec::new()),
         Err(error) => Err(error.to_string()),
     }
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(marked.len(), 2);
     }
 
-    /// Goal: no row is missing from what is read. Method: a dump cut at each of its bytes.
+    /// Goal: no row is missing from the result. Method: a dump cut at each of its bytes.
     #[test]
     fn a_dump_that_was_cut_short_is_refused_wherever_it_was_cut() {
         let body = "CREATE TABLE `document_sequence` (`sequence_type` varchar(9), `current_no` int)\

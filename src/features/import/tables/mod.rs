@@ -1,5 +1,5 @@
-//! Rows of named tables in a PostgreSQL or SQLite database or in a MySQL dump, as text. Says what
-//! stands there; which system it is, and what it means, is for `counters` and `formats`.
+//! Rows of named tables in a PostgreSQL or SQLite database or in a MySQL dump, as text. Returns the
+//! texts; `counters` and `formats` determine the system and the meaning.
 
 mod database;
 mod dump;
@@ -54,7 +54,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// What a URL or the name of a file means.
+    /// The source that a URL or the name of a file means.
     pub(super) fn of(text: &str) -> Result<Self, ImportError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Source::Postgres(text.to_owned()));
@@ -87,7 +87,7 @@ impl Source {
         }
     }
 
-    /// Refuses a source from which nothing was read: whoever names it believes that it has rows.
+    /// Refuses a source without rows: the user who names it expects that it has rows.
     pub(super) fn must_have_rows(
         &self,
         tables: &[&'static str],
@@ -110,8 +110,8 @@ impl Source {
         Err(ImportError::form(self.name(), why))
     }
 
-    /// Gives every row of those of the tables that are there to `each`, table after table in a
-    /// database, in the order of the file in a dump; which tables are there.
+    /// Passes every row of the existing ones of the tables to `each`, table after table in a
+    /// database, in the order of the file in a dump; returns which tables exist.
     pub(super) async fn read(
         &self,
         tables: &[&'static str],

@@ -1,6 +1,6 @@
 //! Cuts a statement of a dump into parts that are parsed one by one, and refuses what no dump
-//! writes: a parser keeps all of a statement at once, and follows its expressions as deep as they
-//! go, until the stack ends.
+//! writes: a parser holds a whole statement in memory, and follows its expressions to any depth,
+//! until the stack overflows.
 
 /// Most parentheses within each other: those of a row or a table, and of a few calls within.
 const DEPTH_MAX: usize = 8;
@@ -22,7 +22,7 @@ const PART_BYTES: usize = 65_536;
 /// each is small, unless one row is not. What follows the last row comes with the last part.
 ///
 /// # Errors
-/// What is not read, and the remedy.
+/// What is not supported, and the remedy.
 pub(super) fn of_insert(text: &str) -> Result<Vec<String>, String> {
     let Some(rows) = walk(text)? else { return Ok(vec![text.to_owned()]) };
     let head = &text[..rows.begin];
@@ -52,9 +52,9 @@ pub(super) fn must_be_flat(text: &str) -> Result<(), String> {
 
 /// Where the rows of an INSERT are.
 struct RowEnds {
-    /// The byte behind `VALUES`.
+    /// The byte after `VALUES`.
     begin: usize,
-    /// The byte behind each row.
+    /// The byte after each row.
     ends: Vec<usize>,
 }
 
@@ -118,7 +118,7 @@ fn walk(text: &str) -> Result<Option<RowEnds>, String> {
     Ok(rows)
 }
 
-/// Whether what was read ends with the word before the rows. A letter that follows makes another
+/// Whether the text read so far ends with the word before the rows. A letter after it makes another
 /// word of it, which no dump has there.
 fn ends_with_values(read: &[u8]) -> bool {
     let Some((before, word)) = read.len().checked_sub(6).map(|at| read.split_at(at)) else {

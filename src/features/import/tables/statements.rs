@@ -28,7 +28,7 @@ pub(super) struct Statement {
     pub(super) text: String,
 }
 
-/// Where in the text the reader stands.
+/// The state of the reader within the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
     Code,
@@ -113,7 +113,7 @@ impl<'a> Statements<'a> {
         Ok(())
     }
 
-    /// Reads up to the end of a statement; where the file ends first, what it ends within.
+    /// Reads up to the end of a statement; if the file ends first, returns what it ends within.
     fn cut(&mut self, cut: &mut Cut) -> Result<Option<Within>, ImportError> {
         let mut within = Within::Code;
         while let Some(byte) = self.byte()? {
@@ -176,7 +176,7 @@ impl<'a> Statements<'a> {
     }
 
     /// Obeys the dump's own command for another sign at the end of statements, which is a line: it
-    /// may hold the sign of before.
+    /// may contain the previous sign.
     fn take_delimiter(&mut self, cut: &mut Cut) -> Result<(), ImportError> {
         if !self.peek()?.is_some_and(|byte| byte.is_ascii_whitespace()) {
             return Ok(());
@@ -286,7 +286,7 @@ impl Cut {
     }
 }
 
-/// Words that may stand before the name of the table.
+/// Words that may precede the name of the table.
 const FILLERS: [&str; 10] = [
     "into",
     "ignore",
