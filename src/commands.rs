@@ -1,8 +1,8 @@
 //! The command line: one file per command.
 //!
 //! stdout carries only the result of a command; everything else goes to stderr. Exit codes: 0 done,
-//! 1 refused or failed (one line on stderr says why, as JSON where `--json` asks for it), 2 wrong
-//! usage. `status` and `doctor` are checks: 1 something is to be done, 2 cannot tell.
+//! 1 refused or failed (one line on stderr says why, as JSON with `--json`), 2 wrong usage.
+//! `status` and `doctor` are checks: 1 action needed, 2 not known.
 
 mod descriptors;
 pub mod manual;
@@ -113,23 +113,23 @@ const THREADS_STOP_MAX: Duration = Duration::from_secs(1);
 /// The whole program: reads the command line, whose first word is the program's own name, and runs
 /// one command on a runtime of its own. Never returns on wrong usage.
 ///
-/// Its arguments have one type, so that it is compiled here alone: a generic function would be
-/// compiled, with all that it calls, once more for each program that calls it.
+/// Its arguments have one type, so that it is compiled only here: a generic function would be
+/// compiled again, with all that it calls, in each program that calls it.
 ///
 /// # Panics
-/// When the machine gives no threads for the runtime.
+/// When the threads of the runtime cannot be started.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    // Two TLS libraries are in the tree's reach; whoever asks first must find the one we chose.
-    // It fails only where one is installed already, and then there is nothing left to choose.
+    // Two TLS libraries are available; the chosen provider must be installed before its first use.
+    // That fails only if one is installed already, and then there is nothing left to choose.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let as_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let cli = Cli::parse_from(args);
     let runtime = runtime().expect("threads for the runtime");
     let outcome = runtime.block_on(run(cli));
-    // While the runtime's threads still live: they send what is left.
+    // While the runtime's threads still run: they send the remaining data.
     #[cfg(feature = "otlp")]
     crate::telemetry::export::finish();
-    // Work that was given up may block a thread yet: a name that nobody looks up, say.
+    // Abandoned work may still block a thread: a name look-up without a result, for example.
     runtime.shutdown_timeout(THREADS_STOP_MAX);
     match outcome {
         Ok(code) => code,
@@ -142,11 +142,11 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 
 /// The runtime: one worker for two cores, unless the runtime's own variable says otherwise. Workers
 /// that wake each other for every request and split what one flight could carry cost more than they
-/// give; and whoever has few cores shares them with Redis and the database. Public so that what the
-/// service is measured beside runs on the same.
+/// gain; and a machine with few cores shares them with Redis and the database. Public so that
+/// programs for comparison in measurements run on the same runtime.
 ///
 /// # Errors
-/// When the machine gives no threads.
+/// When its threads cannot be started.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {

@@ -1,5 +1,5 @@
-//! The languages that the service speaks to people who know nothing of its inside: users and
-//! auditors. Owns which ones there are and how one is chosen, no sentence.
+//! The languages in which the service addresses users and auditors, who do not know its internals.
+//! Owns which languages exist and how one is chosen, no sentence.
 
 /// A language of sentences for users and auditors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Language {
         }
     }
 
-    /// What a phrase is in it.
+    /// The text of a phrase in it.
     pub(crate) fn choose(self, [thai, chinese, traditional, english]: Phrase) -> &'static str {
         match self {
             Language::Thai => thai,

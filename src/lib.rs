@@ -5,11 +5,11 @@
 //! - The crates: [`numbering`] is the numbering language, pure; [`clock`], [`node`], [`task`],
 //!   [`backoff`], [`metrics`] come from `numerator-runtime`; [`redis`] and [`ledger`] do not know
 //!   each other.
-//! - [`auth`] is who asks and what it may do.
+//! - [`auth`] identifies callers and knows their rights.
 //! - [`engine`] takes numbers and remembers them.
-//! - [`telemetry`] is what the process says of itself.
+//! - [`telemetry`] is what the process reports about itself.
 //! - [`config`] reads the settings, [`startup`] builds the whole from them.
-//! - [`web`] is what every route shares, [`terminal`] what every command shares.
+//! - [`web`] is shared by every route, [`terminal`] by every command.
 //! - [`features`] have a folder each: logic, routes, commands.
 //! - [`routes`] and [`commands`] list them all.
 
@@ -35,10 +35,10 @@ use numbering::{Form, Misfit, Notation, form_of, json_of_toml, read_written};
 #[path = "../crates/numbering/src/written/shape.rs"]
 mod shape;
 
-/// Short-lived texts of requests and records that live for a minute lie side by side: the system's
-/// allocator spends a third of the service's time on putting such free places together again. For
-/// every program that is made of this library, the load generator included. It asks for no huge
-/// pages: they made nothing faster, and an idle service half as large again. A kernel that gives
-/// them unasked still does.
+/// Short-lived texts of requests are adjacent in memory to records that live for a minute: the
+/// system's allocator spends a third of the service's time on merging such free places. Applies to
+/// every program with this library, including the load generator. It requests no huge pages: they
+/// made nothing faster, and an idle service half as large again. A kernel that provides them
+/// unrequested still does.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,4 +1,4 @@
-//! Every route of the service, on one page: the path and the right of each stand beside its handler
+//! Every route of the service, on one page: the path and the right of each are next to its handler
 //! and in [`rights`](crate::web::rights). Decides nothing.
 
 pub(crate) mod fast_path;
@@ -97,7 +97,7 @@ pub fn health_routes(
     metrics: Metrics,
     prometheus: PrometheusHandle,
 ) -> Routes {
-    // Beyond loopback, probes ask by address.
+    // Beyond loopback, probes use the address.
     let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
     let gate = gate_of(&service, settings, metrics, is_checked);
     let routes = watching_routes().merge(problem_routes()).split_for_parts().0;
@@ -189,11 +189,11 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(exchange::fail_step).layer(Extension(single)))
         .routes(routes!(exchange::show_chain))
         .merge(problem_routes());
-    // Where they have a listener of their own, nobody else is shown them.
+    // If they have a listener of their own, they are not available here.
     if settings.health_listen.is_some() { routes } else { routes.merge(watching_routes()) }
 }
 
-/// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.
+/// Protects routes by the gate: unknown paths, wrong methods and panics become problems too.
 pub(crate) fn behind(gate: Arc<Gate>, routes: Router) -> Router {
     routes
         .fallback(async |uri: Uri| {

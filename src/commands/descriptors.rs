@@ -1,12 +1,12 @@
-//! File descriptors: each connection is one, and a process without any left accepts nobody and
-//! reaches neither Redis nor the ledger.
+//! File descriptors: each connection is one, and a process without any left accepts no connections
+//! and reaches neither Redis nor the ledger.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Settings;
 use crate::web::HEALTH_CONNECTIONS_MAX;
 
-/// What a process opens beside connections of callers and to the ledger: Redis, its log, files.
+/// Descriptors besides connections of callers and to the ledger: Redis, its log, files.
 const OTHERS: usize = 256;
 
 /// Raises the limit as far as the process may, and warns where the bounds of the settings are
@@ -17,7 +17,7 @@ pub(crate) fn provide(settings: &Settings) {
         && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
     let available = if raised { maximum } else { current };
     let needed = needed(settings);
-    // Without a number there is no limit.
+    // No number means no limit.
     if let Some(available) = available.filter(|available| *available < needed) {
         tracing::warn!(
             available,

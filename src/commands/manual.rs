@@ -1,5 +1,5 @@
-//! `numerator completions` and `numerator man`: what shells and manual pages know of the commands,
-//! made of the same definitions as `--help`. Reads no settings and asks no store.
+//! `numerator completions` and `numerator man`: the data of shells and manual pages about the
+//! commands, made from the definitions of `--help`. Reads no settings and opens no store.
 
 use std::io;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct ManArgs {
 /// # Errors
 /// A stdout that cannot be written.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
-    // What prints to a closed stdout panics; what is written here does not.
+    // Printing to a closed stdout panics; writing to it does not.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "numerator", &mut script);
     let written = io::Write::write_all(&mut io::stdout().lock(), &script);

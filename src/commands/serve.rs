@@ -25,10 +25,10 @@ use crate::terminal::session::clock;
 use crate::terminal::settings::SettingsArgs;
 use crate::web;
 
-/// Serves until it is asked to stop.
+/// Serves until a stop is requested.
 ///
 /// # Errors
-/// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
+/// An address in use, a service that cannot start, anything that prevented a clean stop.
 pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<()> {
     let (_gathering, filter) = start_log(settings)?;
     follow_filter(filter, sources.clone())?;
@@ -82,7 +82,7 @@ pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<
         told.await.context("waiting for a signal")?;
         service.stop().await
     };
-    // Whoever watches sees the drain to its end; nobody waits for those who watch.
+    // Observers see the drain to its end; the stop does not wait for them.
     let stopped = tokio::select! {
         stopped = main => stopped,
         never = health => match never {},
@@ -106,8 +106,8 @@ fn start_log(settings: &Settings) -> anyhow::Result<(Gathering, Option<LogFilter
     Ok(log::start_gathering(&settings.log, spans))
 }
 
-/// At each SIGHUP reads the settings anew and has the log go by their `log.filter`; all others stay
-/// as they were at the start. Settings that cannot be read change nothing.
+/// At each SIGHUP reads the settings again and applies their `log.filter` to the log; all others
+/// remain as they were at the start. Settings that cannot be read change nothing.
 fn follow_filter(filter: Option<LogFilter>, sources: SettingsArgs) -> anyhow::Result<()> {
     let mut hangups = listen_for(SignalKind::hangup())?;
     tokio::spawn(async move {
@@ -125,7 +125,7 @@ fn follow_filter(filter: Option<LogFilter>, sources: SettingsArgs) -> anyhow::Re
     Ok(())
 }
 
-/// Samples of histograms are kept until they are drained, asked for or not.
+/// Samples of histograms are kept until they are drained, whether they are requested or not.
 fn keep_up(prometheus: &PrometheusHandle) -> JoinHandle<()> {
     let prometheus = prometheus.clone();
     tokio::spawn(async move {
@@ -139,8 +139,8 @@ fn keep_up(prometheus: &PrometheusHandle) -> JoinHandle<()> {
     })
 }
 
-/// The runtime that answers large batches, and all requests that take no numbers, so that those
-/// that do wait for none of them.
+/// The runtime that answers large batches, and all requests that take no numbers, so that number
+/// requests never wait for them.
 struct SecondaryRuntime(Option<Runtime>);
 
 impl SecondaryRuntime {
@@ -169,18 +169,18 @@ async fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<TcpListene
     })
 }
 
-/// Waits until the process is asked to stop.
+/// Waits until a stop of the process is requested.
 async fn until(mut stopping: watch::Receiver<bool>) {
-    // An error means that nobody waits for a signal any more.
+    // An error means that no task waits for a signal any more.
     let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
-/// From here on the signal no longer ends the process by itself.
+/// From here on the signal no longer ends the process automatically.
 fn listen_for(kind: SignalKind) -> anyhow::Result<Signal> {
     signal(kind).context("signals cannot be listened for")
 }
 
-/// The signals that ask a process to stop.
+/// The signals that request a stop of the process.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,

@@ -1,4 +1,4 @@
-//! What the command line takes, and what it refuses with exit code 2.
+//! What the command line accepts, and what it refuses with exit code 2.
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -37,8 +37,8 @@ fn the_page_of_commands_lists_every_command() {
     }
 }
 
-/// Goal: what a person tries first works. Method: each example of a help is read like a line that
-/// was typed.
+/// Goal: a user's first attempts work. Method: each example of a help text is parsed like a typed
+/// line.
 #[test]
 fn the_examples_of_each_help_are_lines_that_the_command_takes() {
     let mut all = Cli::command();

@@ -1,7 +1,7 @@
-//! The two ways into the service. The calls that take numbers, most of all calls, are known by
-//! their path alone and answered at once; all others, and whatever is odd about a path, go to the
-//! router. Both pass the same gate and end in the same handlers: nothing is decided here but the
-//! way, and no answer may show which one it took.
+//! The two ways into the service. Calls that take numbers, the most frequent ones, are recognised
+//! by their path alone and answered directly; all others, and every unusual path, go to the router.
+//! Both pass the same gate and end in the same handlers: only the way is decided here, and no
+//! answer may show which one it took.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -31,7 +31,7 @@ use crate::web::problem::Problem;
 /// documents.
 const SHORT_BYTES_MAX: u64 = 8_192;
 
-/// Paths that machines watch: their answers are short, and tell how long others wait.
+/// Paths for monitoring: their answers are short, and show how long others wait.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// How requests are answered: by the router, and those that take numbers before it. Cheap to clone.
@@ -101,8 +101,8 @@ impl Routes {
     }
 }
 
-/// Whether a body is longer than what is worked on between two short calls, or may be: a body in
-/// chunks does not say its length.
+/// Whether a body is, or may be, longer than one that is handled between two short calls: a body in
+/// chunks does not announce its length.
 fn is_large<B>(request: &Request<B>) -> bool {
     let length = request.headers().get(CONTENT_LENGTH).and_then(|sent| sent.to_str().ok());
     length.and_then(|length| length.parse().ok()).is_none_or(|bytes: u64| bytes > SHORT_BYTES_MAX)
@@ -130,7 +130,7 @@ enum Taking {
 }
 
 impl Taking {
-    /// Nothing where the router is to say what the path means, or what is wrong with it.
+    /// `None` if the router is to decide what the path means, or what is wrong with it.
     fn of(method: &Method, path: &str) -> Option<Self> {
         if method != Method::POST {
             return None;

@@ -11,8 +11,8 @@ fn document() -> serde_json::Value {
     openapi::complete(&api(&settings).split_for_parts().1, false)
 }
 
-/// `scripts/check-openapi` asks a public validator; this says where it would find fault, and what
-/// generators of clients drop without a word.
+/// `scripts/check-openapi` runs a public validator; this test finds the faults that it would find,
+/// and those that generators of clients drop silently.
 #[test]
 fn the_description_is_one_that_clients_can_be_made_of() {
     let document = document();
@@ -27,7 +27,7 @@ fn the_description_is_one_that_clients_can_be_made_of() {
         }
     }
     assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
-    // One of several is named, each by itself.
+    // Each of several is named on its own.
     let schemas = document["components"]["schemas"].as_object().expect("schemas");
     let choices = schemas.values().filter_map(|schema| schema["oneOf"].as_array()).flatten();
     assert!(choices.clone().count() > 3);

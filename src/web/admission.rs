@@ -1,11 +1,11 @@
-//! Work that a caller pays nothing for, and that costs processor time or a connection of the
-//! ledger: what is read from it or noted in it on behalf of a route, series that are checked and
-//! proved, numbers that are read back, lists of what is in memory. Each kind has its own few
-//! places, which callers take by turns, so that whatever is asked of them leaves the runtime's
-//! threads and the ledger's connections to those who take numbers.
+//! Work that is free for a caller, and that costs processor time or a connection of the ledger:
+//! reads and notes in the ledger on behalf of a route, checks and proofs of series, readings of
+//! numbers, lists of what is in memory. Each kind has its own few places, which callers take in
+//! turns, so that no amount of it uses up the runtime's threads and the ledger's connections that
+//! taking numbers needs.
 //!
-//! Here alone routes come to the ledger. Never cancels its work: what holds a place goes on until
-//! it ends; a proof that nobody waits for ends soon.
+//! Routes reach the ledger only through this file. Never cancels its work: the holder of a place
+//! continues until it ends; a proof that no caller waits for ends soon.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::ledger::{LedgerSettings, SharedLedger, until_given_up};
 use crate::web::middleware::Caller;
 use crate::web::permits::{Place, Places};
 
-/// Most changes of series that are checked at once.
+/// Most changes of series that are checked concurrently.
 const CHECKS_MAX: usize = 2;
 
-/// Most searches at once, however many connections there are: they cost processor time, too.
+/// Most concurrent searches, however many connections there are: they cost processor time, too.
 const SEARCHES_MAX: usize = 4;
 
-/// Most lists of what is in memory that are made at once.
+/// Most lists of what is in memory that are made concurrently.
 const LISTS_MAX: usize = 4;
 
 /// Longest time of one check: then its proof is given up.
@@ -38,11 +38,11 @@ pub(crate) struct Effort {
     checks: Places,
     /// What looks through rows, or reads numbers back.
     searches: Places,
-    /// What is found by an index.
+    /// Look-ups by an index.
     reads: Places,
-    /// What is noted beside numbers: steps, revisions, tokens, change requests.
+    /// Notes in addition to numbers: steps, revisions, tokens, change requests.
     notes: Places,
-    /// What is in memory.
+    /// Lists of what is in memory.
     lists: Places,
 }
 
@@ -133,7 +133,7 @@ impl App {
         self.at_the_ledger(&self.effort.notes, caller, work).await
     }
 
-    /// Lists what is in memory, beside the runtime's threads.
+    /// Lists what is in memory, outside the runtime's threads.
     pub(crate) async fn list<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -165,7 +165,7 @@ impl App {
     }
 }
 
-/// Computes beside the runtime's threads; for whoever holds a place, or makes a large answer.
+/// Computes outside the runtime's threads; for the holder of a place, or for a large answer.
 pub(crate) async fn compute<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
@@ -173,12 +173,12 @@ pub(crate) async fn compute<T: Send + 'static>(
     done.map_err(|error| Problem::internal_taking_nothing(&error))
 }
 
-/// An answer that is written beside the runtime's threads.
+/// An answer that is written outside the runtime's threads.
 pub(crate) async fn json(answer: impl Serialize + Send + 'static) -> Result<Response, Problem> {
     compute(move || axum::Json(answer).into_response()).await
 }
 
-/// A check that took too long, or that nobody waited for.
+/// A check that took too long, or that no caller waited for.
 pub(crate) fn overdue() -> Problem {
     let limit = CHECK_TIME_MAX.as_secs();
     let detail = format!(
@@ -188,7 +188,7 @@ pub(crate) fn overdue() -> Problem {
     Problem::new(Slug::ChecksFull, detail).retry_soon()
 }
 
-/// The refusal of who finds no place.
+/// The refusal of a caller that finds no place.
 pub(crate) fn no_place() -> Problem {
     let detail = "too many calls of this kind wait at this moment, of this caller or of all: \
                   series to check, numbers to read back, the ledger to look into";
@@ -228,8 +228,8 @@ mod tests {
         Effort::new(&LedgerSettings::default())
     }
 
-    /// Goal: whoever comes to full places is told so, and a place that is given back is taken.
-    /// Method: as many checks as there are places, held; time goes by itself.
+    /// Goal: a caller that comes to full places is told so, and a place that is given back is
+    /// taken. Method: as many checks as there are places, held; time advances automatically.
     #[tokio::test(start_paused = true)]
     async fn who_finds_no_place_is_told_to_come_again() {
         let (effort, caller) = (Arc::new(effort()), Caller::anybody());
@@ -269,7 +269,7 @@ mod tests {
     async fn a_proof_ends_with_its_caller_and_when_its_time_is_over() {
         let (effort, caller) = (effort(), Caller::anybody());
         let (told, is_told) = oneshot::channel();
-        // Stands for a ledger that proves: it sees what the call says of its caller.
+        // Represents a ledger that proves: it sees what the call says of its caller.
         let proving = async move {
             while !crate::ledger::is_given_up() {
                 tokio::time::sleep(Duration::from_millis(10)).await;

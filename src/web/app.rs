@@ -1,4 +1,4 @@
-//! What handlers share: the service, and the bounds of what they have done.
+//! The state that handlers share: the service, and the bounds of its work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,9 @@ pub(crate) struct App {
     pub(crate) metrics_page: MetricsPage,
     /// Places for work that costs processor time, or connections of the ledger.
     pub(crate) effort: Arc<Effort>,
-    /// How long a change that was asked for can be approved.
+    /// How long a requested change can be approved.
     pub(crate) approval_limit: Duration,
-    /// To whom sources and tables are given.
+    /// The series to which sources and tables are given.
     pub(crate) shared: Arc<Shared>,
 }
 

@@ -1,5 +1,5 @@
-//! Reads what a caller sends: bounded bodies, JSON, queries. Every refusal is a problem that names
-//! the place or the field.
+//! Reads the input of a caller: bounded bodies, JSON, queries. Every refusal is a problem that
+//! names the place or the field.
 
 mod forms;
 
@@ -109,7 +109,7 @@ fn check_kind(headers: &HeaderMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// How deep lists and objects stand in each other in a text that is JSON.
+/// How deep lists and objects are nested in a JSON text.
 pub(crate) fn depth_of(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_text, mut is_escaped) = (false, false);
@@ -129,8 +129,8 @@ pub(crate) fn depth_of(json: &str) -> usize {
     deepest
 }
 
-/// Reads a body of at most so many bytes: refused at once where a larger one is announced, else
-/// as soon as it grows too large, or finds no room.
+/// Reads a body of at most so many bytes: refused immediately if a larger one is announced, else as
+/// soon as it grows too large, or finds no room.
 async fn read<B: HttpBody<Data = Bytes>>(
     headers: &HeaderMap,
     body: B,
@@ -163,7 +163,7 @@ async fn read<B: HttpBody<Data = Bytes>>(
     Ok(bytes)
 }
 
-/// Makes room for so many bytes more of a body. What is announced takes none, only what arrives.
+/// Makes room for so many more bytes of a body. Announced bytes take none, only arrived ones.
 fn make_room(bytes: &mut Vec<u8>, more: usize, room: &mut HeldBytes) -> Result<(), Problem> {
     let needed = bytes.len() + more;
     if needed <= bytes.capacity() {
@@ -184,7 +184,7 @@ fn make_room(bytes: &mut Vec<u8>, more: usize, room: &mut HeldBytes) -> Result<(
 }
 
 /// Reads the JSON of a body, or of a part of one. Syntax errors name line and column, wrong values
-/// the field; what is no object is reported by its `place`.
+/// the field; a value that is not an object is reported by its `place`.
 pub(crate) fn parse<T: DeserializeOwned>(place: &str, bytes: &[u8]) -> Result<T, Problem> {
     match serde_json::from_slice(bytes) {
         Ok(Object(read)) => Ok(read),
@@ -196,8 +196,8 @@ pub(crate) fn parse<T: DeserializeOwned>(place: &str, bytes: &[u8]) -> Result<T,
     }
 }
 
-/// A JSON object and nothing else: by itself, a struct would be read from an array too, its fields
-/// by their order.
+/// A JSON object and nothing else: without this type, a struct would also be read from an array,
+/// its fields by their order.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -220,7 +220,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// The problem of a body, or of its part at `place`, that is JSON but not what the route takes.
+/// The problem of a body, or of its part at `place`, that is JSON but not as the route requires.
 fn wrong_value<T: DeserializeOwned>(
     place: &str,
     value: &Value,
@@ -229,7 +229,7 @@ fn wrong_value<T: DeserializeOwned>(
     if !value.is_object() {
         return Problem::field(place, "must be a JSON object, fields with their names in braces");
     }
-    // The JSON library says it in words of programs; it alone sees what stands there twice.
+    // The JSON library words it for programs; only it detects duplicate fields.
     let said = match read_written::<T>(value) {
         Err(misfit) => misfit.say(BODY_FORMS, Notation::Json),
         Ok(_) => error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
@@ -237,7 +237,7 @@ fn wrong_value<T: DeserializeOwned>(
     of_said(said)
 }
 
-/// The problem of what is told with its field.
+/// The problem of a message that may name its field.
 fn of_said(said: String) -> Problem {
     match named_field(&said) {
         Some(field) => Problem::field(field, said),
@@ -276,7 +276,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
     }
 }
 
-/// What in a query cannot be read; nothing where it is that something stands there twice.
+/// The part of a query that cannot be read; `None` if the cause is a duplicate field.
 fn misfit_of<T: DeserializeOwned>(query: &str) -> Option<Misfit> {
     let decoded = |text: &str| {
         let text = text.replace('+', " ");
@@ -288,7 +288,7 @@ fn misfit_of<T: DeserializeOwned>(query: &str) -> Option<Misfit> {
         pairs.map(|(name, text)| (decoded(name), decoded(text).into())).collect();
     loop {
         let misfit = read_written::<T>(&Value::Object(value.clone())).err()?;
-        // All is text in a query; what is none is read once more.
+        // Everything in a query is text; a value that is not text is read once more.
         let Some(Value::String(text)) = value.get(&misfit.path()) else { return Some(misfit) };
         match text.parse::<Value>() {
             Ok(read) if read.is_number() || read.is_boolean() => {
@@ -299,7 +299,7 @@ fn misfit_of<T: DeserializeOwned>(query: &str) -> Option<Misfit> {
     }
 }
 
-/// Refuses control characters: the ledger cannot store them, and must not be asked for them.
+/// Refuses control characters: the ledger cannot store them, and must not be queried for them.
 pub(crate) fn must_be_storable(texts: &[(&'static str, &Option<String>)]) -> Result<(), Problem> {
     let is_wrong = |text: &String| text.chars().any(char::is_control);
     match texts.iter().find(|(_, text)| text.as_ref().is_some_and(is_wrong)) {

@@ -1,10 +1,10 @@
-//! Budgets of bytes: what a process keeps in memory of all bodies that it reads and handles, and of
-//! all answers that wait for their readers. Each body and each answer has a bound of its own; these
+//! Budgets of bytes: the memory of a process for all bodies that it reads and handles, and for all
+//! answers that wait for their readers. Each body and each answer has a bound of its own; these
 //! bound their sum, and the part of it that one caller may have.
 //!
-//! Never counts what is small, a body of up to 4 KiB and an answer of up to 16 KiB: a connection
-//! keeps as much by itself, so that whoever asks for one number in a body as small finds room
-//! whatever others, or its own other calls, hold.
+//! Small ones are never counted, a body of up to 4 KiB and an answer of up to 16 KiB: a connection
+//! itself keeps as much, so that a request for one number with such a small body finds room
+//! regardless of what others, or the caller's other calls, hold.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -32,7 +32,7 @@ pub(crate) struct Budget {
     sums: Mutex<Sums>,
 }
 
-/// Who holds how much.
+/// The bytes that are held, in all and by caller.
 #[derive(Debug, Default)]
 struct Sums {
     all: usize,
@@ -45,8 +45,8 @@ pub(crate) struct HeldBytes {
     budget: Arc<Budget>,
     caller: Arc<str>,
     bytes: usize,
-    /// As many of them as found room: what is held at any rate counts for its caller alone, so
-    /// that nobody else is refused for it.
+    /// Those of them that found room: bytes that are held in any case count only for their caller,
+    /// so that no other caller is refused for them.
     with_room: usize,
 }
 
@@ -57,14 +57,14 @@ impl Budget {
         Arc::new(Budget { bytes_max, caller_bytes_max, sums: Mutex::default() })
     }
 
-    /// Room for so many bytes of a caller, where there is as much. Who holds none gets room for
-    /// one thing that is larger than its part.
+    /// Room for so many bytes of a caller, if there is as much. A caller that holds none gets room
+    /// for one item that is larger than its part.
     pub(crate) fn hold(self: &Arc<Self>, caller: &Arc<str>, bytes: usize) -> Option<HeldBytes> {
         let mut held = self.none(caller);
         held.grow(bytes).then_some(held)
     }
 
-    /// Whether there is room for so many bytes of a caller at this moment.
+    /// Whether there is room for so many bytes of a caller at present.
     pub(crate) fn has_room(&self, caller: &str, bytes: usize) -> bool {
         self.fits(&self.sums(), caller, bytes)
     }
@@ -109,8 +109,8 @@ impl HeldBytes {
         self.grow(bytes.saturating_sub(self.bytes))
     }
 
-    /// Holds so many bytes from now on: gives back what is more, and takes what is less where there
-    /// is room for it.
+    /// Holds so many bytes from now on: releases surplus, and takes missing bytes if there is room
+    /// for them.
     pub(crate) fn resize(&mut self, bytes: usize) -> bool {
         self.shrink(bytes);
         self.grow_to(bytes)

@@ -1,8 +1,8 @@
-//! In what a body is packed on its way (RFC 9112, 6.1): in chunks, and in nothing else.
+//! The transfer codings of a body (RFC 9112, 6.1): chunked, and nothing else.
 //!
-//! The protocol's library looks at the last coding alone. A body that is in another one, too, would
-//! be read as what it is not; and a proxy that reads the header otherwise would find another end of
-//! it, and another request behind.
+//! The protocol's library checks only the last coding. A body that has another one, too, would be
+//! misread; and a proxy that reads the header differently would find another end of it, and another
+//! request after it.
 
 use axum::http::HeaderMap;
 use axum::http::header::TRANSFER_ENCODING;
@@ -10,7 +10,7 @@ use axum::http::header::TRANSFER_ENCODING;
 use super::header_lists::entries;
 use super::problem::{Problem, Slug};
 
-/// Refuses a body in a coding that nobody here knows.
+/// Refuses a body in an unknown coding.
 ///
 /// # Errors
 /// `unknown-transfer-coding`; the connection ends with it.

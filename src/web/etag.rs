@@ -1,5 +1,4 @@
-//! Entity tags: what of an answer a reader has already, and which version a change builds on
-//! (R4.4).
+//! Entity tags: whether a reader already has an answer, and which version a change builds on.
 //!
 //! A version of a configuration is tagged by its id and its number: a code that is free again names
 //! another configuration, whose versions begin at 1 again. A list is tagged by its bytes.
@@ -15,7 +14,7 @@ use super::header_lists::entries;
 use super::problem::{Problem, Slug};
 use crate::ledger::SeriesVersion;
 
-/// Bytes of a hash that tell one list from another.
+/// Bytes of a hash that distinguish one list from another.
 const HASH_BYTES: usize = 16;
 
 /// The tag of a version of a configuration.
@@ -27,7 +26,7 @@ fn value(tag: &str) -> HeaderValue {
     HeaderValue::from_str(&format!("\"{tag}\"")).expect("letters, digits, - and quotes")
 }
 
-/// What is in a version, or 304 to who has it.
+/// The content of a version, or 304 for a reader that has it.
 pub(crate) fn tagged(
     headers: &HeaderMap,
     version: &SeriesVersion,
@@ -37,7 +36,7 @@ pub(crate) fn tagged(
     answer(headers, tag, || axum::Json(body).into_response())
 }
 
-/// A list, tagged by its bytes, or 304 to who has it.
+/// A list, tagged by its bytes, or 304 for a reader that has it.
 pub(crate) fn tagged_by_bytes(headers: &HeaderMap, body: &impl Serialize) -> Response {
     tagged_from("", headers, body)
 }
@@ -65,8 +64,8 @@ fn answer(headers: &HeaderMap, tag: HeaderValue, whole: impl FnOnce() -> Respons
     ([(ETAG, tag)], whole()).into_response()
 }
 
-/// Whether the reader has what is tagged so. A weak tag says the same of what is only read: a proxy
-/// that packs an answer makes its tag weak.
+/// Whether the reader has the answer with this tag. A weak tag is enough for reading: a proxy that
+/// compresses an answer makes its tag weak.
 fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let mut sent = headers.get_all(IF_NONE_MATCH).iter().flat_map(entries);
     sent.any(|one| one == b"*" || one.strip_prefix(b"W/").unwrap_or(one) == tag.as_bytes())
@@ -102,7 +101,7 @@ pub(crate) fn stamp_if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem
     stamp.map(Some).ok_or_else(refused)
 }
 
-/// What stands in the header `If-Match`, where it is sent: one strong tag, or nothing of use.
+/// The content of the header `If-Match`, if it is sent: one strong tag, or nothing usable.
 fn tag_sent(headers: &HeaderMap) -> Option<Option<&str>> {
     let mut sent = headers.get_all(IF_MATCH).iter();
     let first = sent.next()?;
@@ -110,8 +109,8 @@ fn tag_sent(headers: &HeaderMap) -> Option<Option<&str>> {
     Some(tag.and_then(|tag| tag.trim().strip_prefix('"')?.strip_suffix('"')))
 }
 
-/// The version that a change must build on: a change of something never read would undo what
-/// somebody else has just saved.
+/// The version that a change must build on: a change of an unread version would undo what another
+/// caller has just saved.
 pub(crate) fn needed_if_match(headers: &HeaderMap, series_id: i64) -> Result<u32, Problem> {
     if_match(headers, series_id)?.ok_or_else(|| {
         Problem::new(

@@ -1,5 +1,5 @@
-//! From where a client asks that comes through proxies. Only proxies of the settings are believed,
-//! and of what they pass on only what they added themselves: read from its end.
+//! The address of a client behind proxies. Only proxies of the settings are trusted, and of the
+//! header that they pass on only the entries that they added themselves: it is read from its end.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use super::header_lists::{entries, split, split_from_end};
 use crate::config::ForwardedHeader;
 
-/// Proxies whose word is taken.
+/// Trusted proxies.
 pub(crate) struct Proxies {
     networks: Vec<IpNet>,
     header: ForwardedHeader,
@@ -22,9 +22,9 @@ impl Proxies {
         Proxies { networks, header }
     }
 
-    /// The address of the client behind a peer: the last one in the header that is no proxy of
-    /// ours. What stands before it anybody may have written. Where an entry is no address, the one
-    /// behind it is all that is known.
+    /// The address of the client behind a peer: the last one in the header that is not of a trusted
+    /// proxy. Entries before it may be of any origin. If an entry is not an address, the one after
+    /// it is all that is known.
     pub(crate) fn client(&self, peer: Arc<str>, headers: &HeaderMap) -> Arc<str> {
         if self.networks.is_empty() {
             return peer;
@@ -36,7 +36,7 @@ impl Proxies {
             ForwardedHeader::XForwardedFor => "x-forwarded-for",
             ForwardedHeader::Forwarded => "forwarded",
         };
-        // Whatever a client wrote, what stands behind it was added by a proxy.
+        // Whatever a client wrote, a proxy added the entries after it.
         for line in headers.get_all(name).iter().rev() {
             let is_over = match self.header {
                 ForwardedHeader::XForwardedFor => self.follow(&mut known, entries(line).rev()),
@@ -70,7 +70,7 @@ impl Proxies {
     }
 }
 
-/// The node that an entry of the standard header is for; nothing where it names none.
+/// The node that an entry of the standard header is for; empty if it names none.
 fn node(entry: &[u8]) -> &[u8] {
     let mut pairs = split(entry, b';').filter_map(|pair| {
         let at = pair.iter().position(|byte| *byte == b'=')?;
@@ -82,7 +82,7 @@ fn node(entry: &[u8]) -> &[u8] {
     quoted.unwrap_or(value)
 }
 
-/// The address of a node; a port behind it is left out.
+/// The address of a node; a port after it is left out.
 fn address(node: &[u8]) -> Option<IpAddr> {
     let node = std::str::from_utf8(node).ok()?;
     let bare = match node.strip_prefix('[') {

@@ -1,5 +1,5 @@
-//! Headers that are lists (RFC 9110, 5.6): read entry by entry, as bytes. What one entry holds says
-//! nothing of the others: a proxy adds its own behind what a client wrote.
+//! Headers that are lists (RFC 9110, 5.6): read entry by entry, as bytes. The content of one entry
+//! does not affect the others: a proxy adds its own after those of a client.
 
 use axum::http::HeaderValue;
 
@@ -13,7 +13,7 @@ pub(crate) fn text_entries(list: &HeaderValue) -> impl Iterator<Item = &str> {
     entries(list).filter_map(|entry| std::str::from_utf8(entry).ok())
 }
 
-/// Parts between signs that stand in no quoted string.
+/// Parts between signs that are not in a quoted string.
 pub(crate) fn split(bytes: &[u8], sign: u8) -> impl Iterator<Item = &[u8]> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     bytes.split(move |byte| {
@@ -28,8 +28,8 @@ pub(crate) fn split(bytes: &[u8], sign: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The same, the last part first, and quoted strings found from the end: one that is left open
-/// belongs to what stands before, and swallows nothing of what was added behind it.
+/// The same, the last part first, and quoted strings found from the end: an unclosed one belongs to
+/// the text before it, and includes nothing that was added after it.
 pub(crate) fn split_from_end(bytes: &[u8], sign: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {
@@ -48,7 +48,7 @@ pub(crate) fn split_from_end(bytes: &[u8], sign: u8) -> impl Iterator<Item = &[u
     })
 }
 
-/// Whether a backslash stands before a place that is none of a pair itself.
+/// Whether the place follows a backslash that is not itself escaped.
 fn is_escaped(bytes: &[u8], at: usize) -> bool {
     bytes[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }

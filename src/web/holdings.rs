@@ -1,9 +1,9 @@
-//! What one call holds of the budgets of bytes: its body until it is handled, its answer until it
-//! was written or its connection has ended.
+//! The bytes of the budgets that one call holds: its body until it is handled, its answer until it
+//! is written or its connection has ended.
 //!
-//! An answer that only shows something is refused where it finds no room. One that tells what was
-//! done cannot be, so the calls of which callers make as many as they like reserve its room before
-//! anything is done.
+//! An answer that only shows something is refused if it finds no room. One that reports a completed
+//! action cannot be, so calls that a caller can make in any number reserve its room before the
+//! action.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
@@ -18,24 +18,24 @@ use super::paging::PAGE_BYTES_MAX;
 use super::problem::{Problem, Slug};
 use crate::auth::limits::network_of;
 
-/// An answer that is no larger is not counted: a connection keeps as much by itself.
+/// An answer up to this size is not counted: a connection itself keeps as much.
 const ANSWER_FREE_BYTES_MAX: u64 = 16_384;
 
 /// What an answer keeps in memory that is made while it is sent.
 const STREAM_BYTES: usize = 262_144;
 
-/// What a call holds. Cheap to clone; the body is held as long as any of them is there: the call
-/// itself, and what work takes with it that goes on without its caller.
+/// The bytes that a call holds. Cheap to clone; the body is held while any clone exists: that of
+/// the call itself, and those of work that continues without its caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Holdings(Arc<CallHoldings>);
 
 #[derive(Debug)]
 struct CallHoldings {
     budgets: Budgets,
-    /// Whom it counts for.
+    /// The caller for which it counts.
     caller: Arc<str>,
     body: Mutex<Option<HeldBytes>>,
-    /// What was reserved for its answer.
+    /// The room that is reserved for its answer.
     answer: Mutex<Option<HeldBytes>>,
 }
 
@@ -46,7 +46,7 @@ impl Holdings {
         Holdings(Arc::new(CallHoldings { budgets, caller, body, answer }))
     }
 
-    /// Whom the call counts for: callers take turns by it, too.
+    /// The caller for which the call counts: callers take turns by it, too.
     pub(crate) fn caller(&self) -> &Arc<str> {
         &self.0.caller
     }
@@ -92,9 +92,9 @@ impl Holdings {
         if has_room { Ok(()) } else { Err(unread()) }
     }
 
-    /// An answer that is counted until it was written, in the room that was reserved for it. One
-    /// that only shows something is refused where it finds no more; what was done is told all the
-    /// same.
+    /// An answer that is counted until it is written, in the room that was reserved for it. One
+    /// that only shows something is refused if it finds no more; a completed action is reported
+    /// nevertheless.
     pub(crate) fn count(
         self,
         method: &Method,
@@ -103,7 +103,7 @@ impl Holdings {
         let is_shown = matches!(*method, Method::GET | Method::HEAD);
         let size = answer.body().size_hint().exact();
         let is_free = size.is_some_and(|bytes| bytes <= ANSWER_FREE_BYTES_MAX);
-        // What a small answer does not need comes back with it.
+        // Room that a small answer does not need is released with it.
         let reserved = self.0.answer.lock().expect("no holder of this lock panics").take();
         async move {
             match size {
@@ -148,8 +148,8 @@ impl Holdings {
     }
 }
 
-/// Whom a call counts for: the identity, by whatever person it asks; where nobody says who they
-/// are, the address, of IPv6 its network.
+/// The caller for which a call counts: the identity, even for requests on behalf of a person;
+/// without an identity, the address, of IPv6 its network.
 pub(crate) fn counts_for(
     named: Option<&Arc<str>>,
     address: Option<&Arc<str>>,

@@ -1,10 +1,10 @@
-//! Under which names the service is asked, and from which pages something may be changed.
+//! The accepted names of the service, and the pages from which something may be changed.
 //!
-//! Where no tokens are set, whoever reaches the loopback address is let in, and so is every page
-//! that a browser on the machine shows: one whose name is made to lead to loopback (DNS rebinding)
-//! reads and writes as if it were a page of ours, and any other may at least send. The browser
-//! itself tells both apart: by the header `Host`, and by `Origin` and `Sec-Fetch-Site`. Nothing
-//! here replaces tokens: a program can send whatever headers it likes.
+//! Without tokens, every client that reaches the loopback address is admitted, and so is every page
+//! in a browser on the machine: one whose name is made to resolve to loopback (DNS rebinding) reads
+//! and writes as if it were a page of the service, and any other may at least send. The browser
+//! itself distinguishes both: by the header `Host`, and by `Origin` and `Sec-Fetch-Site`. Nothing
+//! here replaces tokens: a program can send any headers.
 
 use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use axum::http::uri::Authority;
@@ -13,20 +13,20 @@ use numerator_runtime::hosts::is_this_machine;
 
 use super::problem::{Problem, Slug};
 
-/// What a browser says of the page that makes it ask.
+/// The browser's statement about the page that makes the request.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The names under which a listener is asked.
+/// The accepted names of a listener.
 #[derive(Clone, Debug)]
 pub(crate) enum Hosts {
-    /// Any: whoever asks has a token, or sees nothing that matters.
+    /// Any: the caller has a token, or sees nothing that matters.
     Any,
     /// Loopback names, and these: lower case, without a port.
     Named(Vec<String>),
 }
 
 impl Hosts {
-    /// Lets a request pass whose host, and whose page where it comes from one, are ours.
+    /// Admits a request whose host, and whose page if it comes from one, are the service's own.
     ///
     /// # Errors
     /// `invalid-host`, `host-not-allowed` or `cross-site`. None of them took anything.
@@ -66,8 +66,8 @@ fn only_host(headers: &HeaderMap, version: Version) -> Result<Option<&HeaderValu
     Ok(host)
 }
 
-/// Whether the browser says that a page of another site makes it ask. Other ports of the same
-/// machine are other sites, too, for a browser that says so.
+/// Whether the browser reports that a page of another site makes the request. Other ports of the
+/// same machine are other sites, too, if the browser reports them as such.
 fn is_cross_site(headers: &HeaderMap, is_ours: impl Fn(&str) -> bool) -> bool {
     let is_foreign_page = |origin: &HeaderValue| {
         let origin = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
@@ -79,8 +79,8 @@ fn is_cross_site(headers: &HeaderMap, is_ours: impl Fn(&str) -> bool) -> bool {
         || headers.get_all(ORIGIN).iter().any(is_foreign_page)
 }
 
-/// The name in a host: without its port, and an IPv6 address in its brackets. `None` for what is
-/// no host.
+/// The name in a host: without its port, and an IPv6 address in its brackets. `None` for other
+/// texts.
 fn name_of(host: &str) -> Option<&str> {
     let is_port = |port: &str| port.is_empty() || port.bytes().all(|byte| byte.is_ascii_digit());
     let end = match host.starts_with('[') {

@@ -1,8 +1,8 @@
-//! Runs many futures side by side in one task that gives its thread up between them: whatever each
-//! of them costs, others get their turn.
+//! Runs many futures concurrently in one task that yields its thread between them: whatever each of
+//! them costs, other tasks get their turn.
 //!
-//! The library's `join_all` polls a thousand that are ready one after the other, and nobody else is
-//! served by the thread meanwhile.
+//! The library's `join_all` polls a thousand ready ones one after the other, and the thread runs no
+//! other task meanwhile.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 
-/// How long a task keeps its thread: one that costs more gives it up behind it, and of those that
-/// cost less a few go together.
+/// How long a task keeps its thread: after a costlier future it yields, and cheaper ones run
+/// several together.
 const TURN: Duration = Duration::from_micros(100);
 
 /// Those that are ready, by their index and in the order in which they became so.
@@ -87,15 +87,15 @@ impl<F: Future> Running<F> {
     }
 
     fn poll(&mut self) -> Poll<F::Output> {
-        // What wakes it from here on is for the next time. A swap, not a store: it reads what a
-        // waker wrote that found it ready and queued nothing, so that the poll sees what that one
+        // A wake-up from here on counts for the next poll. A swap, not a store: it reads the write
+        // of a waker that found it ready and queued nothing, so that the poll sees what that waker
         // did before.
         self.bell.is_ready.swap(false, Ordering::AcqRel);
         self.future.as_mut().poll(&mut Context::from_waker(&self.waker))
     }
 }
 
-/// What the futures come to, in their order. They begin in that order, too.
+/// The results of the futures, in their order. They begin in that order, too.
 pub(crate) async fn join_in_turns<F: Future>(
     futures: impl IntoIterator<Item = F>,
 ) -> Vec<F::Output> {
@@ -147,8 +147,8 @@ mod tests {
         }
     }
 
-    /// Goal: who waits for the thread has its turn between two that are dear. Method: a task beside
-    /// them counts its turns, on the one thread that there is.
+    /// Goal: other tasks of the thread have their turn between two costly futures. Method: a task
+    /// next to them counts its turns, on the only thread.
     #[tokio::test]
     async fn whoever_waits_for_the_thread_has_a_turn_behind_each_that_is_dear() {
         let turns = Arc::new(Mutex::new(0_usize));

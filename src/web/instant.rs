@@ -7,14 +7,14 @@ use numbering::read_moment;
 
 use super::problem::Problem;
 
-/// Microseconds of the ledger as RFC 3339 in UTC; what no calendar holds (past 9999) is the epoch.
+/// Microseconds of the ledger as RFC 3339 in UTC; a time past 9999 is the epoch.
 pub(crate) fn instant(us: i64) -> String {
     format!("{:.6}", Timestamp::from_microsecond(us).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
-/// A point in time in microseconds of UTC. A plain date is its first moment.
+/// A point in time in microseconds of UTC. A plain date is its beginning.
 pub(crate) fn read_time(field: &'static str, text: &str) -> Result<i64, Problem> {
-    // With an offset that is refused, what is before it is not the day that is meant.
+    // With a refused offset, the text before it is not the intended day.
     let day = || text.parse::<Date>().ok().filter(|_| text.parse::<Timestamp>().is_err());
     let begun = |date: Date| TimeZone::UTC.to_timestamp(date.into()).ok();
     let instant = read_moment(text).or_else(|| day().and_then(begun));

@@ -1,4 +1,4 @@
-//! The sentence that a user may be shown, in the user's language (R6.6).
+//! The sentence that a user may be shown, in the user's language.
 
 mod sentences;
 
@@ -21,7 +21,7 @@ pub(crate) fn headers(language: Language) -> [(HeaderName, &'static str); 2] {
     [(CONTENT_LANGUAGE, language.tag()), (VARY, "Accept-Language")]
 }
 
-/// What the user may read about a problem: what it means for them, and what they can do.
+/// The user's text for a problem: its meaning for them, and what they can do.
 pub(crate) fn user_message(slug: Slug, language: Language) -> &'static str {
     language.choose(sentence(slug))
 }
@@ -74,8 +74,8 @@ mod tests {
         }
     }
 
-    /// R6.6: those of a wait that ends, of a conflict and of a bug, as they are known. What else
-    /// is worth a wait begins with the first and says what is waited for.
+    /// The established sentences: those of a wait that ends, of a conflict and of a bug. All others
+    /// of a wait begin with the first and name what is waited for.
     #[test]
     fn the_sentences_of_503_409_and_500_are_those_that_users_know() {
         let thai = |slug| user_message(slug, Language::Thai);

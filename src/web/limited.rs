@@ -1,9 +1,9 @@
-//! How a call stands with limits, as headers (draft-ietf-httpapi-ratelimit-headers-10), the refusal
-//! of what comes too soon, and what of a call counts.
+//! The state of a call's limits, as headers (draft-ietf-httpapi-ratelimit-headers-10), the refusal
+//! of calls above them, and what of a call counts.
 //!
-//! A call counts by what it takes. What it asks for is counted before it is asked for; what came of
-//! an earlier call, or what the service could not give, is given back. Whatever a caller sends, its
-//! call counts as one at least, unless it was refused here.
+//! A call counts by what it takes. Requested numbers are counted before they are taken; those of an
+//! earlier call, and those that the service could not give, are given back. Every call counts as at
+//! least one, unless it was refused here.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -17,7 +17,7 @@ use crate::web::permits::Place;
 
 /// The quotas, each in a window of 60 seconds.
 const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-/// What is left of them.
+/// What is left of the limits.
 const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// A call that limits count.
@@ -25,9 +25,9 @@ pub(crate) struct Limited {
     limits: Arc<Limits>,
     account: Account,
     counted: Mutex<CallCount>,
-    /// Charges of which nobody knows yet what comes of them.
+    /// Charges whose outcome is not known yet.
     open: watch::Sender<usize>,
-    /// The place in which what it has already is looked for, as long as it is looked for.
+    /// The place for look-ups of numbers that the call already has, while they last.
     place: tokio::sync::Mutex<LookPlace>,
 }
 
@@ -41,7 +41,7 @@ struct LookPlace {
 /// What of a call was counted.
 #[derive(Debug, Default)]
 struct CallCount {
-    /// Whether it was asked how the limits stand.
+    /// Whether the state of the limits was read.
     is_judged: bool,
     /// Whether the call itself counts.
     is_counted: bool,
@@ -50,7 +50,7 @@ struct CallCount {
     is_closed: bool,
 }
 
-/// Numbers that a call asks for, and that count; all of them are kept where nobody says otherwise.
+/// Numbers that a call requests, and that count; all of them are kept unless stated otherwise.
 pub(crate) struct Charge {
     limited: Arc<Limited>,
     numbers: u64,
@@ -92,8 +92,8 @@ impl Limited {
         self.counted().is_judged = true;
     }
 
-    /// The place in which to look for what the call has already: all that it looks for at once
-    /// shares one. Whoever waits for something else gives it back before.
+    /// The place for look-ups of numbers that the call already has: its concurrent look-ups share
+    /// one. It is given back before waiting for anything else.
     pub(crate) async fn place(
         &self,
         taking: impl Future<Output = Option<Place>>,
@@ -111,14 +111,14 @@ impl Limited {
         taken
     }
 
-    /// Waits until it is known what comes of all that the call is charged with: what is given back
-    /// is there for the rest of it.
+    /// Waits until the outcome of all charges of the call is known: what is given back is available
+    /// for the rest of it.
     pub(crate) async fn settled(&self) {
         let mut open = self.open.subscribe();
         let _ = open.wait_for(|open| *open == 0).await;
     }
 
-    /// Ends the counting: how the call stands now, as headers.
+    /// Ends the counting: the present state of the limits, as headers.
     pub(crate) fn close(&self) -> HeaderMap {
         self.end();
         limited_headers(&self.limits.charge(&self.account, Load::default()))
@@ -132,7 +132,7 @@ impl Limited {
         let (limits, account) = (&self.limits, &self.account);
         if counted.is_counted {
             let call = |calls| Load { numbers: 0, calls };
-            // Behind a handler that broke off nobody knows yet what came of what it asked for.
+            // After an aborted handler the outcome of its requests is not known yet.
             let is_kept = counted.is_kept || *self.open.borrow() > 0;
             limits.settle(account, call(1), call(is_kept.into()));
         } else if !counted.is_judged && limits.charge(account, Load::ONE).exceeded.is_none() {
@@ -145,7 +145,7 @@ impl Limited {
     }
 }
 
-/// Also of a call whose client leaves.
+/// Also for a call whose client leaves.
 impl Drop for Limited {
     fn drop(&mut self) {
         self.end();
@@ -153,7 +153,7 @@ impl Drop for Limited {
 }
 
 impl Charge {
-    /// Whether they count by themselves, and not the call alone.
+    /// Whether the numbers themselves count, and not only the call.
     pub(crate) fn counts_numbers(&self) -> bool {
         self.limited.account.counts_numbers()
     }
@@ -193,7 +193,7 @@ fn limited_headers(judged: &Judgement) -> HeaderMap {
     headers
 }
 
-/// Refuses what a limit refuses. Nothing was taken.
+/// Refuses a call above a limit. Nothing was taken.
 fn must_be_within(judged: &Judgement, numbers: u64) -> Result<(), Problem> {
     let Some((standing, wait_ms)) = judged.exceeded else { return Ok(()) };
     let (what, whose) = match standing.limit {
@@ -223,7 +223,7 @@ mod tests {
     use crate::auth::limits::{Counted, LimitSettings, Standing};
     use crate::clock::ManualClock;
 
-    /// A call of somebody whom a service asks for; both are limited.
+    /// A call of a person through a service; both are limited.
     fn call(limits: &Arc<Limits>) -> Arc<Limited> {
         let by = [Counted::User("ann"), Counted::Service("erp", 5)];
         Limited::of(limits, limits.account(&by)).expect("limited")
@@ -234,7 +234,7 @@ mod tests {
         Arc::new(Limits::new(settings, Arc::new(ManualClock::at(1_700_000_000_000_000)), false))
     }
 
-    /// What is left of both limits.
+    /// The rest of both limits.
     fn left(limits: &Arc<Limits>) -> String {
         let headers = call_that_asks_nothing(limits);
         headers["ratelimit"].to_str().expect("text").replace(";t=", " ")
@@ -263,7 +263,7 @@ mod tests {
         replays.charge(3).expect("within").settle(0);
         replays.close();
         shows(8, 4);
-        // Its caller leaves: nobody says what came of it.
+        // Its caller leaves: the outcome is not reported.
         drop(call(&limits).charge(2).expect("within"));
         shows(6, 3);
         drop(call(&limits));
@@ -289,8 +289,8 @@ mod tests {
         assert!(left(&limits).contains("\"service\";r=4 "), "{}", left(&limits));
     }
 
-    /// Goal: a call that waits for what else it was charged with keeps no look-up out. Method: one
-    /// place, for which somebody else waits.
+    /// Goal: a call that waits for its other charges blocks no look-up. Method: one place, for
+    /// which another call waits.
     #[tokio::test]
     async fn what_a_call_looks_for_at_once_shares_a_place_and_none_is_kept_behind_it() {
         use crate::web::permits::Places;

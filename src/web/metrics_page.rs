@@ -1,7 +1,7 @@
-//! The text of `/metrics`: made at most once a second whoever asks, and shared by all who do.
+//! The text of `/metrics`: made at most once a second for all callers, and shared by them.
 //!
-//! It walks every series and drains samples, and is as long as there are series: what one caller
-//! may have made for every request would be the work of all.
+//! It walks every series and drains samples, and is as long as there are series: a caller that had
+//! it made for every request would burden all others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep_until};
 /// Time from the making of one text to that of the next.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Texts in memory at once: the newest, and those that slow readers hold. Where they hold them all,
-/// everybody gets the newest one, however old.
+/// Texts in memory at a time: the newest, and those that slow readers hold. If slow readers hold
+/// them all, every caller gets the newest one, however old.
 const TEXTS_MAX: usize = 4;
 
 /// Makes the text. Cheap to clone.
@@ -53,8 +53,8 @@ impl MetricsPage {
         MetricsPage { make: Arc::new(make), newest: Arc::default(), places, period: PERIOD }
     }
 
-    /// The text as of a moment since it was asked for; who asks within a second of the last one
-    /// waits for the next, and all who wait share it.
+    /// A text that is newer than the request; a request within a second of the last text waits for
+    /// the next, and all waiting requests share it.
     ///
     /// # Errors
     /// When the making panics.

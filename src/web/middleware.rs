@@ -1,7 +1,7 @@
-//! What every call passes: its request id, who calls, its log line, its metrics, its problem.
+//! What every call passes: its request id, its caller, its log line, its metrics, its problem.
 //!
-//! Nothing gets past without being logged, a client that leaves early included (R7.3); of refusals,
-//! which took nothing, as many as a second may have lines, and a line that says how many more.
+//! Every call is logged, also if its client leaves early. Of refusals, which took nothing, only so
+//! many per second have lines, and a further line counts the others.
 
 mod bearer;
 mod caller;
@@ -41,7 +41,7 @@ pub(crate) use caller::{Caller, ServedBy};
 /// Status of a call whose client left before it was answered; only ever logged and counted.
 const CLIENT_LEFT: u16 = 499;
 
-/// Label of every path that has no route: a label must be one of few, never what a caller wrote.
+/// Label of every path that has no route: labels must be few, and never a caller's text.
 const OTHER: &str = "other";
 /// Routes that need no token.
 pub(crate) const OPEN: [&str; 7] =
@@ -49,7 +49,7 @@ pub(crate) const OPEN: [&str; 7] =
 
 /// How the type of a page begins.
 const HTML: &[u8] = b"text/html";
-/// Pages are whole by themselves: only their own styles apply.
+/// Pages are self-contained: only their own styles apply.
 const PAGE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -82,11 +82,11 @@ impl Route {
     }
 }
 
-/// What is logged of calls.
+/// What is logged about calls.
 pub(crate) struct Told {
     /// Calls that take longer are warned of.
     pub(crate) slow_after: Duration,
-    /// `http.time_limit`: nobody waits longer.
+    /// `http.time_limit`: no call waits longer.
     pub(crate) time_limit: Duration,
     /// Bounds the lines of those that are refused.
     pub(crate) refusals: Refusals,
@@ -116,14 +116,14 @@ impl Gate {
         Gate { admission, local, metrics, problems, clock, told }
     }
 
-    /// What a call may hold: of an identity, or of the address where nobody names one.
+    /// What a call may hold: for an identity, or for the address if there is none.
     fn holdings(&self, identity: &Arc<Identity>, ip: Option<&Arc<str>>) -> Holdings {
         let named = (!Arc::ptr_eq(identity, &self.local)).then_some(&identity.name);
         let caller = counts_for(named, ip, &self.local.name);
         Holdings::of(&self.admission.budgets, caller)
     }
 
-    /// Whoever calls.
+    /// The identity of the caller.
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
         let named = self.admission.named(headers).await?;
         Ok(named.unwrap_or_else(|| Arc::clone(&self.local)))
@@ -141,7 +141,7 @@ pub(crate) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next:
     pass(gate, request, peer, route, answer).await
 }
 
-/// A call, from its head to its answer: whoever is let in is answered by `next`.
+/// A call, from its head to its answer: an admitted call is answered by `next`.
 pub(crate) async fn pass<B, N, A>(
     gate: Arc<Gate>,
     request: Request<B>,
@@ -251,7 +251,7 @@ fn rendered(problem: &Problem, carried: &Response, id: &str, language: Language)
     rendered
 }
 
-/// Who calls, where it may do what it asks for.
+/// The caller, if it may do what it requests.
 async fn admit(
     gate: &Gate,
     headers: &HeaderMap,
@@ -263,7 +263,7 @@ async fn admit(
         true => Arc::clone(&gate.local),
         false => gate.authenticate(headers).await?,
     };
-    // Known from here on, to the log, too: what it may do is another question.
+    // Known from here on, also to the log: its rights are checked later.
     call.user_id = Some(Arc::clone(&identity.name));
     let address = call.ip_address.clone();
     let mut asker = Asker { user_id: Arc::clone(&identity.name), address };
@@ -278,8 +278,8 @@ async fn admit(
         let limits = &gate.admission.limits;
         let account = limits.account(&asker.counted(&identity, person.as_deref()));
         *limited = Limited::of(limits, account);
-        // What takes numbers or notes something counts as it does so: what the caller has already
-        // is nothing that it takes.
+        // Calls that take numbers or note something count when they do so: a number that the caller
+        // already has is not taken.
         if act == Some(Act::Preview)
             && let Some(limited) = limited
         {
@@ -289,8 +289,8 @@ async fn admit(
     Ok((identity, asker))
 }
 
-/// Tells browsers and caches what an answer is not: another type than it says, anybody else's to
-/// keep, and, as a page, one that loads or is framed by another.
+/// Restricts browsers and caches: an answer has no type other than its own, is not stored for
+/// others, and, as a page, loads nothing from others and is framed by none.
 fn guard(headers: &mut HeaderMap) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
@@ -307,7 +307,7 @@ struct Call {
     method: Method,
     /// The route, where there is one.
     route: Option<Route>,
-    /// Who calls; `None` where nobody was let in.
+    /// The caller; `None` if it was not admitted.
     user_id: Option<Arc<str>>,
     ip_address: Option<Arc<str>>,
     served_by: ServedBy,
@@ -344,7 +344,7 @@ impl Drop for Call {
             tracing::info!(user, ip, method, route, status, slug, took_us, "answered");
         }
         let served_by = self.served_by.name();
-        // Who asks for the metrics too often waits for them.
+        // A caller that requests the metrics too often waits for them.
         if took >= self.gate.told.slow_after && !is_open {
             let took_ms = took_us / 1_000;
             tracing::warn!(user, method, route, status, served_by, took_ms, "slow request");
@@ -359,7 +359,7 @@ impl Drop for Call {
     }
 }
 
-/// What a panic in a handler becomes.
+/// The answer to a panic in a handler.
 #[expect(clippy::needless_pass_by_value, reason = "the signature is the layer's")]
 pub(crate) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     let cause = panic

@@ -1,6 +1,6 @@
-//! HTTP, as every route shares it: the server, what every call passes, bodies, problems, entity
-//! tags, the bounds of what callers have done. Knows no feature and no route but those for machines
-//! that watch. Status codes of refusals are known to `problem` alone.
+//! HTTP, as shared by every route: the server, what every call passes, bodies, problems, entity
+//! tags, the bounds of a caller's work. Knows no feature and no route except those for monitoring.
+//! Only `problem` knows the status codes of refusals.
 
 pub(crate) mod admission;
 pub(crate) mod app;
@@ -41,7 +41,7 @@ pub use tls::{Tls, TlsError};
 
 use crate::telemetry::log_lines::along;
 
-/// What has those refusals that have no log line of their own.
+/// The counter for refusals that have no log line of their own.
 pub(crate) const COUNTED_BY: &str = "numerator_problems_total";
 
 /// Runs ledger work to its end even if the client leaves: a statement that is dropped half way

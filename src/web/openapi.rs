@@ -1,4 +1,4 @@
-//! The OpenAPI document: what the routes say of themselves, and what they leave to be said once.
+//! The OpenAPI document: the descriptions of the routes, and the parts common to all of them.
 
 mod headers;
 mod words;
@@ -24,7 +24,7 @@ pub(crate) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
     });
     document["components"]["securitySchemes"] = json!({ "token": token });
     document["components"]["headers"] = headers::components();
-    // Where there are no tokens, none is asked for, and one that is sent does no harm.
+    // Without tokens none is required, and one that is sent does no harm.
     let needed = if has_tokens { json!([{ "token": [] }]) } else { json!([{}, { "token": [] }]) };
     document["security"] = needed;
     let examples: Value = serde_json::from_str(EXAMPLES).expect("the examples are JSON");
@@ -44,7 +44,7 @@ pub(crate) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
                     parameter["schema"] = json!({ "type": "string", "enum": words });
                 }
             }
-            // Whatever is asked, the host may be wrong, or the method.
+            // In every request the host may be wrong, or the method.
             members(&mut operation["responses"]).entry("default").or_insert_with(a_problem);
             for (status, response) in members(&mut operation["responses"]) {
                 let described = response.as_object_mut().expect("a response is an object");
@@ -59,7 +59,7 @@ pub(crate) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
     document
 }
 
-/// Says of a schema, and of what it is made of, which fields are one of a few words.
+/// Marks, in a schema and in its parts, the fields with a fixed set of words.
 fn name_words(name: &str, schema: &mut Value) {
     for part in schema.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten() {
         name_words(name, part);
@@ -74,7 +74,7 @@ fn name_words(name: &str, schema: &mut Value) {
     }
 }
 
-/// Shows what an operation is sent, and what it answers.
+/// Adds examples of an operation's request and answer.
 fn show(examples: &Value, operation: &mut Value) {
     const JSON: &str = "application/json";
     for (of, example) in examples.as_object().into_iter().flatten() {
@@ -92,7 +92,7 @@ fn a_problem() -> Value {
     json!({ "content": { "application/problem+json": { "schema": schema } } })
 }
 
-/// What a response means that says no more than its status.
+/// The meaning of a response that only states its status.
 fn describe(status: &str) -> &'static str {
     let status = status.parse().ok().and_then(|status: u16| StatusCode::from_u16(status).ok());
     status.and_then(|status| status.canonical_reason()).unwrap_or("A problem")

@@ -1,5 +1,5 @@
-//! Pages that end by their bytes, too: of what a row may be as large as a definition, a thousand
-//! rows are no page.
+//! Pages that are also bounded by their bytes: if a row may be as large as a definition, a thousand
+//! rows are too many for a page.
 
 use serde::Serialize;
 use serde::{Deserialize, Deserializer, de};
@@ -50,7 +50,7 @@ impl<T: Serialize> LargePage<T> {
     }
 }
 
-/// What a limit must be.
+/// The rule for a limit.
 const LIMIT_WANTED: &str = "must be a whole number from 1 to 1000";
 const _: () = assert!(ROWS_MAX == 1_000);
 

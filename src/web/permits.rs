@@ -1,7 +1,7 @@
-//! A few places that callers take by turns: who asks three hundred times at once waits in a line of
-//! its own, and in nobody else's way.
+//! A few places that callers take in turns: three hundred concurrent calls of one caller wait in a
+//! line of their own, and delay no other caller.
 //!
-//! A place that is given to somebody who has left goes to the next one.
+//! A place that is given to a call whose client has left goes to the next one.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -27,13 +27,13 @@ pub(crate) struct Places(Arc<Mutex<Line>>);
 #[derive(Debug)]
 pub(crate) struct Place(Places);
 
-/// Who waits. While anybody does, no place is free.
+/// Waiting calls. While there are any, no place is free.
 #[derive(Debug, Default)]
 struct Line {
     free: usize,
     waiting: usize,
     lines: HashMap<Arc<str>, VecDeque<Waiting>>,
-    /// Callers of whom somebody waits, the next one first.
+    /// Callers with waiting calls, the next one first.
     turns: VecDeque<Arc<str>>,
     /// The number of the last one that came to wait.
     tickets: u64,
@@ -93,7 +93,7 @@ impl Drop for Place {
             return;
         };
         drop(line);
-        // One that nobody waits for any more comes back here by itself.
+        // A place that no call waits for any more comes back here automatically.
         let _ = next.told.send(Place(self.0.clone()));
     }
 }
@@ -176,7 +176,7 @@ mod tests {
             drop(place);
             drop(lights[round].as_mut().now_or_never().flatten().expect("light's turn"));
         }
-        // What has gone has no turn.
+        // A call that has left has no turn.
         let rest = heavies.split_off(3);
         drop(rest);
         drop(heavies[2].as_mut().now_or_never().flatten().expect("the last one"));
@@ -208,7 +208,7 @@ mod tests {
         assert!(places.take(&b).await.is_some());
     }
 
-    /// Two hundred that came at once come again over two seconds and a half, a few at a time.
+    /// Two hundred calls that came together return over two and a half seconds, a few at a time.
     #[test]
     fn those_that_came_together_do_not_leave_together() {
         let mut leave: Vec<_> = (1..=200).map(wait_of).collect();

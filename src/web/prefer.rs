@@ -1,9 +1,9 @@
-//! How long a caller waits: `Prefer: wait=2` (RFC 7240), at one place for both doors.
+//! How long a caller waits: `Prefer: wait=2` (RFC 7240), in one place for both ways of a call.
 //!
-//! It bounds the wait of calls that take numbers and of look-ups, and no other call. What is sent
-//! behind a wait that ends goes on: the problem says whether a number may have been taken, and a
-//! retry with the same document or key finds it. A preference that is malformed, or none that is
-//! known, is ignored, as the RFC says.
+//! It bounds the wait of calls that take numbers and of look-ups, and no other call. Work continues
+//! after its wait has ended: the problem says whether a number may have been taken, and a retry
+//! with the same document or key finds it. A malformed or unknown preference is ignored, as the RFC
+//! requires.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::web::middleware::OPEN;
 
 /// What a caller prefers.
 pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
-/// What was done about it.
+/// How the preference was applied.
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// Routes that take numbers.
@@ -36,7 +36,7 @@ pub(crate) struct Wait {
     pub(crate) by: Instant,
     /// Whether the whole call is bounded by it here, and not where it waits.
     is_look_up: bool,
-    /// What is told of it.
+    /// The header of the answer about it.
     pub(crate) applied: HeaderValue,
 }
 
@@ -45,7 +45,7 @@ fn takes_numbers(method: &Method, route: &str) -> bool {
     *method == Method::POST && TAKING.contains(&route)
 }
 
-/// Whether a call can be told how long to wait: it takes numbers, or looks something up.
+/// Whether a call can have a wait: it takes numbers, or looks something up.
 pub(crate) fn can_wait(method: &Method, route: &str) -> bool {
     match *method {
         Method::GET | Method::HEAD => route.starts_with("/api/") && !OPEN.contains(&route),
@@ -54,7 +54,7 @@ pub(crate) fn can_wait(method: &Method, route: &str) -> bool {
 }
 
 impl Wait {
-    /// The wait that headers ask for in a call that began then, no longer than `limit`.
+    /// The wait that headers request for a call that began then, no longer than `limit`.
     pub(crate) fn of(
         headers: &HeaderMap,
         (method, route): (&Method, &str),
@@ -99,7 +99,7 @@ fn wait_s(headers: &HeaderMap) -> Option<u64> {
     let wait = preferences.map(named).find(|(name, _)| name.eq_ignore_ascii_case(b"wait"));
     let value = std::str::from_utf8(wait?.1?).ok()?;
     let is_whole = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    // What is too large for a number is longer than anybody waits here.
+    // A value too large for a number is longer than any wait here.
     let seconds = is_whole.then(|| value.parse().unwrap_or(u64::MAX / 1_000_000_000));
     seconds.filter(|seconds| *seconds > 0)
 }

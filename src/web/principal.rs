@@ -1,5 +1,5 @@
-//! For whom somebody asks (R5.1, R7.2): itself, or a person whom it names in headers. Read before
-//! the body, at one place for every route, so that no handler can forget it.
+//! The principal of a call: the caller itself, or a person whom it names in headers. Read before
+//! the body, in one place for every route, so that no handler can omit it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const PERSON_CHARS_MAX: usize = 128;
 /// is put together.
 const PERSON_BYTES_MAX: usize = 4 * 4 * PERSON_CHARS_MAX;
 
-/// Who asks, as the journal keeps it.
+/// The caller, as recorded in the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     /// The identity, or the person through it.
@@ -36,11 +36,11 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Takes over the person whom the identity names, if it does; the name alone is answered. The
-    /// identity's own address is not the person's.
+    /// Takes the person whom the identity names, if it does; returns only the name. The identity's
+    /// own address is not the person's.
     ///
     /// # Errors
-    /// Who may not speak for people, and names or addresses that are none.
+    /// An identity that may not call on behalf of people; invalid names or addresses.
     pub(crate) fn name_person(
         &mut self,
         identity: &Identity,
@@ -79,7 +79,7 @@ impl Asker {
         Ok(Some(person))
     }
 
-    /// By what a request is counted: by the person and the address, and by the service that asks.
+    /// The accounts of a request: the person and the address, and the calling service.
     pub(crate) fn counted<'a>(
         &'a self,
         identity: &'a Identity,
@@ -87,7 +87,7 @@ impl Asker {
     ) -> Vec<Counted<'a>> {
         let mut counted = Vec::new();
         let user = match (person, identity.pace) {
-            // That of this service: no other one, and nobody of that name, answers for it.
+            // Of this service only: no other service or caller of that name is counted for it.
             (Some(_), _) => Some(&*self.user_id),
             (None, Pace::Person) => Some(&*identity.name),
             (None, _) => None,
@@ -120,7 +120,7 @@ fn read_person(sent: &HeaderValue) -> Option<String> {
         return None;
     }
     let person: String = person.nfc().collect();
-    // Blanks that are none of these are refused with all that nobody sees.
+    // Other blanks are refused with all invisible characters.
     let person = person.trim_matches(' ');
     let is_name = (1..=PERSON_CHARS_MAX).contains(&person.chars().count())
         && check_printable(person, Lines::One).is_ok();

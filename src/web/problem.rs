@@ -43,7 +43,7 @@ impl Slug {
 #[derive(Clone, Debug)]
 pub struct Problem {
     slug: Slug,
-    /// May be shown to anybody: never a cause from inside.
+    /// Suitable for every reader: never an internal cause.
     detail: String,
     field: Option<String>,
     number_taken: NumberTaken,
@@ -51,11 +51,11 @@ pub struct Problem {
     retry_after_ms: Option<u64>,
     /// The number that the document has already.
     document_number: Option<String>,
-    /// How the serial stands that was refused.
+    /// The state of the refused serial.
     standing: Option<Box<SerialStanding>>,
     /// What works in a process that is not ready.
     state: Option<Box<Ready>>,
-    /// Whether a token was sent, and lets nobody in.
+    /// Whether a token was sent, and is not accepted.
     is_token_refused: bool,
     /// Whether the rest of the body is not read: the next request needs another connection.
     is_body_left: bool,
@@ -82,7 +82,7 @@ impl Problem {
         }
     }
 
-    /// A token, of whatever kind, that lets nobody in.
+    /// A token, of any kind, that is not accepted.
     #[must_use]
     pub(crate) fn refused_token(detail: impl Into<String>) -> Self {
         Problem { is_token_refused: true, ..Problem::new(Slug::Unauthenticated, detail) }
@@ -98,7 +98,7 @@ impl Problem {
     pub(crate) fn internal(cause: &dyn fmt::Display) -> Self {
         tracing::error!(%cause, "internal error");
         Problem {
-            // Whoever called may have got further than the bug.
+            // The call may have got further than the bug.
             number_taken: NumberTaken::Maybe,
             ..Problem::new(Slug::Internal, "see the service's log under this request id")
         }
@@ -120,7 +120,7 @@ impl Problem {
         Problem { field: Some(field.into()), ..self }
     }
 
-    /// The same problem, worth a retry after a moment.
+    /// The same problem, worth a retry after a short time.
     pub(crate) fn retry_soon(self) -> Self {
         self.retry_in(RETRY_AFTER_MS)
     }
@@ -135,12 +135,12 @@ impl Problem {
         Problem { is_body_left: true, ..self }
     }
 
-    /// The same problem, telling how the serial stands that was refused.
+    /// The same problem, with the state of the refused serial.
     pub(crate) fn standing(self, standing: SerialStanding) -> Self {
         Problem { standing: Some(Box::new(standing)), ..self }
     }
 
-    /// The same problem, telling what works in a process that is not ready.
+    /// The same problem, with what works in a process that is not ready.
     pub(crate) fn of_state(self, state: Ready) -> Self {
         Problem { state: Some(Box::new(state)), ..self }
     }
@@ -158,7 +158,7 @@ impl Problem {
         self.slug
     }
 
-    /// Whether nothing was done, and the same may be done in a moment: it was not the caller's.
+    /// Whether nothing was done, and a retry may succeed soon: the caller was not at fault.
     pub(crate) fn is_untaken_for_now(&self) -> bool {
         self.retry_after_ms.is_some() && self.number_taken == NumberTaken::No
     }

@@ -1,4 +1,4 @@
-//! `/problems`: what each problem means, for people who follow its `type`; no token needed. The
+//! `/problems`: the meaning of each problem, for people who follow its `type`; no token needed. The
 //! words are the rows of `problem/slug.rs`.
 
 use std::fmt::Write as _;

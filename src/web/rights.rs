@@ -1,5 +1,5 @@
-//! What each route does, as far as rights go: the one list that the gate asks before any handler
-//! runs. Whose rights reach how far is in `access`.
+//! What each route does, as far as rights are concerned: the one list that the gate consults before
+//! any handler runs. The extent of a caller's rights is in `access`.
 
 use axum::http::Method;
 
@@ -95,14 +95,14 @@ const ROUTES: [(&str, &[(Method, Act)]); 37] = [
     ("/api/v1/serials/interface/check", &[(Method::POST, Act::TakeNumbers)]),
 ];
 
-/// What a method of a route does; nothing where it has none, or is open.
+/// The act of a method of a route; `None` if it has none, or is open.
 pub(crate) fn act(method: &Method, route: &str) -> Option<Act> {
     let (_, methods) = ROUTES.iter().find(|(known, _)| *known == route)?;
     methods.iter().find(|(known, _)| known == method).map(|(_, act)| *act)
 }
 
-/// What a request does; refused where the identity may not. A method that the route does not have
-/// is refused behind the gate.
+/// The act of a request; refused if the identity has no right to it. A method that the route does
+/// not have is refused after the gate.
 pub(crate) fn check(
     identity: &Identity,
     method: &Method,
@@ -119,9 +119,9 @@ pub(crate) fn check(
 }
 
 impl Caller {
-    /// The token of the ledger by which it is let in, where it is by one: the ledger looks at it
-    /// again in the transaction that changes tokens, and in one that asks for a change of a counter
-    /// or answers for it. Series and tables go by what the process knows.
+    /// The ledger's token by which the caller is admitted, if it is by one: the ledger checks it
+    /// again in the transaction that changes tokens, and in one that requests or decides a change
+    /// of a counter. Series and tables rely on what the process knows.
     pub(crate) fn shown(&self) -> Option<ShownToken> {
         match self.identity.let_in {
             LetIn::Token { token_id, sha256 } => Some(ShownToken { token_id, sha256 }),
@@ -130,7 +130,7 @@ impl Caller {
     }
 }
 
-/// The refusal of what none of the identity's roles may do, or not as far as it is narrowed.
+/// The refusal of an act that none of the identity's roles allows, or not within its limits.
 fn not_permitted(identity: &Identity, act: Act) -> Problem {
     if act.manages() && identity.let_in == LetIn::FormerSecret {
         let detail = format!(

@@ -36,13 +36,13 @@ use progress::Progress;
 /// Largest header of a request, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1_024;
 
-/// Tells a client how long its connection may be idle before it ends here.
+/// Informs a client how long its connection may be idle before it is closed here.
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// Wait after a connection could not be accepted (out of file descriptors, say).
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Connections served at once at `http.health_listen`; more wait to be accepted.
+/// Connections served concurrently at `http.health_listen`; more wait to be accepted.
 pub const HEALTH_CONNECTIONS_MAX: usize = 64;
 
 /// Of these, connections of one address.
@@ -57,9 +57,9 @@ const HEALTH_CONNECTION_AGE_MAX: Duration = Duration::from_secs(15);
 /// Bounds of the connections to one listener.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionBounds {
-    /// Connections served at once; more wait to be accepted.
+    /// Connections served concurrently; more wait to be accepted.
     pub connections_max: usize,
-    /// Connections of one address; more are closed at once.
+    /// Connections of one address; more are closed immediately.
     pub connections_per_peer_max: usize,
     /// How long a connection may be idle, or take to send a header, or to end its handshake.
     pub header_read_timeout: Duration,
@@ -67,11 +67,11 @@ pub struct ConnectionBounds {
     pub write_timeout: Duration,
     /// After this long an answer is the connection's last.
     pub age_max: Duration,
-    /// How long a connection that is past its age, and one that is told to end, may go on.
+    /// How long a connection past its age, and one that is to end, may continue.
     pub grace: Duration,
     /// Whether a connection carries several requests.
     pub keep_alive: bool,
-    /// Log lines in a second of what is refused before it is a request.
+    /// Log lines per second of refusals before there is a request.
     pub refused_per_second_max: u32,
 }
 
@@ -92,7 +92,7 @@ impl ConnectionBounds {
         }
     }
 
-    /// Those of `http.health_listen`: whoever watches asks one short question at a time.
+    /// The bounds of `http.health_listen`: monitoring sends one short request at a time.
     #[must_use]
     pub fn of_health(settings: &Settings) -> Self {
         ConnectionBounds {
@@ -143,9 +143,9 @@ pub async fn serve<F>(
             }
         }
     }
-    // The listener goes first, so that balancers and clients turn to another process at once.
+    // The listener closes first, so that balancers and clients turn to another process immediately.
     drop(listener);
-    // Who has no handshake yet has no request.
+    // A connection without a handshake has no request yet.
     server.stopping.send_replace(true);
     let open = graceful.count();
     tracing::info!(open, "no longer accepting connections");
@@ -159,8 +159,8 @@ struct Server<A> {
     bounds: ConnectionBounds,
     tls: Option<TlsAcceptor>,
     stopping: watch::Sender<bool>,
-    /// What is told of the time that a connection may be idle; nothing where each carries one
-    /// request, or may not be idle for a second.
+    /// The announced time that a connection may be idle; `None` if each carries one request, or may
+    /// not be idle for a second.
     idle: Option<HeaderValue>,
     protocol: http1::Builder,
     answer: A,

@@ -1,5 +1,5 @@
-//! `GET /`: where whoever has only the address reads on; and where health is asked for, if it has a
-//! listener of its own.
+//! `GET /`: where to read on with only the address; and the address of health, if it has a listener
+//! of its own.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ const LINE: &str = "numerator hands out document numbers. /openapi.json describe
                     /problems what can be refused; docs/api.md and docs/integrate.md of its source \
                     explain both.\n";
 
-/// Routes that stand at `http.health_listen` alone, if that is set.
+/// Routes that are only at `http.health_listen`, if that is set.
 const OF_HEALTH: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Says where the interface is described.
@@ -23,7 +23,7 @@ pub(crate) async fn show_start() -> Response {
     ([(CONTENT_TYPE, "text/plain; charset=utf-8")], LINE).into_response()
 }
 
-/// Answers for the routes of health that they stand elsewhere.
+/// Answers for the routes of health that they are elsewhere.
 pub(crate) fn health_elsewhere(routes: Router, address: SocketAddr) -> Router {
     OF_HEALTH.into_iter().fold(routes, |routes, path| {
         let refused = move || async move {

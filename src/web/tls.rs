@@ -35,7 +35,7 @@ pub struct TlsError {
     setting: &'static str,
     /// Its file.
     path: String,
-    /// What is wrong, and the remedy.
+    /// The flaw, and the remedy.
     reason: String,
 }
 
@@ -61,14 +61,14 @@ pub struct Tls {
     settings: TlsSettings,
     in_force: Arc<InForce>,
     acceptor: TlsAcceptor,
-    /// What was read last, whether it fitted or not.
+    /// The files that were read last, whether they fitted or not.
     seen: Files,
-    /// When what is in force ends.
+    /// When the certificate in force ends.
     shown: Shown,
 }
 
 impl Tls {
-    /// Reads both files. A key that everybody may read is warned of.
+    /// Reads both files. A key that all users may read causes a warning.
     ///
     /// # Errors
     /// A file that cannot be read or holds no such thing, and a key of another certificate.
@@ -97,14 +97,14 @@ impl Tls {
         pair(settings, &read(settings)?).map(drop)
     }
 
-    /// What the server accepts its connections with; it follows the files.
+    /// The acceptor of the server's connections; it follows the files.
     #[must_use]
     pub fn acceptor(&self) -> TlsAcceptor {
         self.acceptor.clone()
     }
 
-    /// Looks at the files once per `http.tls_reload_period`, and has the metrics show when what is
-    /// in force ends.
+    /// Checks the files once per `http.tls_reload_period`, and shows in the metrics when the
+    /// certificate in force ends.
     #[must_use]
     pub fn follow(mut self, certificates: &Certificates) -> Task {
         certificates.follow(Arc::clone(&self.shown));
@@ -196,7 +196,7 @@ fn pair(settings: &TlsSettings, files: &Files) -> Result<CertifiedKey, TlsError>
     }
 }
 
-/// When the first certificate of a chain ends, in microseconds of UTC; 0: nobody can tell.
+/// When the first certificate of a chain ends, in microseconds of UTC; 0: not known.
 fn first_end(pair: &CertifiedKey) -> i64 {
     ends_of(&pair.cert).into_iter().min().unwrap_or_default()
 }

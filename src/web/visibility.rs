@@ -1,5 +1,5 @@
-//! What of the record a caller is shown (R7.1). What it does not see looks like what does not
-//! exist: a row is left out, a series is unknown, a document has no number.
+//! The part of the record that a caller is shown. Anything else looks as if it did not exist: a row
+//! is left out, a series is unknown, a document has no number.
 
 use numbering::{Beyond, SeriesDefinition};
 use unicode_normalization::UnicodeNormalization as _;
@@ -18,7 +18,7 @@ impl Caller {
         self.identity.sees_number(&record.user_id, &row.series, record.project.as_deref())
     }
 
-    /// Whether it is shown every number: then it may be told of what is elsewhere, too.
+    /// Whether it is shown every number: then it may also learn what is elsewhere.
     pub(crate) fn sees_everything(&self) -> bool {
         self.reach().is_everything() && self.identity.may(Act::ReadNumbers) == Some(Whose::Any)
     }
@@ -52,7 +52,7 @@ impl Caller {
     /// Whether a question about that series, which it knows, and that project is within reach.
     ///
     /// # Errors
-    /// Who is narrowed names what it asks about.
+    /// A narrowed caller must name what it asks about.
     pub(crate) fn must_reach(
         &self,
         series: Option<&str>,
@@ -71,8 +71,8 @@ impl Caller {
         Ok(reach.has_project(project) && series.is_none_or(|code| reach.has_series(code)))
     }
 
-    /// Refuses events beyond its reach: of a narrowed caller, those of a series that it names.
-    /// What is noted of a project is noted of its series.
+    /// Refuses events beyond its reach: a narrowed caller may read those of a series that it names.
+    /// Events of a project are recorded under its series.
     pub(crate) fn must_reach_events(&self, series: Option<&str>) -> Result<(), Problem> {
         let (reach, is_named) =
             (self.reach(), series.is_some_and(|code| self.reach().has_series(code)));
@@ -110,9 +110,9 @@ impl Caller {
         Err(Problem::new(Slug::NotPermitted, detail))
     }
 
-    /// Refuses to have a series serve that says something beyond its own projects, to who is
-    /// narrowed: others live with it (F43). Sources and tables that the settings give to all that
-    /// the series serves are not beyond.
+    /// For a narrowed caller, refuses to activate a series that reaches beyond its own projects: it
+    /// affects others (F43). Sources and tables that the settings give to everything that the
+    /// series serves are not beyond.
     pub(crate) fn must_reach_beyond(
         &self,
         shared: &Shared,
@@ -141,12 +141,12 @@ impl Caller {
     }
 }
 
-/// The one refusal of a series that there is not and of one that who asks does not see.
+/// The same refusal for a series that does not exist and for one that is not visible.
 pub(crate) fn unknown_series(code: &str) -> Problem {
     Problem::field("series", format!("no series has the code {code:?}; `series list` shows them"))
 }
 
-/// The one refusal of a configuration that there is not and of one that who asks does not see.
+/// The same refusal for a configuration that does not exist and for one that is not visible.
 pub(crate) fn not_found(config_id: i64) -> Problem {
     let detail = format!("no numbering configuration has the id {config_id}");
     Problem::new(Slug::ConfigNotFound, detail)

@@ -1,5 +1,5 @@
-//! No answer shows which way the call took: two services that begin alike are asked the same, one
-//! by both ways, one by the router alone.
+//! No answer shows which way the call took: two services with the same initial state get the same
+//! calls, one by both ways, one by the router alone.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -103,7 +103,7 @@ struct Answered {
     body: Value,
 }
 
-/// A call: what is left out of the headers is as it should be.
+/// A call: headers that are left out are as they should be.
 struct Asked {
     method: Method,
     path: &'static str,
@@ -133,7 +133,7 @@ fn letter(context: Value) -> Value {
     json!({ "type": "LETTER", "project": "P", "date": "2025-01-01", "context": context })
 }
 
-/// What is asked of the short way, with the status of its answer.
+/// Calls that take the short way, with the status of their answers.
 fn known() -> Vec<(Asked, u16)> {
     let unified = || json!({ "system": "A", "module": "B", "instance": "1" });
     let long_key: &'static str = "k".repeat(256).leak();
@@ -195,7 +195,7 @@ fn known() -> Vec<(Asked, u16)> {
     ]
 }
 
-/// What the router is to answer, with the status.
+/// Calls that the router must answer, with the status.
 fn odd() -> Vec<(Asked, u16)> {
     let by = |method: Method, path| Asked { method, ..asked(path, spo()) };
     vec![
@@ -331,8 +331,8 @@ async fn a_large_batch_and_a_list_are_answered_by_the_secondary_runtime_alone() 
     answering.service.stop().await.expect("stopped");
 }
 
-/// Goal: what few calls do costs the most frequent one nothing. Method: the room that its future
-/// takes, which is moved from hand to hand several times before it is first polled.
+/// Goal: rare features cost the most frequent call nothing. Method: the size of its future, which
+/// is moved several times before it is first polled.
 #[tokio::test]
 async fn a_call_for_one_number_takes_little_room() {
     let [both, plain] = Answering::pair("30s").await;

@@ -1,5 +1,4 @@
-//! How each field of a body, and of a query, is written: what is said where one holds something
-//! else.
+//! The form of each field of a body, and of a query: the text for a field with another content.
 
 use numbering::Form;
 

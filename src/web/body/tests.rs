@@ -1,4 +1,4 @@
-//! Bodies that are too large, too slow, not JSON, or not what the route takes.
+//! Bodies that are too large, too slow, not JSON, or not as the route requires.
 
 use std::pin::Pin;
 
@@ -31,7 +31,7 @@ async fn refused(request: Request) -> ProblemBody {
     told(&read.expect_err("refused"))
 }
 
-/// A body in frames of 16 bytes without an announced length; it never ends when told to stall.
+/// A body in frames of 16 bytes without an announced length; it never ends if it is set to stall.
 struct Frames {
     left: usize,
     stalls: bool,
@@ -153,7 +153,7 @@ async fn bodies_find_so_much_room_together_and_small_ones_always() {
     ] {
         assert_eq!(read(caller, blanks).await.1, code, "{caller} {blanks}");
     }
-    // As long as work goes on for it, whoever has left.
+    // As long as work continues for it, even if all clients have left.
     let goes_on = first.clone();
     drop(first);
     assert_eq!(read("a", 100_000).await.1, Some("queue-full"));

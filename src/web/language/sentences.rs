@@ -1,8 +1,8 @@
 //! The sentence of each problem, in Thai, in Chinese with simplified and with traditional
-//! characters, and in English. No two problems have one sentence: whoever sees no more than it
-//! knows which it is. A problem without a sentence is not compiled.
+//! characters, and in English. No two problems have the same sentence: it identifies the problem
+//! even alone. A problem without a sentence does not compile.
 //!
-//! Of those that are worth another try, all begin as the one that users know (R6.6).
+//! All sentences of problems that are worth a retry begin with the established one.
 
 use super::Sentence;
 use crate::web::problem::Slug;
@@ -10,7 +10,7 @@ use crate::web::problem::Slug;
 /// Declares the sentence of every slug.
 macro_rules! sentences {
     ($($slug:ident $thai:literal $simplified:literal $traditional:literal $english:literal,)*) => {
-        /// What the user may read about a problem: what it means for them, and what they can do.
+        /// The user's text for a problem: its meaning for them, and what they can do.
         pub(super) const fn sentence(slug: Slug) -> Sentence {
             match slug { $(Slug::$slug => [$thai, $simplified, $traditional, $english],)* }
         }
@@ -18,7 +18,7 @@ macro_rules! sentences {
 }
 
 sentences! {
-    // For whoever made the program in between.
+    // For the author of the client program.
     MalformedJson
         "ระบบไม่สามารถอ่านคำขอนี้ได้ กรุณาติดต่อผู้ดูแลระบบ"
         "系统无法读取该请求，请联系系统管理员" "系統無法讀取此請求，請聯絡系統管理員"
@@ -65,7 +65,7 @@ sentences! {
         "此請求的識別碼已用於另一請求，請聯絡系統管理員"
         "The key of this request belongs to another one. Please contact the administrator.",
 
-    // Who asks, and how often.
+    // Callers and their pace.
     Unauthenticated
         "กรุณาเข้าสู่ระบบใหม่อีกครั้ง"
         "请重新登录" "請重新登入"
@@ -119,7 +119,7 @@ sentences! {
         "请先读取最新内容，再进行更改" "請先讀取最新內容，再進行變更"
         "Please look at the latest version before you change it.",
 
-    // What is looked for.
+    // What is searched for.
     TableNotFound
         "ไม่พบตารางข้อมูลอ้างอิงนี้"
         "未找到该参考数据表" "找不到此參考資料表"
@@ -137,7 +137,7 @@ sentences! {
         "该单据尚无编号，请稍后重试" "此單據尚無編號，請稍後再試"
         "The document has no number yet. Please try again later.",
 
-    // What a document says.
+    // The content of a document.
     InvalidField
         "ข้อมูลบางช่องไม่ถูกต้องหรือขาดหาย กรุณาตรวจสอบและแก้ไข"
         "有内容缺失或填写有误，请检查并修改" "有內容缺漏或填寫有誤，請檢查並修改"
@@ -209,7 +209,7 @@ sentences! {
         "发文单位属于多个项目，请选择项目" "發文單位屬於多個專案，請選擇專案"
         "The sending organization belongs to several projects. Please choose one.",
 
-    // What it has already.
+    // Numbers that it already has.
     DocumentAlreadyNumbered
         "เอกสารนี้มีเลขที่แล้ว กรุณาตรวจสอบเอกสาร"
         "该单据已有编号，请核对单据" "此單據已有編號，請核對單據"

@@ -1,4 +1,4 @@
-//! Who calls, by the header `Authorization`: a token, or a JWT where an issuer is set.
+//! Identifies the caller by the header `Authorization`: a token, or a JWT if an issuer is set.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use crate::auth::jwt::{JwtRefusal, Jwts};
 use crate::auth::limits::Limits;
 use crate::auth::tokens::{NotAdmitted, Tokens};
 
-/// Who is let in.
+/// The rules of admission.
 pub(crate) struct Admission {
-    /// By which tokens; nothing means that everybody is [`LOCAL_USER`](crate::auth::LOCAL_USER).
+    /// The tokens; without any, every caller is [`LOCAL_USER`](crate::auth::LOCAL_USER).
     pub(crate) tokens: Option<Arc<Tokens>>,
-    /// By which JWTs, too; asked only where tokens are.
+    /// The accepted JWTs; checked only if there are tokens.
     pub(crate) jwts: Option<Arc<Jwts>>,
     /// Under which names.
     pub(crate) hosts: Hosts,
-    /// For whom proxies may ask.
+    /// The proxies that may name a client's address.
     pub(crate) proxies: Proxies,
     /// How often.
     pub(crate) limits: Arc<Limits>,
-    /// With how much at once.
+    /// The bytes that calls may hold.
     pub(crate) budgets: Budgets,
 }
 
 impl Admission {
-    /// Whoever calls; nothing where nobody has to say. A token is looked for by its hash, so that
-    /// the time of a refusal tells nothing about any.
+    /// The caller; `None` if callers need no token. A token is searched for by its hash, so that
+    /// the time of a refusal reveals nothing about any token.
     pub(super) async fn named(
         &self,
         headers: &HeaderMap,
@@ -42,7 +42,7 @@ impl Admission {
         let mut sent = headers.get_all(AUTHORIZATION).iter();
         let header = sent.next().and_then(|value| value.to_str().ok());
         if sent.next().is_some() {
-            // Who stands between may have looked at another one of them.
+            // A proxy may have checked another one of them.
             return Err(refused("send the header Authorization once"));
         }
         let (scheme, token) = header

@@ -1,4 +1,4 @@
-//! Who calls, as handlers are told.
+//! The caller, as passed to handlers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,15 +8,15 @@ use super::super::limited::Limited;
 use crate::auth::Identity;
 use crate::ledger::IssuePath;
 
-/// Who calls. Handlers get it as an extension, whichever door they are behind.
+/// The caller. Handlers get it as an extension, whichever way the call took.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// What it may do.
+    /// The identity with its rights.
     pub(crate) identity: Arc<Identity>,
-    /// Name of the identity, or of the person for whom it asks, through it.
+    /// Name of the identity, or of the person on whose behalf it calls.
     pub(crate) user_id: Arc<str>,
-    /// The person's address, where the identity says so; else the other end of the connection, or
-    /// what a trusted proxy says. Headers of anybody else that claim an address are not believed.
+    /// The person's address, if the identity names it; else the other end of the connection, or the
+    /// address from a trusted proxy. Address headers from any other client are not trusted.
     pub(crate) ip_address: Option<Arc<str>>,
     /// Name of this call in answers and log lines.
     pub(crate) request_id: Arc<str>,
@@ -28,7 +28,7 @@ pub(crate) struct Caller {
     pub(crate) by: Option<tokio::time::Instant>,
     /// What of the call counts, where a limit counts it.
     pub(crate) limited: Option<Arc<Limited>>,
-    /// What the call keeps in memory, and whom that counts for.
+    /// What the call keeps in memory, and the caller for which that counts.
     pub(crate) holdings: Holdings,
 }
 

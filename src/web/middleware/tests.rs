@@ -72,7 +72,7 @@ fn budgets() -> Budgets {
     Budgets { bodies, answers }
 }
 
-/// Everybody, as often as they like.
+/// Every caller, without limits.
 fn admission(hosts: Hosts) -> Admission {
     let proxies = Proxies::new(Vec::new(), ForwardedHeader::XForwardedFor);
     let none = LimitSettings { user_per_minute: 0, address_per_minute: 0 };
@@ -136,7 +136,7 @@ async fn a_missing_or_wrong_token_is_refused_everywhere_but_on_health() {
             let (response, body) = ask(vec![token("billing", "nbr_1")], request).await;
             assert_eq!(response.status(), 401, "{header:?} on {path}");
             assert!(body.contains("unauthenticated"), "{body}");
-            // Who sent a token learns that it is at fault (RFC 6750).
+            // A client that sent a token learns that it is at fault (RFC 6750).
             let is_token = header.to_lowercase().starts_with("bearer ");
             let told = &response.headers()[WWW_AUTHENTICATE];
             assert_eq!(
@@ -199,7 +199,7 @@ async fn a_panic_is_a_problem_that_hides_its_cause() {
     assert!(body.contains("กรุณาติดต่อผู้ดูแลระบบ"), "{body}");
 }
 
-/// What a log is written to.
+/// The destination of a log.
 #[derive(Clone, Default)]
 struct Lines(Arc<std::sync::Mutex<Vec<u8>>>);
 

@@ -1,5 +1,5 @@
-//! The headers that routes take and send, each described once: which ones they are follows from
-//! what gate, limits and preferences ask of a route.
+//! The headers that routes take and send, each described once: gate, limits and preferences
+//! determine which ones a route has.
 
 use axum::http::Method;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use super::super::rights;
 use crate::auth::Act;
 use crate::web::middleware::OPEN;
 
-/// Headers of requests, beside those that a route reads itself.
+/// Headers of requests, besides those that a route reads itself.
 const TAKEN: [(&str, &str); 6] = [
     ("X-Request-Id", "1 to 128 of `A-Z a-z 0-9 . _ : -`: the name of the call in answers and logs"),
     ("Accept-Language", "The language of `user_message`: `th`, `zh-Hans`, `zh-Hant` or `en`"),

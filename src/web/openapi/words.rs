@@ -9,7 +9,7 @@ use crate::auth::Role;
 use crate::language::Language;
 use crate::ledger::{EVENT_KINDS, IssuePath};
 
-/// Where words stand.
+/// The paths whose words are listed.
 const PATHS: [IssuePath; 3] = [IssuePath::Redis, IssuePath::Database, IssuePath::Imported];
 const STEPS: [&str; 3] = ["in-progress", "succeeded", "failed"];
 const EFFECTS: [&str; 6] = ["added", "renamed", "activated", "deactivated", "changed", "unchanged"];

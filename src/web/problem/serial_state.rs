@@ -1,4 +1,4 @@
-//! How a serial stands that was refused: what a caller needs to decide what to do.
+//! The state of a refused serial: what a caller needs to decide what to do.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -25,7 +25,7 @@ pub struct SerialStanding {
 }
 
 impl SerialStanding {
-    /// The standing of an interface serial that is repeated.
+    /// The state of a repeated interface serial.
     pub(crate) fn of_sight(sight: &FirstSight) -> Self {
         SerialStanding {
             state: "accepted",
@@ -36,7 +36,7 @@ impl SerialStanding {
         }
     }
 
-    /// The standing of a step.
+    /// The state of a step.
     pub(crate) fn of_step(step: &Step) -> Self {
         SerialStanding {
             state: word(step.state),

@@ -1,7 +1,7 @@
-//! Every kind of problem, once: its word, its status, what it means and what to do.
+//! Every kind of problem, once: its word, its status, its meaning and what to do.
 //!
-//! What `/problems/…` shows and what `docs/api.md` lists are these rows; a test compares them. A
-//! slug is API: once released it keeps its meaning.
+//! `/problems/…` shows these rows and `docs/api.md` lists them; a test compares both. A slug is
+//! API: once released it keeps its meaning.
 
 use axum::http::StatusCode;
 
@@ -30,7 +30,7 @@ macro_rules! slugs {
                 match self { $(Slug::$variant => concat!("/problems/", $name),)* }
             }
 
-            /// What it means, for people.
+            /// Its meaning, for people.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Slug::$variant => $title,)* }
@@ -53,7 +53,7 @@ macro_rules! slugs {
                 match self { $(Slug::$variant => $taken,)* }
             }
 
-            /// What it means in full, and what to do.
+            /// Its full meaning, and what to do.
             pub(crate) const fn meaning(self) -> &'static str {
                 match self { $(Slug::$variant => $meaning,)* }
             }

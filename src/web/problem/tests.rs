@@ -1,4 +1,4 @@
-//! Status per slug, the JSON of a problem, and what the API reference says of each.
+//! Status per slug, the JSON of a problem, and the text of the API reference about each.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
-//! The answer to a caller that has to come again: which slug, and what is missing.
+//! The answer to a caller that has to retry: which slug, and what is missing.
 
 use super::Slug;
 use crate::engine::allocator::Unavailable;
 
-/// Slug and words for whatever is missing. The words name the setting or the act that helps.
+/// Slug and words for anything missing. The words name the setting or the action that helps.
 pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
     match why {
         Unavailable::CeilingReached => (

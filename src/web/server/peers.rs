@@ -1,4 +1,4 @@
-//! How many connections each address has: one that holds them all keeps everybody else out.
+//! How many connections each address has: one that held them all would exclude all others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

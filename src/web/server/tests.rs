@@ -164,7 +164,7 @@ async fn a_stopping_server_answers_what_it_began_and_accepts_no_more() {
     served.await.expect("served");
 }
 
-/// A body that is larger than what the sockets of both sides hold.
+/// A body that is larger than the socket buffers of both sides.
 const LARGE: usize = 64 * 1_024 * 1_024;
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not() 
     let running = start(routes, &flags).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     stream.try_write(ASK).expect("sent");
-    // The only place becomes free although nobody reads.
+    // The only place becomes free although the client does not read.
     let second = TcpStream::connect(running.address).await.expect("connected");
     second.writable().await.expect("writable");
     second.try_write(ASK).expect("sent");
@@ -234,7 +234,7 @@ async fn start_tls(flags: &[(&str, &str)]) -> (Pair, Running) {
     (pair, running)
 }
 
-/// What is answered to a client that trusts this certificate alone.
+/// The answer to a client that trusts only this certificate.
 async fn ask_tls(address: SocketAddr, trusted: &CertificateDer<'static>) -> io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).expect("a certificate");
@@ -291,7 +291,7 @@ async fn a_handshake_that_never_ends_is_given_up_like_a_header() {
     let flags = [("http.header_read_timeout", "100ms"), ("http.connections_max", "1")];
     let (pair, running) = start_tls(&flags).await;
     let silent = TcpStream::connect(running.address).await.expect("connected");
-    // The only place becomes free although nobody speaks.
+    // The only place becomes free although the client does not speak.
     let asked = ask_tls(running.address, &pair.certificate);
     let text = tokio::time::timeout(Duration::from_secs(20), asked).await.expect("in time");
     assert!(text.expect("answered").starts_with("HTTP/1.1 200 OK"));
@@ -313,7 +313,7 @@ async fn a_stopping_server_waits_for_no_handshake() {
     let mut silent = TcpStream::connect(running.address).await.expect("connected");
     // The first bytes of a hello that does not go on.
     silent.write_all(b"\x16\x03\x01").await.expect("sent");
-    // Who comes later is accepted later.
+    // A later connection is accepted later.
     ask_tls(running.address, &pair.certificate).await.expect("answered");
     running.stop.send(()).expect("the server runs");
     let ended = tokio::time::timeout(Duration::from_secs(20), running.served).await;

@@ -82,7 +82,7 @@ fn a_new_pair_comes_into_force_and_a_broken_one_never() {
     assert_eq!(first, pair.certificate);
     tls.reload();
     assert_eq!(shown(&tls), first, "nothing has changed");
-    // Half a change, as of somebody who copies one file after the other.
+    // Half a change, as when the files are copied one after the other.
     let old_key = std::fs::read(&pair.settings().key).expect("a key");
     pair.renew();
     let new_key = std::fs::read(&pair.settings().key).expect("a key");
