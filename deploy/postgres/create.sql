@@ -1,12 +1,12 @@
--- Makes the roles of a ledger and a database of its own. Once per server, as a superuser or a
+-- Creates the roles of a ledger and a database of its own. Once per server, as a superuser or a
 -- managed server's administrator (docs/deploy.md), by psql:
 --
 --   OWNER_PASSWORD=… WRITER_PASSWORD=… psql --set ON_ERROR_STOP=1 --file deploy/postgres/create.sql \
 --     postgres://postgres@db/postgres
 --
--- ARCHIVER_PASSWORD, AUDITOR_PASSWORD and BACKUP_PASSWORD likewise. A role without a password cannot
--- log in where the server asks for one. It may be run again: passwords become what the environment
--- says, and those that it does not say stay. `numerator migrate --roles` comes next, as the owner.
+-- ARCHIVER_PASSWORD, AUDITOR_PASSWORD and BACKUP_PASSWORD likewise. A role without a password
+-- cannot log in where the server asks for one. It may be run again: passwords are set from the
+-- environment, and those missing there stay. `numerator migrate --roles` comes next, as the owner.
 
 \set QUIET on
 \set ON_ERROR_STOP on
@@ -28,12 +28,12 @@ from (values ('numerator_owner', :'owner'), ('numerator_writer', :'writer'),
     ('numerator_backup', :'backup')) as given (name, password)
 where password <> '' \gexec
 
--- To see whether commits wait for standbys, and what sessions that hold locks are doing.
+-- To see whether commits wait for standbys, and the activity of sessions that hold locks.
 grant pg_monitor to numerator_owner, numerator_writer;
 -- To end such a session, unless it is a superuser's.
 grant pg_signal_backend to numerator_owner;
 
--- Who is no superuser gives a database only to a role that it belongs to: for this one statement.
+-- A non-superuser gives a database only to a role that it belongs to: for this one statement.
 select not rolsuper and not exists (select 1 from pg_database where datname = 'numerator') as joins
 from pg_roles where rolname = current_user \gset
 \if :joins
@@ -45,8 +45,8 @@ where not exists (select 1 from pg_database where datname = 'numerator') \gexec
 revoke numerator_owner from current_user;
 \endif
 
--- Whoever holds an advisory lock keeps imports, change requests and migrations waiting. These
--- rights are a database's own, and a superuser's to give: a restored one needs this again.
+-- The holder of an advisory lock keeps imports, change requests and migrations waiting. These
+-- rights are a database's own, and a superuser's to grant: a restored one needs this again.
 \connect numerator
 select format('revoke execute on function %s from public; grant execute on function %1$s to '
     'numerator_owner, numerator_writer, numerator_archiver', oid::regprocedure)

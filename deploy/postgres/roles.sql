@@ -1,22 +1,22 @@
--- Roles of a ledger on PostgreSQL, beside the owner of its tables, who migrates and restores:
+-- Roles of a ledger on PostgreSQL, besides the owner of its tables, who migrates and restores:
 --
 --   numerator_writer    runs the service and its commands
---   numerator_archiver  runs `numerator archive` besides
---   numerator_auditor   reads, but for the hashes of secrets
+--   numerator_archiver  also runs `numerator archive`
+--   numerator_auditor   reads all except the hashes of secrets
 --   numerator_backup    reads all that pg_dump needs
 --
--- None can take the triggers away that keep the record as it is. create.sql makes the roles, their
--- owner and a database, once, as a superuser.
+-- None can remove the triggers that protect the record. create.sql creates the roles, their owner
+-- and a database, once, as a superuser.
 --
 -- Run this after each migration, as the owner of the tables (or a superuser), in their schema:
 --
 --   psql --set ON_ERROR_STOP=1 --file deploy/postgres/roles.sql "$OWNER_URL"
 --
 -- or have `numerator migrate --roles` do it. It is one statement: all of it is done, or nothing,
--- and the error says why. It may run beside services, and again. A role that is not there gets
--- nothing, and is named. Rights that somebody gave these roles by hand on the ledger's tables go.
--- Where a superuser runs it, the advisory locks of this database are left to the owner and those
--- who write: the ledger has a database of its own.
+-- and the error says why. It may run while services run, and again. A missing role gets nothing,
+-- and is named. Other rights of these roles on the ledger's tables are revoked. If a superuser runs
+-- it, only the owner and the writers keep the advisory locks of this database: the ledger has a
+-- database of its own.
 
 do $roles$
 declare
@@ -37,7 +37,7 @@ begin
     if tables_of_ledger is null then
         raise exception 'no ledger in schema %: run `numerator migrate` as its owner first', ledger;
     end if;
-    -- Nobody migrates meanwhile.
+    -- No migration runs meanwhile.
     perform pg_advisory_xact_lock(hashtextextended('numerator migrate ' || ledger, 0));
     select string_agg(name, ', ') into missing
     from unnest(array['numerator_writer', 'numerator_archiver', 'numerator_auditor',
@@ -65,7 +65,7 @@ begin
     end if;
 
     execute format('grant usage on schema %I to %s', ledger, everybody);
-    -- Everything is read, and nothing else may be done, unless it stands below.
+    -- Everything may be read, and nothing else may be done, unless listed below.
     for it in select relname as name, relkind as kind from pg_class
         where relnamespace = (select oid from pg_namespace where nspname = ledger)
             and relkind in ('r', 'p', 'v', 'S') and pg_has_role(relowner, 'usage')
@@ -85,7 +85,7 @@ begin
             execute format('grant select on table %I.%I to %s', ledger, it.name, auditor);
         end if;
     end loop;
-    -- A hash of 256 random bits tells nothing, and an audit needs none.
+    -- A hash of 256 random bits reveals nothing, and an audit needs none.
     if auditor is not null and to_regclass(format('%I.token', ledger)) is not null then
         execute (select format('grant select (%s) on table %I.token to %s',
                 string_agg(quote_ident(attname), ', '), ledger, auditor)
@@ -93,8 +93,8 @@ begin
                 and attnum > 0 and not attisdropped and attname not like '%sha256');
     end if;
 
-    -- Each table, what who writes may do there beside reading, and why no less. A test compares it
-    -- with the statements of the program, and finds a table that is not here.
+    -- For each table, the writer's rights besides reading, and why they cannot be fewer. A test
+    -- compares them with the statements of the program, and finds a table that is missing here.
     for it in select * from (values
         ('archive_file', '', 'files are the archiver''s'),
         ('archived_number', '', 'files are the archiver''s'),
@@ -178,8 +178,8 @@ begin
         execute format('grant %s on table %I.%I to %s', it.rights, ledger, it.name, writers);
     end loop;
 
-    -- Who archives removes rows of the journal by this alone, and only those that a segment stands
-    -- for: a role of its own, which the service does not have.
+    -- An archiver removes rows of the journal only by this function, and only those that a segment
+    -- replaces: a role of its own, which the service does not have.
     if archiver is not null then
         execute format('grant insert, update (ended_at_us, deleted_at_us, deleted_by, '
             'deleted_reason) on table %I.archive_file to %s', ledger, archiver);
@@ -191,7 +191,7 @@ begin
     if pg_has_role((select nspowner from pg_namespace where nspname = ledger), 'usage') then
         execute format('revoke create on schema %I from public', ledger);
     end if;
-    -- Whoever holds a lock keeps imports, change requests and migrations waiting.
+    -- The holder of a lock keeps imports, change requests and migrations waiting.
     if may_all then
         for it in select oid::regprocedure as lock from pg_proc
             where pronamespace = 'pg_catalog'::regnamespace and proname ~ '^pg_(try_)?advisory_'
