@@ -1,5 +1,5 @@
 //! `numerator serve`: answers requests over HTTP until SIGTERM or SIGINT, then drains and leaves.
-//! At `http.health_listen` it answers until it has left. SIGHUP has it read `log.filter` again.
+//! At `http.health_listen` it answers until it has left. At SIGHUP it reads `log.filter` again.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -92,7 +92,7 @@ pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<
     stopped
 }
 
-/// Starts the log, and the export of spans where it is wanted.
+/// Starts the log, and the export of spans if it is configured.
 fn start_log(settings: &Settings) -> anyhow::Result<(Gathering, Option<LogFilter>)> {
     #[cfg(feature = "otlp")]
     let spans = crate::telemetry::export::layer(&settings.trace).context("trace.otlp_url")?;

@@ -34,13 +34,13 @@ const SHORT_BYTES_MAX: u64 = 8_192;
 /// Paths for monitoring: their answers are short, and show how long others wait.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-/// How requests are answered: by the router, and those that take numbers before it. Cheap to clone.
+/// The ways to an answer: the short one of calls that take numbers, and the router. Cheap to clone.
 #[derive(Clone)]
 pub struct Routes {
     router: Router,
     numbers: Option<Arc<FastPath>>,
-    /// Where large batches and the router's requests are answered; the connection's own runtime
-    /// where nothing is named.
+    /// The runtime of large batches and of the router's requests; the connection's own runtime if
+    /// none is named.
     secondary: Option<Handle>,
 }
 

@@ -36,7 +36,7 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
 pub(crate) struct Effort {
     /// Changes of series.
     checks: Places,
-    /// What looks through rows, or reads numbers back.
+    /// Scans of rows, and readings of numbers.
     searches: Places,
     /// Look-ups by an index.
     reads: Places,
@@ -59,7 +59,7 @@ impl Effort {
         }
     }
 
-    /// Checks a change of series, and saves it where the work does so; its proof ends when the
+    /// Checks a change of series, and saves it if the work includes that; its proof ends when the
     /// caller leaves or the time is over.
     pub(crate) async fn check<T, E>(
         &self,
@@ -91,7 +91,7 @@ impl Effort {
 }
 
 impl App {
-    /// Looks through rows of the ledger, or reads numbers back.
+    /// Scans rows of the ledger, or reads numbers back.
     pub(crate) async fn search<T, E, W>(
         &self,
         caller: &Caller,
@@ -105,7 +105,7 @@ impl App {
         self.at_the_ledger(&self.effort.searches, caller, work).await
     }
 
-    /// Reads from the ledger what an index finds.
+    /// Reads rows of the ledger that an index finds.
     pub(crate) async fn read<T, E, W>(
         &self,
         caller: &Caller,
@@ -263,8 +263,8 @@ mod tests {
         }
     }
 
-    /// Goal: a caller that leaves gets its place back to others although the work goes on to its
-    /// end. Method: the call is dropped while its work waits for the signal that it is.
+    /// Goal: the place of a caller that leaves is free for others although its work continues to
+    /// its end. Method: the call is dropped while its work waits for the signal of that.
     #[tokio::test(start_paused = true)]
     async fn a_proof_ends_with_its_caller_and_when_its_time_is_over() {
         let (effort, caller) = (effort(), Caller::anybody());

@@ -11,7 +11,7 @@ use crate::auth::Shared;
 use crate::config::Settings;
 use crate::startup::Service;
 
-/// What handlers share.
+/// The state that handlers share.
 #[derive(Clone)]
 pub(crate) struct App {
     /// Allocator, ledger and clock.

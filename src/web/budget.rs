@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// How many callers a budget is enough for: each has a part of it as large.
 const CALLERS_MIN: usize = 16;
 
-/// A body that is no larger counts in no budget.
+/// A body up to this size counts in no budget.
 pub(crate) const FREE_BYTES_MAX: usize = 4_096;
 
 /// Both budgets of a process. Cheap to clone.
@@ -51,7 +51,7 @@ pub(crate) struct HeldBytes {
 }
 
 impl Budget {
-    /// So many bytes; each caller may hold a sixteenth, and `largest` at any rate.
+    /// A budget of so many bytes; each caller may hold a sixteenth, and at least `largest`.
     pub(crate) fn new(bytes_max: usize, largest: usize) -> Arc<Self> {
         let caller_bytes_max = (bytes_max / CALLERS_MIN).max(largest);
         Arc::new(Budget { bytes_max, caller_bytes_max, sums: Mutex::default() })
@@ -104,7 +104,7 @@ impl Sums {
 }
 
 impl HeldBytes {
-    /// Takes as many bytes more as it has less, where there is room for them.
+    /// Grows to so many bytes, if there is room for them.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
         self.grow(bytes.saturating_sub(self.bytes))
     }
@@ -116,13 +116,13 @@ impl HeldBytes {
         self.grow_to(bytes)
     }
 
-    /// The same, whether there is room or not: for what cannot be refused any more.
+    /// The same, with or without room: for what can no longer be refused.
     pub(crate) fn resize_at_any_rate(&mut self, bytes: usize) {
         self.shrink(bytes);
         self.grow_at_any_rate(bytes.saturating_sub(self.bytes));
     }
 
-    /// Takes so many bytes more, where there is room for them.
+    /// Takes so many more bytes, if there is room for them.
     fn grow(&mut self, by: usize) -> bool {
         if by == 0 {
             return true;

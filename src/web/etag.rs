@@ -71,8 +71,8 @@ fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     sent.any(|one| one == b"*" || one.strip_prefix(b"W/").unwrap_or(one) == tag.as_bytes())
 }
 
-/// The version in the header `If-Match`, where it is sent. The number of the version alone, the tag
-/// of earlier releases, is understood.
+/// The version in the header `If-Match`, if it is sent. The number of the version alone, the tag of
+/// earlier releases, is accepted.
 pub(crate) fn if_match(headers: &HeaderMap, series_id: i64) -> Result<Option<u32>, Problem> {
     let Some(tag) = tag_sent(headers) else { return Ok(None) };
     let read = tag.and_then(|tag| match tag.split_once('-') {
@@ -93,7 +93,7 @@ pub(crate) fn if_match(headers: &HeaderMap, series_id: i64) -> Result<Option<u32
     }
 }
 
-/// The stamp of reference data in the header `If-Match`, where it is sent.
+/// The stamp of reference data in the header `If-Match`, if it is sent.
 pub(crate) fn stamp_if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
     let Some(tag) = tag_sent(headers) else { return Ok(None) };
     let stamp = tag.and_then(|tag| tag.split_once('-')?.0.parse().ok());

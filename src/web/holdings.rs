@@ -21,7 +21,7 @@ use crate::auth::limits::network_of;
 /// An answer up to this size is not counted: a connection itself keeps as much.
 const ANSWER_FREE_BYTES_MAX: u64 = 16_384;
 
-/// What an answer keeps in memory that is made while it is sent.
+/// Memory of an answer that is made while it is sent, in bytes.
 const STREAM_BYTES: usize = 262_144;
 
 /// The bytes that a call holds. Cheap to clone; the body is held while any clone exists: that of
@@ -82,7 +82,7 @@ impl Holdings {
         self.reserve_answer(STREAM_BYTES)
     }
 
-    /// Refuses what shows a page before anything is done for it, where the answers that the caller
+    /// Refuses a request for a page before anything is done for it, if the answers that the caller
     /// has not read leave no room for one.
     ///
     /// # Errors
@@ -258,7 +258,7 @@ mod tests {
         Body::from_stream(chunks).into_response()
     }
 
-    /// Goal: calls that all begin before the first is answered are no more than have room.
+    /// Goal: no more calls begin before the first answer than have room.
     #[tokio::test]
     async fn room_that_was_reserved_is_the_answers_and_what_it_does_not_need_comes_back() {
         let budgets = Budgets {

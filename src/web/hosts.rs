@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// The slug of the refusal of a request with these headers; empty where it passes.
+    /// The slug of the refusal of a request with these headers; empty if it passes.
     fn asked(method: Method, target: &str, headers: &[(&str, &str)]) -> &'static str {
         let mut request = Request::builder().method(method).uri(target);
         for (name, value) in headers {

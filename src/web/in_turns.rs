@@ -18,7 +18,7 @@ use tokio::task::yield_now;
 /// several together.
 const TURN: Duration = Duration::from_micros(100);
 
-/// Those that are ready, by their index and in the order in which they became so.
+/// The ready futures, by their index and in the order in which they became ready.
 #[derive(Default)]
 struct ReadyItems(Mutex<Queue>);
 

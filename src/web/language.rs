@@ -16,7 +16,7 @@ pub(crate) fn spoken(headers: &HeaderMap) -> Language {
     Language::wanted(headers.get_all(ACCEPT_LANGUAGE).iter().flat_map(text_entries))
 }
 
-/// What an answer in a language says of it, to clients and to caches.
+/// The headers by which an answer states its language, for clients and for caches.
 pub(crate) fn headers(language: Language) -> [(HeaderName, &'static str); 2] {
     [(CONTENT_LANGUAGE, language.tag()), (VARY, "Accept-Language")]
 }

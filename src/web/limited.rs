@@ -38,7 +38,7 @@ struct LookPlace {
     is_refused: bool,
 }
 
-/// What of a call was counted.
+/// The counted parts of a call.
 #[derive(Debug, Default)]
 struct CallCount {
     /// Whether the state of the limits was read.
@@ -76,7 +76,7 @@ impl Limited {
     /// Counts so many numbers.
     ///
     /// # Errors
-    /// The refusal of what comes too soon, or is more than may ever come: nothing was counted.
+    /// A refusal: too soon, or more than the limit ever allows. Nothing was counted.
     pub(crate) fn charge(self: &Arc<Self>, numbers: u64) -> Result<Charge, Problem> {
         let mut counted = self.counted();
         counted.is_judged = true;
@@ -87,7 +87,7 @@ impl Limited {
         Ok(Charge { limited: Arc::clone(self), numbers, kept: numbers })
     }
 
-    /// The call turned out to show what its caller has already: it counts for nothing.
+    /// The call turned out to show what its caller already has: it does not count.
     pub(crate) fn takes_nothing(&self) {
         self.counted().is_judged = true;
     }
@@ -158,7 +158,7 @@ impl Charge {
         self.limited.account.counts_numbers()
     }
 
-    /// Keeps so many of them, and gives the rest back.
+    /// Keeps this many of them, and gives the rest back.
     pub(crate) fn settle(mut self, kept: u64) {
         self.kept = kept.min(self.numbers);
     }

@@ -73,7 +73,7 @@ impl MetricsPage {
             (Err(_), None) => unreachable!("a text that nobody has made is held by nobody"),
         };
         let make = Arc::clone(&self.make);
-        // Goes on if the caller leaves, and the next one waits for it.
+        // Continues if the caller leaves, and the next one waits for it.
         let making = tokio::task::spawn_blocking(move || {
             let at = Instant::now();
             let text = Bytes::from_owner(Held { text: make(), _place: place });

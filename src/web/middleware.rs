@@ -88,7 +88,7 @@ pub(crate) struct Told {
     pub(crate) slow_after: Duration,
     /// `http.time_limit`: no call waits longer.
     pub(crate) time_limit: Duration,
-    /// Bounds the lines of those that are refused.
+    /// Bounds the log lines of refused calls.
     pub(crate) refusals: Refusals,
 }
 
@@ -163,7 +163,7 @@ where
     passed.await
 }
 
-/// What is known of a call before its head is read.
+/// The facts of a call before its head is read.
 struct Named {
     peer: Option<Peer>,
     route: Option<Route>,
@@ -221,7 +221,7 @@ where
                 Some(wait) => wait.bound(answering).await,
                 None => answering.await,
             };
-            // What describes the service is in memory once, however many read it.
+            // A description of the service is in memory once, however many read it.
             let is_shared = OPEN.contains(&call.route());
             if is_shared { answer } else { holdings.count(&call.method, answer).await }
         }
@@ -305,7 +305,7 @@ fn guard(headers: &mut HeaderMap) {
 struct Call {
     gate: Arc<Gate>,
     method: Method,
-    /// The route, where there is one.
+    /// The route, if there is one.
     route: Option<Route>,
     /// The caller; `None` if it was not admitted.
     user_id: Option<Arc<str>>,

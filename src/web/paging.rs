@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::problem::Problem;
 
-/// Where a page of large rows ends, in bytes; one row is a page at least.
+/// The end of a page of large rows, in bytes; a page has at least one row.
 pub(crate) const PAGE_BYTES_MAX: usize = 1_048_576;
 
 /// A page that is being filled.
@@ -23,7 +23,7 @@ impl<T: Serialize> LargePage<T> {
         LargePage { rows: Vec::new(), bytes: 0, rows_max }
     }
 
-    /// Appends a row; false where the page ends before it.
+    /// Appends a row; false if the page ends before it.
     ///
     /// # Errors
     /// A row that cannot be written.
@@ -54,7 +54,7 @@ impl<T: Serialize> LargePage<T> {
 const LIMIT_WANTED: &str = "must be a whole number from 1 to 1000";
 const _: () = assert!(ROWS_MAX == 1_000);
 
-/// Reads the limit; a refusal says what would be one.
+/// Reads the limit; a refusal says which values are valid.
 pub(crate) fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map(Some).map_err(|_| de::Error::custom(LIMIT_WANTED))
@@ -67,7 +67,7 @@ pub(crate) fn rows_of_page(limit: Option<u32>) -> Result<u32, Problem> {
     if is_right { Ok(limit) } else { Err(Problem::field("limit", LIMIT_WANTED)) }
 }
 
-/// Rows of an answer where the caller sets no limit.
+/// Default of the rows of an answer.
 pub(crate) const ROWS_DEFAULT: u32 = 100;
 
 /// Most rows of an answer.

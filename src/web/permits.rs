@@ -156,7 +156,7 @@ mod tests {
 
     type Taking<'p> = Pin<Box<dyn Future<Output = Option<Place>> + 'p>>;
 
-    /// One that has come, and waits where it has to.
+    /// A call that has come, and waits if necessary.
     fn come<'p>(places: &'p Places, caller: &'p Arc<str>) -> Taking<'p> {
         let mut taking: Taking<'p> = Box::pin(places.take(caller));
         assert!(taking.as_mut().now_or_never().is_none(), "no place is free");

@@ -15,7 +15,7 @@ use super::header_lists::split;
 use super::problem::{Problem, Slug};
 use crate::web::middleware::OPEN;
 
-/// What a caller prefers.
+/// The preferences of a caller.
 pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// How the preference was applied.
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -34,7 +34,7 @@ const TAKING: [&str; 5] = [
 pub(crate) struct Wait {
     /// Until when.
     pub(crate) by: Instant,
-    /// Whether the whole call is bounded by it here, and not where it waits.
+    /// Whether the whole call is bounded by it here, instead of where it waits.
     is_look_up: bool,
     /// The header of the answer about it.
     pub(crate) applied: HeaderValue,
@@ -75,7 +75,7 @@ impl Wait {
     }
 
     /// The answer of a call, or the problem of one that took too long to look something up. Its
-    /// statements go on, as where a client leaves.
+    /// statements continue, as if a client leaves.
     pub(crate) async fn bound(&self, answering: impl Future<Output = Response>) -> Response {
         if !self.is_look_up {
             return answering.await;
@@ -91,7 +91,7 @@ pub(crate) fn overdue() -> Problem {
     Problem::new(Slug::LockTimeout, detail).retry_soon()
 }
 
-/// The seconds of the first preference `wait`, where it is one: whole, and more than none.
+/// The seconds of the first preference `wait`, if it is valid: a whole number above zero.
 fn wait_s(headers: &HeaderMap) -> Option<u64> {
     let sent = headers.get_all(PREFER).iter();
     let preferences = sent.flat_map(|value| split(value.as_bytes(), b','));

@@ -28,7 +28,7 @@ use crate::web::problem::serial_state::SerialStanding;
 pub use slug::Slug;
 use unavailable::unavailable;
 
-/// How long to wait before a retry where the error itself does not say.
+/// How long to wait before a retry if the error itself does not say.
 const RETRY_AFTER_MS: u64 = 1_000;
 
 impl Slug {
@@ -163,7 +163,7 @@ impl Problem {
         self.retry_after_ms.is_some() && self.number_taken == NumberTaken::No
     }
 
-    /// The problem as it is sent.
+    /// The problem as sent.
     #[must_use]
     pub(crate) fn body(&self, request_id: &str, language: Language) -> ProblemBody {
         let (status, message) = (self.slug.status(), user_message(self.slug, language));
@@ -190,7 +190,7 @@ impl Problem {
         }
     }
 
-    /// What went wrong, and where.
+    /// The cause and the place.
     fn said(&self) -> String {
         // Most details name their field themselves.
         match self.field.as_ref().filter(|field| !self.detail.contains(*field)) {
@@ -242,7 +242,7 @@ impl Problem {
     }
 }
 
-/// One line for the command line: where, what, and the slug.
+/// One line for the command line: the place, the cause and the slug.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} [{}]", self.said(), self.slug.name())

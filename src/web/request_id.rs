@@ -13,7 +13,7 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 /// Longest request id that is taken over from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
-/// The caller's request id where it is sane, else a new one.
+/// The caller's request id if it is valid, else a new one.
 pub(crate) fn request_id(headers: &HeaderMap, clock: &SharedClock) -> Arc<str> {
     let sent = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
     match sent.filter(|id| is_request_id(id)) {

@@ -108,11 +108,11 @@ impl ConnectionBounds {
     }
 }
 
-/// Answers over connections within bounds, under TLS where it is given, until `stop`
-/// resolves; then accepts no more, lets the requests that are being answered end (at most the grace
-/// of the bounds), and returns.
+/// Answers over connections within bounds, under TLS if it is given, until `stop` resolves; then
+/// accepts no more, lets the requests in progress end (at most the grace of the bounds), and
+/// returns.
 ///
-/// A connection that cannot be accepted or breaks off is logged and never ends the server.
+/// A connection that cannot be accepted or is broken is logged and never ends the server.
 pub async fn serve<F>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -154,7 +154,7 @@ pub async fn serve<F>(
     }
 }
 
-/// What connections to one listener share.
+/// The state that connections of one listener share.
 struct Server<A> {
     bounds: ConnectionBounds,
     tls: Option<TlsAcceptor>,
@@ -248,7 +248,7 @@ where
             let stream = shake_hands(tls, stream, header_read_timeout, stopping).await?;
             speak(&protocol, watcher, stream, answer).await.map_err(Broken::Off)
         };
-        // One that is busy when its time comes has its last answer to end, and no more.
+        // A connection that is busy at its end may only finish its current answer.
         let connection = tokio::time::timeout(age_max + header_read_timeout + grace, connection);
         tokio::spawn(async move {
             match connection.await {
@@ -312,8 +312,8 @@ where
     watcher.watch(protocol.serve_connection(TokioIo::new(stream), answer)).await
 }
 
-/// Logs what the protocol itself refused: it answers 400, 414 or 431 without a body, and nothing of
-/// that answer can be changed, so that the line's request id is not in it.
+/// Logs a refusal by the protocol's library: it answers 400, 414 or 431 without a body, and that
+/// answer cannot be changed, so that it lacks the line's request id.
 fn log_unreadable(refusals: &Refusals, ip: &str, error: &hyper::Error) {
     if refusals.admit() {
         let request_id = uuid::Uuid::new_v4();

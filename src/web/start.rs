@@ -18,7 +18,7 @@ const LINE: &str = "numerator hands out document numbers. /openapi.json describe
 /// Routes that are only at `http.health_listen`, if that is set.
 const OF_HEALTH: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Says where the interface is described.
+/// Shows where the interface is described.
 pub(crate) async fn show_start() -> Response {
     ([(CONTENT_TYPE, "text/plain; charset=utf-8")], LINE).into_response()
 }

@@ -1,8 +1,8 @@
 //! TLS of `http.listen`: the certificate and its key, read at the start and again when their files
 //! change.
 //!
-//! What clients are shown is always a pair that fits: files that cannot be read, or do not belong
-//! together, are refused at the start, and later leave the pair in force that was read before.
+//! Clients always get a matching pair: files that cannot be read, or do not belong together, are
+//! refused at the start, and later leave the previous pair in force.
 
 use std::io;
 use std::path::Path;
@@ -165,7 +165,7 @@ fn read(settings: &TlsSettings) -> Result<Files, TlsError> {
     })
 }
 
-/// The certificate and its key, where they belong together.
+/// The certificate and its key, if they belong together.
 fn pair(settings: &TlsSettings, files: &Files) -> Result<CertifiedKey, TlsError> {
     let of_certificate = |reason| wrong("http.tls_certificate", &settings.certificate, reason);
     let of_key = |reason| wrong("http.tls_key", &settings.key, reason);

@@ -35,8 +35,8 @@ impl Caller {
         move |version| caller.sees_series(version)
     }
 
-    /// Refuses a question about a series that it does not see, in the words for one that there is
-    /// not.
+    /// Refuses a question about a series that it does not see, in the words for one that does not
+    /// exist.
     pub(crate) fn must_know(&self, catalog: &Catalog, code: Option<&str>) -> Result<(), Problem> {
         let Some(code) = code.filter(|_| !self.reach().is_everything()) else { return Ok(()) };
         let normal: String = code.nfc().collect();
@@ -93,7 +93,7 @@ impl Caller {
         self.must_hold_definition(&version.definition)
     }
 
-    /// Refuses to save what would not be wholly within reach.
+    /// Refuses to save a definition that would not be wholly within reach.
     pub(crate) fn must_hold_definition(
         &self,
         definition: &SeriesDefinition,
@@ -135,7 +135,7 @@ impl Caller {
         Err(Problem::new(Slug::NotPermitted, detail).of_field(first))
     }
 
-    /// To what its identity is narrowed.
+    /// The limits of its identity.
     pub(crate) fn reach(&self) -> &Reach {
         &self.identity.reach
     }

@@ -370,7 +370,7 @@ pub(crate) fn must_be_within(
 }
 
 impl Problem {
-    /// The problem of an approval; the request waits for one as before, where the ledger says so.
+    /// The problem of an approval; the request still waits for one, if the ledger says so.
     pub(crate) fn of_approval(error: NotApproved) -> Self {
         match error {
             NotApproved::Ledger(error) => Problem::of_decision(error),

@@ -55,7 +55,7 @@ const SCHEMA: &str = "message journal {
 /// Columns of integers, which come first.
 const LONGS: usize = 12;
 
-/// Of the columns of bytes, in their order: those that may be null.
+/// For the columns of bytes, in their order: whether they may be null.
 const BYTES: [bool; 20] = [
     true, true, true, true, true, true, true, true, true, true, false, false, false, false, false,
     false, false, false, false, true,
@@ -64,7 +64,7 @@ const BYTES: [bool; 20] = [
 /// Most rows of a group, which is read as a whole.
 pub(super) const GROUP_ROWS_MAX: usize = 20_000;
 
-/// Most bytes of a cell that is read: several times what any text of the journal has.
+/// Most bytes of a cell that is read: several times the length of any text of the journal.
 const CELL_BYTES_MAX: usize = 1024 * 1024;
 
 /// Most bytes of the cells of a group that is read. A text that is in a file once may belong to
@@ -175,7 +175,7 @@ impl<W: Write + Send> RowWriter<W> {
         Ok(RowWriter(SerializedFileWriter::new(to, schema, Arc::new(properties))?))
     }
 
-    /// Writes at most [`GROUP_ROWS_MAX`] rows: a group, or several where they are long.
+    /// Writes at most [`GROUP_ROWS_MAX`] rows: a group, or several if they are long.
     pub(super) fn write(&mut self, rows: &[ArchivedRow]) -> anyhow::Result<()> {
         let mut from = 0;
         while from < rows.len() {

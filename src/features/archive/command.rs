@@ -84,11 +84,11 @@ pub struct DeleteArgs {
     pub reason: String,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// A time that is none or too late, a folder or a ledger that fails, another archiver, a file that
-/// must be kept yet.
+/// A time that is invalid or too late, a folder or a ledger that fails, another archiver, a file
+/// that must still be kept.
 pub async fn run(settings: &Settings, args: ArchiveArgs) -> anyhow::Result<()> {
     match (args.command, args.before, args.to) {
         (Some(ArchiveCommand::List(args)), ..) => list(settings, &args).await,
@@ -100,7 +100,7 @@ pub async fn run(settings: &Settings, args: ArchiveArgs) -> anyhow::Result<()> {
     }
 }
 
-/// What was moved.
+/// The result of a move.
 #[derive(Serialize)]
 struct MovedAnswer {
     rows: u64,
@@ -210,7 +210,7 @@ fn progress() -> ProgressBar {
     bar
 }
 
-/// A file as it is listed.
+/// An entry of the list of files.
 #[derive(Serialize)]
 struct FileRow<'a> {
     file: &'a str,

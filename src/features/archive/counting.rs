@@ -15,7 +15,7 @@ use crate::ledger::SharedLedger;
 /// The files of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Those that count, each with its SHA-256 in hexadecimal, by name.
+    /// The files that count, by name, each with its SHA-256 in hexadecimal.
     pub files: Vec<(String, String)>,
     /// Files that neither the ledger names nor a trusted key signs.
     pub others: Vec<String>,
@@ -38,7 +38,7 @@ impl Counted {
         Ok(counted)
     }
 
-    /// Looks through a folder. Without trusted keys the ledger alone says what counts.
+    /// Examines a folder. Without trusted keys only the ledger decides what counts.
     ///
     /// # Errors
     /// A ledger or a folder that cannot be read.

@@ -86,12 +86,12 @@ impl Folder {
         self.file(name).is_file()
     }
 
-    /// Where a file of rows is.
+    /// The path of a file of rows.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Where it is until the ledger knows it.
+    /// Its path until the ledger knows it.
     pub(super) fn partial(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}{PARTIAL}"))
     }
@@ -139,7 +139,7 @@ impl Folder {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Removes what an archiver left that ended before the ledger knew its file.
+    /// Removes the leftovers of an archiver that ended before the ledger knew its file.
     pub(super) fn tidy(&self, is_known: impl Fn(&str) -> bool) -> anyhow::Result<()> {
         for name in self.names(&format!("{SUFFIX}{PARTIAL}"))? {
             let Some(name) = name.strip_suffix(PARTIAL) else { continue };

@@ -123,7 +123,7 @@ pub(super) fn open_as(path: &Path, sha256: &str) -> anyhow::Result<RowReader> {
 /// The result of a check of archive files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Files that the ledger names, but for those that were deleted.
+    /// Files that the ledger names, except deleted ones.
     pub files: u64,
     /// Their rows.
     pub rows: u64,

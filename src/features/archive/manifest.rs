@@ -18,7 +18,7 @@ pub enum ManifestError {
     /// It is of another file.
     #[error("it is the manifest of {0}")]
     OfAnother(String),
-    /// It has no signature, though there are keys to trust.
+    /// It has no signature, although there are trusted keys.
     #[error("it is not signed")]
     Unsigned,
     /// Its signature is not of its text and key.
@@ -81,7 +81,7 @@ impl Manifest {
         }
     }
 
-    /// Its text, signed where there is a key.
+    /// Its text, signed if there is a key.
     pub(super) fn signed(&self, key: Option<&AuditKey>) -> anyhow::Result<String> {
         let manifest = serde_json::to_string(self)?;
         let signed = Signed {

@@ -1,5 +1,5 @@
-//! Moves old rows of the journal to files: a file at a time, then segments in the place of its
-//! rows, some at a time. Goes on where one that was ended stopped.
+//! Moves old rows of the journal to files: one file at a time, then segments that replace its rows,
+//! some at a time. Continues where an interrupted one stopped.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ pub const STEP_ROWS: usize = 2_000;
 /// How often a counter that is held, or being settled, is tried again.
 const ATTEMPTS: u32 = 20;
 
-/// What to move, and for whom.
+/// What to move, and who moves it.
 pub struct Moving<'m> {
     /// Rows that were issued and written before this time.
     pub before_us: i64,
     /// The user who does it, for the record.
     pub by: &'m str,
-    /// What signs the manifests.
+    /// The key that signs the manifests.
     pub key: Option<&'m AuditKey>,
     /// The time.
     pub clock: SharedClock,
@@ -40,7 +40,7 @@ pub struct Moving<'m> {
     pub progress: &'m (dyn Fn(u64, Option<u64>) + Sync),
 }
 
-/// What was moved.
+/// The result of a move.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Names of the files, the one that was gone on with first.

@@ -19,7 +19,7 @@ impl<R: BufRead> Kept<R> {
     /// Reads them from their first line on.
     ///
     /// # Errors
-    /// A line that is none.
+    /// A line that is not a checkpoint.
     pub fn read(lines: R) -> anyhow::Result<Self> {
         let mut kept = Kept { lines, next: None, line: 0, keys: Vec::new() };
         kept.advance()?;

@@ -146,8 +146,8 @@ impl Course<'_> {
         }
     }
 
-    /// Looks at a row of a table; whether it is a batch that had its rows when they were read: one
-    /// that checkpoints bind, or that was there.
+    /// Examines a row of a table; returns whether it is a batch that had its rows when they were
+    /// read: one that checkpoints bind, or that existed then.
     fn look_at(
         &mut self,
         (table, index): (Bindable, usize),

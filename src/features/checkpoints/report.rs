@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Findings that are listed; more are counted.
 const FINDINGS_MAX: usize = 100;
 
-/// Where something is not as it was.
+/// The place of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
@@ -47,12 +47,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// Something that is not as it was.
+/// A deviation of the record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
     /// Where.
     pub place: Place,
-    /// In what.
+    /// The deviation.
     pub why: String,
 }
 
@@ -126,7 +126,7 @@ impl AuditReport {
         }
     }
 
-    /// Whether all that was compared is as it was bound, and nothing is missing that may not be.
+    /// Whether everything compared is as it was bound, and nothing is missing without reason.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let is_known = self.rows_not_bound_yet == 0 && self.rows_not_told == 0;

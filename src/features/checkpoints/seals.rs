@@ -24,7 +24,7 @@ const SLICES_AHEAD: usize = 2;
 pub(super) struct Ids(HashMap<i64, u64>);
 
 impl Ids {
-    /// Adds one; false where it was there.
+    /// Adds one; false if it was present.
     pub(super) fn insert(&mut self, id: i64) -> bool {
         let bits = self.0.entry(id >> 6).or_default();
         let bit = 1_u64 << (id & 63);
@@ -62,7 +62,7 @@ impl Pending {
 /// The results of the pass so far.
 #[derive(Debug, Default)]
 pub(super) struct Seals {
-    /// Rows compared, and those that wait for others of their batches.
+    /// Rows compared, and those whose batches are not complete yet.
     pub(super) rows: u64,
     pending: HashMap<i64, Pending>,
     /// Batches that were whole, sound or not.
@@ -85,7 +85,7 @@ pub(super) struct Incomplete {
 }
 
 impl Seals {
-    /// Whether a row of a batch was met.
+    /// Whether a row of a batch was read.
     pub(super) fn has_met(&self, batch_id: i64) -> bool {
         self.met.contains(batch_id)
     }

@@ -9,7 +9,7 @@ use numbering::hexadecimal;
 use super::report::{Findings, Place};
 use crate::ledger::{ArchiveFile, SegmentNote, StandsFor};
 
-/// A segment that was met.
+/// A segment of the journal.
 #[derive(Debug)]
 pub(super) struct Segment {
     batch_id: i64,
@@ -46,9 +46,9 @@ pub(super) enum Voucher {
 /// How many rows segments account for that no file gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stands {
-    /// Those that pay.
+    /// Rows that may be missing.
     pub(super) good: u64,
-    /// Those that no checkpoint binds yet.
+    /// Rows whose segments no checkpoint binds yet.
     pub(super) not_yet: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct Trust {
     pub from: i64,
 }
 
-/// What checkpoints bind of one table.
+/// The rows of one table that checkpoints bind.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) bound: Ids,
@@ -89,7 +89,7 @@ pub async fn verify(
     course.look_below().await?;
     course.begin_behind(number - 1).await?;
     let after = course.tables[0].last.upto;
-    // Before the rows are read: what comes meanwhile is bound later.
+    // Before the rows are read: later rows are bound later.
     loop {
         let page = ledger.checkpoints(number - 1, PAGE_CHECKPOINTS).await?;
         let mut page = page.into_iter().peekable();
@@ -161,7 +161,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// The checkpoint to go by: the one that was kept elsewhere, if there is one.
+    /// The checkpoint to use: the one that was kept elsewhere, if there is one.
     fn choose(
         &mut self,
         number: i64,

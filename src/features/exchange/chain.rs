@@ -91,7 +91,7 @@ pub(crate) async fn show_chain(
     let rows = rows_of_page(page.limit)?;
     let after = page.after.as_deref().map(read_place).transpose()?;
     let is_first = after.is_none();
-    // One more than wanted: it says whether there is another page.
+    // One more than requested: it shows whether there is another page.
     let query = ChainQuery { unified_serial: serial.clone(), after, limit: rows + 1 };
     let shown = caller.identity.row_sight();
     // Only shown entries: `next` reveals nothing else. Serials belong to no project.

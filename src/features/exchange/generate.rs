@@ -295,7 +295,7 @@ impl Exchange {
         }
     }
 
-    /// Refuses before anything is taken where the series would make something else.
+    /// Refuses, before anything is taken, if the series would make something else.
     async fn must_be_served(&self, app: &App) -> Result<(), Problem> {
         let allocator = &app.service.allocator;
         let serves = || {

@@ -42,7 +42,7 @@ fn read(field: &str, kind: ExchangeKind, text: &str) -> Result<ExchangeSerial, P
     ExchangeSerial::parse(kind, text).map_err(|error| Problem::of_exchange(field, &error))
 }
 
-/// Checks the unified serial that a call carries, where it carries one.
+/// Checks the unified serial that a call carries, if any.
 fn read_unified(text: Option<&str>) -> Result<(), Problem> {
     text.map_or(Ok(()), |text| read("unified_serial", ExchangeKind::Unified, text).map(|_| ()))
 }

@@ -72,8 +72,8 @@ impl Codes {
     /// Takes a row of a reference table.
     ///
     /// # Errors
-    /// `Form` where the id has another code already, as in a dump of two databases: one of them
-    /// would name the counters of both.
+    /// `Form` if the id has another code already, as in a dump of two databases: one of them would
+    /// name the counters of both.
     pub(super) fn add(&mut self, table_row: &TableRow) -> Result<(), ImportError> {
         let column = REFERENCE_TABLES.iter().find(|(table, _)| *table == table_row.table);
         let code = column.and_then(|(_, column)| table_row.get(column));
@@ -95,7 +95,7 @@ impl Codes {
     /// The code of an id.
     ///
     /// # Errors
-    /// A sentence on where it may be said.
+    /// A sentence about where it can be given.
     pub(super) fn code(&self, table: &'static str, id: &str) -> Result<String, String> {
         let said = self.said.get(&(table.to_owned(), id.to_owned()));
         let found = || self.found.get(&(table, id.to_owned()));

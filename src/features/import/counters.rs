@@ -1,6 +1,5 @@
 //! Plans the import of another system's counters: each row of its table becomes a counter here and
-//! the highest value that was issued of it. Several rows may meet in one counter: the highest
-//! counts.
+//! its highest issued value. Several rows may be the same counter here: the highest counts.
 //!
 //! Knows `document_sequence` (a counter for each type and day), `com_no_serial` (one for each text
 //! around the serial), and `document_number_counters` with five key columns or with eight.
@@ -125,7 +124,7 @@ struct Mapping<'a> {
 }
 
 impl Mapping<'_> {
-    /// The counter of a row; `None` where it has counted nothing, or is deleted and says nothing.
+    /// The counter of a row; `None` if it has counted nothing, or is deleted and has no data.
     fn counter(&self, table_row: &TableRow) -> Result<Option<Counter>, Misfit> {
         match table_row.table {
             "document_sequence" => self.of_day(table_row),
@@ -323,8 +322,8 @@ fn first(keys: Vec<CounterKey>) -> CounterKey {
     keys.into_iter().next().unwrap_or(CounterKey { parts: Vec::new() })
 }
 
-/// The counter at a value. One that lies between two steps counts as the next: the number after it
-/// must be above.
+/// The counter at a value. A value between two steps counts as the next: the number after it must
+/// be above.
 fn at(served: Arc<ServedSeries>, key: CounterKey, value: u64) -> Result<Option<Counter>, Misfit> {
     let Serial { start, step, max, name } = &served.series.serials()[0];
     if value < *start {
@@ -344,7 +343,7 @@ pub(super) fn needed<'r>(table_row: &'r TableRow, column: &str) -> Result<&'r st
     table_row.get(column).ok_or_else(none)
 }
 
-/// The value of a column; `None` where nothing was counted.
+/// The value of a column; `None` if nothing was counted.
 fn value(table_row: &TableRow, column: &str) -> Result<Option<u64>, Misfit> {
     let Some(text) = table_row.get(column) else {
         return if table_row.has(column) {

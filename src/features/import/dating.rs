@@ -10,8 +10,8 @@ use super::reading::{Misfit, agreed, misfit};
 use super::report::ProblemKind;
 use super::rows::Row;
 
-/// Days that lie in no common period but "never": where a counter is the same on both, it does not
-/// depend on the date.
+/// Days whose only common period is "never": if a counter is the same on both, it does not depend
+/// on the date.
 const PROBES: [&str; 2] = ["2000-01-01", "2023-07-19"];
 
 /// The zone that a series reads dates in; its definition has been compiled, so it is one.
@@ -40,7 +40,7 @@ pub(super) struct Dated<'a> {
     pub(super) now: Timestamp,
     /// The number in normal form C, or the text around its serials.
     pub(super) text: &'a str,
-    /// One value per serial, where the text shows them.
+    /// One value per serial, if the text shows them.
     pub(super) values: Option<&'a [u64]>,
     /// Whether a column says the date.
     pub(super) date_is_said: bool,

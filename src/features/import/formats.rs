@@ -23,20 +23,20 @@ const FORMAT_TABLES: [&str; 2] = ["com_no_config", "document_number_formats"];
 /// Variables that a request may omit: 0 means that there is none.
 const OPTIONAL: [&str; 4] = ["DISCIPLINE", "DISCIPLINE_CODE", "SUB_TYPE", "RFA_TYPE"];
 
-/// Where the system with rules reads its dates.
+/// The time zone of dates in the system with rules.
 const RULE_ZONE: &str = "Asia/Shanghai";
 
-/// Where the system with formats reads its years.
+/// The time zone of years in the system with formats.
 const ZONE: &str = "Asia/Bangkok";
 
 /// Most characters of an organization's or discipline's code.
 const CODE_CHARS_MAX: usize = 20;
 
-/// Most characters of a unit in a rule, where a exchange serial would be as long otherwise.
+/// Most characters of a unit in a rule that would otherwise have the length of an exchange serial.
 const UNIT_CHARS_MAX: usize = 10;
 
-/// Codes of organizations, of which one in a number may hold what separates its parts: that of the
-/// recipient, where it is shown.
+/// Codes of organizations. One of them in a number may contain the separator of its parts: that of
+/// the recipient, if it is shown.
 const ORGANIZATIONS: [&str; 3] = ["RECIPIENT", "ORIGINATOR", "ORG_CODE"];
 
 /// The result for the configurations of another system.
@@ -235,20 +235,20 @@ fn of_format(table_row: &TableRow, codes: &Codes) -> Result<SeriesDefinition, St
     compiled(definition)
 }
 
-/// `free`: which variable may hold what separates the parts.
+/// `free`: the variable that may contain the separator of the parts.
 fn variable(name: &str, template: &str, free: Option<&str>) -> Value {
     let is_optional = OPTIONAL.contains(&name);
     let is_separated = template.contains('-') && free != Some(name);
     json!({
         "required": !is_optional,
         "default": is_optional.then_some("0"),
-        // What separates the parts of a number is in one of them at most.
+        // At most one of the parts of a number contains the separator.
         "excluded": is_separated.then_some("-"),
         "width_max": CODE_CHARS_MAX,
     })
 }
 
-/// Names of a template's tokens; the template itself is judged where it is compiled.
+/// Names of a template's tokens; the template itself is checked when it is compiled.
 fn tokens(template: &str) -> Vec<&str> {
     let inner = template.split('{').skip(1).filter_map(|part| part.split_once('}'));
     inner.map(|(token, _)| token.split(':').next().unwrap_or(token)).collect()

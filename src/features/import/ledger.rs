@@ -130,7 +130,7 @@ struct Old {
     silent: HashSet<(String, u64)>,
     /// Processes that ever were.
     nodes: u64,
-    /// Those that have neither left nor been adopted.
+    /// Processes that have neither left nor been adopted.
     present: u64,
     /// The id of each code that a table has or had.
     references: BTreeMap<(String, String), String>,
@@ -153,13 +153,13 @@ struct OldVersion {
 }
 
 impl OldVersion {
-    /// Its definition, where this program knows all that it says.
+    /// Its definition, if this program knows all of its fields.
     fn definition(&self) -> Option<SeriesDefinition> {
         serde_json::from_str(&self.definition).ok()
     }
 }
 
-/// A series of the old ledger, as it is served here; or why it is not.
+/// The series here for one of the old ledger; or why there is none.
 type Here<'i> = Result<&'i Arc<ServedSeries>, String>;
 
 impl Old {
@@ -309,7 +309,7 @@ impl Old {
         Ok(earlier)
     }
 
-    /// Notes how far a counter has counted; false where it has given out nothing.
+    /// Notes how far a counter has counted; false if it has issued nothing.
     fn counter(
         &self,
         table_row: &TableRow,
@@ -331,8 +331,8 @@ impl Old {
             Some(Err(why)) => return Err(not_here(why.clone())),
             None => return Err(not_here("its series is not in that ledger".into())),
         };
-        // By the counter's own step and beginning, which may be an earlier version's; and also of a
-        // serial that the active version has not, since a later one may have it again.
+        // With the counter's own step and beginning, which may be an earlier version's; also for a
+        // serial that the active version lacks, because a later one may have it again.
         let first = origin + step;
         let first = if first < 0 { first.rem_euclid(step) } else { first };
         let whole = |value: i128| {
@@ -343,7 +343,7 @@ impl Old {
         let name = needed(table_row, "serial")?.to_owned();
         let (start, step) = (whole(first)?, whole(step)?);
         let serial = Serial { name, start, step, max: NUMBER_MAX };
-        // What lies between two steps counts as the next.
+        // A value between two steps counts as the next.
         let place = whole(upto)?.saturating_sub(start).div_ceil(step);
         tally.counted_upto(served, &serial, table_row.get("key").unwrap_or_default(), place);
         Ok(true)

@@ -9,7 +9,7 @@ use super::ImportError;
 /// The name that means standard input instead of a file.
 pub const STANDARD_INPUT: &str = "-";
 
-/// Most bytes of what can be read only once: so much is kept on disk meanwhile.
+/// Most bytes from a source that can be read only once: they are kept on disk meanwhile.
 const KEPT_BYTES_MAX: u64 = 1 << 30;
 
 /// A list that can be read again.

@@ -18,7 +18,7 @@ pub(super) struct Metered {
     file: File,
     digest: Sha256,
     bytes: u64,
-    /// Bytes read since the reader last said that it had a whole record.
+    /// Bytes read since the reader last reported a complete record.
     since_record: u64,
 }
 
@@ -50,7 +50,7 @@ impl Metered {
         self.bytes
     }
 
-    /// SHA-256 of what was read so far, hex.
+    /// SHA-256 of the bytes read so far, hex.
     pub(super) fn sha256(&self) -> String {
         let hash = self.digest.clone().finalize();
         hexadecimal(&hash)

@@ -47,7 +47,7 @@ pub use separated::{Line, Separated, column_name, separator};
 use crate::engine::allocator::Catalog;
 use crate::ledger::SharedLedger;
 
-/// What an import works with.
+/// The context of an import.
 #[derive(Clone, Copy)]
 pub struct Import<'a> {
     /// The ledger that is moved into.

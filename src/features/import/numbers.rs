@@ -124,7 +124,7 @@ struct Asked {
     line: u64,
     number: String,
     scope: String,
-    /// Why it is not imported where it was not issued here either.
+    /// Why it is not imported, unless it was issued here.
     outside: Option<String>,
 }
 

@@ -38,12 +38,12 @@ pub(super) struct Reading {
     pub(super) draft: Draft,
     /// One value per serial; none for the text around them.
     pub(super) values: Vec<u64>,
-    /// Why the version in force can have no such value, where an earlier one can: it may have been
+    /// Why the version in force can have no such value while an earlier one can: it may have been
     /// issued here.
     pub(super) outside: Option<String>,
     /// The text in normal form C.
     pub(super) number: String,
-    /// When it was issued; the present where the row does not say.
+    /// When it was issued; the present if the row does not say.
     pub(super) issued_at_us: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What an import finds, before anything is written.
+//! The findings of an import, before anything is written.
 
 use std::collections::BTreeSet;
 
@@ -21,14 +21,14 @@ pub struct Plan {
     pub counters: Vec<ImportedCounter>,
     /// Earlier versions of their series that come along; of another ledger alone.
     pub earlier: Vec<ImportedVersion>,
-    /// Partitions that the database must own while it is applied: those of the counters in use that
-    /// it goes above, and those that get documents.
+    /// Partitions that the database must own while the import is applied: those of used counters
+    /// that it raises, and those that get documents.
     pub handed_over: BTreeSet<u32>,
     /// The state of the source ledger, if it was one.
     pub(super) stand: Option<Stand>,
 }
 
-/// What an import found.
+/// The findings of an import.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// The source, without its password.
@@ -48,11 +48,11 @@ pub struct Report {
     pub applied: bool,
     /// Counters that are concerned, by series and key; at most 1,000 are listed.
     pub counters: Vec<CounterReport>,
-    /// How many there are.
+    /// Their total number.
     pub counters_total: u64,
-    /// What keeps the import from being applied; at most 1,000 are listed.
+    /// The reasons not to apply the import; at most 1,000 are listed.
     pub problems: Vec<Problem>,
-    /// How many there are.
+    /// Their total number.
     pub problems_total: u64,
 }
 
@@ -107,10 +107,10 @@ pub struct CounterReport {
 pub struct Problem {
     /// Where: `line 7`, `document_sequence row 3`, or a counter.
     pub place: String,
-    /// The number, where there is one.
+    /// The number, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<String>,
-    /// What kind.
+    /// Its kind.
     pub kind: ProblemKind,
     /// The flaw, and the remedy.
     pub detail: String,
@@ -141,7 +141,7 @@ pub enum ProblemKind {
     Ambiguous,
     /// Columns say something else than the number shows.
     Contradiction,
-    /// The number does not show what names its counter, and no column does.
+    /// The number does not show a part of its counter's key, and no column does.
     Missing,
     /// A value that its serial cannot have.
     Value,

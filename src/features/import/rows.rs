@@ -12,7 +12,7 @@ use super::{ImportError, ListFile};
 /// The column that a list cannot be without.
 const NUMBER: &str = "number";
 
-/// What else the column of the numbers is called, in letters and digits alone.
+/// Other names of the column of numbers, in letters and digits only.
 const NUMBER_BY_OTHER_NAMES: [&str; 17] = [
     "no",
     "nr",
@@ -155,7 +155,7 @@ impl Rows {
         }
     }
 
-    /// How far the file is read, and what of.
+    /// How far the file is read, and which file.
     pub(super) fn metered(&self) -> &Metered {
         match &self.lines {
             Lines::Columns { file, .. } => file.source_read(),

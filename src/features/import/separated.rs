@@ -21,7 +21,7 @@ pub fn separator(head: &str, is_needed: impl Fn(&str) -> bool) -> Option<char> {
     SEPARATORS.into_iter().find(has_needed).or(most)
 }
 
-/// A column's name as it is compared: without case, outer blanks and quotation marks.
+/// A column's name for comparison: without case, outer blanks and quotation marks.
 #[must_use]
 pub fn column_name(name: &str) -> String {
     name.trim().trim_matches('"').trim().to_lowercase()
@@ -70,7 +70,7 @@ impl<R: Read> Separated<R> {
         &self.names
     }
 
-    /// Where it reads from.
+    /// The source that it reads.
     pub fn source(&mut self) -> &mut R {
         self.reader.get_mut().get_mut().0
     }

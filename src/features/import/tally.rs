@@ -67,11 +67,11 @@ struct Counted {
 }
 
 impl Tally {
-    /// Notes a value of a number, with the family of counters that its date counts for; false where
+    /// Notes a value of a number, with the family of counters that its date counts for; false if
     /// the counter has it already.
     ///
     /// # Errors
-    /// `Form` where the values are too scattered for the memory that an import may take.
+    /// `Form` if the values are too scattered for the memory that an import may take.
     pub(super) fn number(
         &mut self,
         served: &ServedSeries,

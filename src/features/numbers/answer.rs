@@ -1,4 +1,4 @@
-//! How a number is shown: the JSON of an allocation. Also what the commands print with `--json`.
+//! The JSON of an allocation. Also the output of the commands with `--json`.
 //!
 //! Values of serials are strings: a JSON number is not safe past 2^53 in every client. An answer
 //! borrows its content and copies none of it: it is written as soon as it is made.
@@ -155,7 +155,7 @@ pub struct ExpectedSerial {
 }
 
 /// A counter key as a JSON object, its parts in the order of the serial's dimensions. A text of the
-/// ledger that is no counter key is shown whole, as `key`.
+/// ledger that is not a counter key is shown whole, as `key`.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterKeyAnswer<'a>(&'a str);
 
@@ -229,7 +229,7 @@ impl<'a> RecordAnswer<'a> {
 }
 
 impl<'a> SourceAnswer<'a> {
-    /// Where the number of a record of a series comes from.
+    /// The source of the number of a series' record.
     pub(crate) fn of(record: &'a Record, series: &'a str) -> Self {
         let keys = record.counter_keys.iter().map(|key| CounterKeyAnswer(key));
         SourceAnswer {

@@ -125,10 +125,10 @@ fn answer_bytes(documents: &[Box<RawValue>]) -> usize {
     documents.iter().map(|document| ITEM_BYTES + document.get().len()).sum()
 }
 
-/// What became of one document, as it is sent.
+/// The answer for one document, as it is sent.
 struct NumberedDocument {
     json: serde_json::Result<Box<RawValue>>,
-    /// The refusal of a limit; where it refuses all documents, it refuses the call.
+    /// The refusal of a limit; if it refuses all documents, it refuses the call.
     over_limit: Option<Problem>,
 }
 
@@ -141,7 +141,7 @@ impl NumberedDocument {
 }
 
 impl BatchOrder {
-    /// The documents, where it lists some; a mixture of a list and a range is refused.
+    /// The documents, if it lists some; a mixture of a list and a range is refused.
     fn list(&mut self) -> Result<Option<Vec<Box<RawValue>>>, Problem> {
         let Some(documents) = self.documents.take() else { return Ok(None) };
         let BatchOrder { type_code, type_id, project, project_id, date, phase, .. } = &*self;
@@ -196,7 +196,7 @@ impl Caller {
     }
 }
 
-/// Takes a range. The texts, where they are wanted, are rendered while they are sent.
+/// Takes a range. Requested texts are rendered while they are sent.
 async fn take_range(
     app: &App,
     order: BatchOrder,

@@ -80,7 +80,7 @@ impl App {
         let place = limited.place(self.effort.to_read(caller)).await;
         let place = place.ok_or_else(|| NotIssued::Refused(no_place()))?;
         let found = self.service.allocator.issued_before(request.clone(), caller.by).await;
-        // What else the call was charged with may take its time: no place is held meanwhile.
+        // Other charges of the call may take time: no place is held meanwhile.
         drop(place);
         match found {
             Ok(Some(issued)) => {
@@ -124,7 +124,7 @@ impl App {
     }
 }
 
-/// What becomes of a request that a limit refuses.
+/// The outcome of a request that a limit refuses.
 enum Beyond {
     /// It has its number.
     Has(Issued),

@@ -19,7 +19,7 @@ pub struct Texts {
     serials: Vec<(u64, u64)>,
     /// Index of the next number.
     next: u64,
-    /// How many there are.
+    /// Their total number.
     count: u64,
 }
 

@@ -18,7 +18,7 @@ use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{note_act, open_own_stores, with_service};
 use crate::terminal::words;
 
-/// First and longest wait between two looks at the outboxes.
+/// First and longest wait between two checks of the outboxes.
 const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 /// What to do, and for how long.
@@ -35,14 +35,14 @@ pub struct DrainArgs {
     pub json: bool,
 }
 
-/// What lies in the outboxes.
+/// The content of the outboxes.
 #[derive(Debug, Default, Serialize)]
 struct DrainAnswer {
     applied: bool,
     /// Whether no outbox holds records that the journal does not have, and every silent node is
     /// adopted: the entries of a node whose outbox is gone are in no journal.
     drained: bool,
-    /// Nodes that were found silent, and what became of their entries.
+    /// Silent nodes, and the outcome for their entries.
     adoption: AdoptionAnswer,
     /// Outboxes that are not empty.
     outboxes: Vec<Backlog>,
@@ -50,7 +50,7 @@ struct DrainAnswer {
     owned_by_redis: BTreeSet<u32>,
 }
 
-/// What was adopted.
+/// The result of an adoption.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct AdoptionAnswer {
     pub(crate) nodes: Vec<String>,
@@ -67,7 +67,7 @@ pub(crate) struct AdoptionAnswer {
 }
 
 impl AdoptionAnswer {
-    /// Adopts what silent nodes left, as a node.
+    /// Adopts, as a node, the entries of silent nodes.
     pub(crate) async fn adopt(
         service: &crate::startup::Service,
         partition: Option<u32>,
@@ -134,7 +134,7 @@ pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Looks at all outboxes until they hold nothing that the journal does not have.
+/// Checks all outboxes until they hold nothing that the journal lacks.
 async fn wait(stores: &Stores, answer: &mut DrainAnswer, patience: Duration) -> anyhow::Result<()> {
     let deadline = Instant::now() + patience;
     let mut wait = Backoff::new(LOOK.0, LOOK.1);

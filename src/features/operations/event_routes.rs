@@ -94,7 +94,7 @@ impl EventAnswer {
 }
 
 impl EventAnswer {
-    /// Leaves out what may name another series than that which the event is of.
+    /// Leaves out everything that may name another series than the event's own.
     fn name_no_other(&mut self) {
         if let Some(detail) = self.detail.as_object_mut() {
             detail.remove(OF_ANOTHER);

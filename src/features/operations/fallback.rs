@@ -1,5 +1,5 @@
-//! `numerator fallback on|off`: has the database take the numbers, or Redis again. Writes what an
-//! operator wants into the ledger; the services act on it.
+//! `numerator fallback on|off`: has the database take the numbers, or Redis again. Writes the
+//! operator's choice into the ledger; the services act on it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{check_partition, clock, open_deployment, operator};
 use crate::terminal::words;
 
-/// First and longest wait between two looks at the partitions.
+/// First and longest wait between two checks of the partitions.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// Who should take the numbers.
@@ -51,17 +51,17 @@ pub enum Switch {
     Off,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize)]
 struct FallbackAnswer {
     wanted: &'static str,
     dry_run: bool,
     /// Partitions whose wanted owner changes.
     changed: Vec<u32>,
-    /// Whether a service runs to act on it; none where the ledger takes no heartbeats.
+    /// Whether a service runs to act on it; none if the ledger takes no heartbeats.
     service_runs: Option<bool>,
     partitions: Vec<FallbackPartition>,
-    /// What happens next, in a sentence.
+    /// The next step, in a sentence.
     note: String,
 }
 
@@ -74,7 +74,7 @@ struct FallbackPartition {
     owner: &'static str,
 }
 
-/// Sets the wish and waits until it is met.
+/// Sets the wanted owner and waits until it owns the partitions.
 ///
 /// # Errors
 /// A ledger that cannot be reached; running services that do not hand over in time.

@@ -45,7 +45,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where a service that listens on an address is reached from the same machine.
+/// The address at which a listening service is reached from the same machine.
 fn reachable(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -60,7 +60,7 @@ struct ReconcileAnswer {
     adoption: Option<AdoptionAnswer>,
     /// Counters of closed epochs whose lost values are not registered yet, or were just registered.
     unsettled: u64,
-    /// What remains to be done, or went wrong.
+    /// What remains to be done, or has failed.
     problems: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ struct ReconcileAnswer {
 #[derive(Debug, Serialize)]
 struct RecoveryAnswer {
     partition: u32,
-    /// The epoch as it was found, or as it was left where applied.
+    /// The epoch as found, or if applied, as left.
     epoch: u64,
     state: &'static str,
     owner: &'static str,
@@ -142,7 +142,7 @@ pub async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()
     Ok(())
 }
 
-/// Says what would be done.
+/// Reports what would be done.
 async fn look(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<ReconcileAnswer> {
     let ledger = open_ledger(settings).await?;
     check_partition(&ledger, args.partition).await?;

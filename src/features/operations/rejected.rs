@@ -29,7 +29,7 @@ struct RejectedAnswer {
 #[derive(Debug, Serialize)]
 struct RejectedRecord {
     allocation_id: Uuid,
-    /// None where this version cannot read the record.
+    /// None if this version cannot read the record.
     number: Option<String>,
     document_id: Option<String>,
     rejected_at: String,
@@ -37,7 +37,7 @@ struct RejectedRecord {
     reason: String,
     /// The user who has explained it, if any.
     acknowledged_by: Option<String>,
-    /// `waits` where nothing is applied; else `journaled`, `known`, `collided`, `gone`, `refused`.
+    /// `waits` if nothing is applied; else `journaled`, `known`, `collided`, `gone`, `refused`.
     result: &'static str,
     /// Why the ledger refuses it still.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,7 @@ use crate::terminal::session::{
 };
 use crate::terminal::words::moment;
 
-/// Most counters that are named of those that a margin uses up.
+/// Most counters that are named among those that a margin uses up.
 const NAMED_MAX: usize = 20;
 
 /// Counters that are read in one statement.
@@ -49,14 +49,13 @@ struct RestoredAnswer {
     applied: bool,
     /// When the ledger was first held, for the current hold; none if nothing is held.
     held_at: Option<String>,
-    /// When the newest number was issued that it had journaled by then: what came after is
-    /// forgotten.
+    /// When the newest number that it had journaled by then was issued: later ones are forgotten.
     newest_record_at: Option<String>,
     partitions: Vec<Restored>,
     /// Counters that can issue nothing after the margin, as far as the ledger knows; at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     used_up: Vec<String>,
-    /// How many there are in all.
+    /// Their total number.
     used_up_total: u64,
 }
 
@@ -121,7 +120,7 @@ pub(crate) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
         used_up,
         used_up_total,
     };
-    // What was released before an error is reported nevertheless.
+    // Released partitions are reported even after an error.
     if args.json {
         print_json(&answer)?;
     } else if failed.is_none() || !answer.partitions.is_empty() {
@@ -165,8 +164,8 @@ async fn each(restore: &Restore<'_>, held: &[Partition]) -> (Vec<Restored>, Opti
     (partitions, failed)
 }
 
-/// Counters of held partitions that are at their end once a margin has lifted them, and how many
-/// there are. What Redis remembers above the ledger is not in this.
+/// Counters of held partitions that are exhausted once a margin has raised them, and their number.
+/// Values that only Redis remembers are not considered.
 async fn find_used_up(
     settings: &Settings,
     ledger: &SharedLedger,

@@ -101,7 +101,7 @@ fn tell_nothing(error: &anyhow::Error, args: &StatusArgs) -> anyhow::Result<Exit
     Ok(Verdict::CannotTell.exit_code())
 }
 
-/// Looks at everything once.
+/// Reads the whole state once.
 async fn gather(
     settings: &Settings,
     stores: &Stores,

@@ -92,7 +92,7 @@ struct ImportedRow {
     effect: Effect,
 }
 
-/// What an import did, or would do.
+/// The result of an import, or of its dry run.
 #[derive(Serialize)]
 struct ImportAnswer {
     table: String,
@@ -331,7 +331,7 @@ fn read_records<T>(
     Ok(made)
 }
 
-/// Whether a row is active; nothing where the file does not say it.
+/// Whether a row is active; `None` if the file does not say.
 fn is_active(word: Option<String>, line: u64) -> anyhow::Result<Option<bool>> {
     let word = word.unwrap_or_default();
     match word.to_ascii_lowercase().as_str() {

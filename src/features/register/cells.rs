@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What makes a formula of a cell that begins with it.
+/// The first characters that make a cell a formula.
 const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
 /// A cell that no spreadsheet takes for a formula.

@@ -19,7 +19,7 @@ use crate::web::body::QueryOf;
 use crate::web::middleware::Caller;
 use crate::web::problem::{Problem, ProblemBody};
 
-/// Numbers of a page, at most and where the caller sets no limit.
+/// Numbers of a page, at most and by default.
 const PAGE_MAX: u32 = 100;
 
 /// The rule for a limit.
@@ -46,7 +46,7 @@ fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::E
     limit.map(Some).ok_or_else(|| de::Error::custom(LIMIT_WANTED))
 }
 
-/// Reads a position; a refusal says where one comes from.
+/// Reads a position; a refusal states the source of positions.
 fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Position>, D::Error> {
     let text = String::deserialize(deserializer)?;
     read_position(&text).map(Some).ok_or_else(|| de::Error::custom("must be a page's `next`"))

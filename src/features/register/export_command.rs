@@ -57,7 +57,7 @@ pub enum Format {
 ///
 /// # Errors
 /// A filter that nothing can match, a number that nothing holds, a ledger that cannot be reached, a
-/// file that cannot be written: then it is as it was before.
+/// file that cannot be written: then it is unchanged.
 pub async fn run(settings: &Settings, args: ExportArgs) -> anyhow::Result<()> {
     let ExportArgs { register, format, to } = args;
     if format == Format::Xlsx && to.is_none() {

@@ -17,7 +17,7 @@ pub(crate) struct Story<'a> {
 /// The end of an epoch.
 #[derive(Clone, Default)]
 pub(crate) struct Ending {
-    /// The closing, where there was one.
+    /// The closing, if there was one.
     pub(crate) closed: Option<ClosedEpoch>,
     /// Why it ended.
     pub(crate) cause: Option<String>,

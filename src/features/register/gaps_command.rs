@@ -80,14 +80,14 @@ impl Reason {
 #[derive(Debug, Serialize)]
 struct GapAnswer {
     counter_id: i64,
-    /// Code of its series; none where the series is not active any more.
+    /// Code of its series; none if the series is not active any more.
     series: Option<String>,
     counter_key: String,
     first: u64,
     last: u64,
     /// How many values.
     count: u64,
-    /// The first as a number, as the counter's neighbouring numbers are written; none where they
+    /// The first as a number, in the form of the counter's neighbouring numbers; none if they
     /// differ or hold several serials.
     first_number: Option<String>,
     last_number: Option<String>,
@@ -236,7 +236,7 @@ async fn explain(
     })
 }
 
-/// What an auditor is shown.
+/// The sentence for an auditor.
 fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) -> String {
     let (first, last) = answer.ends();
     let (what, was, it) = match answer.count {

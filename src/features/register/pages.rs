@@ -108,14 +108,14 @@ impl RegisterArgs {
 pub(crate) struct Register {
     ledger: SharedLedger,
     filter: JournalFilter,
-    /// What else may hold a number that is looked for by its text.
+    /// Further readings of a number that is searched for by its text.
     catalog: Option<Arc<Catalog>>,
-    /// What to send as `after` for the next page, where there may be one.
+    /// The `after` for the next page, if there may be one.
     pub(crate) next: Option<String>,
 }
 
 impl Register {
-    /// Opens the ledger, and checks what is looked for.
+    /// Opens the ledger, and checks the filter.
     ///
     /// # Errors
     /// A ledger that cannot be reached; a filter that nothing can match, by its field.
@@ -147,7 +147,7 @@ impl Register {
         Counted::of(&self.ledger, folder, trusted).await
     }
 
-    /// The filter alone, for so many rows.
+    /// The filter alone, with this limit.
     pub(crate) fn filter(self, limit: u32) -> JournalFilter {
         JournalFilter { limit, ..self.filter }
     }
@@ -165,7 +165,7 @@ impl Register {
         Ok(files.iter().filter(may_have).count())
     }
 
-    /// The next page, of so many rows unless the list ends with it.
+    /// The next page, with this many rows unless the list ends with it.
     ///
     /// # Errors
     /// A ledger that cannot be reached; a number that nothing holds.

@@ -54,10 +54,10 @@ fn lines(reading: &ReadingAnswer) -> Vec<String> {
     lines
 }
 
-/// Prints the parts of a number, as each active series reads it that can.
+/// Prints the parts of a number, as read by each active series that can read it.
 ///
 /// # Errors
-/// A type without a series, a text that is not a number of it, or of any: with where it departs.
+/// A type without a series, a text that is not a number of it, or of any: with where it differs.
 pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
     let (ledger, catalog) = foresee_catalog(settings).await?;
     let catalog = Arc::new(catalog);

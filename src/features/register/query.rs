@@ -90,7 +90,7 @@ pub(crate) struct Asked {
 }
 
 impl NumberQuery {
-    /// Checks the query; looks nothing up.
+    /// Checks the query, without a look-up.
     pub(crate) fn check(self) -> Result<Asked, Problem> {
         self.check_texts()?;
         let limit = rows_of_page(self.limit)?;
@@ -133,7 +133,7 @@ impl NumberQuery {
         Ok(Asked { filter, series: normalised(self.series), after: self.after })
     }
 
-    /// Refuses texts that nothing can match, and what does not go together.
+    /// Refuses texts that nothing can match, and impossible combinations.
     fn check_texts(&self) -> Result<(), Problem> {
         let texts = [
             ("number", &self.number),
@@ -168,7 +168,7 @@ impl NumberQuery {
 }
 
 impl Asked {
-    /// Whether it is a number that is looked for by its whole text.
+    /// Whether a number is searched for by its whole text.
     pub(crate) fn is_of_number(&self) -> bool {
         self.filter.number.is_some()
     }
@@ -218,7 +218,7 @@ pub(crate) fn next_of(filter: &JournalFilter, last: &JournalRow) -> Option<Strin
     })
 }
 
-/// The place that a text of [`next_of`] names; none where it is not one of this list.
+/// The place that a text of [`next_of`] names; `None` if it is not one of this list.
 fn read_next(filter: &JournalFilter, text: &str) -> Option<Position> {
     let (place, check) = text.rsplit_once('.')?;
     if check == check_of(filter, place) { read_position(place) } else { None }
@@ -232,7 +232,7 @@ fn check_of(filter: &JournalFilter, place: &str) -> String {
     digest[..CHECK_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What became of a look-up that failed: one that took longer than its time can be narrowed.
+/// The problem of a failed look-up: one that exceeded its time can be narrowed.
 pub(crate) fn failed(error: LedgerError, filter: &JournalFilter) -> Problem {
     match error {
         LedgerError::LockTimeout { .. } if filter.number.is_none() => Problem::field(
@@ -309,7 +309,7 @@ impl Caller {
             let service = Some(own);
             return Ok((!is_of_others).then_some(NumberQuery { service, ..query }));
         }
-        // The rows of one number are few: those that are seen are picked out.
+        // The rows of one number are few: the visible ones are selected here.
         if query.number.is_some() {
             return Ok(Some(query));
         }

@@ -25,16 +25,16 @@ use members::{Issuers, must_be_no_member};
 /// Longest wait for the journal to have a number that was just issued.
 const JOURNAL_WAIT: Duration = Duration::from_secs(2);
 
-/// Shortest and longest wait between two looks at it.
+/// Shortest and longest wait between two checks of it.
 const LOOK_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
-/// Most numbers of a document among which one is looked for by its series.
+/// Most numbers of a document among which one is found by its series.
 const NUMBERS_MAX: u32 = 100;
 
 /// How much of an unknown code is shown back, in characters: no code is longer.
 const CODE_SHOWN_MAX: usize = 64;
 
-/// Numbers named where a document has several.
+/// Numbers that are named if a document has several.
 const NAMED_MAX: usize = 5;
 
 /// A request for a revision.
@@ -44,7 +44,7 @@ pub struct RevisionRequest {
     pub document_id: String,
     /// The new label.
     pub rev: String,
-    /// Which of its numbers, where it has several: the number as it was issued.
+    /// Which of its numbers, if it has several: the number as issued.
     pub number: Option<String>,
     /// Which of its numbers: the one of the series with this code.
     pub series: Option<String>,
@@ -61,7 +61,7 @@ pub struct RevisionRequest {
 /// A number with the requested label.
 #[derive(Clone, Debug)]
 pub struct RevisedDocument {
-    /// The number as it was issued.
+    /// The number as issued.
     pub original: JournalRow,
     /// Names of the serials, in the order of their values.
     pub serials: Vec<String>,
@@ -87,7 +87,7 @@ pub enum ReviseError {
         /// The document.
         document_id: String,
     },
-    /// The series that should show it is none.
+    /// The requested series does not exist.
     #[error("no active series has the code {code:?}")]
     NoSeries {
         /// The code.
@@ -127,7 +127,7 @@ pub enum ReviseError {
     /// The number has too many revisions.
     #[error("{number} has {REVISIONS_MAX} revisions, as many as a number may have")]
     TooMany {
-        /// The number as it was issued.
+        /// The number as issued.
         number: String,
     },
     /// An error of the ledger, or of its content.
@@ -135,8 +135,8 @@ pub enum ReviseError {
     Ledger(#[from] LedgerError),
 }
 
-/// Gives a number of a document another label, once the journal has the number; the same again
-/// where it has that label already.
+/// Gives a number of a document another label, once the journal has the number; returns the same
+/// again if it has that label already.
 ///
 /// # Errors
 /// See [`ReviseError`].
@@ -152,7 +152,7 @@ pub async fn revise(
 /// Which try it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryOf {
-    /// The first one, which also looks whether the number is one of a range.
+    /// The first one, which also checks whether the number belongs to a range.
     First,
     /// A later one: only missing records are searched for.
     Later,
@@ -268,7 +268,7 @@ impl Draft {
         Ok(Draft { original, serials, new, is_issued })
     }
 
-    /// The number as it was issued.
+    /// The number as issued.
     fn issued(self) -> RevisedDocument {
         let Draft { original, serials, new: NewRevision { rev, number, .. }, .. } = self;
         let revised_at_us = original.entry.record.issued_at_us;

@@ -59,7 +59,7 @@ pub(crate) enum FoundAs {
 #[derive(Debug)]
 pub(crate) struct FoundRow {
     pub(crate) row: JournalRow,
-    /// Its revisions, where they were looked up.
+    /// Its revisions, if they were looked up.
     pub(crate) revisions: Option<Vec<Revision>>,
     /// The role in which the requested number occurs there.
     pub(crate) found_as: Option<FoundAs>,
@@ -247,7 +247,7 @@ fn unknown(number: &str) -> Problem {
     Problem::new(Slug::NumberNotFound, detail)
 }
 
-/// A page of what matches, and where the next one begins.
+/// A page of matches, and the place of the next one.
 async fn find_page(
     app: &App,
     caller: &Caller,

@@ -28,8 +28,8 @@ pub struct CheckArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// Proves the series of files: what `apply` would refuse on a ledger with these tables and no other
-/// series.
+/// Proves the series of files: refuses what `apply` would refuse on a ledger with these tables and
+/// no other series.
 ///
 /// # Errors
 /// A file with a mistake, or two numbers that could be equal.
@@ -58,8 +58,8 @@ pub(crate) async fn run(settings: &Settings, args: &CheckArgs) -> anyhow::Result
     Ok(())
 }
 
-/// The tables of the ledger, where a series refers to any. Says so where they are not looked into:
-/// then they count as empty.
+/// The tables of the ledger, if a series refers to any. Reports if they are not read: then they
+/// count as empty.
 async fn tables_for(settings: &Settings, definitions: &[SeriesDefinition]) -> Arc<ReferenceData> {
     if !definitions.iter().any(SeriesDefinition::refers_to_tables) {
         return Arc::default();
@@ -82,7 +82,7 @@ pub(crate) fn has_no_ledger(settings: &Settings) -> bool {
     path.is_some_and(|path| !Path::new(path.strip_prefix("//").unwrap_or(path)).exists())
 }
 
-/// The tables of the ledger; `None` where it is a file that does not exist.
+/// The tables of the ledger; `None` if it is a file that does not exist.
 async fn read_tables(settings: &Settings) -> anyhow::Result<Option<ReferenceData>> {
     if has_no_ledger(settings) {
         return Ok(None);

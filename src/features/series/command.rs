@@ -275,8 +275,8 @@ pub(crate) async fn print_saved(
     Ok(print(lines.iter().flat_map(told))?)
 }
 
-/// What versions that are saved would read back of others. A look that fails is reported, and is no
-/// reason to fail.
+/// Warnings about numbers of others that saved versions would read. A check that fails is reported,
+/// and is not a failure.
 async fn warnings_of(
     ledger: &SharedLedger,
     new: &[&SeriesVersion],

@@ -1,5 +1,5 @@
-//! `GET …/configs/{configId}/versions/{version}/diff`: what differs between two versions of a
-//! series, and what going from one to the other means now.
+//! `GET …/configs/{configId}/versions/{version}/diff`: the differences between two versions of a
+//! series, and the effect of going from one to the other now.
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;

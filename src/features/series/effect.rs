@@ -99,7 +99,7 @@ fn compare(
     }
 }
 
-/// What becomes of the counters, in words.
+/// The effect on the counters, in words.
 pub(crate) fn counters_in_words(
     counters: u64,
     Succession { go_on, begin_anew }: &Succession,
@@ -122,17 +122,17 @@ pub(crate) fn counters_in_words(
     }
 }
 
-/// What to look at for the effect of a change.
+/// The input for the effect of a change.
 pub(crate) struct Compared {
     /// The series, if it exists.
     pub(crate) series_id: Option<i64>,
-    /// The version before, where there is one that compiles.
+    /// The version before, if there is one that compiles.
     pub(crate) before: Option<Series>,
     /// The version after.
     pub(crate) after: Series,
     /// Whether the version after serves requests.
     pub(crate) is_active: bool,
-    /// The request to show numbers for; one is made up without it.
+    /// The request to show numbers for; without it, one is made up.
     pub(crate) asked: Option<Inputs>,
 }
 

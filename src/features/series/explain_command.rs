@@ -52,7 +52,7 @@ struct ExplainAnswer {
     series: Vec<SeriesAnswer>,
 }
 
-/// What became of one series.
+/// The result for one series.
 #[derive(Serialize)]
 struct SeriesAnswer {
     code: String,

@@ -90,7 +90,7 @@ pub(crate) struct Foreseen {
     next_before: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     next_after: Vec<String>,
-    /// What becomes of the next number.
+    /// The effect on the next number.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
     #[serde(skip)]
@@ -141,8 +141,8 @@ impl Foreseen {
         Ok(told.with_next(stores, compiled, version).await)
     }
 
-    /// With what becomes of the next number for a request that is made up. A look that fails is no
-    /// reason to fail.
+    /// Adds the effect on the next number for a made-up request. A check that fails is not a
+    /// failure.
     async fn with_next(
         mut self,
         stores: &Stores,
@@ -171,7 +171,7 @@ impl Foreseen {
         self
     }
 
-    /// What becomes of the counters.
+    /// The effect on the counters.
     pub(crate) fn words(&self) -> &str {
         &self.words
     }

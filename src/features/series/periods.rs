@@ -29,7 +29,7 @@ pub struct ClosePeriodArgs {
 /// Saves the series with its new day.
 ///
 /// # Errors
-/// An unknown code, a day that is none or that would open a closed period again, a ledger that
+/// An unknown code, a day that is invalid or that would open a closed period again, a ledger that
 /// cannot be reached.
 pub(crate) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow::Result<()> {
     let ledger = open_ledger(settings).await?;

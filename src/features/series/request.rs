@@ -1,4 +1,4 @@
-//! What an administrator sends to change a series.
+//! The request of an administrator to change a series.
 
 use numbering::{Expression, Inputs, Notation, SERIES_FORMS, SeriesDefinition, read_written};
 use serde::de::Error as _;
@@ -22,7 +22,7 @@ pub(crate) struct ConfigOrder {
     expression: Option<String>,
     /// Why.
     pub(crate) reason: String,
-    /// The request to preview; one is made up without it.
+    /// The request to preview; without it, one is made up.
     pub(crate) example: Option<ExampleOrder>,
 }
 
@@ -62,7 +62,7 @@ impl ConfigOrder {
         ConfigOrder { definition, is_stored: true, expression: None, reason, example: None }
     }
 
-    /// The definition, as its rule expression says it where it has one.
+    /// The definition, from its rule expression if it has one.
     pub(crate) fn define(&self) -> Result<SeriesDefinition, Problem> {
         let definition = self.definition.clone();
         if self.is_stored {

@@ -345,8 +345,8 @@ fn is_hidden(app: &App, caller: &Caller, config_id: i64) -> bool {
     catalog.known().any(|(version, _)| is_it(version))
 }
 
-/// The id of the configuration that a path names: digits alone are an id, whether there is one or
-/// not; anything else is the code of one that the caller sees.
+/// The id of the configuration that a path names: digits alone are an id, whether it exists or not;
+/// anything else is the code of one that the caller sees.
 fn named(
     app: &App,
     caller: &Caller,

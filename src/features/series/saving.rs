@@ -217,7 +217,7 @@ async fn check_and_save(
     })
 }
 
-/// Saves a version, or tries what would become of it.
+/// Saves a version, or predicts the result.
 async fn keep(
     app: &App,
     (by, code): (&Caller, &str),
@@ -305,7 +305,7 @@ pub(crate) async fn until_known(app: &App) {
     }
 }
 
-/// Activates or deactivates a series, or says what that would do.
+/// Activates or deactivates a series, or reports what that would do.
 pub(crate) async fn set_activity(
     app: &App,
     caller: &Caller,

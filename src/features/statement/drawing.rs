@@ -366,7 +366,7 @@ fn word(kind: EntryKind) -> &'static str {
     }
 }
 
-/// The arithmetic: what counts nothing is left out, but for what must be nothing.
+/// The arithmetic: lines that count nothing are left out, except those that must be zero.
 fn lines(language: Language, tally: &AccountTally) -> Vec<CountLine> {
     let line =
         |what, label, count, sign| CountLine { what, label: language.choose(label), count, sign };

@@ -115,7 +115,7 @@ pub(super) const PASSED_OVER: Phrase = [
     "Passed over by request {id}: {reason}. This service has not issued these, and never does.",
 ];
 
-/// Where the register of gaps has it.
+/// The entry in the register of gaps.
 pub(super) const REGISTERED: Phrase = [
     "รายการที่ {id} ในทะเบียนเลขที่เว้นว่าง บันทึกเมื่อ {at}",
     "空号登记簿第 {id} 项，登记时间 {at}",

@@ -10,7 +10,7 @@ use super::phrases::{COUNT, COUNTED, EVIDENCE, EXPLANATION, NUMBERS, SEAL, TITLE
 use super::text::Fact;
 use crate::language::Language;
 
-/// How it looks, on a screen and on paper.
+/// Its style, on a screen and on paper.
 const STYLE: &str = "\
 body{font:11pt/1.45 'Noto Sans','Noto Sans Thai','Noto Sans CJK SC',sans-serif;color:#000;\
 background:#fff;max-width:60em;margin:2em auto;padding:0 1em}\

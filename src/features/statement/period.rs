@@ -69,7 +69,7 @@ impl fmt::Display for AskedPeriod {
 
 impl AskedPeriod {
     /// Reads a period A.D. as counter keys name it: `2026`, `2026-Q1`, `2026-01`, `2026-W05`,
-    /// `2026-01-22`, or a time of such a day; none where the text names no period.
+    /// `2026-01-22`, or a time of such a day; `None` if the text names no period.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let year: i16 = text.get(..YEAR_DIGITS).filter(|year| is_number(year))?.parse().ok()?;
         let rest = &text[YEAR_DIGITS..];
@@ -117,7 +117,7 @@ impl AskedPeriod {
             _ => None,
         };
         let asked = asked.filter(|_| (1..=YEAR_MAX).contains(&year))?;
-        // What reads otherwise than keys are written is no name of it.
+        // A text that differs from the form in keys is not a name of it.
         (period_of(asked.reset, asked.first, None)?.1 == text).then_some(asked)
     }
 
@@ -162,7 +162,7 @@ impl AskedPeriod {
         PeriodKeys { any: without(within), beyond: without(beyond) }
     }
 
-    /// A day of each week of it, where it has several; of no other reset.
+    /// A day of each week of it, if it has several; for no other reset.
     fn weeks(&self, reset: Reset) -> impl Iterator<Item = DateTime> {
         let is_wanted = reset == Reset::Week && matches!(self.reset, Reset::Quarter | Reset::Month);
         let (first, last) = (self.first, self.last);
@@ -209,7 +209,7 @@ impl AskedPeriod {
     }
 }
 
-/// The period of a key; empty where it has none.
+/// The period of a key; empty if it has none.
 pub(super) fn period_shown(key: &str) -> &str {
     let mut parts = key.split(';').filter_map(|part| part.split_once('='));
     parts.find(|(name, _)| PERIODS.contains(name)).map_or("", |(_, period)| period)
@@ -304,7 +304,7 @@ mod tests {
             // With April it is of 2027, with October of 2026.
             ("2026-05", &[Some(4), Some(10)][..], "2026 2027", "2026 2027"),
             ("2026-Q2", &[None, Some(4)], "2026 2027", "2026 2027"),
-            // The year of that name, and what begins or ends within the calendar's.
+            // The year of that name, and those that begin or end within the calendar's.
             ("2026", &[None, Some(10)], "2026 2027", "2027"),
         ] {
             let keys = AskedPeriod::read(text).unwrap().keys(7, starts);

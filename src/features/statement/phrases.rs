@@ -50,7 +50,7 @@ pub(super) const SHA256: Phrase =
     ["SHA-256 ของข้อความ", "正文 SHA-256", "本文 SHA-256", "SHA-256 of its body"];
 pub(super) const PUBLIC_KEY: Phrase = ["กุญแจสาธารณะ", "公钥", "公鑰", "Public key"];
 
-/// How many values there are from one to another.
+/// The number of values from one to another.
 pub(super) const STRETCH: Phrase = [
     "ค่า {first} ถึง {last} ห่างกันค่าละ {step}",
     "从 {first} 到 {last}，间隔 {step}",

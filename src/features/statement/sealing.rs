@@ -1,5 +1,5 @@
-//! What the paper says of the checkpoint that seals its records. Compares no seal with a record:
-//! that is `numerator audit verify`.
+//! The sentences of the paper about the checkpoint that seals its records. Compares no seal with a
+//! record: `numerator audit verify` does.
 
 use super::explanations::{
     HOW_TO_CHECK, NOT_SEALED, PARTLY_SEALED, SEALED, WITHOUT_KEY, WRONG_SEAL,
@@ -10,7 +10,7 @@ use crate::engine::sealing::{CheckpointError, Sealing};
 use crate::language::Language;
 use crate::ledger::{BoundRows, CounterAccount};
 
-/// What seals the records.
+/// The seal of the records.
 pub(super) fn seal(
     language: Language,
     sealing: Option<Result<Sealing, CheckpointError>>,

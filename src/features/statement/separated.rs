@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::paper::{RunStatement, Statement};
 use crate::features::register::cells::inert;
 
-/// The columns. `row` says what a row is of: `paper`, `seal`, `run`, `part`, `stretch`, `line`,
-/// `entry` or `note`; what a row has nothing to say in is empty.
+/// The columns. `row` is the kind of a row: `paper`, `seal`, `run`, `part`, `stretch`, `line`,
+/// `entry` or `note`; columns without a meaning for a row are empty.
 const COLUMNS: [&str; 17] = [
     "row",
     "counter_id",

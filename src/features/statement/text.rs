@@ -8,7 +8,7 @@ use super::phrases::{
 };
 use crate::language::{Language, Phrase};
 
-/// What stands under a name.
+/// A name and its value.
 pub(super) type Fact = (String, String);
 
 impl Statement {
@@ -28,7 +28,7 @@ impl Statement {
         lines
     }
 
-    /// What stands above all runs.
+    /// The facts above all runs.
     pub(super) fn head(&self) -> Vec<Fact> {
         let told =
             |name: Phrase, value: &str| (self.language.choose(name).to_owned(), value.to_owned());
@@ -39,7 +39,7 @@ impl Statement {
         facts
     }
 
-    /// What names the checkpoint.
+    /// The facts that identify the checkpoint.
     pub(super) fn seal_facts(&self) -> Vec<Fact> {
         let seal = &self.seal;
         let number = seal.checkpoint.map(|number| number.to_string());
@@ -78,7 +78,7 @@ impl RunStatement {
         format!("{} {}", self.serial, self.counter_key).trim_end().to_owned()
     }
 
-    /// What stands above the arithmetic.
+    /// The facts above the arithmetic.
     pub(super) fn head(&self, language: Language) -> Vec<Fact> {
         let shown = |end: &Option<EndAnswer>| match end {
             None => language.choose(NONE).to_owned(),
@@ -96,7 +96,7 @@ impl RunStatement {
         facts
     }
 
-    /// The arithmetic: how many values there are, what became of them, and the sum of that.
+    /// The arithmetic: how many values there are, the outcomes, and their sum.
     pub(super) fn arithmetic(&self, language: Language) -> Vec<(String, String)> {
         let mut rows = Vec::new();
         let mut rest = self.values;

@@ -175,7 +175,7 @@ impl CreateArgs {
     }
 }
 
-/// What becomes of a secret.
+/// The use of a secret.
 const SENT: &str = "send it with each request as the header Authorization: Bearer <token>";
 
 /// A new token that is kept nowhere.

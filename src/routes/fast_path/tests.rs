@@ -68,7 +68,7 @@ impl Answering {
         let request = request.body(body).expect("a request");
         let peer = Peer::at("192.0.2.7".parse().expect("an address"));
         let (mut parts, body) = self.doors.answer(request, peer).await.into_parts();
-        // The server writes it where it is not there: the body knows its length.
+        // The server writes it if it is missing: the body knows its length.
         let length = body.size_hint().exact();
         parts.headers.remove(CONTENT_LENGTH);
         let bytes = to_bytes(body, usize::MAX).await.expect("a body");
@@ -347,5 +347,5 @@ async fn a_call_for_one_number_takes_little_room() {
     stop([both, plain]).await;
 }
 
-/// A seventh more than it takes; it took 13,240 where a source, a batch and a draw had room in it.
+/// A seventh more than its size; it was 13,240 while it contained a source, a batch and a draw.
 const CALL_BYTES_MAX: usize = 6_144;

@@ -8,7 +8,7 @@ use crate::features::{
 use crate::shape::{every_field_has_its_form, every_query_is_told};
 use crate::web::body::BODY_FORMS;
 
-/// Every field of every body says how it is written, and each that is no text in a query.
+/// Every field of every body states its form, and so does each in a query that is not text.
 #[test]
 fn every_field_of_a_body_says_how_it_is_written() {
     macro_rules! bodies {

@@ -5,7 +5,7 @@ use numbering::Form;
 /// The fields of bodies and queries; those of a series are
 /// [`SERIES_FORMS`](numbering::SERIES_FORMS).
 pub(crate) const BODY_FORMS: &[Form] = &[
-    // What is numbered.
+    // The thing to number.
     ("type", "", "\"INV\""),
     ("type_id", "text in quotes or a whole number", "\"6\""),
     ("project", "", "\"P1\""),
@@ -27,7 +27,7 @@ pub(crate) const BODY_FORMS: &[Form] = &[
     ("number", "", "\"INV-2026-00001\""),
     ("series", "the code of a series", "\"INV\""),
     ("example", "a request to preview", "{ type = \"INV\" }"),
-    // Who changes what, and why.
+    // The author of a change, and the reason.
     ("reason", "", "\"invoices of the new branch\""),
     ("version", "the number of a version", "1"),
     ("counter_id", "the id of a counter", "1"),

@@ -290,7 +290,7 @@ sentences! {
         "未找到该交易" "找不到此交易"
         "There is no such transaction.",
 
-    // What another try may mend.
+    // Problems that a retry may solve.
     LockTimeout
         "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง"
         "系统繁忙，请稍后重试" "系統忙碌中，請稍後再試"

@@ -22,11 +22,11 @@ pub(crate) struct Caller {
     pub(crate) request_id: Arc<str>,
     /// In which language problems speak to the user.
     pub(crate) language: Language,
-    /// What took the call's numbers.
+    /// The path that served the call's numbers.
     pub(crate) served_by: ServedBy,
-    /// Until when it waits, where it says so.
+    /// Until when it waits, if it says so.
     pub(crate) by: Option<tokio::time::Instant>,
-    /// What of the call counts, where a limit counts it.
+    /// The counting of the call, if a limit counts it.
     pub(crate) limited: Option<Arc<Limited>>,
     /// What the call keeps in memory, and the caller for which that counts.
     pub(crate) holdings: Holdings,

@@ -41,7 +41,7 @@ fn router(tokens: Vec<Token>) -> Router {
     router_with(tokens, Duration::MAX)
 }
 
-/// The same, with what takes longer than `slow_after` warned of.
+/// The same, with a warning about calls that take longer than `slow_after`.
 fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let clock = Arc::new(ManualClock::at(1_700_000_000_123_456));
     let asks = !tokens.is_empty();

@@ -13,7 +13,7 @@ use crate::ledger::{EVENT_KINDS, IssuePath};
 const PATHS: [IssuePath; 3] = [IssuePath::Redis, IssuePath::Database, IssuePath::Imported];
 const STEPS: [&str; 3] = ["in-progress", "succeeded", "failed"];
 const EFFECTS: [&str; 6] = ["added", "renamed", "activated", "deactivated", "changed", "unchanged"];
-/// What lines and entries of a statement count.
+/// The counts in lines and entries of a statement.
 const COUNTED: [&str; 14] = [
     "issued",
     "archived",
@@ -33,7 +33,7 @@ const COUNTED: [&str; 14] = [
 /// Reasons of `/readyz` that are no problems of callers.
 const STANDINGS: [&str; 4] = ["idle", "recovering", "clock", "cut-off"];
 
-/// The words of a field of a schema, where it has some.
+/// The words of a field of a schema, if it has any.
 pub(super) fn of_field(schema: &str, field: &str) -> Option<Value> {
     let slugs = Slug::ALL.iter().map(|slug| slug.name());
     let kinds = ExchangeKind::ALL.map(ExchangeKind::name);
@@ -61,7 +61,7 @@ pub(super) fn of_field(schema: &str, field: &str) -> Option<Value> {
     })
 }
 
-/// The words of a parameter of an operation, where it has some.
+/// The words of a parameter of an operation, if it has any.
 pub(super) fn of_parameter(operation: &str, parameter: &str) -> Option<Value> {
     Some(match (operation, parameter) {
         ("list_numbers", "status") => json!(["issued", "revised"]),

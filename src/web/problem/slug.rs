@@ -18,7 +18,7 @@ macro_rules! slugs {
             /// Every slug.
             pub const ALL: &[Slug] = &[$(Slug::$variant,)*];
 
-            /// The slug as it is sent.
+            /// The slug as sent.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Slug::$variant => $name,)* }

@@ -21,12 +21,12 @@ pub(super) struct PeerPlace {
 }
 
 impl Peers {
-    /// At most so many connections for each.
+    /// At most so many connections per address.
     pub(super) fn new(max: usize) -> Self {
         Peers { max, open: Arc::default() }
     }
 
-    /// Counts a connection of an address; `None` where it has as many as it may have.
+    /// Counts a connection of an address; `None` if it has as many as it may have.
     pub(super) fn admit(&self, address: IpAddr) -> Option<PeerPlace> {
         let network = network_of(address);
         let mut open = self.lock();

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A connection that breaks off where a write makes no progress for too long.
+/// A connection that is ended if a write makes no progress for too long.
 pub(super) struct Progress {
     stream: TcpStream,
     /// Longest time in which nothing more can be sent.

@@ -32,7 +32,7 @@ async fn start(router: Router, flags: &[(&str, &str)]) -> Running {
     start_under(None, router, flags).await
 }
 
-/// The same, under TLS where there is some.
+/// The same, under TLS if it is given.
 async fn start_under(tls: Option<TlsAcceptor>, router: Router, flags: &[(&str, &str)]) -> Running {
     let flags = flags.iter().chain(&[("data.dir", "/tmp")]);
     let flags = flags.map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -105,7 +105,7 @@ async fn an_answer_says_how_long_its_connection_may_be_idle_unless_it_is_the_las
         let text = converse_raw(&stream, last, "").await;
         assert!(text.starts_with("HTTP/1.1 200") && told(&text).is_none(), "{text}");
     }
-    // What ends within a second cannot be said in whole ones.
+    // An end within a second cannot be expressed in whole seconds.
     let running = start(peer_router(), &[("http.header_read_timeout", "900ms")]).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     let text = converse_raw(&stream, ASK, "127.0.0.1").await;
@@ -266,7 +266,7 @@ async fn under_tls_requests_are_answered_and_a_renewed_certificate_is_shown() {
     let stranger = Pair::new();
     assert!(ask_tls(running.address, &stranger.certificate).await.is_err(), "it shows its own");
     pair.renew();
-    // Only a failing test looks for long.
+    // Only a failing test waits for long.
     let shown = async {
         while ask_tls(running.address, &pair.certificate).await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;

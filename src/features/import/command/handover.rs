@@ -27,17 +27,17 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(super) struct Handover {
     id: Uuid,
     lent: Vec<Partition>,
-    /// As which this command lends; `None` where nothing is lent.
+    /// The service as which this command lends; `None` if nothing is lent.
     service: Option<Arc<Service>>,
 }
 
 impl Handover {
     /// Has the database take over those of the partitions that Redis owns. They stay with it until
-    /// [`Handover::give_back`], and longer where an operator wants it.
+    /// [`Handover::give_back`], or longer if an operator wants it.
     ///
     /// # Errors
-    /// Where the database does not own them in time, or another import has them; Redis has kept
-    /// them then, or gets them back.
+    /// The database does not own them in time, or another import has them; Redis has kept them
+    /// then, or gets them back.
     pub(super) async fn take(
         settings: &Settings,
         ledger: &SharedLedger,
@@ -85,8 +85,8 @@ impl Handover {
         Ok(())
     }
 
-    /// Takes back what was lent, and nothing that an operator wants. The running services give the
-    /// partitions back to Redis, or the next ones.
+    /// Takes back the loan, and nothing that an operator wants. The running services, or the next
+    /// ones, give the partitions back to Redis.
     pub(super) async fn give_back(self, ledger: &SharedLedger) {
         for row in &self.lent {
             let taken_back = async {

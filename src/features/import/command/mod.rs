@@ -90,7 +90,7 @@ const COMMIT_UNKNOWN: &str = "it is not known whether this was imported: all of 
     once the ledger answers, run the same command without --apply: if it was imported, the report \
     says `issued` of every number, and of tables `here` is no less than `last`";
 
-/// Reports, and writes where it may.
+/// Reports, and writes if requested and possible.
 ///
 /// # Errors
 /// A source that cannot be read, a report with problems, a ledger that refuses.
@@ -167,7 +167,7 @@ async fn of_any_time(
     Ok(catalog)
 }
 
-/// What would be imported.
+/// The plan of the import.
 async fn planned(
     import: &Import<'_>,
     args: &ImportArgs,

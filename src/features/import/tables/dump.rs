@@ -1,4 +1,4 @@
-//! Tables of a MySQL or MariaDB dump: what its statements insert, literally. Runs nothing.
+//! Tables of a MySQL or MariaDB dump: the literal rows of its INSERT statements. Runs nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;

@@ -15,7 +15,7 @@ const COMMAS_MAX: usize = 65_536;
 /// Most bytes before the rows of an INSERT: with each part they are parsed again.
 const HEAD_BYTES_MAX: usize = 65_536;
 
-/// From so many bytes on a part ends with the row that it is in.
+/// A part of at least so many bytes ends with its current row.
 const PART_BYTES: usize = 65_536;
 
 /// The parts of an INSERT, each a statement of its own with the rows that it inserts: so many that
@@ -50,7 +50,7 @@ pub(super) fn must_be_flat(text: &str) -> Result<(), String> {
     walk(text).map(drop)
 }
 
-/// Where the rows of an INSERT are.
+/// The places of an INSERT's rows.
 struct RowEnds {
     /// The byte after `VALUES`.
     begin: usize,

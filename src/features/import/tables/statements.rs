@@ -21,7 +21,7 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 /// A statement on a wanted table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Statement {
-    /// The line where it begins.
+    /// The line of its beginning.
     pub(super) line: u64,
     pub(super) table: &'static str,
     pub(super) is_insert: bool,
@@ -49,7 +49,7 @@ pub(super) struct Statements<'a> {
     is_begun: bool,
     /// How the comment begins that is being read, or the last one.
     comment: Vec<u8>,
-    /// Whether a dump has begun that says where it ends, and has not ended.
+    /// Whether a dump with an end mark has begun, and has not ended.
     is_open: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Statements<'a> {
     /// The next statement on a wanted table.
     ///
     /// # Errors
-    /// `Form` where the file ends within something, or holds rows in a way that is not read.
+    /// `Form` if the file ends within something, or holds rows in an unsupported form.
     pub(super) fn next(&mut self) -> Result<Option<Statement>, ImportError> {
         self.skip_mark()?;
         loop {
@@ -201,7 +201,7 @@ impl<'a> Statements<'a> {
         Within::LineComment
     }
 
-    /// Dumps say in comments where they begin and end.
+    /// Comments of dumps mark their beginning and end.
     fn obey_comment(&mut self) -> Result<(), ImportError> {
         let begins = |text: &[u8]| self.comment.starts_with(text);
         if begins(b"- MySQL dump") || begins(b"- MariaDB dump") {
@@ -246,7 +246,7 @@ impl<'a> Statements<'a> {
             cut.is_kept = Some(target(&cut.text, self.tables).is_some());
         }
         if cut.is_kept == Some(false) {
-            // Only its end is looked for.
+            // Only its end is searched for.
             let surplus = cut.text.len() - self.delimiter.len().min(cut.text.len());
             cut.text.drain(..surplus);
         } else if cut.text.len() > STATEMENT_BYTES_MAX {

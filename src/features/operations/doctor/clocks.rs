@@ -15,7 +15,7 @@ use crate::redis::ServerTime;
 const CHECK: &str = "clock";
 const NTP: &str = "ntp";
 
-/// What ends a difference.
+/// The remedy for a difference.
 const REMEDY: &str =
     "set the clock that is wrong, and have NTP keep it (chrony, systemd-timesyncd)";
 

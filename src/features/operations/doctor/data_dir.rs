@@ -18,13 +18,13 @@ const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
-/// Less room than this on a disk is none.
+/// Less space than this on a disk counts as none.
 const ROOM_MIN_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The suffixes of a SQLite ledger's files.
 const BESIDE: [&str; 5] = ["", "-wal", "-shm", ".lock", ".mark"];
 
-/// Looks at the folder itself.
+/// Checks the folder itself.
 pub(super) fn look(folder: &Path, user: &User, findings: &mut Findings) {
     let (shown, name) = (folder.display(), user.name());
     let place = nearest(folder);
@@ -60,8 +60,8 @@ fn room(place: &Path, (check, remedy): (&'static str, &str), findings: &mut Find
     findings.add((check, Grade::SomethingToDo), format!("{} {why}", place.display()), remedy);
 }
 
-/// Looks at the witness of a deployment, or at those of all where it is not known; `is_used`:
-/// whether the ledger has been served from somewhere.
+/// Checks the witness of a deployment, or those of all if it is not known; `is_used`: whether the
+/// ledger has been served from any place.
 pub(super) fn look_at_witness(
     folder: &Path,
     deployment: Option<Uuid>,
@@ -127,7 +127,7 @@ fn look_at_one(witness: &Path, user: &User, findings: &mut Findings) {
     }
 }
 
-/// Looks at the files of a SQLite ledger.
+/// Checks the files of a SQLite ledger.
 pub(super) fn look_at_ledger(ledger: &Path, user: &User, findings: &mut Findings) {
     const CHECK: &str = "ledger";
     let folder = ledger.parent().unwrap_or(Path::new("."));

@@ -1,5 +1,5 @@
-//! The files that settings name: whether the service's user may read them, whether others may, what
-//! they hold, and when certificates end.
+//! The files that settings name: whether the service's user may read them, whether others may,
+//! their content, and when certificates end.
 
 use std::fs::metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -21,7 +21,7 @@ const CERTIFICATE_DAYS_MIN: i64 = 14;
 
 const DAY_US: i64 = 86_400_000_000;
 
-/// Looks at all of them.
+/// Checks all of them.
 pub(super) fn look(
     settings: &Settings,
     settings_file: Option<&Path>,

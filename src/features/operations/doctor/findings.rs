@@ -1,4 +1,4 @@
-//! What `doctor` finds: each with what ends it, the gravest first.
+//! The findings of `doctor`: each with its remedy, the gravest first.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ pub(super) enum Grade {
     Hazard,
     /// Something is to be done.
     SomethingToDo,
-    /// What matters could not be seen.
+    /// Something important could not be checked.
     CannotTell,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Diagnosis {
     pub(super) verdict: Grade,
     /// The finding.
     pub(super) says: String,
-    /// What ends it; absent where it is well.
+    /// Its remedy; absent if nothing is wrong.
     pub(super) remedy: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl Findings {
         }
     }
 
-    /// Something is well where nothing else was found of it.
+    /// Reports a check as well if it has no other finding.
     pub(super) fn well_unless_found(&mut self, check: &'static str, says: impl Into<String>) {
         if self.0.iter().all(|finding| finding.check != check) {
             self.well(check, says);
@@ -126,7 +126,7 @@ impl Findings {
         }
     }
 
-    /// What `--json` prints.
+    /// The output of `--json`.
     pub(super) fn answer(&self) -> Answer<'_> {
         let verdict = match self.verdict() {
             Grade::Well | Grade::Hazard => "well",

@@ -38,7 +38,7 @@ pub(super) struct Known {
     /// Whether it was read.
     pub(super) is_read: bool,
     pub(super) deployment: Option<Deployment>,
-    /// Those that run: their heartbeats move.
+    /// Running nodes: their heartbeats move.
     pub(super) nodes: Vec<Node>,
     /// Nodes that have not left, and whose heartbeats do not move.
     silent: Vec<Node>,
@@ -189,7 +189,7 @@ fn judge_schema(
     false
 }
 
-/// Reads what settings and Redis are compared with, and compares the settings.
+/// Reads the values for the comparison with settings and Redis, and compares the settings.
 async fn read(
     ledger: &SharedLedger,
     settings: &Settings,

@@ -15,16 +15,16 @@ const TO_DO: (&str, Grade) = (CHECK, Grade::SomethingToDo);
 /// The first question waits for a connection, and a slow one deserves another.
 const TRIES: u32 = 2;
 
-/// What Redis shows.
+/// The state that Redis shows.
 #[derive(Default)]
 pub(super) struct Shown {
     /// Of each partition, as far as it answers.
     surveys: BTreeMap<u32, Survey>,
-    /// What time its masters say it is.
+    /// The time by its masters' clocks.
     pub(super) times: Vec<ServerTime>,
 }
 
-/// Looks at it.
+/// Examines it.
 pub(super) async fn examine(settings: &Settings, shown: &mut Shown, findings: &mut Findings) {
     let Some(redis) = &settings.redis else {
         return findings.well(CHECK, "redis.url is not set: the database takes the numbers");

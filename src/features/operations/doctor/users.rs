@@ -29,7 +29,7 @@ pub(super) enum Deed {
 }
 
 impl Deed {
-    /// As a mode has it.
+    /// Its bits in a mode.
     fn bits(self, is_folder: bool) -> u32 {
         match self {
             Deed::Read => 0o4 | u32::from(is_folder),

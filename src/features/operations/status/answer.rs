@@ -1,4 +1,4 @@
-//! What `status` found, as `--json` prints it.
+//! The findings of `status`, as `--json` prints them.
 
 use serde::Serialize;
 
@@ -24,20 +24,20 @@ pub(super) struct StatusAnswer {
     pub(super) redis_servers: Vec<ServerAnswer>,
     pub(super) partitions: Vec<PartitionAnswer>,
     pub(super) nodes: Vec<NodeAnswer>,
-    /// Why the ledger takes no heartbeats, where it takes none.
+    /// Why the ledger takes no heartbeats, if it takes none.
     pub(super) untold: Option<String>,
     /// What could not be read, and why.
     pub(super) unread: Vec<String>,
-    /// Tokens in force that are not what their last event left.
+    /// Tokens in force that differ from the state after their last event.
     pub(super) untold_tokens: Vec<UntoldToken>,
     /// Counters of Redis with the least headroom: how far issuing gets while the ledger is away.
     pub(super) ceilings: Vec<CeilingAnswer>,
-    /// None where they could not be read.
+    /// None if they could not be read.
     pub(super) totals: Option<Totals>,
 }
 
 impl StatusAnswer {
-    /// Tokens that are not what their last event left, a sentence each.
+    /// Tokens that differ from the state after their last event, a sentence each.
     pub(super) fn untold(&self) -> impl Iterator<Item = String> {
         self.untold_tokens.iter().map(|UntoldToken { name, why }| {
             format!("token {name}: {why}; somebody wrote it into the ledger past the program")
@@ -64,20 +64,20 @@ pub(super) struct PartitionAnswer {
     pub(super) cause: String,
     /// When it came into this state (RFC 3339).
     pub(super) changed_at: String,
-    /// What Redis shows; absent where none is configured.
+    /// The state in Redis; absent if none is configured.
     pub(super) redis: Option<RedisAnswer>,
     /// While the database has it instead of Redis: the processes that Redis waits for.
     pub(super) waits_for: Vec<WaitAnswer>,
 }
 
-/// A process that does not see a partition where the others do.
+/// A process that does not reach a partition that the others reach.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct WaitAnswer {
     pub(super) node_id: String,
     pub(super) label: String,
     /// The data sets of Redis that it sees it in; empty: none.
     pub(super) sees: Vec<String>,
-    /// Since when it sees none, by its own clock (RFC 3339); none where it does not say.
+    /// Since when it reaches none, by its own clock (RFC 3339); none if it does not say.
     pub(super) since: Option<String>,
     pub(super) why: String,
 }
@@ -86,7 +86,7 @@ pub(super) struct WaitAnswer {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ServerAnswer {
     pub(super) server: String,
-    /// What makes losing its data likelier.
+    /// Hazards that make a loss of its data likelier.
     pub(super) hazards: Vec<HazardAnswer>,
     /// What could not be checked, and why.
     pub(super) unchecked: Vec<String>,
@@ -97,17 +97,17 @@ pub(super) struct ServerAnswer {
 pub(super) struct HazardAnswer {
     pub(super) hazard: &'static str,
     pub(super) meaning: String,
-    /// What ends it.
+    /// The remedy.
     pub(super) cure: &'static str,
 }
 
 /// One partition in Redis.
 #[derive(Debug, Serialize)]
 pub(super) struct RedisAnswer {
-    /// Whether the owner record is the one that the ledger names; none where the ledger does not
-    /// name Redis as the owner, or Redis does not answer.
+    /// Whether the owner record is the one that the ledger names; none if the ledger does not name
+    /// Redis as the owner, or Redis does not answer.
     pub(super) agrees: Option<bool>,
-    /// The data set that the server shows; none where it does not answer.
+    /// The data set that the server shows; none if it does not answer.
     pub(super) data_set: Option<String>,
     /// Why it does not, or why nothing is known.
     pub(super) trouble: Option<String>,
@@ -142,14 +142,14 @@ pub(super) struct NodeAnswer {
     /// How far its clock is ahead of PostgreSQL's, by its last report; none if it reported none, or
     /// the ledger is a file.
     pub(super) clock_ahead_ms: Option<i64>,
-    /// What its ids of `{SNOWFLAKE}` show; none where it has drawn no id yet.
+    /// The node number in its ids of `{SNOWFLAKE}`; none if it has drawn no id yet.
     pub(super) node_number: Option<u16>,
     /// Partitions in which it may have left an outbox.
     pub(super) partitions: Vec<u32>,
     /// The data sets of Redis that it sees, with the partitions that it sees there; none for a
     /// one-shot command.
     pub(super) sight: Option<HealthReport>,
-    /// What keeps it from its work, in its own words; none where it does not say.
+    /// What prevents its work, by its own report; none if it does not say.
     pub(super) words: Option<NodeWords>,
 }
 

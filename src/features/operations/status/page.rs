@@ -1,5 +1,5 @@
-//! What `status` found, for people: one sentence first, tables, and sentences for what needs
-//! attention. Rows that say the same of neighbouring partitions are one.
+//! The findings of `status`, for people: one sentence first, tables, and sentences for what needs
+//! attention. Equal rows of neighbouring partitions are merged.
 
 use std::collections::BTreeMap;
 
@@ -254,7 +254,7 @@ impl StatusAnswer {
         row.is_lacking_redis() && !is_gapless && is_seen && has_process && row.waits_for.is_empty()
     }
 
-    /// How the servers are set up, where that is dangerous.
+    /// Dangerous configurations of the servers.
     fn server_lines(&self) -> Vec<PageLine> {
         let of_redis = self.redis_servers.iter();
         let of_redis = of_redis.map(|server| (format!("redis {}", server.server), server));
@@ -288,7 +288,7 @@ impl StatusAnswer {
         Some(PageLine { text, mood: Mood::Plain })
     }
 
-    /// Per node what lies in its outboxes: entries and partition, and the age of the oldest.
+    /// Per node the content of its outboxes: entries and partition, and the age of the oldest.
     fn outboxes(&self) -> BTreeMap<&str, (String, Option<u64>)> {
         let mut found: BTreeMap<&str, (String, Option<u64>)> = BTreeMap::new();
         for row in &self.partitions {

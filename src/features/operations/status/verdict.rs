@@ -1,4 +1,4 @@
-//! What `status` comes to: one sentence, whether something is to be done, and why.
+//! The verdict of `status`: one sentence, whether action is needed, and why.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ pub(super) enum Verdict {
     Well,
     /// Something.
     SomethingToDo,
-    /// What matters could not be seen.
+    /// Something important could not be checked.
     CannotTell,
 }
 
@@ -189,7 +189,7 @@ impl StatusAnswer {
         said.map(|words| words.series_set_aside).max().unwrap_or_default()
     }
 
-    /// What could not be seen.
+    /// The parts that could not be checked.
     fn unseen(&self) -> impl Iterator<Item = String> {
         let lives = self.untold.as_ref().map(|why| match self.nodes.is_empty() {
             true => format!("the ledger takes no writes: {why}"),
@@ -226,7 +226,7 @@ impl StatusAnswer {
         beside.into_iter().flatten().collect()
     }
 
-    /// Whether the ledger is a file, and there is no Redis.
+    /// Whether the ledger is a file, without Redis.
     fn is_embedded(&self) -> bool {
         self.engine == "sqlite" && self.partitions.iter().all(|row| row.redis.is_none())
     }

@@ -9,7 +9,7 @@ use crate::ledger::Node;
 use crate::terminal::words;
 
 impl PartitionAnswer {
-    /// Whether Redis may have it, and the database has.
+    /// Whether the database has a partition that Redis may have.
     pub(super) fn is_lacking_redis(&self) -> bool {
         (self.owner, self.state, self.wanted) == ("database", "open", "auto")
     }
@@ -45,7 +45,7 @@ fn common(row: &PartitionAnswer, nodes: &[&Node]) -> Option<String> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(data_set, _)| data_set)
 }
 
-/// Why Redis waits for a process in a partition, where it does.
+/// Why Redis waits for a process in a partition, if it does.
 fn wait(partition: u32, node: &Node, common: &str) -> Option<WaitAnswer> {
     let sees = data_sets(partition, node);
     if sees.len() == 1 && sees[0] == common {

@@ -1,4 +1,4 @@
-//! The register of numbers as bytes. A cell is never a formula: what begins like one gets an
+//! The register of numbers as bytes. A cell is never a formula: a text that begins like one gets an
 //! apostrophe before it in CSV, and is text in a workbook.
 
 use std::borrow::Cow;
@@ -54,7 +54,7 @@ pub(super) struct Sheet {
 }
 
 impl Writer {
-    /// Begins with the head, where the format has one.
+    /// Begins with the head, if the format has one.
     ///
     /// # Errors
     /// A target that cannot be written.

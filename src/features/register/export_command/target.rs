@@ -53,7 +53,7 @@ impl Target {
         }
     }
 
-    /// What there is of it where it is ended before it is whole.
+    /// What remains of an interrupted export.
     pub(super) fn left(&self) -> String {
         match self {
             Target::Stdout(_) => "standard output has a part of the numbers".to_owned(),
@@ -62,7 +62,7 @@ impl Target {
         }
     }
 
-    /// What an error means that came while it was written.
+    /// The context of an error during writing.
     pub(super) fn name(&self) -> String {
         match self {
             Target::Stdout(_) => "standard output cannot be written".to_owned(),

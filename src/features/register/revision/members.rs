@@ -41,7 +41,7 @@ pub(super) async fn must_be_no_member(
 /// once.
 #[derive(Default)]
 pub(super) struct Issuers {
-    /// By series and version; nothing where it cannot be compiled any more.
+    /// By series and version; `None` if it does not compile any more.
     compiled: HashMap<(i64, u32), Option<Series>>,
     reference: Option<Arc<ReferenceData>>,
 }
