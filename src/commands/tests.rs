@@ -21,20 +21,61 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
-/// Goal: every command can be found on the page of commands. Method: those of the command line
-/// against its table.
-#[test]
-fn the_page_of_commands_lists_every_command() {
-    let page = include_str!("../../docs/cli.md");
-    let table: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
-    let commands = Cli::command();
-    for command in commands.get_subcommands().map(clap::Command::get_name) {
-        let cell = |row: &&str| {
-            let names = row.split('|').nth(1).unwrap_or_default();
-            names.split('`').any(|name| name == command || name.starts_with(&format!("{command} ")))
-        };
-        assert!(table.iter().any(cell), "{command} is not in the table of docs/cli.md");
+/// The page of commands; its table is between two marks.
+const PAGE: &str = "docs/cli.md";
+const TABLE_BEGINS: &str = "<!-- commands: made from the command line -->\n";
+const TABLE_ENDS: &str = "<!-- end of commands -->\n";
+
+/// Longest cell of the table, in bytes; further options are left to `--help`.
+const CELL_MAX: usize = 200;
+
+/// A row for each command that runs, below its parents' names.
+fn rows(parents: &str, command: &clap::Command) -> Vec<String> {
+    let name = format!("{parents} {}", command.get_name());
+    let below = command.get_subcommands().filter(|one| one.get_name() != "help");
+    let own = (!command.is_subcommand_required_set()).then(|| row(&name, command));
+    own.into_iter().chain(below.flat_map(|one| rows(&name, one))).collect()
+}
+
+/// The row of a command: how it is called, its first sentence, its own options.
+fn row(name: &str, command: &clap::Command) -> String {
+    let values = command.get_positionals().map(|value| format!(" {value}"));
+    let call: String = std::iter::once(name.to_owned()).chain(values).collect();
+    let call = call.trim_start_matches(" numerator ");
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let is_own = |arg: &&clap::Arg| !arg.is_global_set() && !arg.is_hide_set();
+    let own = command.get_arguments().filter(is_own).filter_map(clap::Arg::get_long);
+    let mut options = String::new();
+    for option in own.filter(|option| *option != "help") {
+        let separator = if options.is_empty() { "" } else { ", " };
+        let more = format!("{separator}`--{option}`");
+        if options.len() + more.len() > CELL_MAX {
+            options += ", …";
+            break;
+        }
+        options += &more;
     }
+    format!("| `{call}` | {} | {options} |\n", about.replace('|', "\\|"))
+}
+
+/// Goal: every command can be found on the page of commands, as the program describes it. Method:
+/// the table is rendered from the command line; `REGENERATE=1` with this test writes it anew.
+#[test]
+fn the_page_of_commands_has_the_table_of_the_command_line() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let page = std::fs::read_to_string(&file).expect("the page");
+    let (before, rest) = page.split_once(TABLE_BEGINS).expect("where the table begins");
+    let (table, after) = rest.split_once(TABLE_ENDS).expect("where the table ends");
+    let mut all = Cli::command();
+    all.build();
+    let wanted =
+        format!("| command | what it does | options |\n|---|---|---|\n{}", rows("", &all).concat());
+    if std::env::var_os("REGENERATE").is_some() {
+        let page = format!("{before}{TABLE_BEGINS}{wanted}{TABLE_ENDS}{after}");
+        std::fs::write(&file, page).expect("written");
+        return;
+    }
+    assert_eq!(table, wanted, "REGENERATE=1 writes {PAGE} anew");
 }
 
 /// Goal: a user's first attempts work. Method: each example of a help text is parsed like a typed
