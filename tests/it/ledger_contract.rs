@@ -1,5 +1,5 @@
-//! What every ledger must keep, on each engine. On SQLite each case is a test and has a file; on
-//! PostgreSQL a group is a test with a server, its cases have schemas, and failing ones are named.
+//! What every ledger must keep, on each engine. Each case is a test: it has a file on SQLite, and on
+//! PostgreSQL a database of a server that tests share.
 
 #[macro_use]
 mod engines;
@@ -52,8 +52,6 @@ mod two_people;
 mod verified;
 mod windows;
 mod world;
-
-use world::World;
 
 ledger_contract! {
     accounts {

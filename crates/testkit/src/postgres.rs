@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -15,9 +16,11 @@ use tempfile::TempDir;
 use crate::process::{Process, find_program, free_port};
 
 mod copies;
+mod shared;
 mod standby;
 mod template;
 
+pub use shared::Database;
 pub use standby::STANDBY;
 
 const START_DEADLINE: Duration = Duration::from_secs(60);
@@ -189,46 +192,14 @@ impl Postgres {
     }
 
     fn run(&mut self) {
-        let data = self.folder.path().join("data");
-        let mut args: Vec<String> = Vec::new();
-        let mut program = installed("postgres");
-        if is_root() {
-            args.extend(as_server().map(str::to_owned));
-            args.extend(["--pdeathsig=KILL".to_owned(), program.display().to_string()]);
-            program = find_program("setpriv", &[]);
-        }
-        args.extend(["-D".into(), data.display().to_string()]);
-        let settings = [
-            "listen_addresses=127.0.0.1".to_owned(),
-            format!("port={}", self.port),
-            format!("unix_socket_directories={}", self.folder.path().display()),
-            "fsync=on".to_owned(),
-            // Within the data folder: a killed server leaves nothing in the machine's memory.
-            "dynamic_shared_memory_type=mmap".to_owned(),
-            // A standby that may follow again does so at once.
-            "wal_retrieve_retry_interval=50ms".to_owned(),
-        ];
-        let wanted = self.settings.iter().map(|&setting| setting.to_owned());
-        for setting in settings.into_iter().chain(wanted) {
-            args.extend(["-c".to_owned(), setting]);
-        }
+        let (program, args) = server_command(self.folder.path(), self.port, self.settings);
         let log = self.folder.path().join("log");
         self.process = Some(Process::start(&program, &args, &log));
-        let said = || fs::read_to_string(&log).unwrap_or_default();
-        let ready = || self.psql("select 1").output().unwrap().status.success();
-        let started = Instant::now();
-        while !ready() {
-            assert!(started.elapsed() < START_DEADLINE, "PostgreSQL did not start: {}", said());
-            std::thread::park_timeout(POLL);
-        }
+        wait_until_ready(self.port, || fs::read_to_string(&log).unwrap_or_default());
     }
 
     fn psql(&self, sql: &str) -> Command {
-        let mut command = Command::new(installed("psql"));
-        command
-            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U"])
-            .args(["postgres", "-p", &self.port.to_string(), "-c", sql, "postgres"]);
-        command
+        psql(self.port, sql)
     }
 }
 
@@ -247,15 +218,75 @@ impl Drop for Postgres {
     }
 }
 
+/// How a server is started on the data in a folder: a program and its arguments. It ends with the
+/// process that starts it.
+fn server_command(folder: &Path, port: u16, wanted: &[&str]) -> (PathBuf, Vec<String>) {
+    let mut args: Vec<String> = Vec::new();
+    let mut program = installed("postgres");
+    if is_root() {
+        args.extend(as_server().map(str::to_owned));
+        args.extend(["--pdeathsig=KILL".to_owned(), program.display().to_string()]);
+        program = find_program("setpriv", &[]);
+    }
+    args.extend(["-D".into(), folder.join("data").display().to_string()]);
+    let settings = [
+        "listen_addresses=127.0.0.1".to_owned(),
+        format!("port={port}"),
+        format!("unix_socket_directories={}", folder.display()),
+        "fsync=on".to_owned(),
+        // Within the data folder: a killed server leaves nothing in the machine's memory.
+        "dynamic_shared_memory_type=mmap".to_owned(),
+        // A standby that may follow again does so at once.
+        "wal_retrieve_retry_interval=50ms".to_owned(),
+    ];
+    for setting in settings.into_iter().chain(wanted.iter().map(|&setting| setting.to_owned())) {
+        args.extend(["-c".to_owned(), setting]);
+    }
+    (program, args)
+}
+
+/// Runs SQL as the superuser in the database `postgres` of the server on a port.
+fn psql(port: u16, sql: &str) -> Command {
+    let mut command = Command::new(installed("psql"));
+    command
+        .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U"])
+        .args(["postgres", "-p", &port.to_string(), "-c", sql, "postgres"]);
+    command
+}
+
+/// Waits until the server on a port answers; `said` is what it has to say otherwise.
+fn wait_until_ready(port: u16, said: impl Fn() -> String) {
+    let ready = || psql(port, "select 1").output().unwrap().status.success();
+    let started = Instant::now();
+    while !ready() {
+        assert!(started.elapsed() < START_DEADLINE, "PostgreSQL did not start: {}", said());
+        std::thread::park_timeout(POLL);
+    }
+}
+
 fn url(port: u16, schema: &str) -> String {
+    url_in(port, "postgres", schema)
+}
+
+fn url_in(port: u16, database: &str, schema: &str) -> String {
     format!(
-        "postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable\
+        "postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable\
          &options=-csearch_path={schema}"
     )
 }
 
-/// A program of PostgreSQL, of the newest version: Debian keeps most of them off the PATH.
+/// A program of PostgreSQL: the one beside the server, else one on the PATH. What Debian has on the
+/// PATH are scripts, which look for a version before they start the program: for a query of a test
+/// that takes longer than the query.
 fn installed(program: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let of_server = || find_program("postgres", &of_debian()).canonicalize().unwrap();
+    let beside = FOLDER.get_or_init(|| of_server().with_file_name("")).join(program);
+    if beside.is_file() { beside } else { find_program(program, &of_debian()) }
+}
+
+/// Debian's folders of the programs of PostgreSQL, the newest version first.
+fn of_debian() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
         .map(|entries| entries.flatten().map(|entry| entry.path().join("bin")).collect())
         .unwrap_or_default();
@@ -264,7 +295,7 @@ fn installed(program: &str) -> PathBuf {
         name.to_string_lossy().parse().unwrap_or(0)
     };
     folders.sort_by_key(|folder| std::cmp::Reverse(version(folder)));
-    find_program(program, &folders)
+    folders
 }
 
 /// What the installed server says of itself.

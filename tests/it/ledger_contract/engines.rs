@@ -1,9 +1,9 @@
 //! How a list of named cases becomes tests of each engine.
 
-use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 
-use testkit::postgres::Postgres;
+use testkit::postgres::{Database, Postgres};
+use tokio::runtime::{Builder, Runtime};
 
 use super::world::World;
 
@@ -14,49 +14,49 @@ macro_rules! ledger_contract {
     ($($group:ident { $($case:ident)* })*) => {
         mod sqlite {
             $(mod $group {
-                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    let folder = tempfile::tempdir().unwrap();
-                    let url = format!("sqlite:{}", folder.path().join("new/ledger.db").display());
-                    let world = crate::ledger_contract::World::open(&url).await;
-                    crate::ledger_contract::$group::$case(world).await;
+                $(#[test]
+                fn $case() {
+                    crate::ledger_contract::engines::run_on_sqlite(|world| {
+                        Box::pin(crate::ledger_contract::$group::$case(world))
+                    });
                 })*
             })*
         }
 
         mod postgres {
-            $(#[test]
-            fn $group() {
-                crate::ledger_contract::engines::run_on_postgres(&[
-                    $((stringify!($case), |world| {
+            $(mod $group {
+                $(#[test]
+                fn $case() {
+                    crate::ledger_contract::engines::run_on_postgres(|world| {
                         Box::pin(crate::ledger_contract::$group::$case(world))
-                    })),*
-                ]);
+                    });
+                })*
             })*
         }
     };
 }
 
-/// Runs the cases of one group on a server of their own.
-pub(super) fn run_on_postgres(cases: &[(&str, Case)]) {
-    let server = Postgres::start();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut failed = Vec::new();
-    for (index, (name, case)) in cases.iter().enumerate() {
-        let url = server.url(&format!("case_{index}"));
-        let run = || runtime.block_on(async { case(World::open(&url).await).await });
-        if std::panic::catch_unwind(AssertUnwindSafe(run)).is_err() {
-            failed.push(*name);
-        }
-    }
-    assert!(failed.is_empty(), "failed on PostgreSQL: {failed:?}");
+/// Runs a case on a file of its own.
+pub(super) fn run_on_sqlite(case: Case) {
+    let folder = tempfile::tempdir().unwrap();
+    run(case, &format!("sqlite:{}", folder.path().join("new/ledger.db").display()));
+}
+
+/// Runs a case on a database of its own.
+pub(super) fn run_on_postgres(case: Case) {
+    let database = Database::create();
+    run(case, &database.url());
+}
+
+fn run(case: Case, url: &str) {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async { case(World::open(url).await).await });
 }
 
 #[test]
 fn a_lost_postgres_is_worth_a_retry_and_found_again() {
     let mut server = Postgres::start();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let runtime = Runtime::new().unwrap();
     let world = runtime.block_on(World::open(&server.url("comes_back")));
     server.kill();
     let error = runtime.block_on(world.ledger.partitions()).expect_err("nobody there");

@@ -30,10 +30,12 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Waits until a session of its PostgreSQL waits for a lock; false if a call that should has
+    /// Waits until a session of its database waits for a lock; false if a call that should has
     /// ended before.
     pub(super) async fn meets_lock<T>(&self, pool: &sqlx::PgPool, call: &JoinHandle<T>) -> bool {
-        let waits = "select count(*) from pg_locks where not granted";
+        // A lock of a transaction names no database.
+        let waits = "select count(*) from pg_locks join pg_stat_activity using (pid) \
+                     where not granted and datname = current_database()";
         while sqlx::query_scalar::<_, i64>(waits).fetch_one(pool).await.unwrap() == 0 {
             if call.is_finished() {
                 return false;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sqlx::migrate::Migrator;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::{Postgres, SMALL, START_DEADLINE, command_as_server, give_to_server, run, version};
 use crate::process::free_port;
@@ -22,21 +22,38 @@ const SEGMENT_SMALL: u32 = 1;
 const SEGMENT_LARGE: u32 = 16;
 
 /// Schemas that wait to be used: most tests use one, and each takes a megabyte of each server.
-const WAITING: u32 = 12;
+const WAITING: u32 = 4;
 
 /// What their names begin with, which nothing else in them may.
 const NAMED: &str = "waiting_for_a_test_";
+
+/// The database of the shared server that those of tests are copied from, and the schema in it.
+pub(super) const MIGRATED: &str = "migrated";
+pub(super) const SCHEMA: &str = "ledger";
 
 const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres");
 
 /// The data folder of a server that tests share the machine with.
 pub(super) fn small() -> PathBuf {
-    template(&format!("{SEGMENT_SMALL}-{:016x}", digest()), SEGMENT_SMALL, WAITING)
+    let name = format!("{SEGMENT_SMALL}-{:016x}", digest());
+    template(&name, SEGMENT_SMALL, |server| {
+        let schemas = (0..WAITING).map(|number| format!("{NAMED}{number:02}"));
+        set_up(server, "postgres", schemas.collect());
+    })
+}
+
+/// That of a server that tests share with each other.
+pub(super) fn migrated() -> PathBuf {
+    let name = format!("shared-{:016x}", digest());
+    template(&name, SEGMENT_LARGE, |server| {
+        server.sql(&format!("create database {MIGRATED}"));
+        set_up(server, MIGRATED, vec![SCHEMA.to_owned()]);
+    })
 }
 
 /// That of one that is measured: its database is empty.
 pub(super) fn large() -> PathBuf {
-    template(&SEGMENT_LARGE.to_string(), SEGMENT_LARGE, 0)
+    template(&SEGMENT_LARGE.to_string(), SEGMENT_LARGE, |_| {})
 }
 
 /// The statement after which there is a schema of this name. Functions may name the schema that
@@ -57,8 +74,8 @@ pub(super) fn using(schema: &str) -> String {
     )
 }
 
-/// The template of this name, with so many schemas that wait.
-fn template(name: &str, segment_mb: u32, waiting: u32) -> PathBuf {
+/// The template of this name, with what is filled in as it is made.
+fn template(name: &str, segment_mb: u32, fill: impl Fn(&Postgres)) -> PathBuf {
     let home = template_folder();
     fs::create_dir_all(&home).unwrap();
     let version: String = version().chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
@@ -73,11 +90,9 @@ fn template(name: &str, segment_mb: u32, waiting: u32) -> PathBuf {
         let data = folder.path().join("data");
         initialize(&data, segment_mb);
         let mut server = Postgres { process: None, folder, port: free_port(), settings: &SMALL };
-        if waiting > 0 {
-            server.run();
-            set_up(&server, waiting);
-            server.end();
-        }
+        server.run();
+        fill(&server);
+        server.end();
         let partial = home.join("postgres-template.partial");
         let _ = fs::remove_dir_all(&partial);
         run(Command::new("cp").arg("-a").arg(&data).arg(&partial));
@@ -102,27 +117,24 @@ fn initialize(data: &Path, segment_mb: u32) {
     run(&mut initdb);
 }
 
-/// Sets schemas up.
-fn set_up(server: &Postgres, schemas: u32) {
-    let urls: Vec<String> = (0..schemas)
-        .map(|number| {
-            let schema = format!("{NAMED}{number:02}");
-            server.sql(&format!("create schema {schema}"));
-            super::url(server.port, &schema)
-        })
-        .collect();
+/// Sets schemas up in a database.
+fn set_up(server: &Postgres, database: &'static str, schemas: Vec<String>) {
+    let port = server.port;
     // Whoever asks for a server may be within a runtime.
     let in_its_own = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.unwrap().block_on(migrate(&urls));
+        runtime.unwrap().block_on(migrate(port, database, &schemas));
     };
     std::thread::spawn(in_its_own).join().expect("the migrations run");
 }
 
-async fn migrate(urls: &[String]) {
+async fn migrate(port: u16, database: &str, schemas: &[String]) {
     let migrations = Migrator::new(Path::new(MIGRATIONS)).await.unwrap();
-    for url in urls {
-        let mut connection = PgConnection::connect(url).await.unwrap();
+    for schema in schemas {
+        let url = super::url_in(port, database, schema);
+        let mut connection = PgConnection::connect(&url).await.unwrap();
+        let create = AssertSqlSafe(format!("create schema {schema}"));
+        sqlx::raw_sql(create).execute(&mut connection).await.unwrap();
         migrations.run(&mut connection).await.unwrap();
         connection.close().await.unwrap();
     }
