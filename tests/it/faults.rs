@@ -1,8 +1,9 @@
 //! Named faults and the promise that holds through each of them, under load.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use numerator::ledger::{JournalFilter, SharedLedger};
+use numerator::ledger::{JournalFilter, Position, SharedLedger};
 
 use crate::deployment::Deployment;
 use crate::load::open;
@@ -16,15 +17,29 @@ const CONNECTIONS: usize = 32;
 /// How soon issuing resumes automatically after Redis lost everything.
 const RESUME_LIMIT: Duration = Duration::from_secs(2);
 
-/// Every number that a client received is in the journal, under its document, once.
+/// Rows of the journal that are read at once.
+const PAGE: u32 = 1_000;
+
+/// Every number that a client received is in the journal, under its document, once. Nothing writes
+/// to it meanwhile: it is read page by page.
 pub(crate) async fn assert_all_journaled(ledger: &SharedLedger, seen: &Seen) {
-    for (document, number) in &seen.numbers {
-        let filter =
-            JournalFilter { number: Some(number.clone()), limit: 10, ..JournalFilter::default() };
+    let mut filter = JournalFilter { limit: PAGE, ..JournalFilter::default() };
+    let mut journaled = BTreeMap::<String, Vec<Option<String>>>::new();
+    loop {
         let rows = ledger.find(&filter).await.unwrap();
-        let documents: Vec<_> =
-            rows.iter().map(|row| row.entry.record.document_id.clone().unwrap()).collect();
-        assert_eq!(documents, std::slice::from_ref(document), "rows of {number}");
+        filter.after = rows.last().and_then(Position::of);
+        let is_last = rows.len() < PAGE as usize;
+        for row in rows {
+            let document = row.entry.record.document_id.clone();
+            journaled.entry(row.entry.number).or_default().push(document);
+        }
+        if is_last {
+            break;
+        }
+    }
+    for (document, number) in &seen.numbers {
+        let documents = journaled.get(number).map(Vec::as_slice).unwrap_or_default();
+        assert_eq!(documents, [Some(document.clone())], "rows of {number}");
     }
 }
 

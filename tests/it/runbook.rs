@@ -95,7 +95,7 @@ impl Scene {
             std::fs::write(deployment.path(file), load_series(width)).expect("series file");
         }
         let nodes = vec![deployment.serve(), deployment.serve()];
-        let load = Running::start_with(&nodes[0].url, 4, "doc", Some(&token));
+        let load = Running::start_calm(&nodes[0].url, 4, "doc", &token);
         load.reach(100).await;
         let load = Some(load);
         Scene {

@@ -63,20 +63,35 @@ pub async fn post(client: &reqwest::Client, url: &str, body: &Value) -> (u16, Va
 pub async fn documents(url: &str, connections: usize, count: u64) -> Seen {
     let next = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
-    run(url, connections, "doc", headers(None), next, Some(count), stop).await
+    run(url, Callers::of(connections, "doc"), next, Some(count), stop).await
 }
 
 /// The same from one connection, of documents that begin with `name`.
 pub async fn run_of(url: &str, name: &'static str, count: u64) -> Seen {
     let next = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
-    run(url, 1, name, headers(None), next, Some(count), stop).await
+    run(url, Callers::of(1, name), next, Some(count), stop).await
 }
 
-/// What each request says of its caller.
-fn headers(token: Option<&str>) -> HeaderMap {
-    let value = |token| HeaderValue::try_from(format!("Bearer {token}")).expect("a token");
-    token.map(|token| (AUTHORIZATION, value(token))).into_iter().collect()
+/// Pause of a calm caller between two numbers.
+const CALM: Duration = Duration::from_millis(10);
+
+/// Callers of one load.
+struct Callers {
+    connections: usize,
+    /// What their documents begin with.
+    name: &'static str,
+    /// What each request says of its caller.
+    headers: HeaderMap,
+    /// Pause of each between two numbers.
+    pause: Duration,
+}
+
+impl Callers {
+    /// Those that ask as fast as they are answered.
+    fn of(connections: usize, name: &'static str) -> Self {
+        Callers { connections, name, headers: HeaderMap::new(), pause: Duration::ZERO }
+    }
 }
 
 /// A load that goes on until told to stop.
@@ -94,23 +109,25 @@ impl Running {
 
     /// Starts callers whose documents begin with `name`.
     pub fn start_as(url: &str, connections: usize, name: &'static str) -> Self {
-        Self::start_with(url, connections, name, None)
+        Self::start_callers(url, Callers::of(connections, name))
     }
 
-    /// The same of callers that show a bearer token, where there is one.
-    pub fn start_with(
-        url: &str,
-        connections: usize,
-        name: &'static str,
-        token: Option<&str>,
-    ) -> Self {
+    /// Starts callers that show a bearer token and pause between two numbers: what is tested goes
+    /// on under load, and has the machine for itself most of the time.
+    ///
+    /// # Panics
+    /// With a token that no header takes.
+    pub fn start_calm(url: &str, connections: usize, name: &'static str, token: &str) -> Self {
+        let bearer = HeaderValue::try_from(format!("Bearer {token}")).expect("a token");
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        Self::start_callers(url, Callers { connections, name, headers, pause: CALM })
+    }
+
+    fn start_callers(url: &str, callers: Callers) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let given = Arc::new(AtomicU64::new(0));
         let (url, flag, counter) = (url.to_owned(), Arc::clone(&stop), Arc::clone(&given));
-        let headers = headers(token);
-        let task = tokio::spawn(async move {
-            run(&url, connections, name, headers, counter, None, flag).await
-        });
+        let task = tokio::spawn(async move { run(&url, callers, counter, None, flag).await });
         Running { stop, given, task }
     }
 
@@ -137,13 +154,12 @@ impl Running {
 
 async fn run(
     url: &str,
-    connections: usize,
-    name: &'static str,
-    headers: HeaderMap,
+    callers: Callers,
     next: Arc<AtomicU64>,
     count: Option<u64>,
     stop: Arc<AtomicBool>,
 ) -> Seen {
+    let Callers { connections, name, headers, pause } = callers;
     let started = Instant::now();
     let last_us = Arc::new(AtomicU64::new(0));
     let stall_us = Arc::new(AtomicU64::new(0));
@@ -166,6 +182,9 @@ async fn run(
                     let now_us = u64::try_from(started.elapsed().as_micros()).unwrap();
                     let stalled_us = now_us.saturating_sub(last_us.swap(now_us, Ordering::AcqRel));
                     stall_us.fetch_max(stalled_us, Ordering::AcqRel);
+                }
+                if !pause.is_zero() {
+                    tokio::time::sleep(pause).await;
                 }
             }
             seen

@@ -31,7 +31,7 @@ impl Scene {
                 // Documents of its own.
                 let name = if self.is_upgraded { "second" } else { "first" };
                 self.is_upgraded = true;
-                self.load = Some(Running::start_with(&next.url, 4, name, Some(&self.token)));
+                self.load = Some(Running::start_calm(&next.url, 4, name, &self.token));
                 self.nodes.push(next);
             }
             "all nodes are stopped with SIGTERM" => {
