@@ -107,7 +107,7 @@ pub enum Command {
     Man(manual::ManArgs),
 }
 
-/// Longest wait for threads that are still at work when a command has ended.
+/// Longest wait for threads that still work when a command has ended.
 const THREADS_STOP_MAX: Duration = Duration::from_secs(1);
 
 /// The whole program: reads the command line, whose first word is the program's own name, and runs

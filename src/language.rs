@@ -23,7 +23,7 @@ impl Language {
     pub const ALL: [Language; 4] =
         [Language::Thai, Language::Chinese, Language::TraditionalChinese, Language::English];
 
-    /// The most wanted language of ranges such as `th, en;q=0.5` that we speak; English without
+    /// The most wanted language of ranges such as `th, en;q=0.5` that is supported; English without
     /// one.
     pub(crate) fn wanted<'a>(ranges: impl Iterator<Item = &'a str>) -> Self {
         let mut best = (0, Language::English);
@@ -40,7 +40,7 @@ impl Language {
         best.1
     }
 
-    /// The language of a tag such as `zh-Hant-TW`, if we speak it.
+    /// The language of a tag such as `zh-Hant-TW`, if it is supported.
     #[must_use]
     pub fn of_tag(tag: &str) -> Option<Self> {
         let tag = tag.to_ascii_lowercase();
@@ -53,14 +53,14 @@ impl Language {
         }
     }
 
-    /// The language of a locale such as `zh_TW.UTF-8`, if we speak it.
+    /// The language of a locale such as `zh_TW.UTF-8`, if it is supported.
     #[must_use]
     pub fn of_locale(locale: &str) -> Option<Self> {
         let name = locale.split(['.', '@']).next().unwrap_or_default();
         Self::of_tag(&name.replace('_', "-"))
     }
 
-    /// Which characters: the script says so, or else the region.
+    /// The characters: from the script, or else from the region.
     fn of_chinese(subtags: &[&str]) -> Self {
         let names = |wanted: &[&str]| subtags.iter().any(|subtag| wanted.contains(subtag));
         if names(&["hant"]) || !names(&["hans"]) && names(&["tw", "hk", "mo"]) {
@@ -81,7 +81,7 @@ impl Language {
         }
     }
 
-    /// The text of a phrase in it.
+    /// What a phrase is in it.
     pub(crate) fn choose(self, [thai, chinese, traditional, english]: Phrase) -> &'static str {
         match self {
             Language::Thai => thai,

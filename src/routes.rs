@@ -1,4 +1,4 @@
-//! Every route of the service, on one page: the path and the right of each are next to its handler
+//! Every route of the service, on one page: the path and the right of each stand beside its handler
 //! and in [`rights`](crate::web::rights). Decides nothing.
 
 pub(crate) mod fast_path;
@@ -90,7 +90,7 @@ impl BodyLimits {
     }
 }
 
-/// The routes of `http.health_listen`: those for machines that watch, which need no token.
+/// The routes of `http.health_listen`: those for monitoring, which need no token.
 pub fn health_routes(
     service: Arc<Service>,
     settings: &Settings,
@@ -189,11 +189,11 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(exchange::fail_step).layer(Extension(single)))
         .routes(routes!(exchange::show_chain))
         .merge(problem_routes());
-    // If they have a listener of their own, they are not available here.
+    // Where they have a listener of their own, nobody else is shown them.
     if settings.health_listen.is_some() { routes } else { routes.merge(watching_routes()) }
 }
 
-/// Protects routes by the gate: unknown paths, wrong methods and panics become problems too.
+/// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.
 pub(crate) fn behind(gate: Arc<Gate>, routes: Router) -> Router {
     routes
         .fallback(async |uri: Uri| {

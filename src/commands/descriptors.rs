@@ -9,8 +9,7 @@ use crate::web::HEALTH_CONNECTIONS_MAX;
 /// Descriptors besides connections of callers and to the ledger: Redis, its log, files.
 const OTHERS: usize = 256;
 
-/// Raises the limit as far as the process may, and warns where the bounds of the settings are
-/// beyond it.
+/// Raises the limit as far as the process may, and warns if the bounds of the settings exceed it.
 pub(crate) fn provide(settings: &Settings) {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = current != maximum
@@ -29,7 +28,7 @@ pub(crate) fn provide(settings: &Settings) {
     }
 }
 
-/// Descriptors in use where every bound of the settings is reached.
+/// Descriptors in use when every bound of the settings is reached.
 fn needed(settings: &Settings) -> u64 {
     let watched = settings.health_listen.map_or(0, |_| HEALTH_CONNECTIONS_MAX);
     let ledger = usize::try_from(settings.database.connections_max).unwrap_or(usize::MAX);

@@ -42,7 +42,7 @@ pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
 /// Writes manual pages: `numerator.1`, `numerator-next.1` and so on.
 ///
 /// # Errors
-/// A folder that is not there, or cannot be written to.
+/// A folder that does not exist or is not writable.
 pub fn man(args: &ManArgs) -> anyhow::Result<()> {
     let folder = &args.folder;
     clap_mangen::generate_to(Cli::command(), folder)

@@ -25,16 +25,16 @@ use crate::terminal::session::clock;
 use crate::terminal::settings::SettingsArgs;
 use crate::web;
 
-/// Serves until a stop is requested.
+/// Serves until it is asked to stop.
 ///
 /// # Errors
-/// An address in use, a service that cannot start, anything that prevented a clean stop.
+/// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
 pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<()> {
     let (_gathering, filter) = start_log(settings)?;
     follow_filter(filter, sources.clone())?;
     descriptors::provide(settings);
     let prometheus = metrics::install_recorder().context("the metrics recorder")?;
-    // Before anything joins: a port that is taken should leave no trace in the ledger.
+    // Before the node joins: a port in use should leave no trace in the ledger.
     let listener = listen("http.listen", settings.http_listen).await?;
     let health_listener = match settings.health_listen {
         Some(address) => Some(listen("http.health_listen", address).await?),
@@ -139,8 +139,8 @@ fn keep_up(prometheus: &PrometheusHandle) -> JoinHandle<()> {
     })
 }
 
-/// The runtime that answers large batches, and all requests that take no numbers, so that number
-/// requests never wait for them.
+/// The runtime that answers large batches, and all requests that take no numbers, so that those
+/// that do wait for none of them.
 struct SecondaryRuntime(Option<Runtime>);
 
 impl SecondaryRuntime {
@@ -201,7 +201,7 @@ impl Signals {
         tracing::info!(told, "stopping");
     }
 
-    /// Waits so long, or until another one comes.
+    /// Waits for this time, or until another signal comes.
     async fn wait(&mut self, delay: Duration) {
         tokio::select! {
             () = tokio::time::sleep(delay) => {}

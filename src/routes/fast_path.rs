@@ -31,16 +31,16 @@ use crate::web::problem::Problem;
 /// documents.
 const SHORT_BYTES_MAX: u64 = 8_192;
 
-/// Paths for monitoring: their answers are short, and show how long others wait.
+/// Paths that machines watch: their answers are short, and tell how long others wait.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-/// The ways to an answer: the short one of calls that take numbers, and the router. Cheap to clone.
+/// How requests are answered: by the router, and those that take numbers before it. Cheap to clone.
 #[derive(Clone)]
 pub struct Routes {
     router: Router,
     numbers: Option<Arc<FastPath>>,
-    /// The runtime of large batches and of the router's requests; the connection's own runtime if
-    /// none is named.
+    /// Where large batches and the router's requests are answered; the connection's own runtime
+    /// where nothing is named.
     secondary: Option<Handle>,
 }
 
@@ -181,7 +181,7 @@ impl FastPath {
         let gate = Arc::clone(&self.gate);
         let route = Route::Known(taking.pattern());
         let take = |request, caller| {
-            // In a place of its own, too: the gate would carry it from hand to hand.
+            // Boxed, too: the gate would move it several times.
             let taken = Box::pin(self.take(request, caller, taking));
             let taken = AssertUnwindSafe(taken).catch_unwind();
             taken.map(|taken| match taken {
@@ -210,7 +210,7 @@ impl FastPath {
                 let order = Json::read(&headers, body, self.single, &holdings).await?;
                 generate::generate_number(app, caller, Ok(Path(document_id)), headers, order).await
             }
-            // In places of their own: the most frequent call would carry room for all of them.
+            // Boxed: the most frequent call would carry room for all of them.
             Taking::Batch => {
                 let order = Json::read(&headers, body, self.batch, &holdings).await?;
                 Box::pin(batches::create_batch(app, caller, headers, order)).await

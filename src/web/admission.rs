@@ -36,13 +36,13 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
 pub(crate) struct Effort {
     /// Changes of series.
     checks: Places,
-    /// Scans of rows, and readings of numbers.
+    /// What looks through rows, or reads numbers back.
     searches: Places,
-    /// Look-ups by an index.
+    /// What is found by an index.
     reads: Places,
-    /// Notes in addition to numbers: steps, revisions, tokens, change requests.
+    /// What is noted beside numbers: steps, revisions, tokens, change requests.
     notes: Places,
-    /// Lists of what is in memory.
+    /// What is in memory.
     lists: Places,
 }
 
@@ -78,7 +78,7 @@ impl Effort {
             Ok(outcome) => outcome,
             Err(_) => {
                 waiting.0.give_up();
-                // Soon: and only it knows whether the change is saved by now.
+                // Soon: only the check knows whether the change is saved by now.
                 work.await
             }
         }
@@ -228,8 +228,8 @@ mod tests {
         Effort::new(&LedgerSettings::default())
     }
 
-    /// Goal: a caller that comes to full places is told so, and a place that is given back is
-    /// taken. Method: as many checks as there are places, held; time advances automatically.
+    /// Goal: full places are reported to the next caller, and a place that is given back is taken.
+    /// Method: as many checks as there are places, held; time advances automatically.
     #[tokio::test(start_paused = true)]
     async fn who_finds_no_place_is_told_to_come_again() {
         let (effort, caller) = (Arc::new(effort()), Caller::anybody());

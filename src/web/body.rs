@@ -69,7 +69,7 @@ impl<T: DeserializeOwned> Json<T> {
         holdings: &Holdings,
     ) -> Result<Self, Problem> {
         check_kind(headers)?;
-        // Only the body is awaited here: nothing that a time-out could leave half done.
+        // Only the body is awaited here: a time-out leaves nothing half done.
         let read = read(headers, body, bounds.max_bytes, holdings);
         let bytes = tokio::time::timeout(bounds.time_limit, read)
             .await
@@ -78,8 +78,8 @@ impl<T: DeserializeOwned> Json<T> {
     }
 }
 
-/// Refuses a body that claims to be no JSON, nor a format made of JSON; or JSON in another form
-/// than its plain bytes in UTF-8, which would be read as something else or not at all.
+/// Refuses a body whose type is not JSON, nor a format made of JSON; and JSON in another form than
+/// its plain bytes in UTF-8, which would be misread or not read at all.
 fn check_kind(headers: &HeaderMap) -> Result<(), Problem> {
     let refused = |detail: &str| Err(Problem::new(Slug::UnsupportedMediaType, detail));
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();

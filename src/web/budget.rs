@@ -9,10 +9,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// How many callers a budget is enough for: each has a part of it as large.
+/// The number of callers that a budget suffices for: each has a part of that size.
 const CALLERS_MIN: usize = 16;
 
-/// A body up to this size counts in no budget.
+/// A body that is no larger counts in no budget.
 pub(crate) const FREE_BYTES_MAX: usize = 4_096;
 
 /// Both budgets of a process. Cheap to clone.

@@ -52,8 +52,8 @@ impl Proxies {
         known.to_string().into()
     }
 
-    /// Follows nodes, the last one first, as far as proxies of ours name them; whether none is to
-    /// be followed any further.
+    /// Follows nodes, the last one first, as far as trusted proxies name them; returns whether to
+    /// stop.
     fn follow<'h>(&self, known: &mut IpAddr, nodes: impl Iterator<Item = &'h [u8]>) -> bool {
         for node in nodes {
             let Some(address) = address(node) else { return true };

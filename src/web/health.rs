@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz`, `/metrics`: for machines that watch; no token needed.
+//! `/healthz`, `/readyz`, `/metrics`: for monitoring; no token needed.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;

@@ -108,7 +108,7 @@ impl Holdings {
         async move {
             match size {
                 _ if is_free => answer,
-                // In a place of its own: few answers are large.
+                // Boxed: few answers are large.
                 Some(_) => Box::pin(self.count_whole(reserved, answer, is_shown)).await,
                 None => self.count_stream(reserved, answer),
             }
@@ -237,7 +237,7 @@ mod tests {
         let budgets = budgets();
         let get = async |bytes| holdings(&budgets, "a").count(&Method::GET, answer(bytes)).await;
         let body = get(LARGE).await.into_body();
-        // As a connection does that has taken the body over, and has not written it yet.
+        // Like a connection that has taken the body, and has not written it yet.
         let unwritten = to_bytes(body, usize::MAX).await.expect("the whole");
         assert_eq!(unwritten.len(), LARGE);
         assert!(holdings(&budgets, "a").must_have_room_for_an_answer().is_err());

@@ -55,7 +55,7 @@ impl Hosts {
     }
 }
 
-/// The one header `Host` of a request; before HTTP/1.1 there need be none, and no browser is that
+/// The only header `Host` of a request; before HTTP/1.1 there need be none, and no browser is that
 /// old.
 fn only_host(headers: &HeaderMap, version: Version) -> Result<Option<&HeaderValue>, Problem> {
     let mut hosts = headers.get_all(HOST).iter();

@@ -12,9 +12,9 @@ pub(crate) fn instant(us: i64) -> String {
     format!("{:.6}", Timestamp::from_microsecond(us).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
-/// A point in time in microseconds of UTC. A plain date is its beginning.
+/// A point in time in microseconds of UTC. A plain date is its first moment.
 pub(crate) fn read_time(field: &'static str, text: &str) -> Result<i64, Problem> {
-    // With a refused offset, the text before it is not the intended day.
+    // With an offset that is refused, what is before it is not the day that is meant.
     let day = || text.parse::<Date>().ok().filter(|_| text.parse::<Timestamp>().is_err());
     let begun = |date: Date| TimeZone::UTC.to_timestamp(date.into()).ok();
     let instant = read_moment(text).or_else(|| day().and_then(begun));

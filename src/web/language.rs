@@ -16,12 +16,12 @@ pub(crate) fn spoken(headers: &HeaderMap) -> Language {
     Language::wanted(headers.get_all(ACCEPT_LANGUAGE).iter().flat_map(text_entries))
 }
 
-/// The headers by which an answer states its language, for clients and for caches.
+/// What an answer in a language says of it, to clients and to caches.
 pub(crate) fn headers(language: Language) -> [(HeaderName, &'static str); 2] {
     [(CONTENT_LANGUAGE, language.tag()), (VARY, "Accept-Language")]
 }
 
-/// The user's text for a problem: its meaning for them, and what they can do.
+/// What the user may read about a problem: what it means for them, and what they can do.
 pub(crate) fn user_message(slug: Slug, language: Language) -> &'static str {
     language.choose(sentence(slug))
 }

@@ -27,7 +27,7 @@ pub(crate) struct Limited {
     counted: Mutex<CallCount>,
     /// Charges whose outcome is not known yet.
     open: watch::Sender<usize>,
-    /// The place for look-ups of numbers that the call already has, while they last.
+    /// The place in which what it has already is looked for, as long as it is looked for.
     place: tokio::sync::Mutex<LookPlace>,
 }
 
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Limited {
 }
 
 impl Limited {
-    /// A call of which nothing was counted yet; nothing where no limit counts it.
+    /// A call of which nothing was counted yet; `None` if no limit counts it.
     pub(crate) fn of(limits: &Arc<Limits>, account: Account) -> Option<Arc<Self>> {
         let limits = Arc::clone(limits);
         let (counted, place) = (Mutex::default(), tokio::sync::Mutex::default());
@@ -92,8 +92,8 @@ impl Limited {
         self.counted().is_judged = true;
     }
 
-    /// The place for look-ups of numbers that the call already has: its concurrent look-ups share
-    /// one. It is given back before waiting for anything else.
+    /// The place in which to look for what the call has already: all that it looks for at once
+    /// shares one. Whoever waits for something else gives it back before.
     pub(crate) async fn place(
         &self,
         taking: impl Future<Output = Option<Place>>,
@@ -174,7 +174,7 @@ impl Drop for Charge {
     }
 }
 
-/// The headers of a call that is counted; none of one that is not.
+/// The headers of a counted call; none for another.
 fn limited_headers(judged: &Judgement) -> HeaderMap {
     let (mut policy, mut limit) = (String::new(), String::new());
     for standing in &judged.standings {

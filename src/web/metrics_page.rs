@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// A page whose text says how often it was made.
+    /// A page whose text is the number of times it was made.
     fn page() -> MetricsPage {
         let made = AtomicUsize::new(0);
         MetricsPage::new(move || made.fetch_add(1, Ordering::Relaxed).to_string())

@@ -82,7 +82,7 @@ impl Route {
     }
 }
 
-/// What is logged about calls.
+/// What is logged of calls.
 pub(crate) struct Told {
     /// Calls that take longer are warned of.
     pub(crate) slow_after: Duration,
@@ -123,7 +123,7 @@ impl Gate {
         Holdings::of(&self.admission.budgets, caller)
     }
 
-    /// The identity of the caller.
+    /// Whoever calls.
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
         let named = self.admission.named(headers).await?;
         Ok(named.unwrap_or_else(|| Arc::clone(&self.local)))
@@ -221,7 +221,7 @@ where
                 Some(wait) => wait.bound(answering).await,
                 None => answering.await,
             };
-            // A description of the service is in memory once, however many read it.
+            // What describes the service is in memory once, however many read it.
             let is_shared = OPEN.contains(&call.route());
             if is_shared { answer } else { holdings.count(&call.method, answer).await }
         }
@@ -305,9 +305,9 @@ fn guard(headers: &mut HeaderMap) {
 struct Call {
     gate: Arc<Gate>,
     method: Method,
-    /// The route, if there is one.
+    /// The route, where there is one.
     route: Option<Route>,
-    /// The caller; `None` if it was not admitted.
+    /// Who calls; `None` where nobody was let in.
     user_id: Option<Arc<str>>,
     ip_address: Option<Arc<str>>,
     served_by: ServedBy,
@@ -344,7 +344,7 @@ impl Drop for Call {
             tracing::info!(user, ip, method, route, status, slug, took_us, "answered");
         }
         let served_by = self.served_by.name();
-        // A caller that requests the metrics too often waits for them.
+        // Who asks for the metrics too often waits for them.
         if took >= self.gate.told.slow_after && !is_open {
             let took_ms = took_us / 1_000;
             tracing::warn!(user, method, route, status, served_by, took_ms, "slow request");

@@ -44,8 +44,8 @@ use crate::telemetry::log_lines::along;
 /// The counter for refusals that have no log line of their own.
 pub(crate) const COUNTED_BY: &str = "numerator_problems_total";
 
-/// Runs ledger work to its end even if the client leaves: a statement that is dropped half way
-/// leaves its connection in a transaction.
+/// Runs ledger work to its end even if the client leaves: a statement that is dropped before its
+/// end leaves its connection in a transaction.
 pub(crate) async fn finish<T, E>(
     work: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> Result<T, Problem>

@@ -27,7 +27,7 @@ pub(crate) struct Places(Arc<Mutex<Line>>);
 #[derive(Debug)]
 pub(crate) struct Place(Places);
 
-/// Waiting calls. While there are any, no place is free.
+/// Who waits. While anybody does, no place is free.
 #[derive(Debug, Default)]
 struct Line {
     free: usize,
@@ -35,7 +35,7 @@ struct Line {
     lines: HashMap<Arc<str>, VecDeque<Waiting>>,
     /// Callers with waiting calls, the next one first.
     turns: VecDeque<Arc<str>>,
-    /// The number of the last one that came to wait.
+    /// The number of the latest waiting call.
     tickets: u64,
 }
 
@@ -93,7 +93,7 @@ impl Drop for Place {
             return;
         };
         drop(line);
-        // A place that no call waits for any more comes back here automatically.
+        // One that nobody waits for any more comes back here by itself.
         let _ = next.told.send(Place(self.0.clone()));
     }
 }
@@ -156,7 +156,7 @@ mod tests {
 
     type Taking<'p> = Pin<Box<dyn Future<Output = Option<Place>> + 'p>>;
 
-    /// A call that has come, and waits if necessary.
+    /// One that has come, and waits where it has to.
     fn come<'p>(places: &'p Places, caller: &'p Arc<str>) -> Taking<'p> {
         let mut taking: Taking<'p> = Box::pin(places.take(caller));
         assert!(taking.as_mut().now_or_never().is_none(), "no place is free");

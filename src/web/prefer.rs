@@ -45,7 +45,7 @@ fn takes_numbers(method: &Method, route: &str) -> bool {
     *method == Method::POST && TAKING.contains(&route)
 }
 
-/// Whether a call can have a wait: it takes numbers, or looks something up.
+/// Whether a call can be told how long to wait: it takes numbers, or looks something up.
 pub(crate) fn can_wait(method: &Method, route: &str) -> bool {
     match *method {
         Method::GET | Method::HEAD => route.starts_with("/api/") && !OPEN.contains(&route),
@@ -95,7 +95,7 @@ pub(crate) fn overdue() -> Problem {
 fn wait_s(headers: &HeaderMap) -> Option<u64> {
     let sent = headers.get_all(PREFER).iter();
     let preferences = sent.flat_map(|value| split(value.as_bytes(), b','));
-    // The first instance of a preference counts, whatever it is.
+    // The first instance of a preference counts, even if it is invalid.
     let wait = preferences.map(named).find(|(name, _)| name.eq_ignore_ascii_case(b"wait"));
     let value = std::str::from_utf8(wait?.1?).ok()?;
     let is_whole = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());

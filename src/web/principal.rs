@@ -22,8 +22,8 @@ const ON_BEHALF_OF_IP: HeaderName = HeaderName::from_static("on-behalf-of-ip");
 
 /// Longest name of a person, in characters.
 const PERSON_CHARS_MAX: usize = 128;
-/// More bytes than any way to write one has: four for a character, and four characters for one that
-/// is put together.
+/// More bytes than any form of a name has: four per character, and four characters per composed
+/// one.
 const PERSON_BYTES_MAX: usize = 4 * 4 * PERSON_CHARS_MAX;
 
 /// The caller, as recorded in the journal.
@@ -36,11 +36,11 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Takes the person whom the identity names, if it does; returns only the name. The identity's
-    /// own address is not the person's.
+    /// Takes over the person whom the identity names, if it does; the name alone is answered. The
+    /// identity's own address is not the person's.
     ///
     /// # Errors
-    /// An identity that may not call on behalf of people; invalid names or addresses.
+    /// Who may not speak for people, and names or addresses that are none.
     pub(crate) fn name_person(
         &mut self,
         identity: &Identity,
@@ -87,7 +87,7 @@ impl Asker {
     ) -> Vec<Counted<'a>> {
         let mut counted = Vec::new();
         let user = match (person, identity.pace) {
-            // Of this service only: no other service or caller of that name is counted for it.
+            // That of this service: no other one, and nobody of that name, answers for it.
             (Some(_), _) => Some(&*self.user_id),
             (None, Pace::Person) => Some(&*identity.name),
             (None, _) => None,

@@ -51,7 +51,7 @@ pub struct Problem {
     retry_after_ms: Option<u64>,
     /// The number that the document has already.
     document_number: Option<String>,
-    /// The state of the refused serial.
+    /// How the serial stands that was refused.
     standing: Option<Box<SerialStanding>>,
     /// What works in a process that is not ready.
     state: Option<Box<Ready>>,
@@ -62,7 +62,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem that no retry mends and that took no number.
+    /// A problem that no retry solves and that took no number.
     #[must_use]
     pub fn new(slug: Slug, detail: impl Into<String>) -> Self {
         Problem {
@@ -94,7 +94,7 @@ impl Problem {
         Problem { field: Some(field.into()), ..Problem::new(Slug::InvalidField, reason) }
     }
 
-    /// A bug of ours. The cause is logged here, once; the caller learns only that it happened.
+    /// An internal bug. The cause is logged here, once; the caller learns only that it happened.
     pub(crate) fn internal(cause: &dyn fmt::Display) -> Self {
         tracing::error!(%cause, "internal error");
         Problem {
@@ -125,7 +125,7 @@ impl Problem {
         self.retry_in(RETRY_AFTER_MS)
     }
 
-    /// The same problem, worth a retry after so long.
+    /// The same problem, worth a retry after this time.
     pub(crate) fn retry_in(self, ms: u64) -> Self {
         Problem { retry_after_ms: Some(ms), ..self }
     }
@@ -135,7 +135,7 @@ impl Problem {
         Problem { is_body_left: true, ..self }
     }
 
-    /// The same problem, with the state of the refused serial.
+    /// The same problem, telling how the serial stands that was refused.
     pub(crate) fn standing(self, standing: SerialStanding) -> Self {
         Problem { standing: Some(Box::new(standing)), ..self }
     }
@@ -145,7 +145,7 @@ impl Problem {
         Problem { state: Some(Box::new(state)), ..self }
     }
 
-    /// The problem of a call that writes: where its outcome is unknown, it says so.
+    /// The problem of a call that writes: it states if its outcome is unknown.
     pub(crate) fn of_write(error: LedgerError) -> Self {
         let maybe = error.maybe_written();
         let number_taken = if maybe { NumberTaken::Maybe } else { NumberTaken::No };
@@ -199,7 +199,7 @@ impl Problem {
         }
     }
 
-    /// The field that is wrong, as the request calls it.
+    /// The wrong field, by its name in the request.
     pub(crate) fn wrong_field(&self) -> Option<&str> {
         self.field.as_deref()
     }
@@ -221,7 +221,7 @@ impl Problem {
         response
     }
 
-    /// Headers that say the same as the body, for clients and proxies that never read it.
+    /// Headers that repeat the body, for clients and proxies that never read it.
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -10,7 +10,7 @@ use crate::clock::SharedClock;
 /// The header that carries a request id, in and out.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest request id that is taken over from a caller.
+/// Longest request id that is accepted from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
 /// The caller's request id if it is valid, else a new one.

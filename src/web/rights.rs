@@ -1,5 +1,5 @@
-//! What each route does, as far as rights are concerned: the one list that the gate consults before
-//! any handler runs. The extent of a caller's rights is in `access`.
+//! What each route does, as far as rights go: the one list that the gate asks before any handler
+//! runs. Whose rights reach how far is in `access`.
 
 use axum::http::Method;
 
@@ -95,14 +95,14 @@ const ROUTES: [(&str, &[(Method, Act)]); 37] = [
     ("/api/v1/serials/interface/check", &[(Method::POST, Act::TakeNumbers)]),
 ];
 
-/// The act of a method of a route; `None` if it has none, or is open.
+/// What a method of a route does; nothing where it has none, or is open.
 pub(crate) fn act(method: &Method, route: &str) -> Option<Act> {
     let (_, methods) = ROUTES.iter().find(|(known, _)| *known == route)?;
     methods.iter().find(|(known, _)| known == method).map(|(_, act)| *act)
 }
 
-/// The act of a request; refused if the identity has no right to it. A method that the route does
-/// not have is refused after the gate.
+/// What a request does; refused where the identity may not. A method that the route does not have
+/// is refused behind the gate.
 pub(crate) fn check(
     identity: &Identity,
     method: &Method,

@@ -36,7 +36,7 @@ use progress::Progress;
 /// Largest header of a request, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1_024;
 
-/// Informs a client how long its connection may be idle before it is closed here.
+/// Tells a client how long its connection may be idle before it ends here.
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// Wait after a connection could not be accepted (out of file descriptors, say).
@@ -108,11 +108,11 @@ impl ConnectionBounds {
     }
 }
 
-/// Answers over connections within bounds, under TLS if it is given, until `stop` resolves; then
-/// accepts no more, lets the requests in progress end (at most the grace of the bounds), and
-/// returns.
+/// Answers over connections within bounds, under TLS where it is given, until `stop`
+/// resolves; then accepts no more, lets the requests that are being answered end (at most the grace
+/// of the bounds), and returns.
 ///
-/// A connection that cannot be accepted or is broken is logged and never ends the server.
+/// A connection that cannot be accepted or breaks off is logged and never ends the server.
 pub async fn serve<F>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,

@@ -15,15 +15,15 @@ const LINE: &str = "numerator hands out document numbers. /openapi.json describe
                     /problems what can be refused; docs/api.md and docs/integrate.md of its source \
                     explain both.\n";
 
-/// Routes that are only at `http.health_listen`, if that is set.
+/// Routes that stand at `http.health_listen` alone, if that is set.
 const OF_HEALTH: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Shows where the interface is described.
+/// Says where the interface is described.
 pub(crate) async fn show_start() -> Response {
     ([(CONTENT_TYPE, "text/plain; charset=utf-8")], LINE).into_response()
 }
 
-/// Answers for the routes of health that they are elsewhere.
+/// Answers for the routes of health that they stand elsewhere.
 pub(crate) fn health_elsewhere(routes: Router, address: SocketAddr) -> Router {
     OF_HEALTH.into_iter().fold(routes, |routes, path| {
         let refused = move || async move {

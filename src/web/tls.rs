@@ -27,7 +27,7 @@ use crate::telemetry::gauges::ends_of;
 /// Others may read a file with this in its mode.
 const READABLE_BY_OTHERS: u32 = 0o004;
 
-/// Files that are no certificate with its key.
+/// Files that are not a certificate with its key.
 #[derive(Debug, Error)]
 #[error("{setting}: {path}: {reason}")]
 pub struct TlsError {
@@ -103,8 +103,8 @@ impl Tls {
         self.acceptor.clone()
     }
 
-    /// Checks the files once per `http.tls_reload_period`, and shows in the metrics when the
-    /// certificate in force ends.
+    /// Looks at the files once per `http.tls_reload_period`, and has the metrics show when what is
+    /// in force ends.
     #[must_use]
     pub fn follow(mut self, certificates: &Certificates) -> Task {
         certificates.follow(Arc::clone(&self.shown));
@@ -121,7 +121,7 @@ impl Tls {
         })
     }
 
-    /// Takes files that have changed, once for each change.
+    /// Reads files that have changed, once for each change.
     fn reload(&mut self) {
         let pair = match read(&self.settings) {
             Ok(files) if files == self.seen => return,

@@ -22,7 +22,7 @@ use crate::startup::Service;
 
 /// Longest wait until the database owns a partition.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// First and longest wait between two checks.
+/// First and longest wait between two looks at it.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 /// How often taking a partition back is tried.
 const RETURNS_MAX: u32 = 5;
@@ -40,7 +40,7 @@ pub enum NotApproved {
          fallback off`"
     )]
     Lent(u32),
-    /// Not every node has let go of the partition.
+    /// Not every node has released the partition.
     #[error(
         "the database could not take partition {0} over in time, and nothing is changed: approve \
          again; `numerator status` shows what it waits for"
@@ -141,7 +141,7 @@ impl Service {
             };
             if rows.iter().any(is_there) {
                 match self.ledger.approve_change(decision).await {
-                    // The loan was taken back meanwhile.
+                    // Somebody has taken the loan back meanwhile.
                     Err(LedgerError::Change(ChangeRefusal::InRedis(_))) => {}
                     outcome => return Ok(outcome?),
                 }

@@ -32,7 +32,7 @@ use crate::web::reason::check_reason;
 use crate::web::visibility::not_found;
 use answer::{ChangeAnswer, ChangeList};
 
-/// Fewest characters that say why a counter is changed.
+/// Fewest characters of the reason for a change of a counter.
 const REASON_CHARS_MIN: usize = 20;
 
 /// A counter to go on further up.
@@ -301,7 +301,7 @@ fn read_change(change_id: Result<Path<i64>, PathRejection>) -> Result<i64, Probl
     change_id.map(|Path(id)| id).map_err(refused)
 }
 
-/// The counter that a caller names. Whether it is one of the series is for the ledger to say.
+/// The counter that a caller names. Whether it belongs to the series is decided by the ledger.
 async fn counter_of(
     app: &App,
     caller: &Caller,
@@ -320,7 +320,7 @@ async fn counter_of(
     })
 }
 
-/// A serial of a series in force, and the definition that it is of.
+/// A serial of a series in force, and its definition.
 fn serial_of(app: &App, series_id: i64, name: &str) -> Result<(SeriesDefinition, Serial), Problem> {
     serial_in(&app.service.allocator.catalog(), series_id, name)
 }

@@ -278,7 +278,7 @@ async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
     let Some(file) = known.iter().find(|file| file.file.name == *name) else {
         bail!("{name}: the ledger knows no such file; `numerator archive list` lists them");
     };
-    // The journal has all rows of one that can be given up.
+    // The journal has all rows of a file that can be given up.
     if file.is_ended {
         let own = clock();
         let clocks = Clocks::compare(&ledger, own.clone(), &settings.allocator).await?;
@@ -300,7 +300,7 @@ async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses a file with a number that must be kept yet.
+/// Refuses a file with a number that must still be kept.
 fn must_be_old(
     settings: &Settings,
     file: &ArchiveFile,

@@ -64,7 +64,7 @@ impl Counted {
             let is_signed = signed.is_some_and(|text| Manifest::read(text, &name, trusted).is_ok());
             let sha256 = match manifest {
                 Some(Ok(manifest)) => Some(manifest.sha256),
-                // A manifest that was lost or forged is nothing that a look-up needs.
+                // A look-up does not need a lost or forged manifest.
                 _ => sha256_of(&folder.file(&name)).ok().map(|sha256| hexadecimal(&sha256)),
             };
             match sha256 {

@@ -31,10 +31,10 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder, to be read.
+    /// The folder, for reading.
     ///
     /// # Errors
-    /// One that is not there.
+    /// A folder that does not exist.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         if !path.is_dir() {
             bail!("{} is no folder that can be read", path.display());
@@ -116,7 +116,7 @@ impl Folder {
         let _ = fs::remove_file(self.partial(name));
     }
 
-    /// Gives a file its name that the ledger knows by now, and writes its manifest. Safe to repeat.
+    /// Gives a file that the ledger knows by now its name, and writes its manifest. Safe to repeat.
     pub(super) fn publish(&self, name: &str, manifest: &str) -> anyhow::Result<()> {
         let (partial, file) = (self.partial(name), self.file(name));
         let shown = file.display();
@@ -184,7 +184,7 @@ impl Folder {
     }
 }
 
-/// Writes a file that is whole or not there.
+/// Writes a file atomically: it is complete or absent.
 fn write_whole(folder: &Path, path: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
     let mut beside = tempfile::Builder::new().prefix(".manifest-").tempfile_in(folder)?;

@@ -93,7 +93,7 @@ fn matches(filter: &JournalFilter, row: &JournalRow) -> bool {
         && filter.status.is_none_or(|status| status == NumberStatus::Issued)
 }
 
-/// Opens a file after its manifest and its SHA-256 were looked at.
+/// Opens a file after its manifest and its SHA-256 were checked.
 fn open(
     folder: &Folder,
     name: &str,

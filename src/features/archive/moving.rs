@@ -16,10 +16,10 @@ use crate::engine::sealing::AuditKey;
 use crate::ledger::{ArchiveFile, ArchivedRow, ArchivedRun, LedgerError, SharedLedger};
 use crate::node::NodeId;
 
-/// Most rows of a segment, and how many make room in one transaction at least: their counters are
-/// held meanwhile.
+/// Most rows of a segment, and the fewest that are removed in one transaction: their counters are
+/// locked meanwhile.
 pub const STEP_ROWS: usize = 2_000;
-/// How often a counter that is held, or being settled, is tried again.
+/// How often a counter that is locked, or being settled, is tried again.
 const ATTEMPTS: u32 = 20;
 
 /// What to move, and who moves it.
@@ -43,7 +43,7 @@ pub struct Moving<'m> {
 /// The result of a move.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Names of the files, the one that was gone on with first.
+    /// Names of the files, the continued one first.
     pub files: Vec<String>,
     /// Rows that made room.
     pub rows: u64,
@@ -81,7 +81,7 @@ async fn tidy(ledger: &SharedLedger, folder: &Folder) -> anyhow::Result<()> {
     folder.tidy(|name| known.contains(name))
 }
 
-/// Has the rows of a file make room for segments; how many did.
+/// Removes the rows of a file in favour of segments; returns how many.
 async fn make_room(
     ledger: &SharedLedger,
     folder: &Folder,

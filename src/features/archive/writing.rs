@@ -1,4 +1,4 @@
-//! Writes rows to a file, reads it back, and has the ledger note it. Nothing has made room yet.
+//! Writes rows to a file, reads it back, and has the ledger note it. Removes no row.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -83,7 +83,7 @@ pub(super) async fn write(
     }
     let written = written.with_context(|| format!("archiving to {}", folder.path().display()))?;
     let Some(new) = written else { return Ok(None) };
-    // From here on the ledger may know the file, whatever its answer.
+    // From here on the ledger may know the file, whatever it answers.
     Ok(Some(ledger.begin_archive(&new).await?))
 }
 
@@ -162,7 +162,7 @@ async fn next_rows(
         place.value = next;
         return Ok(Some(rows));
     }
-    // Most counters whose oldest row is old have few such rows.
+    // Of the counters whose oldest row is old most have few.
     let counters = ledger.archivable_counters(place.counter_id, before_us, PAGE_COUNTERS).await?;
     if counters.is_empty() {
         return Ok(None);

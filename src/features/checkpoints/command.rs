@@ -1,5 +1,5 @@
 //! `numerator audit`: the key of checkpoints, the checkpoints, and the comparison of the record
-//! with them. Reads only, but for the file of a new key.
+//! with them. Reads only, except for the file of a new key.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Write as _};

@@ -1,4 +1,4 @@
-//! The comparison of all that the ledger holds with the checkpoints that bind it. Changes nothing.
+//! The comparison of the ledger's content with the checkpoints that bind it. Changes nothing.
 
 pub mod command;
 mod kept;

@@ -23,7 +23,7 @@ pub enum Place {
     Counter(i64),
     /// The code of a series.
     Series(i64),
-    /// Rows of the journal that are of no batch.
+    /// Rows of the journal without a batch.
     Journal,
     /// Files that segments refer to, and their entries.
     Archive,
@@ -52,7 +52,7 @@ impl fmt::Display for Place {
 pub struct Finding {
     /// Where.
     pub place: Place,
-    /// The deviation.
+    /// In what.
     pub why: String,
 }
 

@@ -69,7 +69,7 @@ pub(super) struct Seals {
     met: Ids,
     /// Batches whose rows are those that were sealed.
     pub(super) sound: Ids,
-    /// Batches that were there and that no checkpoint binds yet.
+    /// Existing batches that no checkpoint binds yet.
     pub(super) unbound: Ids,
     /// Segments by counter and first value.
     pub(super) segments: BTreeMap<(i64, i64), Segment>,
@@ -94,7 +94,7 @@ impl Seals {
         self.met.contains(batch_id) || self.pending.contains_key(&batch_id)
     }
 
-    /// Takes in the rows of a slice; `batches` are theirs, as far as they are new and there.
+    /// Takes the rows of a slice; `batches` are theirs, as far as they are new and exist.
     fn take_in(&mut self, slice: Vec<SealedRow>, batches: Vec<SealedBatch>, found: &mut Findings) {
         for batch in batches {
             self.pending.insert(batch.batch_id, Pending::of(batch));

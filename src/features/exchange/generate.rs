@@ -165,7 +165,7 @@ pub(crate) async fn generate_system_serial(
     let document_id = exchange.step_id(&step);
     // The allocator knows a document for one window; a step keeps its serial for ever.
     if let Some(first) = first_serial(&app, &caller, &document_id).await? {
-        // Another one would let the step run twice.
+        // Another serial would let the step run twice.
         let number = caller.sees(&first).then_some(first.entry.number);
         let number = number.ok_or(AllocError::DocumentNumbered { number: None })?;
         if let Some(limited) = &caller.limited {
@@ -237,7 +237,7 @@ impl Exchange {
         Ok(exchange)
     }
 
-    /// Takes a part over, once it is known to be right.
+    /// Takes a part once it is known to be right.
     fn name(&mut self, part: ExchangePart, text: String) -> Result<(), Problem> {
         let field = part.name();
         part.check(&text).map_err(|error| Problem::of_exchange(field, &error))?;
@@ -245,7 +245,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Records a serial that this one goes with.
+    /// Records a serial that belongs with this one.
     fn carry(&mut self, kind: ExchangeKind, serial: String) -> Result<(), Problem> {
         let field = format!("{kind}_serial");
         read(&field, kind, &serial)?;

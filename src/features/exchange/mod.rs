@@ -1,8 +1,8 @@
-//! Exchange exchange serials (R8): generation, checks of interface serials, steps of system
-//! serials, the chain of a unified serial. One file per resource.
+//! Exchange serials: generation, checks of interface serials, steps of system serials, the chain of
+//! a unified serial. One file per resource.
 //!
-//! Numbers come from the allocator like all others. Whether a call or a step may run is decided by
-//! the ledger alone, on the serial's own row.
+//! Numbers come from the allocator like all others. Whether a call or a step may run is decided
+//! only by the ledger, on the serial's own row.
 
 mod chain;
 mod checks;
@@ -47,7 +47,7 @@ fn read_unified(text: Option<&str>) -> Result<(), Problem> {
     text.map_or(Ok(()), |text| read("unified_serial", ExchangeKind::Unified, text).map(|_| ()))
 }
 
-/// The caller, in the ledger's form.
+/// Who asks, for the ledger.
 fn asker(caller: &Caller, key: Option<String>) -> Asker {
     Asker { user_id: caller.user_id.to_string(), ip_address: caller.address(), key }
 }

@@ -20,7 +20,7 @@ const CHUNK_ROWS: usize = 500;
 /// Imports a list as it was planned, all or nothing.
 ///
 /// # Errors
-/// `Form` if the plan has problems; anything that prevents the ledger from importing, see
+/// `Form` where the plan has problems; whatever keeps the ledger from importing, see
 /// [`crate::ledger::Ledger::import`]. Nothing is written then, unless the ledger says otherwise.
 pub async fn apply_numbers(
     import: &Import<'_>,
@@ -38,7 +38,7 @@ pub async fn apply_numbers(
     Ok(import.ledger.import(NodeId::random(), &plan.counters, &[], &mut chunks).await?)
 }
 
-/// Makes counters as they were planned, all or none; no numbers come along.
+/// Makes counters as they were planned, all or none; no numbers are imported.
 ///
 /// # Errors
 /// Like [`apply_numbers`].
@@ -97,7 +97,7 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// The journal's entry of a number. Its counters and its place are the ledger's to name.
+/// The journal's entry of a number. The ledger names its counters and its place.
 fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
     let Reading { served, inputs, draft, values, number, issued_at_us, .. } = reading;
     let serials = served.series.serials();

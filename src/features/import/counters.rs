@@ -298,7 +298,7 @@ fn day(text: &str) -> Result<&str, Misfit> {
     Err(Misfit::new(ProblemKind::Value, detail))
 }
 
-/// The series, if it has one serial: a table says nothing of more.
+/// The series, if it has one serial: a table has no data about further ones.
 fn of_one_serial(served: &Arc<ServedSeries>) -> Result<Arc<ServedSeries>, Misfit> {
     if served.series.serials().len() == 1 {
         return Ok(Arc::clone(served));

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::ledger::LedgerError;
 
-/// Why an import ended. Nothing is written unless the ledger says that it may be.
+/// Why an import ended. Nothing is written unless the ledger reports that it may have been.
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// The file cannot be read.

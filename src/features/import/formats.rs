@@ -180,7 +180,7 @@ fn of_rule(table_row: &TableRow, codes: &Codes) -> Result<SeriesDefinition, Stri
     compiled(definition)
 }
 
-/// The code of a series, or one by the row's id where no series may be called so.
+/// The code of a series, or one made from the row's id if no series may have that code.
 fn code_of(code: String, kind: &str, table_row: &TableRow) -> String {
     let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if code.len() <= 64 && code.chars().all(is_code) {

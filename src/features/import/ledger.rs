@@ -120,7 +120,7 @@ pub(super) struct Stand {
 struct Old {
     series: HashMap<String, OldSeries>,
     /// Each partition's epoch, its last one that was closed at the ceiling, and up to which one
-    /// counters were lifted.
+    /// counters were raised.
     partitions: BTreeMap<String, [Option<u64>; 3]>,
     /// Whether a partition waits for an operator.
     is_held: bool,
@@ -375,7 +375,7 @@ fn number(table_row: &TableRow, column: &str) -> Option<u64> {
 }
 
 /// A definition but for the dates that it takes, which name no counter: a series that is applied
-/// here says them, and one that an earlier release saved does not.
+/// here has them, and one that an earlier release saved does not.
 fn undated(definition: SeriesDefinition) -> SeriesDefinition {
     SeriesDefinition { document_date: None, dates: None, ..definition }
 }

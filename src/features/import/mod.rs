@@ -1,5 +1,5 @@
-//! Imports: numbers that other systems have issued, read from their lists and tables and matched
-//! with the series here.
+//! Moving in: what other systems have issued, read from their lists and tables and set beside the
+//! series here (R9.5).
 //!
 //! ```text
 //!   list, CSV file ──▶ rows ──▶ reading: series, inputs, values ─┐
@@ -8,10 +8,10 @@
 //!   another ledger ──▶ records ─▶ ledger: series, key, value ────┘
 //! ```
 //!
-//! Never guesses: a text that can be read in two ways, or not at all, is a problem, and a plan with
-//! problems is not applied. Writes only through [`crate::ledger::Ledger::import`], all or nothing.
-//! Memory is bounded: one chunk of rows, the listed part of the report, and the runs of values of
-//! each counter.
+//! Never guesses: what can be read in two ways, or not at all, is a problem, and a plan with
+//! problems is not applied. Never writes but through [`crate::ledger::Ledger::import`], all or
+//! nothing. Memory is bounded: one chunk of rows, the listed part of the report, and the runs of
+//! values of each counter.
 
 mod apply;
 mod codes;
@@ -58,7 +58,7 @@ pub struct Import<'a> {
     pub choice: &'a Choice,
     /// Present time: it applies where the source has none.
     pub now: jiff::Timestamp,
-    /// Learns how many bytes of the source are read so far.
+    /// Called with the bytes of the source that are read so far.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 

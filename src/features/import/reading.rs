@@ -47,7 +47,7 @@ pub(super) struct Reading {
     pub(super) issued_at_us: i64,
 }
 
-/// Why a row means nothing that can be imported.
+/// Why a row cannot be imported.
 #[derive(Debug)]
 pub(super) struct Misfit {
     pub(super) kind: ProblemKind,
@@ -56,7 +56,7 @@ pub(super) struct Misfit {
     depth: usize,
 }
 
-/// The depth of a number that was read, and then did not fit.
+/// The depth of a number that was read, but did not fit.
 const READ: usize = usize::MAX;
 
 /// More variables than this are as many.
@@ -74,7 +74,7 @@ impl Misfit {
         matches!(self.kind, ProblemKind::Missing | ProblemKind::Ambiguous)
     }
 
-    /// The one of which more was understood; of equals the first.
+    /// The one with more understood; of equals the first.
     fn nearer(before: Option<Misfit>, next: Misfit) -> Option<Misfit> {
         match before {
             Some(before) if before.depth >= next.depth => Some(before),

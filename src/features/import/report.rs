@@ -19,7 +19,7 @@ pub struct Plan {
     pub report: Report,
     /// The counters that are concerned.
     pub counters: Vec<ImportedCounter>,
-    /// Earlier versions of their series that come along; of another ledger alone.
+    /// Earlier versions of their series that are imported too; only from another ledger.
     pub earlier: Vec<ImportedVersion>,
     /// Partitions that the database must own while the import is applied: those of used counters
     /// that it raises, and those that get documents.
@@ -46,7 +46,7 @@ pub struct Report {
     pub into_closed: u64,
     /// Whether the import was applied.
     pub applied: bool,
-    /// Counters that are concerned, by series and key; at most 1,000 are listed.
+    /// The counters of the import, by series and key; at most 1,000 are listed.
     pub counters: Vec<CounterReport>,
     /// Their total number.
     pub counters_total: u64,
@@ -93,7 +93,7 @@ pub struct CounterReport {
     pub first: u64,
     /// Highest value: the counter continues above it, unless it is already higher.
     pub last: u64,
-    /// Numbers of it that come along; of a table of counters none does.
+    /// Its imported numbers; from a table of counters there are none.
     pub numbers: u64,
     /// Values above its present one, up to the highest, that are not imported now: the old system
     /// issued them or skipped them, and nothing below the highest is issued here.
@@ -102,7 +102,7 @@ pub struct CounterReport {
     pub holes: Vec<Span>,
 }
 
-/// Something that keeps an import from being applied.
+/// A reason not to apply an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Where: `line 7`, `document_sequence row 3`, or a counter.
@@ -139,7 +139,7 @@ pub enum ProblemKind {
     NotRead,
     /// Several series read the number or may, or one reads it in several ways.
     Ambiguous,
-    /// Columns say something else than the number shows.
+    /// Columns contradict the number.
     Contradiction,
     /// The number does not show a part of its counter's key, and no column does.
     Missing,

@@ -9,7 +9,7 @@ use super::report::{Problem, ProblemKind};
 use super::separated::{Line, NOT_UTF8, Separated, column_name, separator};
 use super::{ImportError, ListFile};
 
-/// The column that a list cannot be without.
+/// The column that a list needs.
 const NUMBER: &str = "number";
 
 /// Other names of the column of numbers, in letters and digits only.
@@ -65,7 +65,7 @@ enum Column {
 }
 
 impl Column {
-    /// The column of a name: variables by their very name first, then all without regard to case.
+    /// The column of a name: variables by their exact name first, then all without regard to case.
     fn of(name: &str, variables: &BTreeSet<String>) -> Option<Self> {
         if variables.contains(name) {
             return Some(Column::Variable(name.to_owned()));
@@ -171,7 +171,7 @@ fn is_called_otherwise(name: &str) -> bool {
     NUMBER_BY_OTHER_NAMES.contains(&&*name)
 }
 
-/// Why columns are refused of which none holds numbers.
+/// Why columns are refused if none holds numbers.
 fn no_numbers(names: &[String]) -> String {
     let found = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let remedy = match names.iter().find(|name| is_called_otherwise(name)) {

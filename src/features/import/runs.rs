@@ -56,7 +56,7 @@ impl Runs {
         above.sum::<u64>() + across.map_or(0, |(_, last)| last - from + 1)
     }
 
-    /// Runs of places from one on, below the highest, that are not there, lowest first.
+    /// Runs of missing places from one on, below the highest, lowest first.
     pub(super) fn holes(&self, from: u64) -> impl Iterator<Item = (u64, u64)> {
         let mut next = from;
         self.runs.iter().filter_map(move |(first, last)| {

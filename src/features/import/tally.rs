@@ -60,7 +60,7 @@ struct Counted {
     step: u64,
     /// Places of the values that come along.
     runs: Runs,
-    /// Highest place that was issued, whether its number comes along or not.
+    /// Highest issued place, whether its number is imported or not.
     highest: u64,
     /// If numbers are imported into a series with chronology: the group that shares its last date.
     family: Option<String>,

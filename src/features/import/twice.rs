@@ -1,5 +1,5 @@
 //! Values that a list has twice, with the line of the first one: found by reading the list again,
-//! for no plan keeps a line for each number.
+//! because no plan keeps a line for each number.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Twice {
 }
 
 impl Twice {
-    /// Notes a problem that its first line is looked up for. `place`: of the serial.
+    /// Notes a problem whose first line is to be found. `place`: of the serial.
     pub(super) fn note(&mut self, report: &mut Report, reading: &Reading, place: usize, line: u64) {
         let value = value(reading, place);
         let (code, _, key, number) = &value;

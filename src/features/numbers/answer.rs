@@ -296,7 +296,7 @@ pub(crate) fn outcome_of(replayed: bool) -> (StatusCode, HeaderMap) {
     (status_of(replayed), headers)
 }
 
-/// A new number is created; an earlier one is only shown again.
+/// A new number is 201 Created; an earlier one is only shown again.
 pub(crate) fn status_of(replayed: bool) -> StatusCode {
     if replayed { StatusCode::OK } else { StatusCode::CREATED }
 }

@@ -141,7 +141,7 @@ impl NumberedDocument {
 }
 
 impl BatchOrder {
-    /// The documents, if it lists some; a mixture of a list and a range is refused.
+    /// The documents, where it lists some; a mixture of a list and a range is refused.
     fn list(&mut self) -> Result<Option<Vec<Box<RawValue>>>, Problem> {
         let Some(documents) = self.documents.take() else { return Ok(None) };
         let BatchOrder { type_code, type_id, project, project_id, date, phase, .. } = &*self;
@@ -246,7 +246,7 @@ async fn number_documents(
 }
 
 impl<'a> ItemAnswer<'a> {
-    /// The answer for a document, as a call of its own would have had it.
+    /// The answer for a document, the same as from a call of its own.
     fn of(outcome: &'a Result<Issued, Problem>, caller: &Caller) -> Self {
         match outcome {
             Ok(issued) => {

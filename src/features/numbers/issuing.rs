@@ -53,7 +53,7 @@ impl App {
         if let Some(limited) = &caller.limited {
             let own = match limited.charge(count) {
                 Ok(own) => own,
-                // In a place of its own: few calls are over a limit.
+                // Boxed: few calls are over a limit.
                 Err(_) => match Box::pin(self.beyond(limited, caller, &request)).await? {
                     Beyond::Has(issued) => return Ok(issued),
                     Beyond::Charged(own) => own,
@@ -80,7 +80,7 @@ impl App {
         let place = limited.place(self.effort.to_read(caller)).await;
         let place = place.ok_or_else(|| NotIssued::Refused(no_place()))?;
         let found = self.service.allocator.issued_before(request.clone(), caller.by).await;
-        // Other charges of the call may take time: no place is held meanwhile.
+        // What else the call was charged with may take its time: no place is held meanwhile.
         drop(place);
         match found {
             Ok(Some(issued)) => {
@@ -116,7 +116,7 @@ impl App {
         let noted = noting.await;
         charge.settle(match &noted {
             Ok(done) => u64::from(!is_repeat(done)),
-            // A request for a missing thing is a request.
+            // A request that names a missing document counts.
             Err(problem) if problem.slug() == Slug::DocumentNotNumbered => 1,
             Err(problem) => u64::from(!problem.is_untaken_for_now()),
         });
@@ -188,7 +188,7 @@ impl Drop for OpenCharge {
             let (app, caller, request) = *again;
             let Some(limited) = &caller.limited else { return };
             let Some(_place) = limited.place(app.effort.to_read(&caller)).await else { return };
-            // Queued after what may still be in progress for the same caller.
+            // Behind what may still be under way, in the line of the same caller.
             if let Ok(None) = app.service.allocator.issued_before(request, None).await {
                 charge.settle(0);
             }

@@ -23,12 +23,12 @@ use crate::web::problem::Problem;
 /// The header that names a call for its retries.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// More bytes than any way to write a document id has: four for a character, and four characters
-/// for one that is put together.
+/// More bytes than any form of a document id has: four per character, and four characters per
+/// composed one.
 const ID_BYTES_MAX: usize = 4 * 4 * KEY_CHARS_MAX;
 
-/// Declares what callers may send: the fields of a number, the same for every route, and those that
-/// a route has beside them.
+/// Declares the input of callers: the fields of a number, the same for every route, and the further
+/// ones of a route.
 macro_rules! orders {
     ($($(#[$about:meta])* $order:ident { $($(#[$says:meta])* $own:ident: $type:ty,)* })*) => {$(
         $(#[$about])*
@@ -170,7 +170,7 @@ impl Caller {
     }
 }
 
-/// The document type of a request: empty where its id names it.
+/// The document type of a request: empty if its id names it.
 fn type_code(code: Option<String>, id: Option<&Id>) -> Result<String, Problem> {
     match (code, id) {
         (Some(_), Some(_)) => {

@@ -93,8 +93,8 @@ impl<T: Iterator<Item = Result<String, InputError>>> StreamedTexts<T> {
 
 impl<T: Iterator<Item = Result<String, InputError>> + Unpin> HttpBody for StreamedTexts<T> {
     type Data = Bytes;
-    // A text that cannot be rendered breaks the connection off: the caller must not take a short
-    // list for a whole one.
+    // A text that cannot be rendered breaks the connection: the caller must not take a short list
+    // for a complete one.
     type Error = InputError;
 
     fn poll_frame(

@@ -18,7 +18,7 @@ use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
 use crate::web::problem::{Problem, ProblemBody};
 
-/// The accepted ambiguity, in words, which show the numbers of the other series.
+/// What was accepted, in words, which show the numbers of the other series.
 const OF_ANOTHER: &str = "ambiguity";
 
 /// Which events to list; all that is given must match.
@@ -94,7 +94,7 @@ impl EventAnswer {
 }
 
 impl EventAnswer {
-    /// Leaves out everything that may name another series than the event's own.
+    /// Leaves out what may name another series than that which the event is of.
     fn name_no_other(&mut self) {
         if let Some(detail) = self.detail.as_object_mut() {
             detail.remove(OF_ANOTHER);

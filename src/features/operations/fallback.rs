@@ -16,7 +16,7 @@ use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{check_partition, clock, open_deployment, operator};
 use crate::terminal::words;
 
-/// First and longest wait between two checks of the partitions.
+/// First and longest wait between two looks at the partitions.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// Who should take the numbers.
@@ -98,7 +98,7 @@ pub async fn run(settings: &Settings, args: &FallbackArgs) -> anyhow::Result<()>
         }
     }
     let seen = observe(&ledger, settings.allocator.node_ttl).await?;
-    // A one-shot command has no opinion of Redis, and hands nothing over.
+    // A one-shot command does not judge Redis, and hands nothing over.
     let is_seen = seen.of(Life::Alive).any(|node| node.sight.is_some());
     let service_runs = if is_seen { Some(true) } else { seen.untold.is_none().then_some(false) };
     let waits = args.switch == Switch::On && service_runs != Some(false) && !args.dry_run;
@@ -139,7 +139,7 @@ impl Asked<'_> {
         Ok(rows)
     }
 
-    /// Waits until the database owns the partitions; false when it does not in time.
+    /// Waits until the database owns the partitions; false if it does not in time.
     async fn wait(&self) -> Result<bool, LedgerError> {
         let deadline = Instant::now() + self.args.patience.0;
         let mut wait = Backoff::new(LOOK.0, LOOK.1);

@@ -1,6 +1,6 @@
 //! `numerator migrate`: sets an empty ledger up, or brings the schema of one that is older than
-//! this program up to date; on request it gives the roles of the ledger their rights to it. Joins
-//! as no node and says nothing about partitions: the first service does.
+//! this program up to date; on request it gives the roles of the ledger their rights to it. Does
+//! not join as a node and sets no partitions: the first service does.
 
 use anyhow::Context as _;
 use clap::Args;

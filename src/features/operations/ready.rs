@@ -55,7 +55,7 @@ fn reachable(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listen.port())
 }
 
-/// Whether the service is ready, and its own words.
+/// Whether the service is ready, and its answer.
 async fn ask(address: SocketAddr) -> anyhow::Result<(bool, String)> {
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;

@@ -180,7 +180,7 @@ async fn apply(
     for row in stalled(ledger, &settings.allocator, args.partition).await? {
         done(row.partition, carry_on(context, &row, patience).await);
     }
-    // Before epochs are ended: only an outbox that can be read keeps them from the ceiling.
+    // Before epochs are ended: only a readable outbox prevents their closing at the ceiling.
     let adoption = AdoptionAnswer::adopt(service, args.partition, patience).await?;
     if args.new_epoch {
         let cause = format!("{} wants a new epoch", operator());

@@ -92,7 +92,7 @@ fn tell(status: &StatusAnswer, args: &StatusArgs) -> anyhow::Result<ExitCode> {
     Ok(status.judged.verdict.exit_code())
 }
 
-/// Says that nothing could be seen, and why.
+/// Reports that nothing could be checked, and why.
 fn tell_nothing(error: &anyhow::Error, args: &StatusArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         print_json(&Judged::nothing(error))?;

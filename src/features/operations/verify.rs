@@ -1,5 +1,5 @@
-//! `numerator verify`: proves from the ledger that no number came twice and none is unaccounted
-//! for, and compares Redis with it. Exits 0 only if so.
+//! `numerator verify`: proves from the ledger that no number was issued twice and none is
+//! unaccounted for, and compares Redis with it. Exits 0 only if so.
 
 use std::path::PathBuf;
 

@@ -251,7 +251,7 @@ async fn list(settings: &Settings, args: &ReferenceListArgs) -> anyhow::Result<(
     Ok(())
 }
 
-/// Reads a file, never more of it than a file may hold.
+/// Reads a file, never more than its maximum.
 fn read_file(file: &Path) -> anyhow::Result<String> {
     let name = file.display();
     let mut text = String::new();

@@ -143,7 +143,7 @@ pub(crate) async fn list_counters(
 /// A page of `limit` counters.
 ///
 /// # Errors
-/// A question that is wrong, by its field; a ledger that does not answer.
+/// An invalid question, by its field; a ledger that does not answer.
 pub(crate) async fn find_counters(
     ledger: SharedLedger,
     catalog: &Catalog,

@@ -46,7 +46,7 @@ pub struct CountersArgs {
 /// Prints the counters that match.
 ///
 /// # Errors
-/// A question that is wrong, a ledger that cannot be reached, a closed stdout.
+/// An invalid question, a ledger that cannot be reached, a closed stdout.
 pub async fn run(settings: &Settings, args: CountersArgs) -> anyhow::Result<()> {
     let (ledger, catalog) = foresee_catalog(settings).await?;
     let CountersArgs { series, type_code, project, originator, year, after, limit, json } = args;

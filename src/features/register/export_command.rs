@@ -102,7 +102,7 @@ pub async fn run(settings: &Settings, args: ExportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many rows are written, for a person at a terminal on which nothing else is.
+/// The number of written rows, for a person at a terminal without other output.
 fn progress(is_to_file: bool) -> ProgressBar {
     let is_shown = is_to_file || !std::io::stdout().is_terminal();
     let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

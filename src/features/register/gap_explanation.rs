@@ -8,7 +8,7 @@ use crate::ledger::{
     Partition, SharedLedger,
 };
 
-/// Finds the causes of gaps; queries each epoch once.
+/// Tells how gaps came about; asks for each epoch once.
 pub(crate) struct Story<'a> {
     ledger: &'a SharedLedger,
     known: BTreeMap<(u32, u64, usize), Ending>,
@@ -21,9 +21,9 @@ pub(crate) struct Ending {
     pub(crate) closed: Option<ClosedEpoch>,
     /// Why it ended.
     pub(crate) cause: Option<String>,
-    /// Whether an operator ended it, for the ledger had gone back (F9).
+    /// Whether an operator ended it, because the ledger had gone back (F9).
     pub(crate) is_restored: bool,
-    /// The change that left the gap, where no end of an epoch did.
+    /// The change that left the gap, if no end of an epoch did.
     pub(crate) change: Option<ChangeRequest>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Story<'a> {
         self.ledger.change_behind(counter_id, i64::try_from(first).unwrap_or(i64::MAX)).await
     }
 
-    /// The epoch after a closed one: the next number, but for a ledger that went back.
+    /// The epoch after a closed one: the next number, except in a ledger that went back.
     async fn next_epoch(&self, ending: &Ending) -> Result<Option<At>, LedgerError> {
         let Some(closed) = &ending.closed else { return Ok(None) };
         let next = At { epoch: closed.at.epoch + 1, ..closed.at };
@@ -99,7 +99,7 @@ impl<'a> Story<'a> {
 }
 
 impl Ending {
-    /// Nodes that were not accounted for, as operators know them.
+    /// Nodes that were not accounted for, by the names that operators know.
     pub(crate) fn unheard(&self) -> Vec<String> {
         if self.is_restored {
             return Vec::new();

@@ -117,7 +117,7 @@ struct Explanation {
     closed_at: Option<String>,
     /// Why that epoch ended.
     cause: Option<String>,
-    /// Nodes that were not heard of when it was closed, and did not turn up since.
+    /// Nodes that were silent when it was closed, and have not returned since.
     unheard: Vec<String>,
     /// For an auditor.
     sentence: String,
@@ -126,7 +126,7 @@ struct Explanation {
 /// Prints the gaps.
 ///
 /// # Errors
-/// A ledger that cannot be reached, a series that is not there.
+/// A ledger that cannot be reached, a series that does not exist.
 pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
     let ledger = open_ledger(settings).await?;
     let codes: BTreeMap<i64, String> = ledger

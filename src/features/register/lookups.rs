@@ -143,7 +143,7 @@ impl ReadingAnswer {
 }
 
 /// Everything in the journal that a number may be, and the series that can read it, as far as the
-/// caller sees both, at one of the places for that. All other fields of the filter must match too.
+/// caller sees both. Takes one of the places. All other fields of the filter must match too.
 pub(crate) async fn look_up_and_read(
     app: &App,
     caller: &Caller,
@@ -226,7 +226,7 @@ pub(crate) async fn look_up(
     Ok(LookedUp { rows, unsearched })
 }
 
-/// The archive files that have what a filter looks for by number or document.
+/// The archive files with matches of a filter by number or document.
 pub(crate) async fn archived_in(
     ledger: &SharedLedger,
     catalog: Option<&Arc<Catalog>>,
@@ -246,7 +246,7 @@ pub(crate) async fn archived_in(
     Ok(files)
 }
 
-/// Whether a row that was not found by the filter matches the rest of it.
+/// Whether a row that was found without the filter matches the rest of it.
 fn is_wanted(filter: &JournalFilter, found_as: FoundAs, row: &JournalRow) -> bool {
     let status = match found_as {
         FoundAs::Revision => NumberStatus::Revised,

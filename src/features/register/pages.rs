@@ -78,7 +78,7 @@ pub struct RegisterArgs {
 }
 
 impl RegisterArgs {
-    /// The same query as on the HTTP interface.
+    /// The same as the HTTP interface is asked it.
     fn query(self, after: Option<String>) -> NumberQuery {
         NumberQuery {
             number: self.number,

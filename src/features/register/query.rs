@@ -28,7 +28,7 @@ use crate::web::visibility::unknown_series;
 const NEXT_WANTED: &str =
     "must be the `next` of a page as it was given, with the filters and the sort of that page";
 
-/// Bytes of the check of a place: enough that no text that was changed passes by chance.
+/// Bytes of the check of a place: enough that no changed text passes by chance.
 const CHECK_BYTES: usize = 8;
 
 /// What to look for; all that is given must match. Texts may be in any Unicode spelling that is the
@@ -292,10 +292,10 @@ fn read_date(field: &'static str, text: Option<String>) -> Result<Option<String>
 }
 
 impl Caller {
-    /// The query within the caller's reach; `None`: the caller sees nothing of it.
+    /// The query as far as it may be asked; `None`: nothing of it is seen.
     ///
     /// # Errors
-    /// A narrowed caller must name what it asks about.
+    /// Who is narrowed names what it asks about.
     pub(crate) fn narrowed(
         &self,
         catalog: &Catalog,

@@ -25,13 +25,13 @@ use members::{Issuers, must_be_no_member};
 /// Longest wait for the journal to have a number that was just issued.
 const JOURNAL_WAIT: Duration = Duration::from_secs(2);
 
-/// Shortest and longest wait between two checks of it.
+/// Shortest and longest wait between two looks at it.
 const LOOK_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
 /// Most numbers of a document among which one is found by its series.
 const NUMBERS_MAX: u32 = 100;
 
-/// How much of an unknown code is shown back, in characters: no code is longer.
+/// How much of an unknown code is shown, in characters: no code is longer.
 const CODE_SHOWN_MAX: usize = 64;
 
 /// Numbers that are named if a document has several.

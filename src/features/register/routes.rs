@@ -59,9 +59,9 @@ pub(crate) enum FoundAs {
 #[derive(Debug)]
 pub(crate) struct FoundRow {
     pub(crate) row: JournalRow,
-    /// Its revisions, if they were looked up.
+    /// Its revisions, where they were looked up.
     pub(crate) revisions: Option<Vec<Revision>>,
-    /// The role in which the requested number occurs there.
+    /// As what the number that was looked for stands there.
     pub(crate) found_as: Option<FoundAs>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct NumberRow<'a> {
     pub(crate) about: NumberAbout<'a>,
 }
 
-/// One allocation under the names of the audit trail.
+/// One allocation with the names that the audit trail has for it (R5.1).
 #[derive(Debug, Serialize)]
 pub(crate) struct ExportedRow<'a> {
     pub(crate) generated_number: &'a str,

@@ -52,7 +52,7 @@ pub(crate) async fn whole_series(
     looking.await
 }
 
-/// Whether something is so of every version of a series up to one.
+/// Whether every version of a series up to one has a property.
 async fn were_all(
     ledger: &SharedLedger,
     (series_id, version): (i64, u32),

@@ -1,7 +1,5 @@
 //! `POST`, `PUT` and `DELETE` below `/api/v1/document-numbering/configs`: changes of series at run
-//! time (R4).
-//!
-//! How one is checked and saved is in `config_saving`.
+//! time. `saving.rs` checks and saves them.
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;

@@ -76,7 +76,7 @@ async fn tables_for(settings: &Settings, definitions: &[SeriesDefinition]) -> Ar
     Arc::default()
 }
 
-/// Whether the ledger is a file that does not exist: opening it would make it.
+/// Whether the ledger is a file that does not exist: opening it would create it.
 pub(crate) fn has_no_ledger(settings: &Settings) -> bool {
     let path = settings.database_url.strip_prefix("sqlite:");
     path.is_some_and(|path| !Path::new(path.strip_prefix("//").unwrap_or(path)).exists())

@@ -1,5 +1,5 @@
 //! `numerator series`: series files into the ledger, and out of it again. Which of them serves a
-//! request is in `explain.rs`, rule expressions are in `expression.rs`.
+//! request is in `explain_command.rs`, rule expressions are in `expression_command.rs`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -137,7 +137,7 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// The effect, for one of the places for that.
+    /// The effect, computed at one of the places for that.
     pub(crate) async fn effect(self, app: &App, caller: &Caller) -> Result<ConfigEffect, Problem> {
         let Compared { series_id, before, after, is_active, asked } = self;
         let counters = match series_id {

@@ -57,7 +57,7 @@ pub(crate) fn from_expression(args: FromExpressionArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads the expression of a file; never more of it than an expression may have.
+/// Reads the expression of a file; never more than the maximum of an expression.
 fn read_file(file: &Path, head: SeriesDefinition) -> anyhow::Result<SeriesDefinition> {
     let name = file.display();
     let (mut text, most) = (String::new(), EXPRESSION_BYTES_MAX as u64 + 1);

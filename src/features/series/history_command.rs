@@ -79,7 +79,7 @@ pub struct RollbackArgs {
 /// What a dry run predicts of a version, or what a save did.
 #[derive(Default, Serialize)]
 pub(crate) struct Foreseen {
-    /// Counters that the series has, as far as 10,000.
+    /// Counters of the series, up to 10,000.
     counters: u64,
     /// Serials whose counters restart.
     begin_anew: Vec<String>,
@@ -95,7 +95,7 @@ pub(crate) struct Foreseen {
     next: Option<String>,
     #[serde(skip)]
     words: String,
-    /// Whether it is saved, and not only foreseen.
+    /// Whether it is saved, and not only predicted.
     #[serde(skip)]
     is_saved: bool,
 }
@@ -252,7 +252,7 @@ pub async fn set_activity(
 /// Saves the definition of an earlier version as a new one, under the checks of any other change.
 ///
 /// # Errors
-/// An unknown code or version, a definition that the ledger refuses by now, a ledger that cannot be
+/// An unknown code or version, a definition that the ledger refuses now, a ledger that cannot be
 /// reached.
 pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
@@ -299,7 +299,7 @@ pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<(
         if let Some(redis) = &context.redis
             && !hear_redis(ledger, redis, &context.keys, &context.deployment).await?
         {
-            // It cannot be undone, and numbers of the series may be known there alone.
+            // It cannot be undone, and numbers of the series may be known only there.
             bail!("redis does not answer, and may know of numbers of the series; try again later");
         }
         ledger.remove_series(context.membership.node(), &removal).await?;

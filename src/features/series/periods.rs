@@ -40,7 +40,7 @@ pub(crate) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
     };
     let mut definition = version.definition.clone();
     let closed = definition.closed_before.replace(args.before);
-    // Only a day that is one can be compared with another.
+    // Only a valid day can be compared with another.
     let definition = Series::restore(definition)?.definition().clone();
     if let Some(closed) = closed.filter(|closed| Some(closed) > definition.closed_before.as_ref()) {
         bail!(

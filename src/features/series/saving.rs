@@ -65,7 +65,7 @@ pub(crate) struct SavedConfig {
 }
 
 impl SavedConfig {
-    /// The answer for a change of that configuration.
+    /// The answer for a change of a configuration.
     pub(crate) fn answer(self, config_id: i64) -> Response {
         if self.changes.is_some() {
             return axum::Json(self).into_response();
@@ -280,8 +280,8 @@ async fn preview(
     Ok(ConfigPreview { type_code, project, date, context, numbers })
 }
 
-/// Writes a change of the series with this code to the end, and has this process serve by it before
-/// the caller is answered, and the others as far as they say so in time.
+/// Completes a change of the series with this code. This process serves by it before the caller is
+/// answered, and so do the others, as far as they confirm it in time.
 pub(crate) async fn write(
     app: &App,
     caller: &Caller,
@@ -344,8 +344,8 @@ pub(crate) async fn set_activity(
     Ok(([(ETAG, tag)], axum::Json(changed)).into_response())
 }
 
-/// For a narrowed caller, refuses to activate a series that reaches beyond its own projects, and
-/// any version of it other than the one that was checked.
+/// Refuses to turn a series on that says something beyond its own projects, to who is narrowed; and
+/// any other version of it than the one that was looked at.
 async fn must_reach_activated(
     app: &App,
     caller: &Caller,

@@ -10,7 +10,7 @@ use crate::language::Language;
 use crate::terminal::output::{print, print_drawn, print_json};
 use crate::terminal::session::{clock, foresee_catalog, refusal};
 
-/// How much the command takes: it has ten minutes, a request has less.
+/// The limits of the command: it has ten minutes, a request has less.
 const BOUNDS: Bounds = Bounds { counters_max: 10_000, rows_max: 50_000_000, entries_max: 10_000 };
 
 const EXAMPLES: &str = "Examples:
@@ -86,8 +86,8 @@ impl Spoken {
 /// Prints the paper.
 ///
 /// # Errors
-/// A question that is wrong, a ledger that cannot be reached, a closed stdout; a paper that says
-/// that numbers are missing, once it is printed.
+/// An invalid question, a ledger that cannot be reached, a closed stdout; a paper that says that
+/// numbers are missing, once it is printed.
 pub async fn run(settings: &Settings, args: StatementArgs) -> anyhow::Result<()> {
     let StatementArgs { series, period, project, language, format, json } = args;
     let language = language.map_or_else(language_of_locale, Spoken::language);

@@ -95,7 +95,7 @@ pub(crate) async fn draw_up_statement(
     compute(move || written(&statement, &format, spoken)).await
 }
 
-/// The paper in the requested form.
+/// The paper as it is asked for.
 fn written(statement: &Statement, format: &str, spoken: Language) -> Response {
     let headers = language::headers(spoken);
     let of = |kind: &'static str, body: String| (headers.clone(), [(CONTENT_TYPE, kind)], body);
@@ -171,7 +171,7 @@ async fn fiscal_year_starts(
     }
 }
 
-/// The only refusal of a project for which nothing is counted, as far as the caller can see.
+/// The one refusal of a project for which nothing is counted, as far as who asks is shown.
 fn uncounted(series: &str, project: &str) -> Problem {
     let reason = format!(
         "no counter of series {series} counts for the project {project:?}; `counters --series` \

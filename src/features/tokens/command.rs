@@ -1,5 +1,5 @@
 //! `numerator token create | list | revoke | rotate`: bearer tokens, in the ledger; or lines for
-//! the settings file. stdout alone carries a secret, once.
+//! the settings file. Only stdout carries a secret, once.
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
@@ -104,7 +104,7 @@ pub struct RotateArgs {
 /// Runs a command on tokens.
 ///
 /// # Errors
-/// A name or right that says nothing of use, an unknown or revoked token, a ledger that cannot be
+/// A name or right without a usable value, an unknown or revoked token, a ledger that cannot be
 /// reached, a closed stdout.
 pub async fn run(
     settings: impl FnOnce() -> anyhow::Result<Settings>,
@@ -134,7 +134,7 @@ impl CreateArgs {
         }
     }
 
-    /// Prints a token that is not stored anywhere, and its lines for the settings.
+    /// Prints a token that is kept nowhere, and what the settings say of it.
     fn print_lines(&self) -> anyhow::Result<()> {
         self.written().read(COUNT_MAX).map_err(anyhow::Error::msg)?;
         let secret = Secret::draw();

@@ -143,7 +143,7 @@ pub struct NewTokenAnswer {
 }
 
 impl TokenAnswer {
-    /// The answer for a token in its state at a given time.
+    /// The answer for a token as it stands at a moment.
     #[must_use]
     pub fn of(token: StoredToken, now_us: i64) -> Self {
         let TokenRights { roles, series, projects, count_max, expires_at_us, .. } = token.rights;
@@ -173,11 +173,11 @@ impl TokenAnswer {
     }
 }
 
-/// A token to create with this secret, from a written grant and, for a request over HTTP, the token
-/// that requests it.
+/// A token to create with this secret, by what is written and, where somebody asks over HTTP, by
+/// which token.
 ///
 /// # Errors
-/// The field without a usable value.
+/// The field that says nothing of use.
 pub(crate) fn new_token(
     written: WrittenGrant<'_>,
     secret: &Secret,
@@ -213,8 +213,8 @@ fn secret_answer(app: &App, secret: &Secret, token: StoredToken) -> axum::Json<N
     axum::Json(NewTokenAnswer { token: secret.show().to_owned(), about })
 }
 
-/// Writes a change to the end, and has this process go by it before the caller is answered, and the
-/// others as far as they say so in time.
+/// Completes a change. This process applies it before the caller is answered, and so do the others,
+/// as far as they confirm it in time.
 async fn write<W>(
     app: &App,
     caller: &Caller,

@@ -26,7 +26,7 @@ const UNIFIED: &str = "/api/v1/serials/unified";
 const SYSTEM: &str = "/api/v1/serials/system";
 const INTERFACE: &str = "/api/v1/serials/interface";
 
-/// One that answers; its ledger is a file of its own.
+/// A service that answers; its ledger is a file of its own.
 struct Answering {
     doors: Routes,
     service: Arc<Service>,
@@ -48,7 +48,7 @@ impl Answering {
         Answering { doors, service, _folder: folder }
     }
 
-    /// Two that begin alike; the second has no way but the router's.
+    /// Two with the same initial state; the second has only the router's way.
     async fn pair(time_limit: &str) -> [Self; 2] {
         let both = Answering::start(time_limit).await;
         let mut plain = Answering::start(time_limit).await;
@@ -68,13 +68,13 @@ impl Answering {
         let request = request.body(body).expect("a request");
         let peer = Peer::at("192.0.2.7".parse().expect("an address"));
         let (mut parts, body) = self.doors.answer(request, peer).await.into_parts();
-        // The server writes it if it is missing: the body knows its length.
+        // The server writes it where it is not there: the body knows its length.
         let length = body.size_hint().exact();
         parts.headers.remove(CONTENT_LENGTH);
         let bytes = to_bytes(body, usize::MAX).await.expect("a body");
         let mut body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| Value::from(String::from_utf8(bytes.to_vec()).expect("text")));
-        // Of two services that begin alike this alone differs.
+        // The only difference between two services with the same initial state.
         if let Some(items) = body.get_mut("items").and_then(Value::as_array_mut) {
             items.iter_mut().for_each(forget_time);
         }

@@ -1,4 +1,4 @@
-//! Every body and every query that a route reads says how it is written.
+//! Every body and every query that a route reads states its form.
 
 use numbering::Notation;
 

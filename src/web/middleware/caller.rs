@@ -22,7 +22,7 @@ pub(crate) struct Caller {
     pub(crate) request_id: Arc<str>,
     /// In which language problems speak to the user.
     pub(crate) language: Language,
-    /// The path that served the call's numbers.
+    /// What took the call's numbers.
     pub(crate) served_by: ServedBy,
     /// Until when it waits, if it says so.
     pub(crate) by: Option<tokio::time::Instant>,
@@ -39,7 +39,7 @@ impl Caller {
     }
 }
 
-/// Which path took the numbers of a call; nothing for a call that took none. Of several, the first.
+/// Which path took the numbers of a call; none for a call that took none. Of several, the first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServedBy(Arc<OnceLock<IssuePath>>);
 

@@ -5,7 +5,7 @@ use numbering::ExchangeError;
 use super::{Problem, Slug};
 
 impl Problem {
-    /// A refusal of an exchange serial or of a part of one: by the same slugs as other values.
+    /// A refusal of an exchange serial or of a part of one: with the slugs of other values.
     pub(crate) fn of_exchange(field: &str, wrong: &ExchangeError) -> Self {
         let slug = match wrong {
             ExchangeError::Length { kind, chars } if *chars < kind.chars() => Slug::ValueTooShort,

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 macro_rules! slugs {
     ($($variant:ident $name:literal $status:ident $retryable:literal $taken:literal
        $title:literal $meaning:literal,)*) => {
-        /// The kind of a problem: a stable word that programs may act on.
+        /// The kind of a problem: a stable word that programs may rely on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Slug { $(#[doc = $title] $variant,)* }
 
@@ -42,8 +42,8 @@ macro_rules! slugs {
                 match self { $(Slug::$variant => StatusCode::$status,)* }
             }
 
-            /// Whether the same request may succeed later: `yes`, `no`, or `yes or no`, where each
-            /// problem says so itself.
+            /// Whether the same request may succeed later: `yes`, `no`, or `yes or no` if each
+            /// problem states it itself.
             pub(crate) const fn retryable(self) -> &'static str {
                 match self { $(Slug::$variant => $retryable,)* }
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::auth::limits::network_of;
 
-/// The connections of each address. Looked at when one begins and when it ends.
+/// The connections of each address. Checked when one begins and when it ends.
 #[derive(Clone, Debug)]
 pub(super) struct Peers {
     max: usize,

@@ -1,7 +1,7 @@
-//! A stream whose writes must make progress: a client that requests and never reads would hold a
-//! connection, and the bytes to send, for any time.
+//! A stream whose writes must make progress: a client that asks and never reads holds a connection,
+//! and what is to be sent, for as long as it likes.
 //!
-//! Costs a comparison while the client reads; a timer is set only if the socket is full.
+//! Costs a comparison while the client reads; a timer is set only where the socket is full.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A connection that is ended if a write makes no progress for too long.
+/// A connection that breaks off where a write makes no progress for too long.
 pub(super) struct Progress {
     stream: TcpStream,
     /// Longest time in which nothing more can be sent.
@@ -23,7 +23,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// A stream whose writes may stall for so long.
+    /// A stream whose writes may stand still for so long.
     pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
         Progress { stream, limit, timer: None, is_stuck: false }
     }
@@ -45,7 +45,7 @@ impl Progress {
             timer.as_mut().reset(Instant::now() + limit);
         }
         timer.as_mut().poll(context).map(|()| {
-            // The bytes in the socket are of no use, and the kernel would keep them.
+            // What lies in the socket is of no use to anybody, and the kernel would keep it.
             let _ = self.stream.set_zero_linger();
             Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer"))
         })

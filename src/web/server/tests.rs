@@ -32,7 +32,7 @@ async fn start(router: Router, flags: &[(&str, &str)]) -> Running {
     start_under(None, router, flags).await
 }
 
-/// The same, under TLS if it is given.
+/// The same, under TLS where there is some.
 async fn start_under(tls: Option<TlsAcceptor>, router: Router, flags: &[(&str, &str)]) -> Running {
     let flags = flags.iter().chain(&[("data.dir", "/tmp")]);
     let flags = flags.map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -105,7 +105,7 @@ async fn an_answer_says_how_long_its_connection_may_be_idle_unless_it_is_the_las
         let text = converse_raw(&stream, last, "").await;
         assert!(text.starts_with("HTTP/1.1 200") && told(&text).is_none(), "{text}");
     }
-    // An end within a second cannot be expressed in whole seconds.
+    // What ends within a second cannot be said in whole ones.
     let running = start(peer_router(), &[("http.header_read_timeout", "900ms")]).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     let text = converse_raw(&stream, ASK, "127.0.0.1").await;
@@ -185,7 +185,7 @@ async fn a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not() 
             .await
             .expect("the first client holds the place")
             .expect("readable");
-        // Slower than the limit as a whole, and never without progress for that long.
+        // Slower than the limit in total, but never without progress for that long.
         tokio::time::sleep(Duration::from_millis(10)).await;
         received += match second.try_read(&mut buffer) {
             Ok(0) => panic!("broke off after {received}"),
@@ -219,7 +219,7 @@ async fn an_address_that_has_its_connections_gets_no_more_until_one_ends() {
     assert_eq!(converse_raw(&connect().await, b"", "").await, "", "closed at once");
     drop(first);
     loop {
-        // The server may not have seen yet that the first one is gone.
+        // The server may not have noticed yet that the first one is gone.
         if converse_raw(&connect().await, ASK, "127.0.0.1").await.starts_with("HTTP/1.1 200") {
             return;
         }
@@ -234,7 +234,7 @@ async fn start_tls(flags: &[(&str, &str)]) -> (Pair, Running) {
     (pair, running)
 }
 
-/// The answer to a client that trusts only this certificate.
+/// What is answered to a client that trusts this certificate alone.
 async fn ask_tls(address: SocketAddr, trusted: &CertificateDer<'static>) -> io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).expect("a certificate");
@@ -311,7 +311,7 @@ async fn handshakes_count_among_the_connections_of_their_address() {
 async fn a_stopping_server_waits_for_no_handshake() {
     let (pair, running) = start_tls(&[("http.header_read_timeout", "5m")]).await;
     let mut silent = TcpStream::connect(running.address).await.expect("connected");
-    // The first bytes of a hello that does not go on.
+    // The first bytes of a hello that does not continue.
     silent.write_all(b"\x16\x03\x01").await.expect("sent");
     // A later connection is accepted later.
     ask_tls(running.address, &pair.certificate).await.expect("answered");

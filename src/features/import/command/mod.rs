@@ -128,7 +128,7 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     if args.apply && is_sound(&plan) {
         must_have_key(&ledger, &settings.audit, &clock()).await.context("nothing is imported")?;
         if is_foreseen {
-            // Nothing but an import that is made brings the first series along.
+            // Only an applied import brings the first series along.
             let loaded = load_catalog(settings, &clock(), &ledger).await?;
             saved = of_any_time(&loaded, &ledger).await?;
             import = Import { catalog: &saved, ..import };

@@ -1,11 +1,11 @@
-//! How far a long import is, for a person at a terminal; nothing is drawn anywhere else.
+//! The progress of a long import, for a person at a terminal; nothing is drawn anywhere else.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numbering::escaped;
 
 use crate::features::import::ListFile;
 
-/// A bar on stderr. It goes away with its value: report or error follow.
+/// A bar on stderr. It is removed with its value: report or error follow.
 pub(super) struct Progress {
     bar: ProgressBar,
     /// The name of the source, in displayable form.

@@ -15,7 +15,7 @@ use super::{TableRow, parts};
 use crate::features::import::ImportError;
 use crate::features::import::metered::Metered;
 
-/// Reads the rows that a dump inserts into these tables; which of them it has.
+/// Reads the rows that a dump inserts into these tables; returns which of them it has.
 pub(super) fn read(
     path: &Path,
     tables: &[&'static str],
@@ -75,7 +75,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Hands over the rows that a statement inserts.
+    /// Passes on the rows that a statement inserts.
     fn hand_over(
         &mut self,
         table: &'static str,

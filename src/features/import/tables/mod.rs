@@ -28,7 +28,7 @@ pub(super) struct TableRow {
 }
 
 impl TableRow {
-    /// The value of a column; `None` for NULL, the empty text and a column that is not there.
+    /// The value of a column; `None` for NULL, the empty text and a missing column.
     pub(super) fn get(&self, column: &str) -> Option<&str> {
         let place = self.columns.iter().position(|name| name == column)?;
         self.values.get(place)?.as_deref().filter(|value| !value.is_empty())

@@ -12,7 +12,7 @@ const PLAIN_BYTES_MAX: usize = 512;
 /// Most commas of one list in parentheses: columns of a table, values of an enumeration.
 const COMMAS_MAX: usize = 65_536;
 
-/// Most bytes before the rows of an INSERT: with each part they are parsed again.
+/// Most bytes before the rows of an INSERT: they are parsed again with each part.
 const HEAD_BYTES_MAX: usize = 65_536;
 
 /// A part of at least so many bytes ends with its current row.
@@ -45,7 +45,7 @@ pub(super) fn of_insert(text: &str) -> Result<Vec<String>, String> {
     Ok(parts)
 }
 
-/// Refuses a statement that would be followed too deep.
+/// Refuses a statement that is nested too deep.
 pub(super) fn must_be_flat(text: &str) -> Result<(), String> {
     walk(text).map(drop)
 }

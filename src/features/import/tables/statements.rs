@@ -1,15 +1,14 @@
 //! Cuts a MySQL dump into statements and keeps those on certain tables. Never holds a statement on
-//! any other, however long it is.
+//! another table, however long.
 
 use std::io::{BufRead, BufReader};
 
 use crate::features::import::ImportError;
 use crate::features::import::metered::Metered;
 
-/// Most bytes of one statement that is kept: dumps write rows together up to 1 MB unless they are
-/// stated otherwise.
+/// Most bytes of a kept statement: dumps join rows up to 1 MB unless configured otherwise.
 const STATEMENT_BYTES_MAX: usize = 16_777_216;
-/// Bytes by which a statement has named its table.
+/// Bytes within which a statement has named its table.
 const BEGINNING_BYTES: usize = 512;
 /// Bytes of a comment that show whether a dump begins or ends there.
 const COMMENT_BYTES: usize = 32;
@@ -47,7 +46,7 @@ pub(super) struct Statements<'a> {
     delimiter: Vec<u8>,
     /// Whether anything was read.
     is_begun: bool,
-    /// How the comment begins that is being read, or the last one.
+    /// The beginning of the present comment, or of the last one.
     comment: Vec<u8>,
     /// Whether a dump with an end mark has begun, and has not ended.
     is_open: bool,
@@ -98,7 +97,7 @@ impl<'a> Statements<'a> {
         }
     }
 
-    /// Passes over the mark that some editors put before a file in UTF-8.
+    /// Skips the mark that some editors put at the start of a file in UTF-8.
     fn skip_mark(&mut self) -> Result<(), ImportError> {
         if self.is_begun {
             return Ok(());
@@ -276,7 +275,7 @@ impl<'a> Statements<'a> {
 struct Cut {
     line: u64,
     text: Vec<u8>,
-    /// Whether it is on a wanted table, once it is long enough to be known.
+    /// Whether it is on a wanted table, once enough of it is read.
     is_kept: Option<bool>,
 }
 
@@ -300,7 +299,7 @@ const FILLERS: [&str; 10] = [
     "high_priority",
 ];
 
-/// Whether a statement is followed by rows that are no statements.
+/// Whether a statement is followed by rows that are not statements.
 fn is_copy(text: &[u8]) -> bool {
     let begins = text.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"copy "));
     let rest = text.len().saturating_sub(11);

@@ -72,7 +72,7 @@ pub(super) fn compare(
     findings.well_unless_found(CHECK, says);
 }
 
-/// Whether the kernel says that NTP keeps the clock.
+/// Whether the kernel reports that NTP keeps the clock.
 pub(super) fn ask_kernel(findings: &mut Findings) {
     let remedy = "run chrony or systemd-timesyncd; a machine whose host keeps its clock needs none";
     match kernel_clock::is_synchronised() {

@@ -46,7 +46,7 @@ pub(super) fn look(folder: &Path, user: &User, findings: &mut Findings) {
     room(&place, (CHECK, "mount a disk with room there"), findings);
 }
 
-/// Whether the file system of a place takes more.
+/// Whether the file system of a place has room.
 fn room(place: &Path, (check, remedy): (&'static str, &str), findings: &mut Findings) {
     let Ok(of) = statvfs(place) else { return };
     let free = of.f_bavail.saturating_mul(of.f_frsize);

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub(super) enum Grade {
     /// It is as it should be.
     Well,
-    /// It is dangerous, or not known, and a deployment may live with it.
+    /// Dangerous, or not known; a deployment may run with it.
     Hazard,
     /// Something is to be done.
     SomethingToDo,
@@ -88,7 +88,7 @@ impl Findings {
         self.0.extend(others.0);
     }
 
-    /// The gravest first; of the same gravity in the order in which they were looked at.
+    /// The gravest first; equal ones in the order of their checks.
     pub(super) fn sort(&mut self) {
         self.0.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
     }

@@ -36,7 +36,7 @@ Examples:
   numerator doctor --user numerator --processes 3
   numerator doctor --json";
 
-/// Longest look at each store; they are looked at side by side.
+/// Longest check of each store; they are checked concurrently.
 const LOOK_MAX: Duration = Duration::from_secs(15);
 
 /// Filter of the log: the messages of the stores' clients about a failure are a finding.

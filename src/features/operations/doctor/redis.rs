@@ -1,5 +1,5 @@
-//! Redis: whether it lets this deployment in, is its own and that of the other processes. Writes
-//! nothing there: the one sign that it takes writes is the processes' own (`numerator status`).
+//! Redis: whether it admits this deployment, belongs to it and to the other processes. Writes
+//! nothing there: only the processes themselves show that it takes writes (`numerator status`).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::redis::{CounterError, Keys, Redis, ServerTime, Survey};
 const CHECK: &str = "redis";
 const TO_DO: (&str, Grade) = (CHECK, Grade::SomethingToDo);
 
-/// The first question waits for a connection, and a slow one deserves another.
+/// The first query waits for a connection, and a slow one gets a second attempt.
 const TRIES: u32 = 2;
 
 /// The state that Redis shows.
@@ -41,7 +41,7 @@ pub(super) async fn examine(settings: &Settings, shown: &mut Shown, findings: &m
                 let cause = error.cause();
                 let (grade, remedy) = (grade(&error, &cause), remedy(&cause));
                 findings.add((CHECK, grade), cause, remedy);
-                // Each of the others would take its whole time-out, and say the same.
+                // Each of the others would take its whole time-out, with the same result.
                 break;
             }
         }
@@ -101,7 +101,7 @@ fn remedy(cause: &str) -> &'static str {
     }
 }
 
-/// Compares what Redis shows with what the ledger and the other processes know.
+/// Compares the state in Redis with the ledger and with the other processes.
 pub(super) fn compare(settings: &Settings, shown: &Shown, known: &Known, findings: &mut Findings) {
     let owned = known.partitions.iter().filter(|row| matches!(row.owner, Owner::Redis { .. }));
     let owned = owned.filter(|row| row.state == PartitionState::Open).count();

@@ -20,7 +20,7 @@ pub(super) struct StatusAnswer {
     pub(super) engine: &'static str,
     /// How the database keeps commits.
     pub(super) ledger_server: ServerAnswer,
-    /// The masters of Redis and how they are set up; none where no Redis is configured.
+    /// The masters of Redis and their configuration; none if no Redis is configured.
     pub(super) redis_servers: Vec<ServerAnswer>,
     pub(super) partitions: Vec<PartitionAnswer>,
     pub(super) nodes: Vec<NodeAnswer>,
@@ -28,7 +28,7 @@ pub(super) struct StatusAnswer {
     pub(super) untold: Option<String>,
     /// What could not be read, and why.
     pub(super) unread: Vec<String>,
-    /// Tokens in force that differ from the state after their last event.
+    /// Tokens in force that are not what their last event left.
     pub(super) untold_tokens: Vec<UntoldToken>,
     /// Counters of Redis with the least headroom: how far issuing gets while the ledger is away.
     pub(super) ceilings: Vec<CeilingAnswer>,
@@ -75,7 +75,7 @@ pub(super) struct PartitionAnswer {
 pub(super) struct WaitAnswer {
     pub(super) node_id: String,
     pub(super) label: String,
-    /// The data sets of Redis that it sees it in; empty: none.
+    /// The data sets of Redis in which it sees the partition; empty: none.
     pub(super) sees: Vec<String>,
     /// Since when it reaches none, by its own clock (RFC 3339); none if it does not say.
     pub(super) since: Option<String>,
@@ -86,7 +86,7 @@ pub(super) struct WaitAnswer {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ServerAnswer {
     pub(super) server: String,
-    /// Hazards that make a loss of its data likelier.
+    /// What makes losing its data likelier.
     pub(super) hazards: Vec<HazardAnswer>,
     /// What could not be checked, and why.
     pub(super) unchecked: Vec<String>,
@@ -109,7 +109,7 @@ pub(super) struct RedisAnswer {
     pub(super) agrees: Option<bool>,
     /// The data set that the server shows; none if it does not answer.
     pub(super) data_set: Option<String>,
-    /// Why it does not, or why nothing is known.
+    /// Why it does not answer, or why nothing is known.
     pub(super) trouble: Option<String>,
     /// For how long new documents still need the ledger, because Redis has lost records of earlier
     /// ones; 0: they do not.

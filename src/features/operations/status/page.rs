@@ -37,7 +37,7 @@ pub(super) enum Mood {
 }
 
 impl PageLine {
-    /// A page of one sentence: nothing else is known.
+    /// A page of one sentence, if nothing else is known.
     pub(super) fn trouble(text: &str) -> Self {
         PageLine { text: text.replace('\n', " "), mood: Mood::Bad }
     }
@@ -71,7 +71,7 @@ impl Rows {
     }
 
     fn add<const N: usize>(&mut self, mood: Mood, row: [String; N]) {
-        // A cause may hold anything, and a row is one line.
+        // A cause may contain any text, and a row is one line.
         self.table.add_row(row.map(|cell| cell.replace(['\n', '\r'], " ")));
         self.moods.push(mood);
     }
@@ -273,8 +273,8 @@ impl StatusAnswer {
         lines
     }
 
-    /// Where new documents need the ledger, and for how long: nothing is wrong, but it had better
-    /// not go away.
+    /// Where new documents need the ledger, and for how long: no fault, but the ledger should stay
+    /// reachable.
     fn asking(&self) -> Option<PageLine> {
         let asking_ms = |row: &PartitionAnswer| row.redis.as_ref().map_or(0, |it| it.asking_ms);
         let asking = || self.partitions.iter().filter(|row| asking_ms(row) > 0);
@@ -323,7 +323,7 @@ fn totals_line(totals: Totals) -> PageLine {
     PageLine { text, mood }
 }
 
-/// Why a process does not reach Redis, in words that go on a sentence, and where.
+/// Why a process does not reach Redis, in words that continue a sentence, and where.
 fn blind_reasons(node: &NodeAnswer, missed: &[u32]) -> Vec<(String, Vec<u32>)> {
     let Some(words) = node.words.as_ref().filter(|_| !missed.is_empty()) else { return Vec::new() };
     if words.without_redis {
@@ -494,7 +494,7 @@ mod tests {
         assert_eq!(lines[0].show(false), text);
     }
 
-    /// The first line of a status, and how it is shown.
+    /// The first line of a status, and its form.
     fn verdict(change: impl FnOnce(&mut StatusAnswer)) -> (String, Mood) {
         let mut status = status(vec![partition(0, "open", "redis")]);
         change(&mut status);

@@ -257,7 +257,7 @@ impl StatusAnswer {
 }
 
 impl NodeAnswer {
-    /// Whether the ledger keeps it from its work, by its own words.
+    /// Whether the ledger prevents its work, by its own report.
     pub(super) fn is_hindered(&self) -> bool {
         let words = self.words.as_ref().filter(|_| self.alive != Some(false));
         words.is_some_and(|words| !words.ledger.is_empty() || words.journal_ms >= LATE_MS)

@@ -29,8 +29,8 @@ pub(super) fn period(text: &str) -> Result<DurationText, String> {
     }
 }
 
-/// Shows pages until a closed pipe; Ctrl-C ends the process. A ledger that does not answer is the
-/// page.
+/// Shows pages until the pipe is closed; Ctrl-C ends the process. For a ledger that does not
+/// answer, the page says so.
 pub(super) async fn watch(
     settings: &Settings,
     stores: &Stores,

@@ -8,7 +8,7 @@ use numbering::{ReferenceData, Series};
 use super::{NUMBERS_MAX, ReviseError, RevisionRequest};
 use crate::ledger::{JournalRow, LedgerError, Position, SharedLedger};
 
-/// Pages of a document's numbers that are looked through, the oldest first.
+/// Pages of a document's numbers that are searched, the oldest first.
 const PAGES_MAX: usize = 10;
 
 /// Refuses a number that is within a range of the document and is not the first number of any
