@@ -26,11 +26,11 @@ use crate::features::{
 use crate::metrics::Metrics;
 use crate::refusals::Refusals;
 use crate::startup::Service;
-use crate::web::body::BodyBounds;
-use crate::web::budget::{Budget, Budgets};
+use crate::web::body::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, BodyBounds};
+use crate::web::budget::{ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, Budget, Budgets};
 use crate::web::forwarded::Proxies;
 use crate::web::hosts::Hosts;
-use crate::web::middleware::{self, Admission, Gate, Told};
+use crate::web::middleware::{self, Admission, Gate, SLOW_AFTER, Told};
 use crate::web::{App, COUNTED_BY, Problem, Slug, health, openapi, paging, problems, start};
 use fast_path::FastPath;
 
@@ -82,10 +82,10 @@ struct BodyLimits {
 
 impl BodyLimits {
     fn of(settings: &Settings) -> Self {
-        let (http, time_limit) = (&settings.http, settings.allocator.time_limit);
+        let time_limit = settings.allocator.time_limit;
         BodyLimits {
-            batch: BodyBounds { max_bytes: http.batch_body_max_bytes, time_limit },
-            single: BodyBounds { max_bytes: http.body_max_bytes, time_limit },
+            batch: BodyBounds { max_bytes: BATCH_BODY_BYTES_MAX, time_limit },
+            single: BodyBounds { max_bytes: BODY_BYTES_MAX, time_limit },
         }
     }
 }
@@ -115,12 +115,12 @@ fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked:
         proxies: Proxies::new(http.trusted_proxies.clone(), http.forwarded_header),
         limits: Arc::clone(&service.limits),
         budgets: Budgets {
-            bodies: Budget::new(http.bodies_max_bytes, http.batch_body_max_bytes),
-            answers: Budget::new(http.answers_max_bytes, paging::PAGE_BYTES_MAX),
+            bodies: Budget::new(BODIES_BYTES_MAX, BATCH_BODY_BYTES_MAX),
+            answers: Budget::new(ANSWERS_BYTES_MAX, paging::PAGE_BYTES_MAX),
         },
     };
     let told = Told {
-        slow_after: settings.http.slow_after,
+        slow_after: SLOW_AFTER,
         time_limit: settings.allocator.time_limit,
         refusals: Refusals::new(settings.log.refused_per_second_max, COUNTED_BY),
     };

@@ -37,8 +37,8 @@ use crate::config::{AuditSettings, Settings};
 use crate::engine::allocator::Allocator;
 use crate::engine::journal::{self, JournalQueue};
 use crate::engine::node::{
-    Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, OwnSight,
-    Places, PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
+    BACKOFF_MAX, BACKOFF_MIN, Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest,
+    Membership, OwnSight, Places, PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
 use crate::engine::reconciler::{Reconciler, settle_behind, sweep, watch_ceilings, watch_hazards};
 use crate::engine::sealing::make_checkpoints;
@@ -145,7 +145,7 @@ fn journal(
 ) -> (JournalQueue, Task) {
     let in_use = in_use.clone();
     let spectator = Box::new(move |entries: &[Entry]| in_use.note(entries));
-    let backoff = Backoff::new(bounds.retry_delay_min, bounds.retry_delay_max);
+    let backoff = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
     journal::start(ledger, clock, partitions, bounds.journal, backoff, metrics, spectator)
 }
 
@@ -305,8 +305,7 @@ impl Service {
     /// was idle.
     fn leave(&self, by: Instant) -> impl Future<Output = Result<(), LedgerError>> + use<> {
         let (ledger, node) = (Arc::clone(&self.ledger), self.context.membership.node());
-        let bounds = &self.context.settings;
-        let mut backoff = Backoff::new(bounds.retry_delay_min, bounds.retry_delay_max);
+        let mut backoff = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
         async move {
             loop {
                 match ledger.leave(node).await {

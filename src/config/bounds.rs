@@ -1,6 +1,6 @@
 //! How a value is held to its bounds, and what is said of one that is not within them.
 //!
-//! Knows no setting: which bounds each has stands in `checks.rs`.
+//! Knows no setting: the bounds of each stand where it is declared.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -25,24 +25,15 @@ pub(super) fn wrong<T>(setting: impl Into<Cow<'static, str>>, reason: String) ->
 
 /// Accepts a value within its bounds, both included.
 pub(super) fn within<T: PartialOrd + Display>(
-    setting: impl Into<Cow<'static, str>>,
-    value: T,
-    bounds: RangeInclusive<T>,
-) -> Checked<T> {
-    if bounds.contains(&value) {
-        return Ok(value);
+    setting: impl FnOnce() -> String,
+    value: &T,
+    bounds: &RangeInclusive<T>,
+) -> Checked<()> {
+    if bounds.contains(value) {
+        return Ok(());
     }
-    let (least, most) = bounds.into_inner();
-    wrong(setting, format!("{value} is out of bounds; write {least} to {most}"))
-}
-
-/// Accepts a duration within its bounds, both included.
-pub(super) fn wait(
-    setting: impl Into<Cow<'static, str>>,
-    value: DurationText,
-    bounds: RangeInclusive<DurationText>,
-) -> Checked<Duration> {
-    within(setting, value, bounds).map(|value| value.0)
+    let (least, most) = (bounds.start(), bounds.end());
+    wrong(setting(), format!("{value} is out of bounds; write {least} to {most}"))
 }
 
 pub(super) fn millis(ms: u64) -> DurationText {
@@ -51,4 +42,8 @@ pub(super) fn millis(ms: u64) -> DurationText {
 
 pub(super) fn secs(s: u64) -> DurationText {
     DurationText(Duration::from_secs(s))
+}
+
+pub(super) fn days(days: u64) -> DurationText {
+    secs(days * 86_400)
 }

@@ -1,13 +1,11 @@
-//! Bounds of every setting, and what settings must be to each other.
-//!
-//! Bounds are there so that no setting can make the service unbounded or useless by a slip; they
-//! are wider than any sensible value.
+//! Makes the settings of each room of what was written, and refuses what is wrong in ways that no
+//! range of values says: texts, and settings that must fit to each other.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::audit::audit;
-use super::bounds::{Checked, millis, secs, wait, within, wrong};
+use super::bounds::{Checked, wrong};
 use super::external::external;
 use super::idempotency::idempotency;
 use super::jwt::jwt;
@@ -15,23 +13,24 @@ use super::layer::{self, Layer};
 use super::listening::http;
 use super::shared::shared;
 use super::tokens::{asks_for_tokens, tokens};
-use super::{BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings};
+use super::{BUILT_IN, LogSettings, SeriesSource, Settings, TraceSettings};
 use crate::auth::limits::LimitSettings;
 use crate::engine::journal::JournalSettings;
-use crate::engine::node::{DatabaseRetries, ProcessSettings, SnowflakeSettings, SweepSettings};
-use crate::ledger::{LedgerSettings, Migrate, SNOWFLAKE_LEASE_MAX};
-use crate::redis::{Flight, RedisSettings, unencrypted};
+use crate::engine::node::{ProcessSettings, SnowflakeSettings, SweepSettings};
+use crate::ledger::{LedgerSettings, Migrate};
+use crate::redis::{RedisSettings, unencrypted};
 use crate::telemetry::gauges::GaugeSettings;
 
-/// For windows that are written in days.
-const DAY: Duration = Duration::from_secs(86_400);
 /// Files and folders of the first series.
 const SERIES_SOURCES_MAX: usize = 100;
 /// A prefix stands in every key of Redis, so it is short.
 const PREFIX_CHARS_MAX: usize = 32;
+/// Longest wait between two attempts to connect to Redis.
+const RECONNECT_MAX: Duration = Duration::from_millis(500);
 
 /// Checks the merged layer and makes the settings of it.
 pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Checked<Settings> {
+    layer.check()?;
     let (data_dir, database_url) = database(layer, environment)?;
     let auth_tokens = tokens(&layer.auth.tokens)?;
     let http_listen = layer.http.listen;
@@ -42,45 +41,28 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         health_listen: layer.http.health_listen,
         http: http(&layer.http)?,
         data_dir,
-        database: ledger(&layer.database, &database_url)?,
-        audit: audit(&layer.audit)?,
-        archive_retention_years: within(
-            "archive.retention_years",
-            layer.archive.retention_years,
-            1..=100,
-        )?,
+        database: ledger(&layer.database, &database_url),
+        audit: audit(&layer.audit),
         database_url,
         redis: redis(&layer.redis)?,
         redis_prefix: prefix(&layer.redis.prefix)?,
-        partitions: within("partitions", layer.partitions, 1..=1_024)?,
+        partitions: layer.partitions,
         asks_for_tokens,
         auth_tokens,
         limits: LimitSettings {
-            user_per_minute: limit("limits.user_per_minute", layer.limits.user_per_minute)?,
-            address_per_minute: limit(
-                "limits.address_per_minute",
-                layer.limits.address_per_minute,
-            )?,
+            user_per_minute: layer.limits.user_per_minute,
+            address_per_minute: layer.limits.address_per_minute,
         },
-        approval_limit: wait(
-            "approval.time_limit",
-            layer.approval.time_limit,
-            secs(60)..=DurationText(30 * DAY),
-        )?,
         auth_jwt,
         series_load: series_load(&layer.series.load)?,
         external: external(&layer.external)?,
         shared: shared(&layer.external, &layer.reference)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,
-        allocator: issuing(layer)?,
-        gauges: gauges(&layer.metrics)?,
+        allocator: issuing(layer),
+        gauges: gauges(&layer.metrics),
+        written: layer.clone(),
     })
-}
-
-/// A limit in numbers a minute; 0: none.
-fn limit(setting: &'static str, per_minute: u64) -> Checked<u64> {
-    within(setting, per_minute, 0..=1_000_000)
 }
 
 /// Where the first series come from.
@@ -126,30 +108,17 @@ fn database(layer: &Layer, environment: &[(String, String)]) -> Checked<(PathBuf
     Ok((dir.unwrap_or_default(), url))
 }
 
-/// Bounds of the ledger's connections and waits.
-fn ledger(database: &layer::Database, url: &str) -> Checked<LedgerSettings> {
-    let layer::Database { connections_max, lock_timeout, call_limit, .. } = *database;
+/// The ledger's connections and waits.
+fn ledger(database: &layer::Database, url: &str) -> LedgerSettings {
     let usual = if url.starts_with("sqlite:") { Migrate::Auto } else { Migrate::Explicit };
-    let lock_timeout = wait("database.lock_timeout", lock_timeout, millis(100)..=secs(60))?;
-    // A statement that waits for its lock to the end has two seconds more.
-    let call_limit_min = DurationText(lock_timeout + Duration::from_secs(3));
-    Ok(LedgerSettings {
-        connections_max: within("database.connections_max", connections_max, 1..=1_000)?,
+    let lock_timeout = database.lock_timeout.0;
+    LedgerSettings {
+        connections_max: database.connections_max,
         lock_timeout,
-        call_limit: wait("database.call_limit", call_limit, call_limit_min..=secs(600))?,
+        call_limit: LedgerSettings::call_limit_for(lock_timeout),
         migrate: database.migrate.unwrap_or(usual),
-        migrate_lock_timeout: wait(
-            "database.migrate_lock_timeout",
-            database.migrate_lock_timeout,
-            millis(10)..=secs(60),
-        )?,
-        migrate_attempts: within(
-            "database.migrate_attempts",
-            database.migrate_attempts,
-            1..=100_000,
-        )?,
-        proof_key: None,
-    })
+        ..LedgerSettings::default()
+    }
 }
 
 /// The XDG base directory specification's folder for data, with our name.
@@ -163,12 +132,8 @@ fn data_home(environment: &[(String, String)]) -> Option<PathBuf> {
         .map(|home| home.join("numerator"))
 }
 
-/// How to reach Redis. Its waits are checked even where no URL makes use of them: a typing error
-/// should not wait for the day on which Redis is switched on.
+/// How to reach Redis.
 fn redis(redis: &layer::Redis) -> Checked<Option<RedisSettings>> {
-    let command_timeout =
-        wait("redis.command_timeout", redis.command_timeout, millis(10)..=secs(60))?;
-    let reconnect_max = wait("redis.reconnect_max", redis.reconnect_max, millis(10)..=secs(60))?;
     let Some(url) = redis.url.clone() else { return Ok(None) };
     let schemes = [
         "redis://",
@@ -194,7 +159,11 @@ fn redis(redis: &layer::Redis) -> Checked<Option<RedisSettings>> {
             ),
         );
     }
-    Ok(Some(RedisSettings { url, command_timeout, reconnect_max }))
+    Ok(Some(RedisSettings {
+        url,
+        command_timeout: redis.command_timeout.0,
+        reconnect_max: RECONNECT_MAX,
+    }))
 }
 
 /// A brace in the prefix would move the keys' hash tag, and with it their slot.
@@ -223,11 +192,10 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
             format!("{error}; write a level such as \"info\", or \"info,numerator::http=debug\""),
         );
     }
-    let refused = log.refused_per_second_max;
     Ok(LogSettings {
         format: log.format,
         filter: log.filter.clone(),
-        refused_per_second_max: within("log.refused_per_second_max", refused, 0..=1_000_000)?,
+        refused_per_second_max: log.refused_per_second_max,
     })
 }
 
@@ -241,145 +209,43 @@ fn trace(trace: &layer::Trace) -> Checked<TraceSettings> {
                 .into(),
         );
     }
-    Ok(TraceSettings {
-        otlp_url: trace.otlp_url.clone(),
-        sampled_percent: within("trace.sampled_percent", trace.sampled_percent, 0..=100)?,
-    })
+    Ok(TraceSettings { otlp_url: trace.otlp_url.clone(), sampled_percent: trace.sampled_percent })
 }
 
-/// Bounds and waits of issuing, and what they must be to each other.
-fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
-    let Layer { node, allocator, ceiling, retry, recovery, redis, .. } = layer;
-    let (idempotency_window, idempotency_records_max) = idempotency(layer)?;
-    let queue_max = within("allocator.queue_max", allocator.queue_max, 1..=1_000_000)?;
-    let heartbeat = wait("node.heartbeat", node.heartbeat, millis(10)..=secs(60))?;
-    let delay_min = wait("retry.delay_min", retry.delay_min, millis(1)..=secs(60))?;
-    // Fewer than four heartbeats in a time-to-live make live nodes look silent.
-    let ttl_min = DurationText(heartbeat * 4);
-    let ttl = wait("node.ttl", node.ttl, ttl_min..=secs(3_600))?;
-    Ok(ProcessSettings {
-        queue_max,
-        caller_queue_max: within(
-            "allocator.caller_queue_max",
-            allocator.caller_queue_max,
-            1..=1_000_000,
-        )?
-        .min(queue_max),
-        flight_max: within("allocator.flight_max", allocator.flight_max, 1..=Flight::REQUESTS_MAX)?,
-        counters_max: within("allocator.counters_max", allocator.counters_max, 1..=100_000_000)?,
-        ceiling_step_min: within("ceiling.step_min", ceiling.step_min, 1..=1_000_000)?,
-        ceiling_horizon: wait("ceiling.horizon", ceiling.horizon, millis(100)..=secs(3_600))?,
-        seed_grace: wait("seed.grace", layer.seed.grace, millis(10)..=secs(60))?,
-        recovery_open_timeout: wait(
-            "recovery.open_timeout",
-            recovery.open_timeout,
-            millis(10)..=secs(60),
-        )?,
-        recovery_barrier_max: wait(
-            "recovery.barrier_max",
-            recovery.barrier_max,
-            millis(10)..=secs(60),
-        )?,
-        recovery_per_minute_max: within(
-            "recovery.per_minute_max",
-            recovery.per_minute_max,
-            1..=100,
-        )?,
-        recovery_settle_max: wait(
-            "recovery.settle_max",
-            recovery.settle_max,
-            millis(1)..=secs(60),
-        )?,
-        fallback_after: wait(
-            "redis.fallback_after",
-            redis.fallback_after,
-            millis(10)..=secs(3_600),
-        )?,
-        return_after: wait("redis.return_after", redis.return_after, millis(10)..=secs(3_600))?,
-        probe_period: wait("redis.probe_period", redis.probe_period, millis(10)..=secs(60))?,
-        node_heartbeat: heartbeat,
-        node_ttl: ttl,
-        clock_offset_max: clock_offset_max(node)?,
+/// Bounds and waits of issuing.
+fn issuing(layer: &Layer) -> ProcessSettings {
+    let Layer { node, allocator, ceiling, recovery, .. } = layer;
+    let (idempotency_window, idempotency_records_max) = idempotency(layer);
+    let node_ttl = node.ttl.0;
+    ProcessSettings {
+        queue_max: allocator.queue_max,
+        caller_queue_max: allocator.caller_queue_max.min(allocator.queue_max),
+        flight_max: allocator.flight_max,
+        ceiling_step_min: ceiling.step_min,
+        ceiling_horizon: ceiling.horizon.0,
+        recovery_barrier_max: recovery.barrier_max.0,
+        recovery_per_minute_max: recovery.per_minute_max,
+        return_after: layer.redis.return_after.0,
+        node_ttl,
+        clock_offset_max: node.clock_offset_max.0,
         idempotency_window,
         idempotency_records_max,
         idempotency_keep_whole: layer.idempotency.keep_whole,
-        journal: journal(&layer.journal)?,
-        retry_delay_min: delay_min,
-        retry_delay_max: wait(
-            "retry.delay_max",
-            retry.delay_max,
-            DurationText(delay_min)..=secs(60),
-        )?,
-        retry_attempts_max: within("retry.attempts_max", retry.attempts_max, 0..=100)?,
-        database_retries: retries(retry)?,
-        snowflake: snowflake(&layer.snowflake)?,
-        sweep: sweep(&layer.sweep, idempotency_window.max(ttl * 10))?,
-        stop_max: wait("allocator.stop_max", allocator.stop_max, millis(100)..=secs(3_600))?,
-        time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
-    })
-}
-
-/// How far clocks may be apart; who cannot set one writes more than it is.
-fn clock_offset_max(node: &layer::Node) -> Checked<Duration> {
-    wait("node.clock_offset_max", node.clock_offset_max, secs(1)..=DurationText(DAY * 3_650))
-}
-
-/// Bounds of the journal.
-fn journal(journal: &layer::Journal) -> Checked<JournalSettings> {
-    let queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
-    Ok(JournalSettings {
-        queue_max,
-        keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
-        batch_rows_max: within(
-            "journal.batch_rows_max",
-            journal.batch_rows_max,
-            1..=queue_max.min(50_000),
-        )?,
-    })
-}
-
-/// Further tries on the database path: as few as leave each request its time limit.
-fn retries(retry: &layer::Retry) -> Checked<DatabaseRetries> {
-    let delay = |setting, delay| wait(setting, delay, millis(1)..=secs(60));
-    let attempts = |setting, attempts| within(setting, attempts, 0..=10);
-    Ok(DatabaseRetries {
-        lock_attempts: attempts("retry.lock_attempts", retry.lock_attempts)?,
-        lock_delay: delay("retry.lock_delay", retry.lock_delay)?,
-        conflict_attempts: attempts("retry.conflict_attempts", retry.conflict_attempts)?,
-        connection_attempts: attempts("retry.connection_attempts", retry.connection_attempts)?,
-        connection_delay: delay("retry.connection_delay", retry.connection_delay)?,
-    })
-}
-
-/// Ids of `{SNOWFLAKE}`.
-fn snowflake(snowflake: &layer::Snowflake) -> Checked<SnowflakeSettings> {
-    let lease_max = DurationText(SNOWFLAKE_LEASE_MAX);
-    Ok(SnowflakeSettings {
-        lease: wait("snowflake.lease", snowflake.lease, millis(100)..=lease_max)?,
-        clock_wait_max: wait(
-            "snowflake.clock_wait_max",
-            snowflake.clock_wait_max,
-            millis(1)..=secs(10),
-        )?,
-    })
+        journal: JournalSettings::of(layer.journal.queue_max),
+        retry_delay: layer.retry.delay.0,
+        snowflake: SnowflakeSettings { lease: layer.snowflake.lease.0 },
+        sweep: sweep(&layer.sweep, idempotency_window.max(node_ttl * 10)),
+        stop_max: allocator.stop_max.0,
+        time_limit: layer.http.time_limit.0,
+    }
 }
 
 /// The sweep. What a retry, or a process that slept, may still ask for is never swept.
-fn sweep(sweep: &layer::Sweep, keep_min: Duration) -> Checked<SweepSettings> {
-    let longest = DurationText(DAY * 3_650);
-    Ok(SweepSettings {
-        period: wait("sweep.period", sweep.period, secs(1)..=DurationText(DAY))?,
-        keep: wait("sweep.keep", sweep.keep, secs(1)..=longest)?.max(keep_min),
-        counters_max: within("sweep.counters_max", sweep.counters_max, 1..=1_000_000_000)?,
-        epoch_min: wait("sweep.epoch_min", sweep.epoch_min, secs(1)..=longest)?,
-    })
+fn sweep(sweep: &layer::Sweep, keep_min: Duration) -> SweepSettings {
+    let settings = SweepSettings::keeping(sweep.keep.0, sweep.counters_max);
+    SweepSettings { keep: settings.keep.max(keep_min), ..settings }
 }
 
-/// Bounds of the gauges: each counter shown is a label that Prometheus keeps.
-fn gauges(metrics: &layer::Metrics) -> Checked<GaugeSettings> {
-    Ok(GaugeSettings {
-        counters_max: within("metrics.counters_max", metrics.counters_max, 0..=1_000)?,
-        counter_keys: metrics.counter_keys,
-        period: wait("metrics.period", metrics.period, millis(100)..=secs(600))?,
-    })
+fn gauges(metrics: &layer::Metrics) -> GaugeSettings {
+    GaugeSettings { counter_keys: metrics.counter_keys, period: metrics.period.0 }
 }

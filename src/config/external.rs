@@ -3,49 +3,44 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use numbering::is_source_name;
 use serde::{Deserialize, Serialize};
 
 use super::DurationText;
-use super::bounds::{Checked, millis, secs, wait, within, wrong};
+use super::bounds::{Checked, millis, secs, wrong};
 use crate::engine::sources::{SourceSettings, is_trustworthy};
 
 /// A settings file is read by people.
 const SOURCES_MAX: usize = 100;
 
-/// One of `external.*`.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct WrittenSource {
-    /// Where it is asked.
-    pub(super) address: Option<String>,
-    /// Longest time of one attempt.
-    pub(super) time_limit: DurationText,
-    /// Attempts for one value.
-    pub(super) attempts_max: u32,
-    /// Calls at once; more are refused.
-    pub(super) concurrency_max: usize,
-    /// The file of the token that it is sent.
-    pub(super) token_file: Option<PathBuf>,
-    /// Codes of the series to which it is given; none: to whichever.
-    pub(super) series: Vec<String>,
-    /// Codes of the projects to which it is given; none: to whichever.
-    pub(super) projects: Vec<String>,
-}
-
-impl Default for WrittenSource {
-    fn default() -> Self {
-        WrittenSource {
-            address: None,
-            time_limit: DurationText(Duration::from_secs(2)),
-            attempts_max: 3,
-            concurrency_max: 32,
-            token_file: None,
-            series: Vec::new(),
-            projects: Vec::new(),
-        }
+section! {
+    /// One of `external.*`.
+    WrittenSource {
+        /// The address that is called. [What is never called](security.md#whom-the-service-asks),
+        /// whatever a name stands for.
+        address: Option<String> = None,
+            "`https://…`, or `http://` of a loopback address; no user and password",
+            absent "none: it must be given",
+            like "an address in quotes" "\"https://erp.example.com/next\"";
+        /// Longest time of one attempt. A request waits for all of them no longer than
+        /// `http.time_limit`.
+        time_limit: DurationText = secs(2), millis(10)..=secs(30);
+        /// Attempts for one value, 100 ms apart and then twice as much each time: where it does not
+        /// answer, or with 5xx, 408, 409, 425 or 429.
+        attempts_max: u32 = 3, 1..=10;
+        /// Calls of this process at once, half of them (rounded up) of one caller at most:
+        /// [turns at a source](#turns-at-a-source).
+        concurrency_max: usize = 32, 1..=1_000;
+        /// A file that holds one token of at most 4,096 characters, sent as
+        /// `Authorization: Bearer`. Read at start; restart the process for another one.
+        token_file: Option<PathBuf> = None, "path", absent "none: without a token",
+            like "a path in quotes" "\"/etc/numerator/erp.token\"";
+        /// Codes of the series to which the source is given:
+        /// [to whom](#to-whom-a-source-is-given).
+        series: Vec<String> = Vec::new(), "at most 1,000 codes of 1 to 255 characters";
+        /// Codes of the projects to which it is given.
+        projects: Vec<String> = Vec::new(), "at most 1,000 codes of 1 to 255 characters";
     }
 }
 
@@ -63,9 +58,6 @@ fn source((name, written): (&String, &WrittenSource)) -> Checked<SourceSettings>
         let why = "is no name of a source; write 1 to 32 of a-z, 0-9 and `-`, a letter first";
         return wrong(format!("external.{name}"), why.into());
     }
-    let time_limit = wait(setting("time_limit"), written.time_limit, millis(10)..=secs(30))?;
-    let attempts_max = within(setting("attempts_max"), written.attempts_max, 1..=10)?;
-    let concurrency_max = within(setting("concurrency_max"), written.concurrency_max, 1..=1_000)?;
     let address = written.address.as_deref().map(str::parse);
     let Some(Ok(address)) = address else {
         return wrong(setting("address"), "is missing; write https://HOST/PATH".into());
@@ -82,9 +74,9 @@ fn source((name, written): (&String, &WrittenSource)) -> Checked<SourceSettings>
     Ok(SourceSettings {
         name: name.clone(),
         address,
-        time_limit,
-        attempts_max,
-        concurrency_max,
+        time_limit: written.time_limit.0,
+        attempts_max: written.attempts_max,
+        concurrency_max: written.concurrency_max,
         token_file: written.token_file.clone(),
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hyper::Uri;
 
-use super::bounds::{Checked, secs, wait, within, wrong};
+use super::bounds::{Checked, wrong};
 use super::layer;
 use crate::auth::COUNT_MAX;
 use crate::auth::Role;
@@ -19,7 +19,6 @@ const ROLES_MAX: usize = 1_000;
 
 /// The issuer, where one is named.
 pub(super) fn jwt(written: &layer::Jwt) -> Checked<Option<JwtSettings>> {
-    let clock_skew = wait("auth.jwt.clock_skew", written.clock_skew, secs(0)..=secs(300))?;
     let missing = |setting, what: &str| wrong(setting, format!("is missing; write {what}"));
     let Some(issuer) = &written.issuer else {
         let is_begun = written.audience.is_some()
@@ -58,21 +57,15 @@ pub(super) fn jwt(written: &layer::Jwt) -> Checked<Option<JwtSettings>> {
         audience: audience.clone(),
         algorithms: algorithms(&written.algorithms, &keys)?,
         keys,
-        clock_skew,
         name_claim: written.name_claim.clone(),
         people: written.people,
         roles_claim: written.roles_claim.clone(),
         roles: roles(written.roles.as_ref())?,
         projects_claim: written.projects_claim.clone(),
         series_claim: written.series_claim.clone(),
-        count_max: count_max(written)?,
+        // A person asks for one document; a service has its own account.
+        count_max: written.count_max.unwrap_or(if written.people { 1 } else { COUNT_MAX }),
     }))
-}
-
-/// Most numbers of one call. A person asks for one document; a service has its own account.
-fn count_max(written: &layer::Jwt) -> Checked<u64> {
-    let usual = if written.people { 1 } else { COUNT_MAX };
-    within("auth.jwt.count_max", written.count_max.unwrap_or(usual), 1..=COUNT_MAX)
 }
 
 /// Where the keys are: exactly one place.

@@ -1,90 +1,112 @@
-//! The form of the settings as written: sections, names, defaults. Bounds are in `checks`.
+//! Every setting: its name, type, default, bounds and meaning. `docs/settings.md` is made of it.
 //!
-//! A default stands in exactly one place: here, or in `ProcessSettings::default` for issuing.
+//! A default stands in exactly one place: here, or in the `default` of the settings of a room.
+
+mod audit_trail;
+mod engine;
+mod http;
+mod principals;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::DurationText;
+use super::bounds::{Checked, millis, secs, within};
 use super::external::WrittenSource;
+use super::section::Section;
 use super::shared::WrittenTable;
-use super::tokens::{AuthMode, WrittenToken};
-use super::{DurationText, JwtAlgorithm, LogFormat};
 use crate::engine::node::ProcessSettings;
 use crate::ledger::{LedgerSettings, Migrate};
-use crate::telemetry::gauges::GaugeSettings;
 
-/// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct Layer {
-    pub(super) http: Http,
-    pub(super) database: Database,
-    pub(super) data: Data,
-    pub(super) redis: Redis,
-    /// Over how many partitions series are spread; fixed when a ledger is set up (F8).
-    pub(super) partitions: u32,
-    pub(super) auth: Auth,
-    pub(super) limits: Limits,
-    pub(super) approval: Approval,
-    pub(super) node: Node,
-    pub(super) series: Series,
-    pub(super) idempotency: Idempotency,
-    pub(super) allocator: Allocator,
-    pub(super) snowflake: Snowflake,
-    pub(super) external: BTreeMap<String, WrittenSource>,
-    pub(super) reference: BTreeMap<String, WrittenTable>,
-    pub(super) ceiling: Ceiling,
-    pub(super) seed: Seed,
-    pub(super) recovery: Recovery,
-    pub(super) sweep: Sweep,
-    pub(super) journal: Journal,
-    pub(super) retry: Retry,
-    pub(super) log: Log,
-    pub(super) audit: Audit,
-    pub(super) archive: Archive,
-    pub(super) trace: Trace,
-    pub(super) metrics: Metrics,
-}
-
-impl Default for Layer {
-    fn default() -> Self {
-        Layer {
-            http: Http::default(),
-            database: Database::default(),
-            data: Data::default(),
-            redis: Redis::default(),
-            partitions: 8,
-            auth: Auth::default(),
-            limits: Limits::default(),
-            approval: Approval::default(),
-            node: Node::default(),
-            series: Series::default(),
-            idempotency: Idempotency::default(),
-            allocator: Allocator::default(),
-            snowflake: Snowflake::default(),
-            external: BTreeMap::new(),
-            reference: BTreeMap::new(),
-            ceiling: Ceiling::default(),
-            seed: Seed::default(),
-            recovery: Recovery::default(),
-            sweep: Sweep::default(),
-            journal: Journal::default(),
-            retry: Retry::default(),
-            log: Log::default(),
-            audit: Audit::default(),
-            archive: Archive::default(),
-            trace: Trace::default(),
-            metrics: Metrics::default(),
-        }
-    }
-}
-
-mod http;
-
+pub(super) use audit_trail::{Archive, Audit, Log, Metrics, Trace};
+pub(super) use engine::{
+    Allocator, Ceiling, Idempotency, Journal, Node, RECORDS_MAX_MAX, Recovery, Retry, Series,
+    Snowflake, Sweep,
+};
 pub(super) use http::Http;
+pub(super) use principals::{Approval, Auth, Jwt, Limits};
+
+/// The settings of each section, in the order of the page.
+macro_rules! layer {
+    ($($name:ident: $section:ident,)*) => {
+        /// Everything that a settings file may hold.
+        #[derive(Clone, Debug, Deserialize, Serialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub(crate) struct Layer {
+            /// Over how many partitions series are spread; fixed when a ledger is set up (F8).
+            pub(super) partitions: u32,
+            $(pub(crate) $name: $section,)*
+            pub(super) external: BTreeMap<String, WrittenSource>,
+            pub(super) reference: BTreeMap<String, WrittenTable>,
+        }
+
+        impl Default for Layer {
+            fn default() -> Self {
+                Layer {
+                    partitions: 8,
+                    $($name: $section::default(),)*
+                    external: BTreeMap::new(),
+                    reference: BTreeMap::new(),
+                }
+            }
+        }
+
+        impl Layer {
+            /// Holds each setting to its own bounds.
+            pub(super) fn check(&self) -> Checked<()> {
+                within(|| "partitions".to_owned(), &self.partitions, &(1..=PARTITIONS_MAX))?;
+                $(self.$name.check(stringify!($name))?;)*
+                self.auth.jwt.check("auth.jwt")?;
+                let each = self.external.iter();
+                each.map(|(name, source)| source.check(&format!("external.{name}"))).collect()
+            }
+
+            /// How settings are written whose default does not show it.
+            pub(super) fn forms() -> Vec<numbering::Form> {
+                let mut forms = Jwt::forms();
+                forms.extend(WrittenSource::forms());
+                $(forms.extend($section::forms());)*
+                forms
+            }
+
+            /// The settings of each section.
+            #[cfg(test)]
+            pub(super) fn declared() -> Vec<(&'static str, Vec<super::page::Declared>)> {
+                vec![$((stringify!($name), $section::declared()),)*]
+            }
+        }
+    };
+}
+
+layer! {
+    http: Http,
+    database: Database,
+    data: Data,
+    redis: Redis,
+    auth: Auth,
+    limits: Limits,
+    approval: Approval,
+    node: Node,
+    series: Series,
+    idempotency: Idempotency,
+    allocator: Allocator,
+    snowflake: Snowflake,
+    ceiling: Ceiling,
+    recovery: Recovery,
+    sweep: Sweep,
+    journal: Journal,
+    retry: Retry,
+    log: Log,
+    audit: Audit,
+    archive: Archive,
+    trace: Trace,
+    metrics: Metrics,
+}
+
+/// Each partition has workers of its own.
+pub(super) const PARTITIONS_MAX: u32 = 1_024;
 
 /// The defaults of issuing, which stand beside the doc comments of their meaning.
 fn issuing() -> ProcessSettings {
@@ -94,252 +116,55 @@ fn issuing() -> ProcessSettings {
 section! {
     /// `database.*`
     Database {
-        /// The ledger; without one, a SQLite file in `data.dir`.
-        url: Option<String> = None,
-        /// Connections to the ledger held at once.
-        connections_max: u32 = LedgerSettings::default().connections_max,
+        /// The ledger. It contains a password: protect the file, or use the environment. A
+        /// PostgreSQL on another machine must show [a certificate of its name](#certificates).
+        url: Option<String> = None, "begins with `sqlite:`, `postgres://` or `postgresql://`",
+            absent "none: the file `numerator.db` in `data.dir`",
+            like "an address in quotes" "\"postgres://numerator@db/numbers\"";
+        /// Connections to the ledger that calls share; PostgreSQL gets four at least, and
+        /// [three more](#who-may-hold-connections).
+        connections_max: u32 = LedgerSettings::default().connections_max, 1..=1_000;
         /// Longest wait for one lock of the ledger.
         lock_timeout: DurationText = DurationText(LedgerSettings::default().lock_timeout),
-        /// How long a call may go without an answer before its connections are given up.
-        call_limit: DurationText = DurationText(LedgerSettings::default().call_limit),
-        /// Who brings an older schema up to date; without it, a file whoever serves from it, a
-        /// server only `numerator migrate`.
-        migrate: Option<Migrate> = None,
-        /// Longest wait of a migration for one lock in one try.
-        migrate_lock_timeout: DurationText =
-            DurationText(LedgerSettings::default().migrate_lock_timeout),
-        /// Tries of a migration that gets no lock, a second apart.
-        migrate_attempts: u32 = LedgerSettings::default().migrate_attempts,
+            millis(100)..=secs(60);
+        /// What brings an older schema up to date: any process that serves or takes a number
+        /// (`auto`), or only `numerator migrate` ([schemas](#schemas)).
+        migrate: Option<Migrate> = None, "`auto` or `explicit`",
+            absent "none: `auto` for a file, `explicit` for a server", like "" "\"explicit\"";
     }
 }
 
 section! {
     /// `data.*`
     Data {
-        /// Folder of the embedded ledger; without one, where XDG puts data.
-        dir: Option<PathBuf> = None,
+        /// Folder of the embedded ledger, and of the last-seen mark of a PostgreSQL one.
+        dir: Option<PathBuf> = None, "a folder, made where it is missing",
+            absent "none: `$XDG_DATA_HOME/numerator`, else `~/.local/share/numerator`",
+            like "a path in quotes" "\"/var/lib/numerator\"";
     }
 }
 
 section! {
     /// `redis.*`
     Redis {
-        /// The Redis of the fast path; without one, the ledger takes the numbers.
+        /// The Redis of the fast path, in one of the topologies below. It needs `appendonly yes`
+        /// and `maxmemory-policy noeviction`.
         url: Option<String> = None,
-        /// Whether Redis may be on another machine without TLS.
-        allow_plaintext: bool = false,
-        /// What all keys begin with; fixed when a ledger is set up (F8).
-        prefix: String = "nbr".into(),
-        /// After this long without a reply a call's outcome is unknown.
-        command_timeout: DurationText = DurationText(Duration::from_secs(1)),
-        /// Longest wait between two attempts to connect.
-        reconnect_max: DurationText = DurationText(Duration::from_millis(500)),
-        fallback_after: DurationText = DurationText(issuing().fallback_after),
+            "begins with `redis://`, `rediss://`, or the same with `-sentinel` or `-cluster` \
+             before the colon",
+            absent "none: the ledger takes the numbers",
+            like "an address in quotes" "\"rediss://cache:6379\"";
+        /// Whether Redis may be on another machine without TLS: `redis.url` must begin with
+        /// `rediss` there otherwise. For private networks that no other party listens to.
+        allow_plaintext: bool = false, "";
+        /// Prefix of all keys; fixed when a ledger is set up.
+        prefix: String = "nbr".into(), "1 to 32 visible ASCII characters without braces";
+        /// After this long without a reply a call's outcome is unknown, and the same call is sent
+        /// again.
+        command_timeout: DurationText = secs(1), millis(10)..=secs(60);
+        /// When all processes have seen the same healthy Redis for this long, it takes the numbers
+        /// again ([the return](#the-return-to-redis)).
         return_after: DurationText = DurationText(issuing().return_after),
-        probe_period: DurationText = DurationText(issuing().probe_period),
-    }
-}
-
-section! {
-    /// `audit.*`
-    Audit {
-        /// The key of checkpoints: its file, or the key itself.
-        key: Option<String> = None,
-        without_key: bool = false,
-        checkpoint: DurationText = DurationText(Duration::from_secs(60)),
-    }
-}
-
-section! {
-    /// `archive.*`
-    Archive {
-        /// For so many years after its last number a file is not deleted.
-        retention_years: u32 = 7,
-    }
-}
-
-section! {
-    /// `approval.*`
-    Approval {
-        /// How long a change that was asked for can be approved.
-        time_limit: DurationText = DurationText(Duration::from_secs(86_400)),
-    }
-}
-
-section! {
-    /// `auth.*`
-    Auth {
-        /// Whether callers have to name themselves.
-        mode: AuthMode = AuthMode::Auto,
-        /// Who may call, beside those whose tokens are in the ledger.
-        tokens: Vec<WrittenToken> = Vec::new(),
-        /// The issuer whose JWTs are let in, too.
-        jwt: Jwt = Jwt::default(),
-    }
-}
-
-section! {
-    /// `auth.jwt.*`: nothing of it is used without an issuer.
-    Jwt {
-        issuer: Option<String> = None,
-        audience: Option<String> = None,
-        algorithms: Vec<JwtAlgorithm> = Vec::new(),
-        /// One secret, or one public key in PEM form.
-        key_file: Option<PathBuf> = None,
-        jwks_file: Option<PathBuf> = None,
-        jwks_url: Option<String> = None,
-        clock_skew: DurationText = DurationText(Duration::from_secs(30)),
-        name_claim: String = "sub".into(),
-        /// Whether those are people, who are limited as such.
-        people: bool = true,
-        roles_claim: String = "roles".into(),
-        /// Roles by what stands in that claim.
-        roles: Option<BTreeMap<String, Vec<String>>> = None,
-        projects_claim: Option<String> = None,
-        series_claim: Option<String> = None,
-        /// Most numbers of one call; without it, 1 of people.
-        count_max: Option<u64> = None,
-    }
-}
-
-section! {
-    /// `limits.*`
-    Limits {
-        /// Numbers and previews of one person a minute; 0: any number.
-        user_per_minute: u64 = 10,
-        /// The same of people from one address; 0: any number.
-        address_per_minute: u64 = 50,
-    }
-}
-
-section! {
-    /// `node.*`
-    Node {
-        heartbeat: DurationText = DurationText(issuing().node_heartbeat),
-        ttl: DurationText = DurationText(issuing().node_ttl),
-        clock_offset_max: DurationText = DurationText(issuing().clock_offset_max),
-    }
-}
-
-section! {
-    /// `idempotency.*`
-    Idempotency {
-        window: DurationText = DurationText(issuing().idempotency_window),
-        records_max: Option<u64> = None,
-        keep_whole: bool = issuing().idempotency_keep_whole,
-    }
-}
-
-section! {
-    /// `allocator.*`
-    Allocator {
-        queue_max: usize = issuing().queue_max,
-        caller_queue_max: usize = issuing().caller_queue_max,
-        flight_max: usize = issuing().flight_max,
-        counters_max: usize = issuing().counters_max,
-        stop_max: DurationText = DurationText(issuing().stop_max),
-    }
-}
-
-section! {
-    /// `snowflake.*`
-    Snowflake {
-        lease: DurationText = DurationText(issuing().snowflake.lease),
-        clock_wait_max: DurationText = DurationText(issuing().snowflake.clock_wait_max),
-    }
-}
-
-section! {
-    /// `ceiling.*`
-    Ceiling {
-        step_min: u64 = issuing().ceiling_step_min,
-        horizon: DurationText = DurationText(issuing().ceiling_horizon),
-    }
-}
-
-section! {
-    /// `seed.*`
-    Seed {
-        grace: DurationText = DurationText(issuing().seed_grace),
-    }
-}
-
-section! {
-    /// `recovery.*`
-    Recovery {
-        open_timeout: DurationText = DurationText(issuing().recovery_open_timeout),
-        barrier_max: DurationText = DurationText(issuing().recovery_barrier_max),
-        per_minute_max: u64 = issuing().recovery_per_minute_max,
-        settle_max: DurationText = DurationText(issuing().recovery_settle_max),
-    }
-}
-
-section! {
-    /// `sweep.*`
-    Sweep {
-        period: DurationText = DurationText(issuing().sweep.period),
-        keep: DurationText = DurationText(issuing().sweep.keep),
-        counters_max: u64 = issuing().sweep.counters_max,
-        epoch_min: DurationText = DurationText(issuing().sweep.epoch_min),
-    }
-}
-
-section! {
-    /// `journal.*`
-    Journal {
-        queue_max: usize = issuing().journal.queue_max,
-        keep: DurationText = DurationText(issuing().journal.keep),
-        batch_rows_max: usize = issuing().journal.batch_rows_max,
-    }
-}
-
-section! {
-    /// `retry.*`
-    Retry {
-        delay_min: DurationText = DurationText(issuing().retry_delay_min),
-        delay_max: DurationText = DurationText(issuing().retry_delay_max),
-        attempts_max: u32 = issuing().retry_attempts_max,
-        lock_attempts: u32 = issuing().database_retries.lock_attempts,
-        lock_delay: DurationText = DurationText(issuing().database_retries.lock_delay),
-        conflict_attempts: u32 = issuing().database_retries.conflict_attempts,
-        connection_attempts: u32 = issuing().database_retries.connection_attempts,
-        connection_delay: DurationText = DurationText(issuing().database_retries.connection_delay),
-    }
-}
-
-section! {
-    /// `series.*`
-    Series {
-        /// What a ledger without series gets.
-        load: Vec<String> = vec![super::BUILT_IN.into()],
-    }
-}
-
-section! {
-    /// `log.*`
-    Log {
-        format: LogFormat = LogFormat::default(),
-        filter: Option<String> = None,
-        /// Lines in a second of requests that are refused.
-        refused_per_second_max: u32 = 100,
-    }
-}
-
-section! {
-    /// `trace.*`
-    Trace {
-        /// Where spans go, over OTLP; without one, nowhere.
-        otlp_url: Option<String> = None,
-        /// How many of a hundred requests are traced, where the caller does not say.
-        sampled_percent: u32 = 100,
-    }
-}
-
-section! {
-    /// `metrics.*`
-    Metrics {
-        counters_max: usize = GaugeSettings::default().counters_max,
-        counter_keys: bool = GaugeSettings::default().counter_keys,
-        period: DurationText = DurationText(GaugeSettings::default().period),
+            millis(10)..=secs(3_600);
     }
 }

@@ -2,16 +2,17 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use serde::Deserializer;
 use serde::de::{self, Visitor};
 
-use super::bounds::{Checked, millis, secs, wait, within, wrong};
+use super::bounds::{Checked, wrong};
 use super::{HttpSettings, TlsSettings, layer};
 
-const KIB: usize = 1_024;
-const MIB: usize = 1_024 * KIB;
+/// How often the files of the certificate are read.
+const TLS_RELOAD_PERIOD: Duration = Duration::from_secs(10);
 /// Each request may be compared with every name.
 const HOSTS_MAX: usize = 100;
 /// Each request may be compared with every network.
@@ -19,49 +20,16 @@ const PROXIES_MAX: usize = 100;
 /// As long as a name of the DNS may be.
 const HOST_CHARS_MAX: usize = 253;
 
-/// Bounds of the HTTP server. A batch may never be smaller than a single request.
+/// The HTTP server's names, proxies and certificate, and its bounds.
 pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
-    let body_max_bytes = within("http.body_max_bytes", http.body_max_bytes, KIB..=64 * MIB)?;
-    let batch_body_max_bytes =
-        within("http.batch_body_max_bytes", http.batch_body_max_bytes, body_max_bytes..=64 * MIB)?;
     Ok(HttpSettings {
         hosts: hosts(&http.hosts)?,
         trusted_proxies: trusted_proxies(&http.trusted_proxies)?,
         forwarded_header: http.forwarded_header,
         tls: tls(http)?,
-        body_max_bytes,
-        batch_body_max_bytes,
-        // The largest body must find room.
-        bodies_max_bytes: within(
-            "http.bodies_max_bytes",
-            http.bodies_max_bytes,
-            batch_body_max_bytes..=1_024 * MIB,
-        )?,
-        // A few of the largest pages must find room.
-        answers_max_bytes: within(
-            "http.answers_max_bytes",
-            http.answers_max_bytes,
-            4 * MIB..=1_024 * MIB,
-        )?,
-        header_read_timeout: wait(
-            "http.header_read_timeout",
-            http.header_read_timeout,
-            millis(100)..=secs(300),
-        )?,
-        connections_max: within("http.connections_max", http.connections_max, 1..=1_000_000)?,
-        connections_per_peer_max: within(
-            "http.connections_per_peer_max",
-            http.connections_per_peer_max,
-            1..=1_000_000,
-        )?,
-        connection_age_max: wait(
-            "http.connection_age_max",
-            http.connection_age_max,
-            secs(1)..=secs(86_400),
-        )?,
-        drain_delay: wait("http.drain_delay", http.drain_delay, millis(0)..=secs(300))?,
-        write_timeout: wait("http.write_timeout", http.write_timeout, millis(100)..=secs(300))?,
-        slow_after: wait("http.slow_after", http.slow_after, millis(1)..=secs(3_600))?,
+        connections_max: http.connections_max,
+        connections_per_peer_max: http.connections_per_peer_max,
+        drain_delay: http.drain_delay.0,
     })
 }
 
@@ -92,10 +60,9 @@ fn trusted_proxies(written: &[String]) -> Checked<Vec<IpNet>> {
 
 /// The certificate and its key: both, or none.
 fn tls(http: &layer::Http) -> Checked<Option<TlsSettings>> {
-    let period = wait("http.tls_reload_period", http.tls_reload_period, secs(1)..=secs(86_400))?;
     match (http.tls_certificate.clone(), http.tls_key.clone()) {
         (Some(certificate), Some(key)) => {
-            Ok(Some(TlsSettings { certificate, key, reload_period: period }))
+            Ok(Some(TlsSettings { certificate, key, reload_period: TLS_RELOAD_PERIOD }))
         }
         (None, None) => Ok(None),
         (Some(_), None) => wrong(

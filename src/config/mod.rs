@@ -29,6 +29,7 @@ pub use crate::telemetry::certificates::CertificateFile;
 pub use crate::telemetry::settings::{LogFormat, LogSettings, TraceSettings};
 pub use duration::DurationText;
 pub use files::NamedFile;
+use layer::Layer;
 pub use sources::{SettingsError, Sources};
 
 use std::fmt;
@@ -70,8 +71,6 @@ pub struct Settings {
     pub partitions: u32,
     /// `audit.*`.
     pub audit: AuditSettings,
-    /// `archive.retention_years`: for so long after its last number an archive file is kept.
-    pub archive_retention_years: u32,
     /// `auth.mode` as it comes out: whether callers have to name themselves. Where not, whoever
     /// reaches the (loopback) address may ask.
     pub asks_for_tokens: bool,
@@ -79,8 +78,6 @@ pub struct Settings {
     pub auth_tokens: Vec<Token>,
     /// `limits.*`: how much people may take in a minute.
     pub limits: LimitSettings,
-    /// `approval.time_limit`: how long a change that was asked for can be approved.
-    pub approval_limit: Duration,
     /// `auth.jwt`; absent: no JWT is let in.
     pub auth_jwt: Option<JwtSettings>,
     /// `series.load`: what a ledger without series gets.
@@ -97,6 +94,9 @@ pub struct Settings {
     pub allocator: ProcessSettings,
     /// `metrics.*`.
     pub gauges: GaugeSettings,
+    /// Every setting as it was written, within its bounds: what needs no further reading is read
+    /// here, by the rooms above this one.
+    pub(crate) written: Layer,
 }
 
 impl fmt::Debug for Settings {
@@ -146,28 +146,12 @@ pub struct HttpSettings {
     pub forwarded_header: ForwardedHeader,
     /// `http.tls_*`; absent: requests come in plain HTTP.
     pub tls: Option<TlsSettings>,
-    /// `http.body_max_bytes`: largest request body.
-    pub body_max_bytes: usize,
-    /// `http.batch_body_max_bytes`: largest request body of a batch.
-    pub batch_body_max_bytes: usize,
-    /// `http.bodies_max_bytes`: all bodies together that arrive or are handled.
-    pub bodies_max_bytes: usize,
-    /// `http.answers_max_bytes`: all answers together that wait for their readers.
-    pub answers_max_bytes: usize,
-    /// `http.header_read_timeout`: how long a connection may take to send its request's header.
-    pub header_read_timeout: Duration,
     /// `http.connections_max`: connections served at once; more wait to be accepted.
     pub connections_max: usize,
     /// `http.connections_per_peer_max`: connections of one address; more are closed at once.
     pub connections_per_peer_max: usize,
-    /// `http.connection_age_max`: after this long an answer is its connection's last.
-    pub connection_age_max: Duration,
     /// `http.drain_delay`: how long a process that is asked to stop still takes requests.
     pub drain_delay: Duration,
-    /// `http.write_timeout`: how long a client may read nothing of its answer.
-    pub write_timeout: Duration,
-    /// `http.slow_after`: a request that takes longer gets a warning of its own.
-    pub slow_after: Duration,
 }
 
 /// The certificate that `http.listen` shows.
@@ -177,7 +161,7 @@ pub struct TlsSettings {
     pub certificate: PathBuf,
     /// `http.tls_key`: its private key, in PEM form.
     pub key: PathBuf,
-    /// `http.tls_reload_period`: how often both files are looked at.
+    /// How often both files are read.
     pub reload_period: Duration,
 }
 

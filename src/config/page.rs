@@ -1,13 +1,73 @@
-//! Keeps `docs/settings.md` in step with the settings: names, order, defaults, bounds, example.
+//! Keeps `docs/settings.md` in step with the settings: its tables and its complete file are made of
+//! their declarations. `REGENERATE=1 cargo test --lib config::page` writes them anew.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::external::WrittenSource;
-use super::layer::Layer;
+use super::layer::{Jwt, Layer};
+use super::section::Section as _;
 use super::shared::WrittenTable;
-use super::{DurationText, Settings, Sources};
+use super::tokens::{AuthMode, WrittenToken};
+use super::{DurationText, ForwardedHeader, JwtAlgorithm, LogFormat, Settings, Sources};
+use crate::ledger::Migrate;
+
+/// A setting as it is declared.
+pub(crate) struct Declared {
+    /// Its name within the section.
+    pub(crate) name: &'static str,
+    /// Its type, in words.
+    pub(crate) kind: &'static str,
+    /// What it means, in Markdown.
+    pub(crate) meaning: String,
+    /// Its bounds, in words.
+    pub(crate) bounds: String,
+    /// What a missing value leads to.
+    pub(crate) absent: &'static str,
+    /// What it may be, where its default does not show it.
+    pub(crate) example: &'static str,
+}
+
+/// The word for a type.
+pub(crate) trait Kind {
+    /// As the page has it.
+    const KIND: &'static str;
+}
+
+macro_rules! kinds {
+    ($($kind:ty: $word:literal,)*) => {
+        $(impl Kind for $kind {
+            const KIND: &'static str = $word;
+        })*
+    };
+}
+
+kinds! {
+    bool: "boolean",
+    u32: "number",
+    u64: "number",
+    usize: "number",
+    String: "text",
+    PathBuf: "path",
+    SocketAddr: "address",
+    DurationText: "duration",
+    AuthMode: "text",
+    ForwardedHeader: "text",
+    LogFormat: "text",
+    Migrate: "text",
+    Jwt: "table",
+    Vec<String>: "list of text",
+    Vec<JwtAlgorithm>: "list of text",
+    Vec<WrittenToken>: "list of tables",
+    BTreeMap<String, Vec<String>>: "table of lists",
+}
+
+impl<T: Kind> Kind for Option<T> {
+    const KIND: &'static str = T::KIND;
+}
 
 /// Settings in whose place the example has another: exactly one of them may be set.
 const ALTERNATIVES: [&str; 2] = ["auth.jwt.key_file", "auth.jwt.jwks_file"];
@@ -16,51 +76,166 @@ const ALTERNATIVES: [&str; 2] = ["auth.jwt.key_file", "auth.jwt.jwks_file"];
 const SOURCE: &str = "erp";
 const TABLE: &str = "sites";
 
+/// More settings than an operator reads.
+const SETTINGS_MAX: usize = 60;
+
+/// Longest cell of a table of the page.
+const CELL_CHARS_MAX: usize = 200;
+
+/// A token of the complete file.
+const TOKENS: &str = "[[auth.tokens]]\nname = \"order-desk\"\n\
+    # What `numerator token create order-desk --for-settings` prints.\n\
+    sha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\n\
+    roles = [\"caller\"]\nrequests_per_minute = 60000\nspeaks_for_people = true\n";
+
 /// The page.
 const PAGE: &str = include_str!("../../docs/settings.md");
 
-/// One row of the page's tables.
-struct Line<'a> {
-    setting: &'a str,
-    default: &'a str,
-    bounds: &'a str,
+/// A table of the page: the heading that it is under, the section, what it is of, and its rows.
+struct Listed {
+    heading: String,
+    section: String,
+    /// Whether its rows are settings; else they are fields of one.
+    is_of_settings: bool,
+    rows: Vec<Declared>,
 }
 
-/// Every row that describes a setting.
-fn lines() -> Vec<Line<'static>> {
-    let rows = PAGE.lines().filter(|line| line.starts_with("| `"));
-    rows.map(|row| {
-        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        let [setting, kind, default, bounds, meaning] = cells[..] else {
-            panic!("not setting, type, default, bounds, meaning: {row}");
-        };
-        assert!(!kind.is_empty() && !meaning.is_empty(), "{row}");
-        Line { setting: setting.trim_matches('`'), default: default.trim_matches('`'), bounds }
-    })
-    .collect()
+/// Every table.
+fn tables() -> Vec<Listed> {
+    let of = |section: &str, is_of_settings, rows| Listed {
+        heading: format!("## {section}"),
+        section: section.to_owned(),
+        is_of_settings,
+        rows,
+    };
+    let partitions = Declared {
+        name: "partitions",
+        kind: u32::KIND,
+        meaning: "The number of partitions over which series are spread; fixed when a ledger is \
+                  set up. In a file, write it before all sections."
+            .into(),
+        bounds: format!("1 to {}", super::layer::PARTITIONS_MAX),
+        absent: "",
+        example: "",
+    };
+    let many = |name, meaning: &str, most: usize| Declared {
+        name,
+        kind: "table",
+        meaning: meaning.into(),
+        bounds: format!("at most {most}, each with a name of its own"),
+        absent: "none",
+        example: "",
+    };
+    let source = many("NAME", "A source of [values](numbering.md#values-of-a-source).", 100);
+    let table = many("NAME", "A table of [reference data](numbering.md#reference-data).", 1_000);
+    let mut tables =
+        vec![Listed { section: String::new(), ..of("partitions", true, vec![partitions]) }];
+    for (section, rows) in Layer::declared() {
+        tables.push(of(section, true, rows));
+    }
+    let fields = |heading: &str, section: &str, rows| Listed {
+        heading: heading.into(),
+        ..of(section, false, rows)
+    };
+    tables.push(fields("### auth.jwt", "auth.jwt", Jwt::declared()));
+    tables.push(of("external", true, vec![source]));
+    let section = format!("external.{SOURCE}");
+    tables.push(fields("### Fields of a source", &section, WrittenSource::declared()));
+    tables.push(of("reference", true, vec![table]));
+    let section = format!("reference.{TABLE}");
+    tables.push(fields("### Fields of a table", &section, WrittenTable::declared()));
+    tables
 }
 
-/// Every setting with its default; `null` where it has none. Sorted by name.
-fn defaults() -> Vec<(String, Value)> {
-    // Sources and tables have the names that they are given; the page shows one of each.
+/// The defaults of a section.
+fn defaults(section: &str) -> Map<String, Value> {
+    // Sources and tables have the names that they are given; one of each stands for all.
     let external = [(SOURCE.to_owned(), WrittenSource::default())].into();
     let reference = [(TABLE.to_owned(), WrittenTable::default())].into();
     let layer = Layer { external, reference, ..Layer::default() };
-    let Ok(Value::Object(layer)) = serde_json::to_value(layer) else {
-        panic!("sections are tables");
-    };
-    let mut settings = Vec::new();
-    let mut sections = vec![(String::new(), layer)];
-    while let Some((prefix, section)) = sections.pop() {
-        for (name, value) in section {
-            match value {
-                Value::Object(inner) => sections.push((format!("{prefix}{name}."), inner)),
-                value => settings.push((format!("{prefix}{name}"), value)),
+    let mut value = serde_json::to_value(layer).expect("JSON");
+    for name in section.split('.').filter(|name| !name.is_empty()) {
+        value = value[name].take();
+    }
+    let Value::Object(section) = value else { panic!("{section} is a table") };
+    section
+}
+
+/// The name of a setting with its section.
+fn full_name(section: &str, name: &str) -> String {
+    if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") }
+}
+
+impl Listed {
+    /// The lines of the table.
+    fn render(&self) -> String {
+        let first = if self.is_of_settings { "setting" } else { "field" };
+        let mut text = format!("| {first} | type | default | bounds | meaning |\n");
+        text += "|---|---|---|---|---|\n";
+        let defaults = defaults(&self.section);
+        for Declared { name, kind, meaning, bounds, absent, .. } in &self.rows {
+            let default = match defaults.get(*name) {
+                Some(Value::String(text)) => format!("`{text}`"),
+                None | Some(Value::Null | Value::Object(_)) => (*absent).to_owned(),
+                Some(other) => format!("`{other}`"),
+            };
+            let shown =
+                if self.is_of_settings { full_name(&self.section, name) } else { (*name).into() };
+            text += &format!("| `{shown}` | {kind} | {default} | {bounds} | {meaning} |\n");
+        }
+        text
+    }
+
+    /// The lines of the complete file.
+    fn example(&self) -> String {
+        let section = &self.section;
+        let mut text = if section.is_empty() { String::new() } else { format!("[{section}]\n") };
+        let defaults = defaults(section);
+        for Declared { name, example, .. } in &self.rows {
+            let full_name = full_name(section, name);
+            let value = match defaults.get(*name) {
+                Some(Value::Object(_)) | None => continue,
+                Some(_) if !example.is_empty() => (*example).to_owned(),
+                Some(default) => default.to_string(),
+            };
+            let is_head = value.starts_with("[[");
+            let sign = if ALTERNATIVES.contains(&&*full_name) { "# or: " } else { "" };
+            if !is_head {
+                text += &format!("{sign}{name} = {value}\n");
             }
         }
+        if section == "auth" { format!("{text}\n{TOKENS}") } else { text }
     }
-    settings.sort_by(|a, b| a.0.cmp(&b.0));
-    settings
+}
+
+/// The complete file.
+fn example() -> String {
+    let mut tables = tables();
+    // A section within a section follows it.
+    let jwt = tables.iter().position(|it| it.section == "auth.jwt").expect("a table");
+    let jwt = tables.remove(jwt);
+    let auth = tables.iter().position(|it| it.section == "auth").expect("a table");
+    tables.insert(auth + 1, jwt);
+    let is_shown = |it: &&Listed| !["external", "reference"].contains(&&*it.section);
+    let sections: Vec<String> = tables.iter().filter(is_shown).map(Listed::example).collect();
+    sections.join("\n")
+}
+
+/// The page with its tables and its complete file as they should be.
+fn rendered() -> String {
+    let mut page = PAGE.to_owned();
+    for table in tables() {
+        let heading = format!("\n{}\n", table.heading);
+        let at = page.find(&heading).unwrap_or_else(|| panic!("no {}", table.heading));
+        let from =
+            at + page[at..].find("\n| ").unwrap_or_else(|| panic!("{heading}: no table")) + 1;
+        let to = from + page[from..].find("\n\n").expect("text behind it") + 1;
+        page.replace_range(from..to, &table.render());
+    }
+    let from = page.find("```toml\n").expect("an example") + "```toml\n".len();
+    let to = from + page[from..].find("```").expect("its end");
+    page.replace_range(from..to, &example());
+    page
 }
 
 /// Settings of a file with this text and these flags.
@@ -74,85 +249,67 @@ pub(super) fn load(text: &str, flags: &[(&str, &str)]) -> Result<Settings, Strin
     Settings::load(&sources).map_err(|error| error.to_string())
 }
 
-/// The complete example file.
-fn example() -> &'static str {
-    let (_, example) = PAGE.split_once("```toml\n").expect("an example");
-    example.split_once("```").expect("its end").0
+#[test]
+fn the_page_has_every_setting_as_it_is_declared() {
+    let page = rendered();
+    if std::env::var_os("REGENERATE").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/settings.md");
+        std::fs::write(path, &page).expect("written");
+        return;
+    }
+    let mut lines = page.lines().zip(PAGE.lines());
+    let differs = lines.find(|(wanted, line)| wanted != line);
+    assert!(page == PAGE, "REGENERATE=1 writes docs/settings.md anew: {differs:?}");
 }
 
 #[test]
-fn the_page_has_every_setting_with_its_default() {
-    let mut lines = lines();
-    lines.sort_by_key(|line| line.setting);
-    let defaults = defaults();
-    let named: Vec<&str> = lines.iter().map(|line| line.setting).collect();
-    let wanted: Vec<&str> = defaults.iter().map(|(setting, _)| setting.as_str()).collect();
-    assert_eq!(named, wanted);
-    for (line, (setting, default)) in lines.iter().zip(&defaults) {
-        let default = match default {
-            // What stands for a missing value takes more than a literal to say.
-            Value::Null => {
-                assert!(line.default.starts_with("none"), "{setting}: {}", line.default);
-                continue;
-            }
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        assert_eq!(line.default, default, "{setting}");
-    }
+fn no_more_settings_than_an_operator_reads_and_no_cell_that_nobody_reads() {
+    let settings = tables().iter().filter(|it| it.is_of_settings).map(|it| it.rows.len()).sum();
+    assert!(settings <= SETTINGS_MAX, "{settings} settings");
+    let cells = PAGE.lines().filter(|line| line.starts_with('|')).flat_map(|row| row.split(" | "));
+    let long: Vec<&str> = cells.filter(|cell| cell.chars().count() > CELL_CHARS_MAX).collect();
+    assert!(long.is_empty(), "{long:#?}");
 }
 
 #[test]
 fn the_page_has_the_order_of_the_sections() {
-    let section = |setting: &str| setting.split('.').next().expect("a name").to_owned();
-    let mut sections: Vec<String> = lines().iter().map(|line| section(line.setting)).collect();
-    sections.dedup();
-    let declared = format!("{:?}", Layer::default());
-    let at = |section: &String| {
-        declared.find(&format!(" {section}: ")).unwrap_or_else(|| panic!("{section}"))
-    };
-    assert!(sections.is_sorted_by_key(at), "{sections:?}");
+    let headings = tables().into_iter().filter(|it| it.is_of_settings).map(|it| it.heading);
+    let at = |heading: &String| PAGE.find(&format!("\n{heading}\n"));
+    assert!(headings.is_sorted_by_key(|heading| at(&heading)));
 }
 
 #[test]
 fn the_bounds_of_the_page_are_those_that_are_checked() {
     let mut checked = 0;
-    for Line { setting, default, bounds } in lines() {
-        // More than any setting may be, and no more than its type holds.
-        let too_much = match (default.parse::<u64>(), default.parse::<DurationText>()) {
-            (Ok(_), _) => "4000000000",
-            (_, Ok(_)) => "4000d",
-            _ => continue,
-        };
-        let is_of_source = setting.starts_with("external.");
-        let whole = if is_of_source { "[external.erp]\naddress = \"https://erp/\"\n" } else { "" };
-        let refusal = load(whole, &[(setting, too_much)]).expect_err(setting);
-        assert!(refusal.ends_with(&format!("; write {bounds}")), "{setting}: {bounds}: {refusal}");
-        load(whole, &[(setting, default)]).expect("a default is within its bounds");
-        checked += 1;
+    for Listed { section, rows, .. } in tables() {
+        let defaults = defaults(&section);
+        for Declared { name, bounds, .. } in rows {
+            // More than any setting may be, and no more than its type holds.
+            let (default, too_much) = match defaults.get(name) {
+                Some(Value::Number(number)) => (number.to_string(), "4000000000"),
+                Some(Value::String(text)) if text.parse::<DurationText>().is_ok() => {
+                    (text.clone(), "4000d")
+                }
+                _ => continue,
+            };
+            let is_of_source = section.starts_with("external.");
+            let whole = "[external.erp]\naddress = \"https://erp/\"\n";
+            let whole = if is_of_source { whole } else { "" };
+            let setting = full_name(&section, name);
+            let refusal = load(whole, &[(&setting, too_much)]).expect_err(&setting);
+            assert!(refusal.ends_with(&format!("; write {bounds}")), "{setting}: {refusal}");
+            load(whole, &[(&setting, &default)]).expect("a default is within its bounds");
+            checked += 1;
+        }
     }
     assert!(checked > 20, "only {checked} settings were looked at");
 }
 
 #[test]
-fn the_example_names_every_setting_and_leaves_each_default_as_it_is() {
-    let table: toml::Table = example().parse().expect("TOML");
-    for (setting, default) in defaults() {
-        if ALTERNATIVES.contains(&setting.as_str()) {
-            continue;
-        }
-        let mut path = setting.split('.');
-        let mut value = table.get(path.next().expect("a name"));
-        for name in path {
-            value = value.and_then(|section| section.get(name));
-        }
-        let value = value.unwrap_or_else(|| panic!("{setting} is not in the example"));
-        let value = serde_json::to_value(value).expect("JSON");
-        // An empty list and a missing value would show nothing.
-        let is_shown_otherwise = default.is_null() || default.is_array();
-        assert!(is_shown_otherwise || value == default, "{setting}: {value}, not {default}");
-    }
-    let settings = load(example(), &[]).expect("the example is accepted");
+fn the_complete_file_is_accepted() {
+    let text = example();
+    let settings = load(&text, &[]).expect("the example is accepted");
     assert_eq!(settings.data_dir, PathBuf::from("/var/lib/numerator"));
     assert!(settings.redis.is_some() && settings.auth_tokens.len() == 1);
+    assert!(settings.auth_jwt.is_some() && settings.external.len() == 1, "{text}");
 }

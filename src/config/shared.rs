@@ -18,14 +18,15 @@ const CODES_MAX: usize = 1_000;
 /// Longest code of a series or project.
 const CODE_CHARS_MAX: usize = 255;
 
-/// One of `reference.*`.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct WrittenTable {
-    /// Codes of the series to which it is given; none: to whichever.
-    pub(super) series: Vec<String>,
-    /// Codes of the projects to which it is given; none: to whichever.
-    pub(super) projects: Vec<String>,
+section! {
+    /// One of `reference.*`.
+    WrittenTable {
+        /// Codes of the series to which the table is given. Every principal that sees a series with
+        /// a table may read the table.
+        series: Vec<String> = Vec::new(), "at most 1,000 codes of 1 to 255 characters";
+        /// Codes of the projects to which it is given, as those of a source.
+        projects: Vec<String> = Vec::new(), "at most 1,000 codes of 1 to 255 characters";
+    }
 }
 
 /// To whom each is given.

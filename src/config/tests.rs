@@ -29,8 +29,13 @@ fn file_refusal(text: &str) -> String {
 fn nothing_has_to_be_set() {
     let settings = Settings::load(&sources(&[])).expect("defaults");
     assert_eq!(settings.http_listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(settings.http.body_max_bytes, 65_536);
-    assert_eq!(settings.http.batch_body_max_bytes, 1_048_576);
+    assert_eq!(settings.http.connections_max, 10_000);
+    assert_eq!(settings.database.call_limit, Duration::from_secs(15));
+    let beat = settings.allocator.node_heartbeat();
+    assert_eq!(beat, Duration::from_millis(250));
+    assert_eq!(settings.allocator.recovery_settle_max(), Duration::from_millis(200));
+    let sweep = settings.allocator.sweep;
+    assert_eq!((sweep.period.as_secs(), sweep.epoch_min.as_secs()), (3_600, 86_400));
     assert_eq!(settings.database_url, "sqlite:/users/clerk/.local/share/numerator/numerator.db");
     assert_eq!(settings.redis_prefix, "nbr");
     assert_eq!(settings.partitions, 8);
@@ -119,55 +124,43 @@ fn every_bound_of_issuing_has_its_setting() {
     let settings = Settings::load(&sources(&[
         ("allocator.queue_max", "11"),
         ("allocator.flight_max", "12"),
-        ("allocator.counters_max", "13"),
         ("ceiling.step_min", "14"),
         ("ceiling.horizon", "15s"),
-        ("seed.grace", "160ms"),
-        ("recovery.open_timeout", "170ms"),
         ("recovery.barrier_max", "180ms"),
         ("recovery.per_minute_max", "7"),
-        ("recovery.settle_max", "181ms"),
-        ("sweep.period", "2m"),
         ("sweep.keep", "40d"),
         ("sweep.counters_max", "8"),
-        ("sweep.epoch_min", "2h"),
-        ("redis.fallback_after", "182ms"),
         ("redis.return_after", "183ms"),
-        ("redis.probe_period", "184ms"),
-        ("node.heartbeat", "190ms"),
-        ("node.ttl", "20s"),
+        ("node.ttl", "24s"),
         ("node.clock_offset_max", "21m"),
         ("idempotency.window", "21h"),
         ("idempotency.records_max", "123456"),
         ("idempotency.keep_whole", "true"),
         ("journal.queue_max", "23"),
-        ("journal.batch_rows_max", "22"),
-        ("retry.delay_min", "24ms"),
-        ("retry.delay_max", "25ms"),
+        ("retry.delay", "24ms"),
         ("http.time_limit", "26s"),
     ]))
     .expect("settings")
     .allocator;
     let ms = Duration::from_millis;
-    assert_eq!((settings.queue_max, settings.flight_max, settings.counters_max), (11, 12, 13));
+    assert_eq!((settings.queue_max, settings.flight_max), (11, 12));
     assert_eq!((settings.ceiling_step_min, settings.ceiling_horizon), (14, ms(15_000)));
-    assert_eq!(settings.seed_grace, ms(160));
-    assert_eq!((settings.recovery_open_timeout, settings.recovery_barrier_max), (ms(170), ms(180)));
-    assert_eq!((settings.recovery_per_minute_max, settings.recovery_settle_max), (7, ms(181)));
-    let redis = (settings.fallback_after, settings.return_after, settings.probe_period);
-    assert_eq!(redis, (ms(182), ms(183), ms(184)));
-    assert_eq!((settings.node_heartbeat, settings.node_ttl), (ms(190), ms(20_000)));
+    assert_eq!(settings.recovery_per_minute_max, 7);
+    let barrier = (settings.recovery_barrier_max, settings.recovery_settle_max());
+    assert_eq!(barrier, (ms(180), ms(18)));
+    assert_eq!(settings.return_after, ms(183));
+    assert_eq!((settings.node_ttl, settings.node_heartbeat()), (ms(24_000), ms(2_000)));
     assert_eq!(settings.clock_offset_max, ms(21 * 60_000));
     assert_eq!(settings.idempotency_window, ms(21 * 3_600_000));
     assert_eq!(
         (settings.idempotency_records_max, settings.idempotency_keep_whole),
         (123_456, true)
     );
-    assert_eq!((settings.journal.queue_max, settings.journal.batch_rows_max), (23, 22));
-    assert_eq!((settings.retry_delay_min, settings.retry_delay_max), (ms(24), ms(25)));
+    assert_eq!((settings.journal.queue_max, settings.journal.batch_rows_max), (23, 23));
+    assert_eq!(settings.retry_delay, ms(24));
     let sweep = settings.sweep;
-    assert_eq!((sweep.period, sweep.keep), (ms(120_000), ms(40 * 86_400_000)));
-    assert_eq!((sweep.counters_max, sweep.epoch_min), (8, ms(7_200_000)));
+    assert_eq!((sweep.period, sweep.keep), (ms(3_600_000), ms(40 * 86_400_000)));
+    assert_eq!((sweep.counters_max, sweep.epoch_min), (8, ms(32 * 3_600_000)));
     assert_eq!(settings.time_limit, ms(26_000));
 }
 
@@ -178,9 +171,6 @@ fn each_wrong_setting_is_refused_by_its_name() {
         ("http.listen", "8080", "such as \"127.0.0.1:8080\""),
         ("http.time_limit", "40", "250ms"),
         ("http.time_limit", "1ms", "100ms to 1h"),
-        ("http.body_max_bytes", "1", "1024 to"),
-        ("http.batch_body_max_bytes", "2048", "65536 to"),
-        ("http.header_read_timeout", "0s", "100ms to"),
         ("http.connections_max", "0", "1 to"),
         ("http.listn", "127.0.0.1:1", "unknown field"),
         ("htp.listen", "127.0.0.1:1", "unknown field"),
@@ -193,24 +183,18 @@ fn each_wrong_setting_is_refused_by_its_name() {
         ("redis.prefix", "a b", "spaces"),
         ("redis.prefix", "", "1 to 32"),
         ("redis.command_timeout", "1h", "10ms to 1m"),
-        ("redis.reconnect_max", "1ms", "10ms to"),
         ("partitions", "0", "1 to 1024"),
         ("partitions", "-1", "a whole number"),
         ("allocator.queue_max", "0", "1 to"),
         ("allocator.flight_max", "100000", "1 to 1000"),
-        ("allocator.counters_max", "0", "1 to"),
         ("ceiling.step_min", "0", "1 to"),
         ("ceiling.horizon", "2d", "to 1h"),
-        ("seed.grace", "1ms", "10ms to"),
-        ("recovery.open_timeout", "1ms", "10ms to"),
         ("recovery.barrier_max", "1ms", "10ms to"),
-        ("node.heartbeat", "1ms", "10ms to"),
-        ("node.ttl", "999ms", "1s to"),
+        ("node.heartbeat", "1ms", "unknown field"),
+        ("node.ttl", "99ms", "100ms to"),
         ("idempotency.window", "1ms", "1s to"),
         ("journal.queue_max", "0", "1 to"),
-        ("journal.batch_rows_max", "200000", "1 to 50000"),
-        ("retry.delay_min", "0s", "1ms to"),
-        ("retry.delay_max", "1ms", "10ms to"),
+        ("retry.delay", "0s", "1ms to"),
         ("log.format", "xml", "pretty"),
         ("log.filter", "=[", "info"),
         ("auth.tokens", "[{name = \"a b\", sha256 = \"\"}]", "1 to 64"),
@@ -246,8 +230,8 @@ fn a_mistake_in_the_file_is_shown_by_line_and_column() {
     assert!(refusal.contains("line 2, column 7") && refusal.contains("250ms"), "{refusal}");
     let refusal = file_refusal("[http\n");
     assert!(refusal.contains("line 1, column 6"), "{refusal}");
-    let refusal = file_refusal("[seed]\ngrace = \"1ms\"\n");
-    assert!(refusal.contains("setting seed.grace") && refusal.contains("numerator.toml"));
+    let refusal = file_refusal("[recovery]\nbarrier_max = \"1ms\"\n");
+    assert!(refusal.contains("setting recovery.barrier_max") && refusal.contains("numerator.toml"));
 }
 
 #[test]
@@ -327,7 +311,7 @@ fn a_certificate_needs_its_key_and_a_key_its_certificate() {
     assert!(refused.contains("http.tls_certificate") && refused.contains("name the"), "{refused}");
     let settings = Settings::load(&sources(&[certificate, key])).expect("both");
     let tls = settings.http.tls.expect("TLS");
-    assert_eq!(tls.reload_period, Duration::from_secs(60));
+    assert_eq!(tls.reload_period, Duration::from_secs(10));
     assert_eq!((tls.certificate, tls.key), ("/c.pem".into(), "/k.pem".into()));
     assert!(Settings::load(&sources(&[])).expect("neither").http.tls.is_none());
 }
@@ -377,7 +361,7 @@ fn an_issuer_of_jwts_says_for_whom_with_which_algorithms_and_by_which_keys() {
     let jwt = settings.auth_jwt.expect("an issuer");
     assert_eq!(jwt.algorithms, [JwtAlgorithm::RS256, JwtAlgorithm::EdDsa]);
     assert_eq!(jwt.roles.expect("roles")["a.b"], [Role::Auditor]);
-    assert_eq!((&*jwt.name_claim, jwt.clock_skew.as_secs()), ("sub", 30));
+    assert_eq!((&*jwt.name_claim, jwt.count_max), ("sub", 1));
     assert!(Settings::load(&sources(&[])).expect("settings").auth_jwt.is_none());
     // In a file, where the blame is its own.
     let refused = file_refusal("[auth.jwt]\nissuer = \"https://a\"\n");

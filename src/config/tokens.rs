@@ -13,7 +13,7 @@ const TOKENS_MAX: usize = 1_000;
 /// `auth.mode`: whether callers have to name themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum AuthMode {
+pub(crate) enum AuthMode {
     /// As `off` on loopback without `auth.tokens` and `auth.jwt`, else as `on`.
     Auto,
     /// By a token of the settings or of the ledger, or a JWT.
@@ -25,7 +25,7 @@ pub(super) enum AuthMode {
 /// One of `auth.tokens`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WrittenToken {
+pub(crate) struct WrittenToken {
     pub(super) name: String,
     pub(super) sha256: String,
     /// What it is there for.

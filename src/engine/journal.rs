@@ -14,7 +14,7 @@
 //! all that waits, up to its bound. `outstanding` knows at any moment what is not committed, and
 //! since when the oldest of it waits (F42).
 //!
-//! What is committed stays in memory for `journal.keep`: a ledger that went back gets it again
+//! What is committed stays in memory for a minute: a ledger that went back gets it again
 //! (F9). It finds the counters by their names then, for their ids may be others' by now. Records
 //! of the database path are kept by the worker that took them, beside the queue.
 //!
@@ -57,20 +57,35 @@ use writing::Manner;
 /// committed at once, and so is one whose first record has waited so long behind another batch.
 const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
+/// How long a record stays in memory once it is committed.
+const KEEP: Duration = Duration::from_secs(60);
+
+/// Rows in one transaction: with fewer the ledger takes less, with more each number waits longer
+/// for its batch.
+const BATCH_ROWS_MAX: usize = 2_000;
+
 /// Bounds of the journal.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalSettings {
     /// `journal.queue_max`: records that may wait for the journal.
     pub queue_max: usize,
-    /// `journal.keep`: how long a record stays in memory once it is committed (F9).
+    /// How long a record stays in memory once it is committed (F9).
     pub keep: Duration,
-    /// `journal.batch_rows_max`: rows in one journal transaction.
+    /// Rows in one transaction.
     pub batch_rows_max: usize,
+}
+
+impl JournalSettings {
+    /// Those of a queue of this length: no batch is longer than that.
+    #[must_use]
+    pub fn of(queue_max: usize) -> Self {
+        JournalSettings { queue_max, keep: KEEP, batch_rows_max: BATCH_ROWS_MAX.min(queue_max) }
+    }
 }
 
 impl Default for JournalSettings {
     fn default() -> Self {
-        JournalSettings { queue_max: 100_000, keep: Duration::from_secs(60), batch_rows_max: 2_000 }
+        JournalSettings::of(100_000)
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn watch_changes(
     allocator: &Allocator,
     tokens: Option<&Arc<Tokens>>,
 ) -> [Task; 2] {
-    let period = context.settings.node_heartbeat.min(PERIOD_MAX);
+    let period = context.settings.node_heartbeat().min(PERIOD_MAX);
     let (tokens_at, stamp) = watch::channel(None);
     let untold = watch_untold(context, stamp, period);
     let (context, allocator, tokens) = (Arc::clone(context), allocator.clone(), tokens.cloned());

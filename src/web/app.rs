@@ -37,7 +37,8 @@ impl App {
             shown.observe();
             shown.metrics.render(&prometheus)
         });
-        let (approval_limit, shared) = (settings.approval_limit, Arc::new(settings.shared.clone()));
+        let (approval_limit, shared) =
+            (settings.written.approval.time_limit.0, Arc::new(settings.shared.clone()));
         let effort = Arc::new(Effort::new(&settings.database));
         App { service, metrics_page, effort, approval_limit, shared }
     }

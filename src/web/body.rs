@@ -29,6 +29,12 @@ use super::problem::{Problem, Slug};
 use crate::web::middleware::Caller;
 pub(crate) use forms::BODY_FORMS;
 
+/// Largest body of a request that is not a batch, in bytes.
+pub const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// Largest body of a batch, or of a table of reference data, in bytes.
+pub const BATCH_BODY_BYTES_MAX: usize = 1 << 20;
+
 /// How much room a large body takes at a time, in bytes.
 const BODY_STEP_BYTES: usize = 65_536;
 
@@ -176,7 +182,7 @@ fn make_room(bytes: &mut Vec<u8>, more: usize, room: &mut HeldBytes) -> Result<(
     };
     if capacity > FREE_BYTES_MAX && !room.grow_to(capacity) {
         let detail = "bodies that arrive, or are handled, hold as much memory as those of one \
-                      caller, or of all, may (http.bodies_max_bytes); send fewer at once";
+                      caller, or of all, may; send fewer at once";
         return Err(Problem::new(Slug::QueueFull, detail).retry_soon().leaving_the_body());
     }
     bytes.reserve_exact(capacity - bytes.len());

@@ -12,15 +12,21 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// The number of callers that a budget suffices for: each has a part of that size.
 const CALLERS_MIN: usize = 16;
 
+/// All bodies together that arrive or are handled.
+pub(crate) const BODIES_BYTES_MAX: usize = 64 << 20;
+
+/// All answers together that wait for their readers.
+pub(crate) const ANSWERS_BYTES_MAX: usize = 64 << 20;
+
 /// A body that is no larger counts in no budget.
 pub(crate) const FREE_BYTES_MAX: usize = 4_096;
 
 /// Both budgets of a process. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Budgets {
-    /// `http.bodies_max_bytes`
+    /// Of [`BODIES_BYTES_MAX`].
     pub(crate) bodies: Arc<Budget>,
-    /// `http.answers_max_bytes`
+    /// Of [`ANSWERS_BYTES_MAX`].
     pub(crate) answers: Arc<Budget>,
 }
 

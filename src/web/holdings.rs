@@ -167,8 +167,7 @@ pub(crate) fn counts_for(
 
 fn unread() -> Problem {
     let detail = "answers that are made, or are not read yet, hold as much memory as those of one \
-                  caller, or of all, may (http.answers_max_bytes); read them first, or ask for \
-                  less at a time";
+                  caller, or of all, may; read them first, or ask for less at a time";
     Problem::new(Slug::QueueFull, detail).retry_soon()
 }
 

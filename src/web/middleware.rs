@@ -82,6 +82,9 @@ impl Route {
     }
 }
 
+/// A request that takes longer gets a warning in the log.
+pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
+
 /// What is logged of calls.
 pub(crate) struct Told {
     /// Calls that take longer are warned of.

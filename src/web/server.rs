@@ -36,6 +36,15 @@ use progress::Progress;
 /// Largest header of a request, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1_024;
 
+/// How long a connection may be idle, or take to send a header, or to end its TLS handshake.
+pub const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a client may read nothing of its answer; then its connection is closed.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// After this long a connection's next answer is its last.
+const CONNECTION_AGE_MAX: Duration = Duration::from_secs(600);
+
 /// Tells a client how long its connection may be idle before it ends here.
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
@@ -83,9 +92,9 @@ impl ConnectionBounds {
         ConnectionBounds {
             connections_max: http.connections_max,
             connections_per_peer_max: http.connections_per_peer_max,
-            header_read_timeout: http.header_read_timeout,
-            write_timeout: http.write_timeout,
-            age_max: http.connection_age_max,
+            header_read_timeout: HEADER_READ_TIMEOUT,
+            write_timeout: WRITE_TIMEOUT,
+            age_max: CONNECTION_AGE_MAX,
             grace: settings.allocator.time_limit,
             keep_alive: true,
             refused_per_second_max: settings.log.refused_per_second_max,
@@ -98,8 +107,8 @@ impl ConnectionBounds {
         ConnectionBounds {
             connections_max: HEALTH_CONNECTIONS_MAX,
             connections_per_peer_max: HEALTH_CONNECTIONS_PER_PEER_MAX,
-            header_read_timeout: HEALTH_PATIENCE.min(settings.http.header_read_timeout),
-            write_timeout: HEALTH_PATIENCE.min(settings.http.write_timeout),
+            header_read_timeout: HEALTH_PATIENCE,
+            write_timeout: HEALTH_PATIENCE,
             age_max: HEALTH_CONNECTION_AGE_MAX,
             grace: Duration::ZERO,
             keep_alive: false,

@@ -103,7 +103,7 @@ impl Tls {
         self.acceptor.clone()
     }
 
-    /// Looks at the files once per `http.tls_reload_period`, and has the metrics show when what is
+    /// Looks at the files once in each `reload_period`, and has the metrics show when what is
     /// in force ends.
     #[must_use]
     pub fn follow(mut self, certificates: &Certificates) -> Task {

@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const BOUND: &str = "node.clock_offset_max";
 
 /// Heartbeats so often that a test need not wait.
-const QUICK: &str = "[node]\nheartbeat = \"20ms\"\nttl = \"1s\"\n";
+const QUICK: &str = "[node]\nttl = \"1s\"\n";
 
 /// Two ways to one ledger: of a process whose clock is right, and of one whose clock is off.
 struct Clocks {
@@ -157,7 +157,7 @@ async fn a_process_whose_clock_is_off_does_not_join_at_a_file() {
 async fn a_clock_that_jumps_is_noticed_and_nothing_is_swept_until_it_is_right() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let mut clocks = Clocks::at(Some(&postgres.url("jumps")), Some(&redis.url()), "+0");
-    clocks.say("[sweep]\nperiod = \"1s\"\n");
+    clocks.say("[sweep]\nkeep = \"12m\"\n");
     let service = clocks.off.serve();
     let ready = async || {
         let answer = reqwest::get(format!("{}/readyz", service.url)).await.unwrap();
@@ -198,8 +198,8 @@ async fn a_sweep_goes_by_the_ledgers_time() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let mut clocks = Clocks::at(Some(&postgres.url("ahead")), Some(&redis.url()), "+2h");
     clocks.say(
-        "clock_offset_max = \"1d\"\n[idempotency]\nwindow = \"1s\"\n[sweep]\nperiod = \"1s\"\n\
-         keep = \"1h\"\nepoch_min = \"1h\"\ncounters_max = 1\n",
+        "clock_offset_max = \"1d\"\n[idempotency]\nwindow = \"1s\"\n[sweep]\nkeep = \"1h\"\n\
+         counters_max = 1\n",
     );
     let strict = clocks.right.series_file("STRICT", "S-{SEQ}", "policy = \"gapless\"");
     let daily = clocks.right.path("daily.toml");

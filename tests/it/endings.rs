@@ -66,7 +66,7 @@ async fn what_ends_what_is_due_and_what_a_process_uses_is_shown() {
     let [shown, key] =
         [server.clone(), server.with_extension("key")].map(|it| it.display().to_string());
     deployment.http = format!(
-        "tls_certificate = \"{shown}\"\ntls_key = \"{key}\"\ntls_reload_period = \"1s\"\n\
+        "tls_certificate = \"{shown}\"\ntls_key = \"{key}\"\n\
          health_listen = \"{health}\"\n"
     );
     let seal = deployment.path("audit.key").display().to_string();

@@ -254,7 +254,7 @@ async fn faults_answers_of_redis_are_lost_flights_are_sent_again_and_there_is_no
 async fn faults_ledger_is_away_issuing_goes_on_to_its_bound_then_refuses_and_nothing_is_lost() {
     let (mut postgres, redis) = (Postgres::start(), Redis::start());
     let mut deployment = Deployment::new(&postgres.url("away"), Some(&redis.url()));
-    deployment.extra = "[journal]\nqueue_max = 300\nbatch_rows_max = 100\n\
+    deployment.extra = "[journal]\nqueue_max = 300\n\
                         [ceiling]\nstep_min = 5000\n"
         .into();
     deployment.apply_load_series();
@@ -292,7 +292,7 @@ async fn faults_ledger_is_away_issuing_goes_on_to_its_bound_then_refuses_and_not
 async fn faults_a_node_is_paused_past_its_time_to_live_then_woken_no_duplicate_and_nothing_lost() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let mut deployment = Deployment::new(&postgres.url("paused"), Some(&redis.url()));
-    deployment.extra = "[node]\nheartbeat = \"100ms\"\nttl = \"1s\"\n".into();
+    deployment.extra = "[node]\nttl = \"1s\"\n".into();
     deployment.apply_load_series();
     let (paused, other) = (deployment.serve(), deployment.serve());
     let ledger = open(&deployment).await;

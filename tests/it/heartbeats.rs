@@ -30,7 +30,7 @@ fn kept_their_identities(services: &[&Service]) {
 async fn nodes_beat_on_while_somebody_holds_any_other_table() {
     let postgres = Postgres::start();
     let mut deployment = Deployment::new(&postgres.url("locked"), None);
-    deployment.extra = "[node]\nheartbeat = \"50ms\"\nttl = \"1s\"\n".into();
+    deployment.extra = "[node]\nttl = \"1s\"\n".into();
     deployment.apply_load_series();
     let (one, other) = (deployment.serve(), deployment.serve());
     let ledger = open(&deployment).await;

@@ -37,7 +37,7 @@ async fn faults_one_node_hears_no_answer_of_redis_and_there_is_not_even_a_gap() 
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_an_epoch_ends_while_a_node_does_not_reach_redis_and_there_is_not_even_a_gap() {
     let redis = Redis::start();
-    let patient = "settle_max = \"20s\"\nbarrier_max = \"40s\"\n";
+    let patient = "barrier_max = \"1m\"\n";
     let (stage, links) = Stage::start_linked_with(&redis, patient).await;
     links.redis.swallow_answers();
     stage.refused().await;

@@ -20,7 +20,7 @@ const ROLES: &str = include_str!("../../deploy/postgres/roles.sql");
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A ledger that fails is tried again soon.
-const SHORT_WAITS: &str = "[retry]\nconnection_delay = \"100ms\"\nlock_delay = \"100ms\"\n";
+const SHORT_WAITS: &str = "[retry]\ndelay = \"100ms\"\n";
 
 /// A series of each policy; types and codes are one.
 const TYPES: [&str; 3] = ["FAST", "SURE", "DENSE"];

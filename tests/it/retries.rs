@@ -11,7 +11,7 @@ use testkit::postgres::Postgres;
 use testkit::service::Service;
 
 /// Short waits for tests: locks 50 + 100 + 200 + 400 + 800 ms, connections 50 + 100 + 200 ms.
-const SHORT: &str = "[retry]\nlock_delay = \"50ms\"\nconnection_delay = \"50ms\"\n";
+const SHORT: &str = "[retry]\ndelay = \"50ms\"\n";
 
 /// An answer: status, header `Retry-After`, body, and how long it took.
 struct Answer {
@@ -142,7 +142,7 @@ async fn retries_a_request_takes_no_number_of_a_ledger_that_went_back_under_its_
     let postgres = Postgres::start();
     let url = postgres.url("back");
     let mut deployment = short(&url);
-    deployment.extra.push_str("lock_attempts = 10\n");
+    deployment.extra = "[retry]\ndelay = \"500ms\"\n".into();
     let service = two_counters(&deployment).await;
     assert_next(&service, 2).await;
     let mut holder = hold_counter(&url).await;
@@ -298,7 +298,7 @@ async fn retries_a_request_whose_commit_was_lost_waits_for_a_held_counter_like_a
     let postgres = Postgres::start();
     let url = postgres.url("unclear");
     let mut deployment = Deployment::new(&url, None);
-    deployment.extra = "[retry]\nconnection_delay = \"2s\"\n".into();
+    deployment.extra = "[retry]\ndelay = \"2s\"\n".into();
     let service = two_counters(&deployment).await;
     // The next commit loses its connection: whether it wrote is not known.
     postgres.sql(

@@ -23,9 +23,9 @@ const CONNECTIONS: usize = 4;
 /// The beat of the node that is furthest.
 const HIGHEST: &str = "max(beat) from node where adopted_at_us is null";
 
-/// How often a node beats, and how long it may be silent.
-const HEARTBEAT: Duration = Duration::from_millis(100);
+/// How long a node may be silent, and how often it beats: a twelfth of that.
 const TTL: Duration = Duration::from_secs(5);
+const HEARTBEAT: Duration = Duration::from_millis(416);
 
 /// How long something may take to show.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -47,8 +47,7 @@ impl Pair {
         let nodes = [0, 1].map(|index: usize| {
             let url = postgres.url_by(links[index].port(), SCHEMA);
             let mut node = Deployment::new(&url, Some(&redis.url()));
-            let [beat, ttl] = [HEARTBEAT, TTL].map(|period| period.as_millis());
-            node.extra = format!("[node]\nheartbeat = \"{beat}ms\"\nttl = \"{ttl}ms\"\n");
+            node.extra = format!("[node]\nttl = \"{}ms\"\n", TTL.as_millis());
             node
         });
         nodes[0].apply_load_series();

@@ -78,7 +78,7 @@ async fn hold(postgres: &Postgres, schema: &str, rows: &str) -> impl Drop + use<
 async fn slow_seeds_that_wait_stop_neither_heartbeat_nor_journal_and_no_recovery_starts() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let mut deployment = Deployment::new(&postgres.url("slow"), Some(&redis.url()));
-    deployment.extra = "[node]\nheartbeat = \"100ms\"\nttl = \"1s\"\n".into();
+    deployment.extra = "[node]\nttl = \"1s\"\n".into();
     apply_series(&deployment, "");
     let (one, other) = (deployment.serve(), deployment.serve());
     for index in 0..TYPES {
@@ -233,7 +233,7 @@ async fn slow_two_held_counters_keep_no_third_one_waiting_that_is_free_again() {
 async fn slow_an_adoption_that_waits_does_not_blind_the_watch_over_the_others() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let mut deployment = Deployment::new(&postgres.url("slow"), Some(&redis.url()));
-    deployment.extra = "[node]\nheartbeat = \"100ms\"\nttl = \"1s\"\n".into();
+    deployment.extra = "[node]\nttl = \"1s\"\n".into();
     apply_series(&deployment, "");
     let (watch, mut one, mut other) = (deployment.serve(), deployment.serve(), deployment.serve());
     issue(&watch, "LOAD", "first").await;

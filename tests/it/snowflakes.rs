@@ -107,7 +107,7 @@ async fn snowflakes_of_two_nodes_and_64_connections_are_all_different() {
 async fn snowflakes_of_a_node_that_slept_and_of_who_took_its_number_over_are_all_different() {
     let postgres = Postgres::start();
     let mut deployment = Deployment::new(&postgres.url("ids"), None);
-    deployment.extra = "[node]\nheartbeat = \"100ms\"\nttl = \"1s\"\n\
+    deployment.extra = "[node]\nttl = \"1s\"\n\
                         [snowflake]\nlease = \"2s\"\n"
         .into();
     deployment.apply(&[series_file(&deployment)]);

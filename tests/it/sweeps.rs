@@ -15,8 +15,8 @@ use crate::restored::{copy_ledger, put_in_place};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// An epoch with more than three counters ends after a second, and its counters go after another.
-const AT_ONCE: &str = "[sweep]\nperiod = \"1s\"\nkeep = \"1s\"\ncounters_max = 3\n\
-                       epoch_min = \"1s\"\n[node]\nheartbeat = \"20ms\"\nttl = \"100ms\"\n\
+const AT_ONCE: &str = "[sweep]\nkeep = \"1s\"\ncounters_max = 3\n\
+                       [node]\nttl = \"120ms\"\n\
                        [idempotency]\nwindow = \"1s\"\n";
 
 /// Takes the next number of a day.

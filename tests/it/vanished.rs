@@ -18,7 +18,7 @@ const SETTINGS: &str = "[journal]\nqueue_max = 100000\n[ceiling]\nstep_min = 100
 fn behind(proxy: &Proxy, url: &str, direct_port: u16, redis: Option<&str>) -> Deployment {
     let url = url.replace(&format!(":{direct_port}/"), &format!(":{}/", proxy.port()));
     let mut deployment = Deployment::new(&url, redis);
-    deployment.database = "lock_timeout = \"200ms\"\ncall_limit = \"3200ms\"\n".into();
+    deployment.database = "lock_timeout = \"200ms\"\n".into();
     deployment.extra = SETTINGS.into();
     deployment
 }

@@ -100,7 +100,7 @@ impl Ledger {
             () = self.0.is_late(store, patience) => {
                 // Before the work is dropped: its connection must not go back to a living pool.
                 self.0.give_up(store, "the ledger does not answer");
-                let cause = "no answer within database.call_limit".to_owned();
+                let cause = "no answer in time".to_owned();
                 Err(LedgerError::Unreachable { cause, maybe_written: true })
             }
         }

@@ -17,6 +17,9 @@ pub enum Migrate {
     Explicit,
 }
 
+/// Least time of a call beyond its longest wait for a lock.
+const CALL_MARGIN_MIN: Duration = Duration::from_secs(3);
+
 /// Bounds of a ledger's connections and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerSettings {
@@ -25,21 +28,29 @@ pub struct LedgerSettings {
     pub connections_max: u32,
     /// `database.lock_timeout`: longest wait for one lock (R6.2).
     pub lock_timeout: Duration,
-    /// `database.call_limit`: a call without an answer for so long is given up, and with it the
-    /// connections of its time. PostgreSQL only: there is no network before a file.
+    /// A call without an answer for so long is given up, and with it the connections of its time:
+    /// [`call_limit_for`](LedgerSettings::call_limit_for). PostgreSQL only: there is no network
+    /// before a file.
     pub call_limit: Duration,
     /// `database.migrate`: what happens to a schema that is older than this program.
     pub migrate: Migrate,
-    /// `database.migrate_lock_timeout`: how long a migration waits for a lock in one try. Whoever
+    /// How long a migration waits for a lock in one try. Whoever
     /// comes after it waits as long behind it. PostgreSQL only.
     pub migrate_lock_timeout: Duration,
-    /// `database.migrate_attempts`: tries of all migrations, a second apart. PostgreSQL only.
+    /// Tries of all migrations, a second apart. PostgreSQL only.
     pub migrate_attempts: u32,
     /// From `audit.key`: proves that a journal batch is of a process that has it.
     pub proof_key: Option<ProofKey>,
 }
 
 impl LedgerSettings {
+    /// The longest call where a statement waits so long for its lock: half as long again, and three
+    /// seconds at least, so that one that waits to the end has time for its work.
+    #[must_use]
+    pub fn call_limit_for(lock_timeout: Duration) -> Duration {
+        lock_timeout + (lock_timeout / 2).max(CALL_MARGIN_MIN)
+    }
+
     /// How many connections may be held at once by seeds and raises, which wait for locks: three
     /// eighths of them.
     #[must_use]

@@ -27,9 +27,8 @@ use crate::series;
 pub(super) const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 /// Settings of the nodes: silence and return are noticed sooner, so that more faults fit into a
-/// drill; a drill is meant to have one recovery follow another.
-pub(super) const SETTINGS: [&str; 6] = [
-    "node.heartbeat=100ms",
+/// drill, and that one recovery follows the other is what a drill is for.
+pub(super) const SETTINGS: [&str; 5] = [
     "node.ttl=1s",
     // All clocks of the drill are shifted by half an hour at most.
     "node.clock_offset_max=1h",

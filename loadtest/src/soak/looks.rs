@@ -21,7 +21,7 @@ const LOOKS: u32 = 20;
 /// records come and go with each moment in which the journal waits.
 const GROWTH_MAX: f64 = 1.2;
 
-/// A service remembers what it has journaled for this time (`journal.keep`): until then, it grows.
+/// A service remembers what it has journaled for so long: before, it grows.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// Most memory of a service that has not reached that time yet, in MiB.

@@ -2,6 +2,7 @@
 //! to what it is narrowed, and for how long. What is not said gives nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
@@ -18,6 +19,9 @@ const EVERYTHING: &str = "*";
 /// The claims of a JWT.
 pub(super) type Claims = Map<String, Value>;
 
+/// By how much the issuer's clock may differ.
+const CLOCK_SKEW: Duration = Duration::from_secs(30);
+
 /// A JWT whose signature was verified.
 #[derive(Clone, Debug)]
 pub(super) struct Verified {
@@ -30,7 +34,7 @@ pub(super) struct Verified {
 impl Verified {
     /// What the claims say.
     pub(super) fn read(claims: &Claims, settings: &JwtSettings) -> Result<Self, JwtRefusal> {
-        let skew_us = i64::try_from(settings.clock_skew.as_micros()).unwrap_or(i64::MAX);
+        let skew_us = i64::try_from(CLOCK_SKEW.as_micros()).unwrap_or(i64::MAX);
         let until_us = claims.get("exp").map(time_us).ok_or(JwtRefusal::NoExpiry)?;
         let from_us = claims.get("nbf").map_or(Some(i64::MIN), time_us);
         let (Some(until_us), Some(from_us)) = (until_us, from_us) else {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use hyper::Uri;
 use serde::{Deserialize, Serialize};
@@ -70,8 +69,6 @@ pub struct JwtSettings {
     pub algorithms: Vec<JwtAlgorithm>,
     /// Where the keys are.
     pub keys: JwtKeys,
-    /// `auth.jwt.clock_skew`: by how much the issuer's clock may differ.
-    pub clock_skew: Duration,
     /// `auth.jwt.name_claim`: the claim that names who calls.
     pub name_claim: String,
     /// `auth.jwt.people`: whether they are people, who are limited as such.

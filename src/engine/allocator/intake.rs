@@ -18,7 +18,7 @@ use super::status::{SharedStatus, WorkerStatus};
 use super::turns::Turns;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
-use crate::engine::node::{Context, News, Use};
+use crate::engine::node::{BACKOFF_MAX, BACKOFF_MIN, Context, News, Use};
 use crate::ledger::{At, Partition, PartitionState};
 use crate::task::{Stop, until};
 
@@ -51,15 +51,15 @@ impl Intake {
         status: SharedStatus,
     ) -> Self {
         let (sender, reports) = mpsc::unbounded_channel();
-        let settings = &context.settings;
+        let caller_queue_max = context.settings.caller_queue_max;
         Intake {
             jobs: BackgroundJobs::new(Arc::clone(context), sender),
             handed_out: HandedOut::new(&context.journal, partition),
-            backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
+            backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX),
             context: Arc::clone(context),
             partition,
             inbox,
-            waiting: Turns::new(settings.caller_queue_max, PendingRequest::caller),
+            waiting: Turns::new(caller_queue_max, PendingRequest::caller),
             reports,
             done: VecDeque::new(),
             news: context.membership.news(),

@@ -10,7 +10,7 @@ use super::intake::Intake;
 use super::redis_path::{EpochLease, Suspicion};
 use super::strayed::has_strayed;
 use super::worker::Standing;
-use crate::engine::node::{Context, PlannedEnd};
+use crate::engine::node::{Context, PlannedEnd, RECOVERY_OPEN_TIMEOUT};
 use crate::engine::reconciler::{self, Plan, Recovered, Trouble};
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
 use crate::node::NodeId;
@@ -255,8 +255,8 @@ impl Joining {
         let settings = &self.context.settings;
         let mine = row.actor == Some(self.context.membership.node());
         let patience = match row.state {
-            PartitionState::Opening => settings.recovery_open_timeout,
-            _ => settings.recovery_open_timeout + settings.recovery_barrier_max,
+            PartitionState::Opening => RECOVERY_OPEN_TIMEOUT,
+            _ => RECOVERY_OPEN_TIMEOUT + settings.recovery_barrier_max,
         };
         let since = match self.watched {
             Some((epoch, state, since)) if (epoch, state) == (row.epoch, row.state) => since,

@@ -53,7 +53,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use crate::engine::node::{Context, Use};
+use crate::engine::node::{BACKOFF_MAX, Context, Use};
 use crate::engine::sources::Sources;
 use crate::ledger::{LedgerError, Stamps};
 use crate::task::Task;
@@ -119,7 +119,7 @@ impl Allocator {
             Arc::clone(&context.clock),
             Arc::clone(&context.membership),
             context.settings.snowflake,
-            context.settings.retry_delay_max,
+            BACKOFF_MAX,
         );
         let shared =
             Shared { context, catalog, refreshing, looks, workers, snowflakes, sources, stopping };

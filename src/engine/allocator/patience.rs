@@ -10,8 +10,11 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::engine::node::{Context, Use};
+use crate::engine::node::{BACKOFF_MAX, BACKOFF_MIN, Context, Use};
 use crate::ledger::{At, LedgerError};
+
+/// Further tries of a job before what waits for it is refused.
+const ATTEMPTS_MAX: u32 = 5;
 
 /// What a job wants of the ledger, which says whose places it waits for.
 #[derive(Clone, Copy)]
@@ -79,7 +82,7 @@ pub(super) fn note_panic(context: &Context, failure: &JoinError) {
     context.metrics.jobs_failed.increment(1);
 }
 
-/// How long a job goes on while the ledger fails: `retry.attempts_max` tries; while heartbeats
+/// How long a job goes on while the ledger fails: [`ATTEMPTS_MAX`] further tries; while heartbeats
 /// fail, too, until the ledger is back, or is known to be away. A try ends early at a lock, so all
 /// that fall into one `database.lock_timeout` count as one.
 pub(super) struct Patience {
@@ -96,8 +99,7 @@ pub(super) struct Patience {
 
 impl Patience {
     pub(super) fn new(context: &Arc<Context>, at: At, errand: Errand, waiting: usize) -> Self {
-        let settings = &context.settings;
-        let backoff = Backoff::new(settings.retry_delay_min, settings.retry_delay_max);
+        let backoff = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
         let (context, locked_since) = (Arc::clone(context), Instant::now());
         Patience { context, at, errand, waiting, backoff, tries: 0, locked_since }
     }
@@ -123,9 +125,8 @@ impl Patience {
         self.context.note_failure(self.at, error, self.waiting);
         let is_at_lock = matches!(error, LedgerError::LockTimeout { .. });
         if !is_at_lock || self.locked_since.elapsed() >= self.context.lock_timeout {
-            let attempts_max = self.context.settings.retry_attempts_max;
             let sight = self.context.membership.sight();
-            let is_enough = self.tries >= attempts_max && sight.unanswered_for().is_none();
+            let is_enough = self.tries >= ATTEMPTS_MAX && sight.unanswered_for().is_none();
             if !error.retry_useful() || is_enough || sight.lacks(self.errand.needs()) {
                 return false;
             }

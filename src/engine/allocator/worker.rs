@@ -25,7 +25,7 @@ use super::joining::{HELD, Joining};
 use super::pending_request::PendingRequest;
 use super::redis_path::{EpochLease, Suspicion};
 use super::status::SharedStatus;
-use crate::engine::node::Context;
+use crate::engine::node::{Context, PROBE_PERIOD};
 use crate::ledger::At;
 use crate::node::NodeId;
 use crate::task::Stop;
@@ -126,7 +126,7 @@ impl PartitionWorker {
         match &self.standing {
             Standing::Redis(lease) => Some(lease.next_trim(&self.intake)),
             Standing::Database(..) if self.context.redis_of(self.partition).is_some() => {
-                Some(Instant::now() + self.context.settings.probe_period)
+                Some(Instant::now() + PROBE_PERIOD)
             }
             _ => None,
         }

@@ -115,7 +115,7 @@ enum Standing {
 
 /// Time between two that a node tells.
 fn told_after(settings: &ProcessSettings) -> Duration {
-    (settings.node_heartbeat * TOLD_AFTER_BEATS).min(TOLD_AFTER_MAX)
+    (settings.node_heartbeat() * TOLD_AFTER_BEATS).min(TOLD_AFTER_MAX)
 }
 
 impl Clocks {
@@ -148,7 +148,7 @@ impl Clocks {
             let is_doubted = !times.nodes.is_empty() && !is_confirmed;
             let limit = Instant::now() + settings.node_ttl.max(told_after * 2);
             while is_doubted && Instant::now() < limit && !clocks.agrees_with_one() {
-                tokio::time::sleep(settings.node_heartbeat).await;
+                tokio::time::sleep(settings.node_heartbeat()).await;
                 clocks.look(ledger).await?;
             }
         }

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::incidents::{Course, Tidings};
 use super::membership::Membership;
 use super::{
-    Clocks, ClusterHealth, CutOff, Incidents, OwnSight, Places, PlannedEnds, ProcessSettings,
-    RedisHealth, UnjournaledPartitions,
+    Clocks, ClusterHealth, CutOff, FALLBACK_AFTER, Incidents, OwnSight, Places, PlannedEnds,
+    ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
 use crate::clock::SharedClock;
 use crate::engine::journal::JournalQueue;
@@ -87,7 +87,7 @@ impl FlightNumbers {
 
 impl Context {
     /// Whether a partition's Redis is unavailable: no script has succeeded for
-    /// `redis.fallback_after`, and no other live node says that one does there (F22).
+    /// [`FALLBACK_AFTER`], and no other live node says that one does there (F22).
     #[must_use]
     pub fn redis_is_gone(&self, partition: u32) -> bool {
         self.redis_is_away(partition, 1) && !self.cluster_health.may_see(partition)
@@ -134,10 +134,10 @@ impl Context {
         !has_record || !row.is_none_or(is_named)
     }
 
-    /// Whether no script has succeeded here for so many times `redis.fallback_after`.
+    /// Whether no script has succeeded here for so many times [`FALLBACK_AFTER`].
     fn redis_is_away(&self, partition: u32, times: u32) -> bool {
         let away = self.redis_health.away_for(partition);
-        away.is_some_and(|away| away >= self.settings.fallback_after * times)
+        away.is_some_and(|away| away >= FALLBACK_AFTER * times)
     }
 
     /// The Redis that may own a partition: none owns that of gapless series.

@@ -35,7 +35,7 @@ impl Membership {
     /// Starts the look behind the heartbeats, as often as these.
     #[must_use]
     pub fn start_proving(context: Arc<Context>) -> Task {
-        let period = context.settings.node_heartbeat;
+        let period = context.settings.node_heartbeat();
         Task::start("proof of takes", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
             while ticks.next().await {

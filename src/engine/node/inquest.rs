@@ -38,7 +38,7 @@ impl Inquest {
     /// Starts looking, as often as the heartbeat.
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
-        let period = context.settings.node_heartbeat;
+        let period = context.settings.node_heartbeat();
         Task::start("inquest", move |stop| async move {
             let (mut ticks, mut inquest) = (Ticks::every(period, stop), Inquest::default());
             while ticks.next().await {

@@ -167,7 +167,7 @@ impl Membership {
     /// them does not fall silent (F47).
     #[must_use]
     pub fn start_news(context: Arc<Context>) -> Task {
-        let period = context.settings.node_heartbeat;
+        let period = context.settings.node_heartbeat();
         Task::start("news", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
             while ticks.next().await {
@@ -195,7 +195,7 @@ impl Membership {
     /// from its work; a one-shot command has no opinion.
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
-        let period = context.settings.node_heartbeat;
+        let period = context.settings.node_heartbeat();
         Task::start("heartbeat", move |stop| async move {
             let (mut ticks, sight) = (Ticks::every(period, stop), &context.membership.sight);
             let beating = async {

@@ -38,6 +38,9 @@ pub use places::Places;
 pub(crate) use planned_ends::PlannedEnd;
 pub use planned_ends::PlannedEnds;
 pub use redis_health::RedisHealth;
-pub use settings::{DatabaseRetries, ProcessSettings, SnowflakeSettings, SweepSettings};
+pub use settings::{
+    BACKOFF_MAX, BACKOFF_MIN, FALLBACK_AFTER, PROBE_PERIOD, ProcessSettings, RECOVERY_OPEN_TIMEOUT,
+    SnowflakeSettings, SweepSettings,
+};
 pub use testimony::{Testimony, hear_redis};
 pub use unjournaled::UnjournaledPartitions;

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
-use super::Context;
+use super::{Context, FALLBACK_AFTER};
 use crate::ledger::{Blind, NodeReport, NodeWords, Owner, PartitionState};
 
 /// What was seen at the last looks.
@@ -64,7 +64,7 @@ impl OwnSight {
                 let since = *state.outdone_since.get_or_insert_with(Instant::now);
                 // What others see is heard with their heartbeats, and a data set that changes is
                 // not seen by all in one moment.
-                let grace = context.settings.fallback_after * 2;
+                let grace = FALLBACK_AFTER * 2;
                 if since.elapsed() >= grace || state.cut_off.is_some() {
                     if state.cut_off != found
                         && let Some(found) = &found

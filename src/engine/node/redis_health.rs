@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Context;
+use super::{Context, PROBE_PERIOD};
 use crate::ledger::HealthReport;
 use crate::redis::{Completeness, CounterError, Probe, Redis};
 use crate::task::{Task, Ticks};
@@ -168,12 +168,11 @@ impl RedisHealth {
         self.seen(partition, |seen| seen.fail(asked_at, error.cause()));
     }
 
-    /// Starts the watch: one probe per wanted partition and `redis.probe_period`.
+    /// Starts the watch: one probe per wanted partition and [`PROBE_PERIOD`].
     #[must_use]
     pub fn start(context: Arc<Context>, redis: Redis) -> Task {
-        let period = context.settings.probe_period;
         Task::start("redis health", move |stop| async move {
-            let mut ticks = Ticks::every(period, stop);
+            let mut ticks = Ticks::every(PROBE_PERIOD, stop);
             loop {
                 tokio::select! {
                     goes_on = ticks.next() => if !goes_on { return },

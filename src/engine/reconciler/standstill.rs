@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::recovery::{Plan, Recovered, Trouble, recover};
 use crate::backoff::Backoff;
-use crate::engine::node::{Context, ProcessSettings};
+use crate::engine::node::{Context, ProcessSettings, RECOVERY_OPEN_TIMEOUT};
 use crate::ledger::{LedgerError, Owner, Partition, PartitionState, SharedLedger};
 
 /// First and longest wait between two looks at a partition.
@@ -44,7 +44,7 @@ pub enum Standstill {
 /// How long a recovery may stand still before somebody else carries it on.
 #[must_use]
 pub fn stalls_after(settings: &ProcessSettings) -> Duration {
-    settings.recovery_open_timeout + settings.recovery_barrier_max
+    RECOVERY_OPEN_TIMEOUT + settings.recovery_barrier_max
 }
 
 /// Partitions that were in the middle of a recovery and did not move for [`stalls_after`].

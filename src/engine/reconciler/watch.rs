@@ -59,7 +59,7 @@ impl Reconciler {
     /// Starts the watch, one look per heartbeat.
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
-        let period = context.settings.node_heartbeat;
+        let period = context.settings.node_heartbeat();
         let mut reconciler = Reconciler::new(context, None);
         Task::start("reconciler", move |stop| async move {
             reconciler.run(Ticks::every(period, stop)).await;
@@ -202,7 +202,7 @@ impl Reconciler {
                 }
                 return Ok(adoptions);
             }
-            tokio::time::sleep(context.settings.node_heartbeat).await;
+            tokio::time::sleep(context.settings.node_heartbeat()).await;
         }
     }
 
@@ -249,7 +249,7 @@ impl Reconciler {
     /// Notes what the other live nodes see of Redis, those that have an opinion.
     fn set_cluster_health(&self, nodes: &[Node]) {
         let (myself, settings) = (self.context.membership.node(), &self.context.settings);
-        let look_min = settings.node_heartbeat * LOOK_BEATS;
+        let look_min = settings.node_heartbeat() * LOOK_BEATS;
         if self.watching_since.is_none_or(|since| since.elapsed() < look_min) {
             return self.context.cluster_health.forget();
         }

@@ -308,7 +308,7 @@ fn must_be_old(
     own: &SharedClock,
 ) -> anyhow::Result<()> {
     let name = &file.file.name;
-    let years = settings.archive_retention_years;
+    let years = settings.written.archive.retention_years;
     let last = Timestamp::from_microsecond(file.file.last_issued_us)?;
     let last = last.to_zoned(jiff::tz::TimeZone::UTC);
     let until = last.checked_add(i64::from(years).years())?.timestamp();

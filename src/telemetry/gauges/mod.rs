@@ -27,12 +27,13 @@ use crate::metrics::{
 };
 use crate::task::{Stop, Task, Ticks};
 
+/// How many of the fullest counters are shown: each is a label that Prometheus keeps.
+const COUNTERS_MAX: usize = 20;
+
 /// Bounds of the slow loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GaugeSettings {
-    /// `metrics.counters_max`: how many of the fullest counters are shown.
-    pub counters_max: usize,
-    /// `metrics.counter_keys`: whether they are shown with their keys.
+    /// `metrics.counter_keys`: whether counters are shown with their keys.
     pub counter_keys: bool,
     /// `metrics.period`: time between two looks at counters, collisions and outboxes.
     pub period: Duration,
@@ -40,7 +41,7 @@ pub struct GaugeSettings {
 
 impl Default for GaugeSettings {
     fn default() -> Self {
-        GaugeSettings { counters_max: 20, counter_keys: false, period: Duration::from_secs(15) }
+        GaugeSettings { counter_keys: false, period: Duration::from_secs(15) }
     }
 }
 
@@ -150,8 +151,8 @@ impl Gauges {
     /// The fullest counters of those in use.
     fn fullest(&self) -> Vec<Fullness> {
         let counters = self.in_use.list();
-        let GaugeSettings { counters_max, counter_keys, .. } = self.settings;
-        fullest::fullest(&self.allocator.catalog(), counters, counters_max, counter_keys)
+        let counter_keys = self.settings.counter_keys;
+        fullest::fullest(&self.allocator.catalog(), counters, COUNTERS_MAX, counter_keys)
     }
 
     /// Asks how many collisions and records put aside the ledger holds: what this process counted

@@ -27,20 +27,24 @@ struct Running {
     served: JoinHandle<()>,
 }
 
-/// Starts a server on a free port.
-async fn start(router: Router, flags: &[(&str, &str)]) -> Running {
-    start_under(None, router, flags).await
+/// Starts a server on a free port, with the bounds that `change` makes of the usual ones.
+async fn start(router: Router, change: impl FnOnce(&mut ConnectionBounds)) -> Running {
+    start_under(None, router, change).await
 }
 
 /// The same, under TLS where there is some.
-async fn start_under(tls: Option<TlsAcceptor>, router: Router, flags: &[(&str, &str)]) -> Running {
-    let flags = flags.iter().chain(&[("data.dir", "/tmp")]);
-    let flags = flags.map(|(name, value)| ((*name).into(), (*value).into())).collect();
+async fn start_under(
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    change: impl FnOnce(&mut ConnectionBounds),
+) -> Running {
+    let flags = vec![("data.dir".into(), "/tmp".into())];
     let settings = Settings::load(&Sources { flags, ..Sources::default() }).expect("settings");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("address");
     let (stop, stopped) = oneshot::channel::<()>();
-    let bounds = ConnectionBounds::of(&settings);
+    let mut bounds = ConnectionBounds::of(&settings);
+    change(&mut bounds);
     let served = tokio::spawn(async move {
         let routes = Routes::from(router);
         let answer = move |request, peer| routes.answer(request, peer);
@@ -80,7 +84,7 @@ fn peer_router() -> Router {
 
 #[tokio::test]
 async fn a_connection_serves_many_requests_and_knows_its_peer() {
-    let running = start(peer_router(), &[]).await;
+    let running = start(peer_router(), |_| {}).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     for _ in 0..3 {
         let text = converse_raw(&stream, ASK, "127.0.0.1").await;
@@ -95,8 +99,9 @@ async fn an_answer_says_how_long_its_connection_may_be_idle_unless_it_is_the_las
         lines.filter_map(|line| Some(line.strip_prefix("keep-alive: ")?.to_owned())).next()
     };
     let last = b"GET /peer HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    for (timeout, wanted) in [("10s", Some("timeout=10")), ("1500ms", Some("timeout=1"))] {
-        let running = start(peer_router(), &[("http.header_read_timeout", timeout)]).await;
+    for (timeout, wanted) in [(10_000, Some("timeout=10")), (1_500, Some("timeout=1"))] {
+        let timeout = Duration::from_millis(timeout);
+        let running = start(peer_router(), |bounds| bounds.header_read_timeout = timeout).await;
         let stream = TcpStream::connect(running.address).await.expect("connected");
         for _ in 0..2 {
             let text = converse_raw(&stream, ASK, "127.0.0.1").await;
@@ -106,7 +111,8 @@ async fn an_answer_says_how_long_its_connection_may_be_idle_unless_it_is_the_las
         assert!(text.starts_with("HTTP/1.1 200") && told(&text).is_none(), "{text}");
     }
     // What ends within a second cannot be said in whole ones.
-    let running = start(peer_router(), &[("http.header_read_timeout", "900ms")]).await;
+    let timeout = Duration::from_millis(900);
+    let running = start(peer_router(), |bounds| bounds.header_read_timeout = timeout).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     let text = converse_raw(&stream, ASK, "127.0.0.1").await;
     assert!(text.starts_with("HTTP/1.1 200") && told(&text).is_none(), "{text}");
@@ -114,7 +120,8 @@ async fn an_answer_says_how_long_its_connection_may_be_idle_unless_it_is_the_las
 
 #[tokio::test]
 async fn a_header_that_never_ends_is_given_up() {
-    let running = start(peer_router(), &[("http.header_read_timeout", "100ms")]).await;
+    let timeout = Duration::from_millis(100);
+    let running = start(peer_router(), |bounds| bounds.header_read_timeout = timeout).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     // Returns only because the server closes the connection.
     let text = converse_raw(&stream, b"GET /peer HTTP/1.1\r\nhost", "").await;
@@ -123,7 +130,7 @@ async fn a_header_that_never_ends_is_given_up() {
 
 #[tokio::test]
 async fn connections_past_the_bound_wait_for_a_free_place() {
-    let running = start(peer_router(), &[("http.connections_max", "1")]).await;
+    let running = start(peer_router(), |bounds| bounds.connections_max = 1).await;
     let first = TcpStream::connect(running.address).await.expect("connected");
     converse_raw(&first, ASK, "127.0.0.1").await;
     let second = TcpStream::connect(running.address).await.expect("connected");
@@ -148,7 +155,7 @@ async fn a_stopping_server_answers_what_it_began_and_accepts_no_more() {
             }
         }),
     );
-    let Running { address, stop, served } = start(router, &[]).await;
+    let Running { address, stop, served } = start(router, |_| {}).await;
     let idle = TcpStream::connect(address).await.expect("connected");
     let stream = TcpStream::connect(address).await.expect("connected");
     let answer = tokio::spawn(async move { converse_raw(&stream, ASK, "").await });
@@ -170,8 +177,11 @@ const LARGE: usize = 64 * 1_024 * 1_024;
 #[tokio::test]
 async fn a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not() {
     let routes = Router::new().route("/peer", get(async || vec![b'x'; LARGE]));
-    let flags = [("http.write_timeout", "300ms"), ("http.connections_max", "1")];
-    let running = start(routes, &flags).await;
+    let running = start(routes, |bounds| {
+        bounds.write_timeout = Duration::from_millis(300);
+        bounds.connections_max = 1;
+    })
+    .await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     stream.try_write(ASK).expect("sent");
     // The only place becomes free although the client does not read.
@@ -197,7 +207,7 @@ async fn a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not() 
 
 #[tokio::test]
 async fn a_connection_past_its_age_ends_with_its_answer() {
-    let running = start(peer_router(), &[("http.connection_age_max", "1s")]).await;
+    let running = start(peer_router(), |bounds| bounds.age_max = Duration::from_secs(1)).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     let text = converse_raw(&stream, ASK, "127.0.0.1").await;
     assert!(!text.contains("connection: close"), "{text}");
@@ -210,7 +220,7 @@ async fn a_connection_past_its_age_ends_with_its_answer() {
 
 #[tokio::test]
 async fn an_address_that_has_its_connections_gets_no_more_until_one_ends() {
-    let running = start(peer_router(), &[("http.connections_per_peer_max", "2")]).await;
+    let running = start(peer_router(), |bounds| bounds.connections_per_peer_max = 2).await;
     let connect = async || TcpStream::connect(running.address).await.expect("connected");
     let (first, second) = (connect().await, connect().await);
     for stream in [&first, &second] {
@@ -227,10 +237,10 @@ async fn an_address_that_has_its_connections_gets_no_more_until_one_ends() {
 }
 
 /// A pair of certificate and key, and a server that shows it.
-async fn start_tls(flags: &[(&str, &str)]) -> (Pair, Running) {
+async fn start_tls(change: impl FnOnce(&mut ConnectionBounds)) -> (Pair, Running) {
     let pair = Pair::new();
     let tls = Tls::open(&pair.settings()).expect("a pair");
-    let running = start_under(Some(tls.acceptor()), peer_router(), flags).await;
+    let running = start_under(Some(tls.acceptor()), peer_router(), change).await;
     (pair, running)
 }
 
@@ -259,7 +269,7 @@ async fn under_tls_requests_are_answered_and_a_renewed_certificate_is_shown() {
     let mut settings = pair.settings();
     settings.reload_period = Duration::from_millis(20);
     let tls = Tls::open(&settings).expect("a pair");
-    let running = start_under(Some(tls.acceptor()), peer_router(), &[]).await;
+    let running = start_under(Some(tls.acceptor()), peer_router(), |_| {}).await;
     let _followed = tls.follow(&Certificates::default());
     let text = ask_tls(running.address, &pair.certificate).await.expect("answered");
     assert!(text.starts_with("HTTP/1.1 200 OK") && text.ends_with("127.0.0.1"), "{text}");
@@ -277,7 +287,7 @@ async fn under_tls_requests_are_answered_and_a_renewed_certificate_is_shown() {
 
 #[tokio::test]
 async fn plain_http_on_a_port_of_tls_is_closed_and_gets_no_answer() {
-    let (pair, running) = start_tls(&[]).await;
+    let (pair, running) = start_tls(|_| {}).await;
     let mut stream = TcpStream::connect(running.address).await.expect("connected");
     stream.write_all(ASK).await.expect("sent");
     let mut received = Vec::new();
@@ -288,8 +298,11 @@ async fn plain_http_on_a_port_of_tls_is_closed_and_gets_no_answer() {
 
 #[tokio::test]
 async fn a_handshake_that_never_ends_is_given_up_like_a_header() {
-    let flags = [("http.header_read_timeout", "100ms"), ("http.connections_max", "1")];
-    let (pair, running) = start_tls(&flags).await;
+    let (pair, running) = start_tls(|bounds| {
+        bounds.header_read_timeout = Duration::from_millis(100);
+        bounds.connections_max = 1;
+    })
+    .await;
     let silent = TcpStream::connect(running.address).await.expect("connected");
     // The only place becomes free although the client does not speak.
     let asked = ask_tls(running.address, &pair.certificate);
@@ -300,7 +313,7 @@ async fn a_handshake_that_never_ends_is_given_up_like_a_header() {
 
 #[tokio::test]
 async fn handshakes_count_among_the_connections_of_their_address() {
-    let (pair, running) = start_tls(&[("http.connections_per_peer_max", "2")]).await;
+    let (pair, running) = start_tls(|bounds| bounds.connections_per_peer_max = 2).await;
     let connect = async || TcpStream::connect(running.address).await.expect("connected");
     let (_first, _second) = (connect().await, connect().await);
     assert_eq!(converse_raw(&connect().await, b"", "").await, "", "closed at once");
@@ -309,7 +322,8 @@ async fn handshakes_count_among_the_connections_of_their_address() {
 
 #[tokio::test]
 async fn a_stopping_server_waits_for_no_handshake() {
-    let (pair, running) = start_tls(&[("http.header_read_timeout", "5m")]).await;
+    let (pair, running) =
+        start_tls(|bounds| bounds.header_read_timeout = Duration::from_secs(300)).await;
     let mut silent = TcpStream::connect(running.address).await.expect("connected");
     // The first bytes of a hello that does not continue.
     silent.write_all(b"\x16\x03\x01").await.expect("sent");

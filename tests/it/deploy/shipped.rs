@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use numerator::config::{Settings, Sources};
+use numerator::web::HEADER_READ_TIMEOUT;
+use numerator::web::body::BATCH_BODY_BYTES_MAX;
 
 use super::{text, value};
 
@@ -123,7 +125,7 @@ fn the_proxies_of_the_examples_wait_longer_than_a_process_and_ask_whether_it_is_
     let (haproxy, nginx) = (text("proxy/haproxy.cfg"), text("proxy/nginx.conf"));
     assert!(seconds(&haproxy, "timeout server ") > allocator.time_limit);
     assert!(seconds(&nginx, "proxy_read_timeout ") > allocator.time_limit);
-    assert!(seconds(&nginx, "keepalive_timeout ") < http.header_read_timeout);
+    assert!(seconds(&nginx, "keepalive_timeout ") < HEADER_READ_TIMEOUT);
     assert_eq!(value(&haproxy, "option httpchk GET "), "/readyz");
     let number = |text: &str, key: &str| -> usize {
         let (_, rest) = text.split_once(key).unwrap_or_else(|| panic!("no {key}"));
@@ -131,8 +133,8 @@ fn the_proxies_of_the_examples_wait_longer_than_a_process_and_ask_whether_it_is_
     };
     assert!(number(&haproxy, "rise 2 maxconn ") < http.connections_per_peer_max);
     assert!(number(&nginx, "max_conns=") < http.connections_per_peer_max);
-    assert!(number(&nginx, "client_max_body_size ") << 20 >= http.batch_body_max_bytes);
-    // The delay is longer than the checks of the proxy.
+    assert!(number(&nginx, "client_max_body_size ") << 20 >= BATCH_BODY_BYTES_MAX);
+    // The delay outlasts the looks of the proxy.
     let (inter, fall) = (number(&haproxy, " inter "), number(&haproxy, " fall "));
     assert!(number(&haproxy, "drain_delay = \"") > inter * fall);
     for line in haproxy.lines().chain(nginx.lines()) {

@@ -55,7 +55,7 @@ impl Late {
         let mut deployment = Deployment::new(&url, Some(&redis.url()));
         deployment.extra = "return_after = \"500ms\"\n".into();
         // The number stays late for as long as a busy machine takes to begin its other processes.
-        deployment.database = "lock_timeout = \"60s\"\ncall_limit = \"90s\"\n".into();
+        deployment.database = "lock_timeout = \"60s\"\n".into();
         let file = deployment.series_file("LOAD", template, "");
         let series = std::fs::read_to_string(&file).unwrap();
         std::fs::write(&file, format!("{series}{setting}\n")).unwrap();

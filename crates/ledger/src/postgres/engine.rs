@@ -2,7 +2,7 @@
 //!
 //! A peer that vanishes without a word leaves a call waiting for ever: the client library has no
 //! limit of its own, and the kernel's is a quarter of an hour, or none. So a call without an answer
-//! within `database.call_limit` is given up, and all connections of its time with it: they are most
+//! within `LedgerSettings::call_limit` is given up, and all connections of its time with it: they are most
 //! likely as dead, and none that a call was dropped on is ever used again. New calls get new
 //! connections.
 //!

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Ledger {
-    /// Begins the next epoch: `open` (or an `opening` that its author or `recovery.open_timeout`
+    /// Begins the next epoch: `open` (or an `opening` that its author or the time-out of openings
     /// gave up) becomes `recovering` at `at.epoch + 1`. Compare-and-set on the epoch and state
     /// under the row lock; `None` when the partition stands elsewhere by now. An epoch is not
     /// bumped again before the one before it was closed, so a `recovering` partition is never

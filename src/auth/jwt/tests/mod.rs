@@ -30,7 +30,6 @@ fn settings(algorithms: &[JwtAlgorithm], keys: JwtKeys) -> JwtSettings {
         audience: "numerator-test".into(),
         algorithms: algorithms.to_vec(),
         keys,
-        clock_skew: Duration::from_secs(30),
         name_claim: "sub".into(),
         people: true,
         roles_claim: "roles".into(),

@@ -140,7 +140,7 @@ impl Batch {
         runner: Runner,
         mut troubled: impl FnMut(&LedgerError),
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
-        let mut retries = Retries::new(&context.settings);
+        let mut retries = Retries::new(context.settings.retry_delay);
         loop {
             let error = match self.attempt(context, at, node, runner).await {
                 Ok(outcomes) => return Ok(outcomes),

@@ -1,8 +1,17 @@
 //! How often, and after which waits, a transaction of the database path is tried again.
 
+use std::time::Duration;
+
 use crate::backoff::Backoff;
-use crate::engine::node::ProcessSettings;
+use crate::engine::node::{BACKOFF_MAX, BACKOFF_MIN};
 use crate::ledger::LedgerError;
+
+/// Further tries after a lock that was not granted (R6.2).
+const LOCK_ATTEMPTS: u32 = 5;
+/// Further tries after a deadlock or a serialisation failure (R6.3).
+const CONFLICT_ATTEMPTS: u32 = 2;
+/// Further tries after the ledger was lost (R6.4), or failed.
+const CONNECTION_ATTEMPTS: u32 = 3;
 
 /// The further tries that the requests of one transaction have left, by what kept it from
 /// committing.
@@ -23,23 +32,19 @@ struct Budget {
 }
 
 impl Retries {
-    /// As many as the settings allow.
+    /// Those of a request that has had none, the first after `delay` (`retry.delay`).
     #[must_use]
-    pub(super) fn new(settings: &ProcessSettings) -> Self {
-        let doubling = |delay, attempts_max| {
+    pub(super) fn new(delay: Duration) -> Self {
+        let doubling = |attempts_max| {
             // Bounded by the number of attempts.
             let backoff = Backoff::new(delay, delay.saturating_mul(1_u32 << attempts_max));
             Budget { backoff, attempts_max }
         };
-        let wanted = &settings.database_retries;
-        let (min, max) = (settings.retry_delay_min, settings.retry_delay_max);
+        let conflict = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
         Retries {
-            lock: doubling(wanted.lock_delay, wanted.lock_attempts),
-            conflict: Budget {
-                backoff: Backoff::new(min, max),
-                attempts_max: wanted.conflict_attempts,
-            },
-            connection: doubling(wanted.connection_delay, wanted.connection_attempts),
+            lock: doubling(LOCK_ATTEMPTS),
+            conflict: Budget { backoff: conflict, attempts_max: CONFLICT_ATTEMPTS },
+            connection: doubling(CONNECTION_ATTEMPTS),
         }
     }
 
@@ -58,13 +63,16 @@ impl Retries {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::engine::node::ProcessSettings;
+
+    fn retries() -> Retries {
+        Retries::new(ProcessSettings::default().retry_delay)
+    }
 
     /// The waits after an error, in seconds, until the tries are used up.
     async fn waits(error: &LedgerError) -> Vec<f64> {
-        let mut retries = Retries::new(&ProcessSettings::default());
+        let mut retries = retries();
         let mut waits = Vec::new();
         while let Some(backoff) = retries.after(error) {
             let started = tokio::time::Instant::now();
@@ -90,7 +98,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_kind_does_not_use_up_the_tries_of_another() {
-        let mut retries = Retries::new(&ProcessSettings::default());
+        let mut retries = retries();
         let conflict = LedgerError::Conflict(String::new());
         while let Some(backoff) = retries.after(&conflict) {
             backoff.wait().await;

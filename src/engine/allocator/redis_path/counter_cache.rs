@@ -165,7 +165,7 @@ pub(super) struct CounterCache {
 }
 
 impl CounterCache {
-    /// None yet, and never more than `counters_max` (`allocator.counters_max`).
+    /// None yet, and never more than `counters_max`.
     #[must_use]
     pub(super) fn new(counters_max: usize) -> Self {
         let keys = [RandomState::new(), RandomState::new()];
@@ -211,7 +211,7 @@ impl CounterCache {
         let place = self.counters.len();
         self.counters.push((digest, CachedCounter::new(self.now())));
         let hash = |place: &u32| self.counters[*place as usize].0.hash();
-        let short = u32::try_from(place).expect("`allocator.counters_max` is below 4 billion");
+        let short = u32::try_from(place).expect("`counters_max` is below 4 billion");
         self.places.insert_unique(digest.hash(), short, hash);
         place
     }

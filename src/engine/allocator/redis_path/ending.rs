@@ -12,6 +12,7 @@ use crate::engine::allocator::error::unavailable;
 use crate::engine::allocator::intake::Intake;
 use crate::engine::allocator::pending_request::PendingRequest;
 use crate::engine::allocator::{NumberTaken, Unavailable};
+use crate::engine::node::FALLBACK_AFTER;
 use crate::redis::{CounterError, Flight, Settled};
 
 /// Wait between two looks at what the other nodes see, while this one does not see Redis.
@@ -31,7 +32,6 @@ impl EpochLease {
     ) -> Course {
         let (context, partition) = (&self.context, self.at.partition);
         context.redis_health.fail(partition, asked_at, error);
-        let after = context.settings.fallback_after;
         loop {
             if context.redis_is_gone(partition) {
                 return Err(self.doubt(format!("redis is unavailable: {error}")));
@@ -41,7 +41,7 @@ impl EpochLease {
                 return Ok(());
             }
             let away = context.redis_health.away_for(partition);
-            if away.is_none_or(|away| away < after) || intake.epoch_is_over(self.at) {
+            if away.is_none_or(|away| away < FALLBACK_AFTER) || intake.epoch_is_over(self.at) {
                 intake.trouble(Unavailable::Redis, error).await;
                 return Ok(());
             }
@@ -91,7 +91,7 @@ impl EpochLease {
     async fn settle(&self, flight: &Flight) -> Option<Settled> {
         let (context, redis) = (Arc::clone(&self.context), self.redis.clone());
         let (flight, partition) = (flight.clone(), self.at.partition);
-        let limit = context.settings.recovery_settle_max;
+        let limit = context.settings.recovery_settle_max();
         let until = Instant::now() + limit;
         let call = async move {
             while !context.redis_is_gone(partition) {

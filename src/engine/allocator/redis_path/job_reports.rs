@@ -1,6 +1,8 @@
 //! What the ledger's answers to a worker's background jobs lead to: seeds and raises ready to send,
 //! counters met, requests answered from the journal, or an epoch that must end.
 
+use std::time::Duration;
+
 use super::{Course, EpochLease};
 use crate::engine::allocator::background_jobs::{Done, RaiseWish, Unseen};
 use crate::engine::allocator::error::unavailable;
@@ -9,6 +11,9 @@ use crate::engine::allocator::pending_request::PendingRequest;
 use crate::engine::allocator::{AllocError, NumberTaken, Unavailable, replay};
 use crate::ledger::{Counter, CounterSpec, Found, LedgerError, SeedOutcome};
 use crate::redis::SeedPlace;
+
+/// How long a counter may be cold while another process seeds it (F12).
+const SEED_GRACE: Duration = Duration::from_secs(1);
 
 impl EpochLease {
     /// What a job brought back, unless its epoch is over.
@@ -106,7 +111,6 @@ impl EpochLease {
                 return Ok(());
             }
         };
-        let seed_grace = self.context.settings.seed_grace;
         for ((counter, spec), outcome) in counters.into_iter().zip(outcomes) {
             match outcome {
                 SeedOutcome::Seeded { counter_id, value, ceiling } => {
@@ -116,7 +120,7 @@ impl EpochLease {
                 SeedOutcome::Already { seeder, counter_id, .. } => {
                     self.counters.of(&counter).identify(counter_id);
                     let since = self.counters.cold_since(&counter);
-                    if seeder == self.node || since.elapsed() > seed_grace {
+                    if seeder == self.node || since.elapsed() > SEED_GRACE {
                         return Err(self.doubt(format!("counter {counter} was lost")));
                     }
                     intake.wait_behind(self.parked.remove(&counter));

@@ -31,6 +31,9 @@ use crate::redis::{Guard, Redis, SeedPlace};
 use counter_cache::CounterCache;
 use flights::InFlight;
 
+/// Counters of one partition that a process remembers, each in 60 to 70 bytes.
+const COUNTERS_MAX: usize = 250_000;
+
 /// Why a worker left an epoch: it must not go back to it without a recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Suspicion {
@@ -106,7 +109,7 @@ impl EpochLease {
             incarnation,
             node,
             confirmed: 0,
-            counters: CounterCache::new(context.settings.counters_max),
+            counters: CounterCache::new(COUNTERS_MAX),
             unseen: Vec::new(),
             is_comparing: false,
             parked: HashMap::new(),

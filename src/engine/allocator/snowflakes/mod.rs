@@ -19,6 +19,9 @@ use crate::engine::node::{Membership, SnowflakeSettings, Use};
 use crate::ledger::{LedgerError, SharedLedger};
 use generator::{Generator, NotYet};
 
+/// Longest wait for a clock that is behind the last id; then a request is refused.
+const CLOCK_WAIT_MAX: Duration = Duration::from_secs(1);
+
 /// The ids of this process. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Snowflakes(Arc<IdSource>);
@@ -58,12 +61,11 @@ impl Snowflakes {
     }
 
     /// Draws an id. Waits for the ledger where a number must be leased, and at most
-    /// `clock_wait_max` for the clock. Safe to drop: an id that nobody uses is given to nobody.
+    /// [`CLOCK_WAIT_MAX`] for the clock. Safe to drop: an id that nobody uses is given to nobody.
     ///
     /// # Errors
     /// `ClockBehind`, `NodeNumbers`, or what keeps the ledger from answering.
     pub(super) async fn draw(&self) -> Result<Snowflake, Unavailable> {
-        let wait_max = self.0.settings.clock_wait_max;
         let mut behind_since = None;
         loop {
             match self.0.try_draw() {
@@ -78,7 +80,7 @@ impl Snowflakes {
                 Err(NotYet::Behind { by_ms }) => {
                     let behind = Duration::from_millis(by_ms);
                     let since = behind_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() + behind > wait_max {
+                    if since.elapsed() + behind > CLOCK_WAIT_MAX {
                         return Err(Unavailable::ClockBehind);
                     }
                     tokio::time::sleep(behind).await;

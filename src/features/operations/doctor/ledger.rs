@@ -214,7 +214,7 @@ async fn read(
         Err(error) => unread("the time", &error, findings),
     }
     let patience = settings.allocator.node_ttl.min(WATCH_MAX);
-    let nodes = watch(ledger, settings.allocator.node_heartbeat, patience).await;
+    let nodes = watch(ledger, settings.allocator.node_heartbeat(), patience).await;
     match (ledger.stored_deployment().await, nodes, ledger.partitions().await) {
         (Ok(deployment), Ok((nodes, silent)), Ok(partitions)) => {
             let times = known.times.take();
