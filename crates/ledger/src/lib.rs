@@ -22,6 +22,7 @@ mod inquest;
 mod line;
 mod look;
 mod lookalikes;
+mod opening;
 mod outline;
 mod patience;
 mod postgres;

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use crate::LedgerError;
 use crate::dialect::{Begin, Pool, Reader, Transaction};
 use crate::incarnation::OneIncarnation;
+use crate::opening::{Opened, Opener};
 use crate::seal::{ProofKey, Writing};
 use crate::statements::KeptSeries;
 use crate::troubles::{CallTroubles, SlowCalls};
@@ -34,6 +35,8 @@ pub(crate) struct Lasting {
     pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
     /// Told of each call that failed for a fault of the database.
     pub(crate) faults: Arc<Notify>,
+    /// Where connections are opened.
+    pub(crate) opener: Opener,
 }
 
 /// One share of the connections of one time.
@@ -47,14 +50,15 @@ pub(crate) struct Store {
     pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
     proof_key: Option<ProofKey>,
     faults: Arc<Notify>,
+    opener: Opener,
 }
 
 impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
-        let Lasting { witness, meter, troubles, slow, proof_key, kept, faults } = lasting;
-        let reader = Reader(pool);
-        Store { reader, clock, witness, meter, troubles, slow, kept, faults, proof_key }
+        let Lasting { witness, meter, troubles, slow, proof_key, kept, faults, opener } = lasting;
+        let reader = Reader(Arc::new(Opened { opener: opener.clone(), pool }));
+        Store { reader, clock, witness, meter, troubles, slow, kept, faults, proof_key, opener }
     }
 
     /// The connections.
@@ -72,6 +76,7 @@ impl Store {
             proof_key: self.proof_key,
             kept: Arc::clone(&self.kept),
             faults: self.faults(),
+            opener: self.opener.clone(),
         }
     }
 

@@ -16,6 +16,7 @@ use fred::error::{Error, ErrorKind};
 use fred::interfaces::{ClientLike, EventInterface, LuaInterface};
 use fred::types::config::{Config, ReconnectPolicy, ServerConfig, TcpConfig, UnresponsiveConfig};
 use fred::types::{Builder, ClusterHash, ConnectHandle, CustomCommand, Value};
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::call::Call;
@@ -51,6 +52,8 @@ pub(super) struct Access {
     pub config: Config,
     /// The waits.
     pub settings: RedisSettings,
+    /// The runtime that has the connections, whoever asks for one.
+    pub runtime: Handle,
 }
 
 impl fmt::Debug for Access {
@@ -82,7 +85,7 @@ pub(super) struct Wire {
 }
 
 impl Link {
-    /// Starts a client for one server. Call it inside the runtime.
+    /// Starts a client for one server.
     ///
     /// # Errors
     /// When the client refuses the settings.
@@ -219,6 +222,7 @@ impl Wire {
         generation: u64,
         (is_closed, reach): (&Arc<AtomicBool>, &Arc<Reach>),
     ) -> Result<Self, Error> {
+        let _runtime = access.runtime.enter();
         let client = build_client(access, address)?;
         tokio::spawn(log_errors(&client, address.clone(), Arc::clone(reach)));
         let shared = (Arc::clone(is_closed), Arc::clone(reach));

@@ -12,6 +12,7 @@ use std::time::Duration;
 use fred::error::Error;
 use fred::types::Key;
 use fred::util::redis_keyslot;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -64,7 +65,7 @@ impl Masters {
     pub(super) fn start(settings: &RedisSettings) -> Result<Arc<Self>, Error> {
         let Parsed { shape, masters, informants } = parse(&settings.url)?;
         let links = |config| Links {
-            access: Access { config, settings: settings.clone() },
+            access: Access { config, settings: settings.clone(), runtime: Handle::current() },
             by_address: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         };

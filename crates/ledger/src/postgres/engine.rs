@@ -104,7 +104,10 @@ impl Engine for PgEngine {
         if current.pool_of(store).is_some() {
             let limit = self.settings.call_limit;
             tracing::error!(?limit, "{why}; giving the connections to the ledger up");
-            let next = Shares::new(&self.options, self.settings, &self.clock, &store.lasting());
+            let lasting = store.lasting();
+            // A pool looks after its connections on the runtime that makes it.
+            let _runtime = lasting.opener.enter();
+            let next = Shares::new(&self.options, self.settings, &self.clock, &lasting);
             std::mem::replace(&mut *current, next).close();
         }
     }
