@@ -148,12 +148,18 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 /// # Errors
 /// When its threads cannot be started.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    runtime_builder().build()
+}
+
+/// What builds one.
+fn runtime_builder() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         builder.worker_threads(cores.div_ceil(2));
     }
-    builder.enable_all().build()
+    builder.enable_all();
+    builder
 }
 
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {

@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::commands::descriptors;
+use crate::commands::{THREADS_STOP_MAX, descriptors};
 use crate::config::Settings;
 use crate::metrics;
 use crate::routes;
@@ -24,6 +24,10 @@ use crate::telemetry::log_writer::Gathering;
 use crate::terminal::session::clock;
 use crate::terminal::settings::SettingsArgs;
 use crate::web;
+
+/// Nice value of the secondary runtime's threads beside that of all others: with it they have a tenth
+/// of a core for which others compete, and the whole of one for which none does.
+const SECONDARY_NICENESS: i32 = 10;
 
 /// Serves until it is asked to stop.
 ///
@@ -64,21 +68,21 @@ pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<
     });
     let metrics = || service.metrics.clone();
     let secondary = SecondaryRuntime::start().context("threads for the secondary runtime")?;
+    let slow = secondary.handle();
     let routes = routes::routes(service.clone(), settings, metrics(), prometheus.clone());
-    let routes = routes.with_secondary(secondary.handle());
     let bounds = web::ConnectionBounds::of(settings);
     let health = async {
         if let Some(listener) = health_listener {
             let routes = routes::health_routes(service.clone(), settings, metrics(), prometheus);
             let bounds = web::ConnectionBounds::of_health(settings);
             let answer = move |request, peer| routes.answer(request, peer);
-            web::serve(listener, None, answer, bounds, pending()).await;
+            web::serve(listener, None, answer, None, bounds, pending()).await;
         }
         pending::<Infallible>().await
     };
     let main = async {
         let answer = move |request, peer| routes.answer(request, peer);
-        web::serve(listener, acceptor, answer, bounds, until(stopping)).await;
+        web::serve(listener, acceptor, answer, Some(slow), bounds, until(stopping)).await;
         told.await.context("waiting for a signal")?;
         service.stop().await
     };
@@ -88,6 +92,7 @@ pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<
         never = health => match never {},
     };
     upkeep.abort();
+    secondary.stop().await;
     tracing::info!("stopped");
     stopped
 }
@@ -139,18 +144,36 @@ fn keep_up(prometheus: &PrometheusHandle) -> JoinHandle<()> {
     })
 }
 
-/// The runtime that answers large batches, and all requests that take no numbers, so that those
-/// that do wait for none of them.
+/// The runtime of the slow lane: connections that ask for large batches, or for no numbers, are
+/// served here, so that calls for one number wait for none of them.
 struct SecondaryRuntime(Option<Runtime>);
 
 impl SecondaryRuntime {
     fn start() -> std::io::Result<Self> {
-        crate::commands::runtime().map(|runtime| SecondaryRuntime(Some(runtime)))
+        let mut builder = crate::commands::runtime_builder();
+        let runtime = builder.thread_name("secondary").on_thread_start(lower_priority).build()?;
+        Ok(SecondaryRuntime(Some(runtime)))
     }
 
     fn handle(&self) -> Handle {
         self.0.as_ref().expect("it is there until it is dropped").handle().clone()
     }
+
+    /// Ends it, with the connections that are open yet: their timers belong to the main runtime,
+    /// which ends later. Waits for threads that are at work, as long as a command does.
+    async fn stop(mut self) {
+        if let Some(runtime) = self.0.take() {
+            let stops = move || runtime.shutdown_timeout(THREADS_STOP_MAX);
+            // It does not panic.
+            let _ = tokio::task::spawn_blocking(stops).await;
+        }
+    }
+}
+
+/// A thread that is woken for a call for one number goes before those of a lower priority.
+fn lower_priority() {
+    // A priority that cannot be lowered costs time and nothing else.
+    let _ = rustix::process::nice(SECONDARY_NICENESS);
 }
 
 impl Drop for SecondaryRuntime {

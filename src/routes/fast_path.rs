@@ -14,15 +14,14 @@ use axum::http::{Method, Request};
 use axum::response::{IntoResponse, Response};
 use axum::{BoxError, Extension, Router};
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Either};
+use futures_util::future::Either;
 use percent_encoding::percent_decode_str;
-use tokio::runtime::Handle;
-use tokio_util::task::AbortOnDropHandle;
 use tower::ServiceExt;
 
 use crate::features::exchange;
 use crate::features::numbers::{batches, generate};
 use crate::web::App;
+use crate::web::Lane;
 use crate::web::body::{BodyBounds, Json};
 use crate::web::middleware::{self, Caller, Gate, Peer, Route};
 use crate::web::problem::Problem;
@@ -39,38 +38,29 @@ const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 pub struct Routes {
     router: Router,
     numbers: Option<Arc<FastPath>>,
-    /// Where large batches and the router's requests are answered; the connection's own runtime
-    /// where nothing is named.
-    secondary: Option<Handle>,
 }
 
 /// By the router alone.
 impl From<Router> for Routes {
     fn from(router: Router) -> Self {
-        Routes { router, numbers: None, secondary: None }
+        Routes { router, numbers: None }
     }
 }
 
 impl Routes {
     /// The router, and before it the calls that take numbers.
     pub(crate) fn new(router: Router, numbers: FastPath) -> Self {
-        Routes { router, numbers: Some(Arc::new(numbers)), secondary: None }
+        Routes { router, numbers: Some(Arc::new(numbers)) }
     }
 
-    /// The same, with a runtime for requests that take long. A page of a thousand rows, or a batch
-    /// of a thousand documents, takes a thread for milliseconds, which calls for one number would
-    /// wait for on a thread that they share.
-    #[must_use]
-    pub fn with_secondary(self, runtime: Handle) -> Self {
-        Routes { secondary: Some(runtime), ..self }
-    }
-
-    /// Answers a request from that end of a connection.
+    /// Answers a request from that end of a connection, and says where. A page of a thousand rows,
+    /// or a batch of a thousand documents, takes a thread for milliseconds, which calls for one
+    /// number would wait for on a thread that they share.
     pub fn answer<B>(
         &self,
         request: Request<B>,
         peer: Peer,
-    ) -> impl Future<Output = Response> + Send + use<B>
+    ) -> (Lane, impl Future<Output = Response> + Send + use<B>)
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
@@ -78,13 +68,10 @@ impl Routes {
             Some((Arc::clone(door), Taking::of(request.method(), request.uri().path())?))
         });
         if let Some((door, taking)) = known {
-            let is_large = taking == Taking::Batch && is_large(&request);
+            let is_long = taking == Taking::Batch && is_large(&request);
             // In a place of its own: an idle connection would keep room for it otherwise.
             let answered = Box::pin(door.answer(request, peer, taking));
-            return match &self.secondary {
-                Some(runtime) if is_large => Either::Right(Either::Left(on(runtime, answered))),
-                _ => Either::Left(answered),
-            };
+            return (if is_long { Lane::Slow } else { Lane::Fast }, Either::Left(answered));
         }
         let is_probe = PROBES.contains(&request.uri().path());
         let mut request = request.map(Body::new);
@@ -94,10 +81,7 @@ impl Routes {
             Ok(response) => response,
             Err(never) => match never {},
         });
-        Either::Right(match &self.secondary {
-            Some(runtime) if !is_probe => Either::Left(on(runtime, Box::pin(answered))),
-            _ => Either::Right(answered),
-        })
+        (if is_probe { Lane::Fast } else { Lane::Slow }, Either::Right(answered))
     }
 }
 
@@ -106,15 +90,6 @@ impl Routes {
 fn is_large<B>(request: &Request<B>) -> bool {
     let length = request.headers().get(CONTENT_LENGTH).and_then(|sent| sent.to_str().ok());
     length.and_then(|length| length.parse().ok()).is_none_or(|bytes: u64| bytes > SHORT_BYTES_MAX)
-}
-
-/// Answers on that runtime. A client that leaves ends its request there as it would here.
-fn on(
-    runtime: &Handle,
-    answered: BoxFuture<'static, Response>,
-) -> impl Future<Output = Response> + Send + use<> {
-    AbortOnDropHandle::new(runtime.spawn(answered))
-        .map(|answer| answer.unwrap_or_else(|error| Problem::internal(&error).into_response()))
 }
 
 /// What a call takes, by its path.

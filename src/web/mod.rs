@@ -36,7 +36,7 @@ pub(crate) mod visibility;
 
 pub(crate) use app::App;
 pub use problem::{Problem, ProblemBody, Slug};
-pub use server::{ConnectionBounds, HEADER_READ_TIMEOUT, HEALTH_CONNECTIONS_MAX, serve};
+pub use server::{ConnectionBounds, HEADER_READ_TIMEOUT, HEALTH_CONNECTIONS_MAX, Lane, serve};
 pub use tls::{Tls, TlsError};
 
 use crate::telemetry::log_lines::along;

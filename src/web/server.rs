@@ -1,6 +1,7 @@
 //! Accepts connections and serves them, under TLS or not: bounded in number, in header size and in
 //! time, whether a client sends too slowly, does not read, or never ends its handshake.
 
+mod lanes;
 mod peers;
 mod progress;
 
@@ -22,6 +23,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -30,6 +32,8 @@ use super::COUNTED_BY;
 use crate::config::Settings;
 use crate::refusals::Refusals;
 use crate::web::middleware::Peer;
+pub use lanes::Lane;
+use lanes::Lanes;
 use peers::{PeerPlace, Peers};
 use progress::Progress;
 
@@ -121,11 +125,15 @@ impl ConnectionBounds {
 /// resolves; then accepts no more, lets the requests that are being answered end (at most the grace
 /// of the bounds), and returns.
 ///
+/// A connection whose request `answer` gives to the slow lane is served by the runtime `slow`;
+/// without one, by the runtime of the call, as all others are. `slow` must outlive the call.
+///
 /// A connection that cannot be accepted or breaks off is logged and never ends the server.
 pub async fn serve<F>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    answer: impl Fn(Request<Incoming>, Peer) -> F + Clone + Send + Sync + 'static,
+    answer: impl Fn(Request<Incoming>, Peer) -> (Lane, F) + Clone + Send + Sync + 'static,
+    slow: Option<Handle>,
     bounds: ConnectionBounds,
     stop: impl Future<Output = ()>,
 ) where
@@ -133,7 +141,7 @@ pub async fn serve<F>(
 {
     let slots = Arc::new(Semaphore::new(bounds.connections_max));
     let graceful = GracefulShutdown::new();
-    let server = Server::new(bounds, tls, answer);
+    let server = Server::new(bounds, tls, answer, slow);
     let mut stop = pin!(stop);
     loop {
         let next = async {
@@ -173,16 +181,23 @@ struct Server<A> {
     idle: Option<HeaderValue>,
     protocol: http1::Builder,
     answer: A,
+    /// The runtime of the slow lane.
+    slow: Option<Handle>,
     peers: Peers,
     refusals: Refusals,
 }
 
 impl<A, F> Server<A>
 where
-    A: Fn(Request<Incoming>, Peer) -> F + Clone + Send + Sync + 'static,
+    A: Fn(Request<Incoming>, Peer) -> (Lane, F) + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
-    fn new(bounds: ConnectionBounds, tls: Option<TlsAcceptor>, answer: A) -> Self {
+    fn new(
+        bounds: ConnectionBounds,
+        tls: Option<TlsAcceptor>,
+        answer: A,
+        slow: Option<Handle>,
+    ) -> Self {
         let mut protocol = http1::Builder::new();
         protocol
             .timer(TokioTimer::new())
@@ -195,7 +210,7 @@ where
         let idle_s = bounds.header_read_timeout.as_secs();
         let idle = (bounds.keep_alive && idle_s > 0).then(|| format!("timeout={idle_s}"));
         let idle = idle.and_then(|idle| HeaderValue::try_from(idle).ok());
-        Server { bounds, tls, stopping, idle, protocol, answer, peers, refusals }
+        Server { bounds, tls, stopping, idle, protocol, answer, slow, peers, refusals }
     }
 
     /// Serves a connection in its own task, unless its address has too many.
@@ -232,10 +247,14 @@ where
             self.bounds;
         let idle = self.idle.clone();
         let (answerer, ip, began) = (self.answer.clone(), Arc::clone(&peer.0), Instant::now());
+        let lanes = Lanes::new(self.slow.clone());
+        let changed = Arc::clone(&lanes);
         let answer = service_fn(move |request: Request<Incoming>| {
             let idle = idle.clone().filter(|_| !closes(request.headers()));
-            let answered = answerer(request, peer.clone());
+            let (lane, answered) = answerer(request, peer.clone());
+            let lanes = Arc::clone(&changed);
             async move {
+                lanes.change_to(lane).await;
                 let mut response = answered.await;
                 if began.elapsed() >= age_max {
                     let close = HeaderValue::from_static("close");
@@ -246,7 +265,7 @@ where
                 Ok::<_, Infallible>(response)
             }
         });
-        let stream = Progress::new(stream, write_timeout);
+        let stream = Progress::new(stream, Arc::clone(&lanes), write_timeout);
         let (tls, stopping) = (self.tls.clone(), self.stopping.subscribe());
         let (protocol, watcher) = (self.protocol.clone(), graceful.watcher());
         let refusals = self.refusals.clone();
@@ -259,7 +278,7 @@ where
         };
         // A connection that is busy at its end may only finish its current answer.
         let connection = tokio::time::timeout(age_max + header_read_timeout + grace, connection);
-        tokio::spawn(async move {
+        lanes.serve(Box::pin(async move {
             match connection.await {
                 Ok(Ok(())) => {}
                 Ok(Err(Broken::Off(error))) if error.is_parse() => {
@@ -275,7 +294,7 @@ where
                 Err(_) => tracing::debug!(%ip, "a connection was closed, past its age"),
             }
             drop(places);
-        });
+        }));
     }
 }
 

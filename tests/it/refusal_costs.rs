@@ -272,3 +272,40 @@ async fn of_a_batch_the_first_ten_refusals_say_what_would_have_been_right() {
         assert!(is_told(&alone), "{alone}");
     }
 }
+
+/// Names and nice values of a service's threads.
+fn threads(service: &Service) -> Vec<(String, i32)> {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", service.id())).unwrap();
+    let stats = threads.filter_map(|thread| {
+        // One may have ended meanwhile.
+        std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()
+    });
+    let read = |stat: String| {
+        // proc_pid_stat(5): the name in brackets, and the nice value as the 17th field behind it.
+        let (before, after) = stat.rsplit_once(") ").unwrap();
+        let nice = after.split(' ').nth(16).unwrap().parse().unwrap();
+        (before.split_once('(').unwrap().1.to_owned(), nice)
+    };
+    stats.map(read).collect()
+}
+
+/// Goal: calls for numbers never wait for a thread of low priority. Method: lists that open
+/// connections to the ledger are asked for at once; the driver has a thread for each of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_threads_that_answer_what_takes_long_have_a_lower_priority() {
+    let stand = Stand::start().await;
+    let mut asking = tokio::task::JoinSet::new();
+    for list in ["numbers?user_id=ann", "events", "configs"].into_iter().cycle().take(60) {
+        let url = format!("{}/api/v1/document-numbering/{list}", stand.service.url);
+        let client = stand.client.clone();
+        asking.spawn(async move { client.get(url).send().await.unwrap().status().as_u16() });
+    }
+    assert_eq!(asking.join_all().await, [200; 60]);
+    let threads = threads(&stand.service);
+    let of_driver = threads.iter().filter(|(name, _)| name.starts_with("sqlx-sqlite")).count();
+    assert!(of_driver >= 2, "{threads:?}");
+    for (name, nice) in &threads {
+        assert_eq!(*nice > 0, name == "secondary", "{name} {nice}: {threads:?}");
+    }
+    assert!(stand.service.terminate());
+}

@@ -2,9 +2,13 @@
 //! and what is to be sent, for as long as it likes.
 //!
 //! Costs a comparison while the client reads; a timer is set only where the socket is full.
+//!
+//! The socket is registered with the runtime that polls it: the other runtime of its connection is
+//! not woken for what arrives.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,9 +16,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::lanes::{Lane, Lanes};
+
 /// A connection that breaks off where a write makes no progress for too long.
 pub(super) struct Progress {
-    stream: TcpStream,
+    /// Absent once the socket could not be registered anew: the connection is broken off.
+    stream: Option<TcpStream>,
+    lanes: Arc<Lanes>,
+    /// The lane with whose runtime the socket is registered.
+    registered: Lane,
     /// Longest time in which nothing more can be sent.
     limit: Duration,
     /// Made when the socket is full for the first time.
@@ -24,8 +34,22 @@ pub(super) struct Progress {
 
 impl Progress {
     /// A stream whose writes may stand still for so long.
-    pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
-        Progress { stream, limit, timer: None, is_stuck: false }
+    pub(super) fn new(stream: TcpStream, lanes: Arc<Lanes>, limit: Duration) -> Self {
+        let registered = lanes.now();
+        Progress { stream: Some(stream), lanes, registered, limit, timer: None, is_stuck: false }
+    }
+
+    /// The stream, registered with the runtime of this poll.
+    fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
+        let lane = self.lanes.now();
+        if lane != self.registered {
+            self.registered = lane;
+            // A timer belongs to the runtime that made it. The wait for the client begins anew.
+            (self.timer, self.is_stuck) = (None, false);
+            let stream = self.stream.take().ok_or(io::ErrorKind::NotConnected)?;
+            self.stream = Some(TcpStream::from_std(stream.into_std()?)?);
+        }
+        Ok(Pin::new(self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?))
     }
 
     /// The result of a write; one that has stalled for too long is an error.
@@ -46,7 +70,7 @@ impl Progress {
         }
         timer.as_mut().poll(context).map(|()| {
             // What lies in the socket is of no use to anybody, and the kernel would keep it.
-            let _ = self.stream.set_zero_linger();
+            let _ = self.stream.as_ref().map(TcpStream::set_zero_linger);
             Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer"))
         })
     }
@@ -58,7 +82,7 @@ impl AsyncRead for Progress {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        self.stream()?.poll_read(context, buffer)
     }
 }
 
@@ -68,7 +92,7 @@ impl AsyncWrite for Progress {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let written = self.stream()?.poll_write(context, bytes);
         self.watch(context, written)
     }
 
@@ -77,19 +101,19 @@ impl AsyncWrite for Progress {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        let written = self.stream()?.poll_write_vectored(context, pieces);
         self.watch(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream.as_ref().is_some_and(TcpStream::is_write_vectored)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        self.stream()?.poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        self.stream()?.poll_shutdown(context)
     }
 }

@@ -1,5 +1,7 @@
 //! Real connections: bounded in number, closed when idle, drained when the server stops; under TLS
-//! likewise.
+//! likewise. Each that asks the router moves to the slow lane, and what holds of it holds there.
+
+mod lanes;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use axum::{Extension, Router};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
@@ -25,6 +28,28 @@ struct Running {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
+    slow: SlowLane,
+}
+
+/// The runtime of the slow lane: one thread, which has this name.
+struct SlowLane(Option<Runtime>);
+
+const SLOW: &str = "slow lane";
+
+impl SlowLane {
+    fn start() -> Self {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name(SLOW).enable_all().build();
+        SlowLane(Some(runtime.expect("a thread")))
+    }
+}
+
+impl Drop for SlowLane {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// Starts a server on a free port, with the bounds that `change` makes of the usual ones.
@@ -38,6 +63,16 @@ async fn start_under(
     router: Router,
     change: impl FnOnce(&mut ConnectionBounds),
 ) -> Running {
+    let routes = Routes::from(router);
+    start_answering(tls, move |request, peer| routes.answer(request, peer), change).await
+}
+
+/// The same with any answers.
+async fn start_answering<F: Future<Output = Response> + Send + 'static>(
+    tls: Option<TlsAcceptor>,
+    answer: impl Fn(Request<Incoming>, Peer) -> (Lane, F) + Clone + Send + Sync + 'static,
+    change: impl FnOnce(&mut ConnectionBounds),
+) -> Running {
     let flags = vec![("data.dir".into(), "/tmp".into())];
     let settings = Settings::load(&Sources { flags, ..Sources::default() }).expect("settings");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -45,12 +80,12 @@ async fn start_under(
     let (stop, stopped) = oneshot::channel::<()>();
     let mut bounds = ConnectionBounds::of(&settings);
     change(&mut bounds);
+    let slow = SlowLane::start();
+    let runtime = slow.0.as_ref().map(|runtime| runtime.handle().clone());
     let served = tokio::spawn(async move {
-        let routes = Routes::from(router);
-        let answer = move |request, peer| routes.answer(request, peer);
-        serve(listener, tls, answer, bounds, async { drop(stopped.await) }).await;
+        serve(listener, tls, answer, runtime, bounds, async { drop(stopped.await) }).await;
     });
-    Running { address, stop, served }
+    Running { address, stop, served, slow }
 }
 
 /// Sends bytes and reads until the server closes or `end` has come.
@@ -155,7 +190,7 @@ async fn a_stopping_server_answers_what_it_began_and_accepts_no_more() {
             }
         }),
     );
-    let Running { address, stop, served } = start(router, |_| {}).await;
+    let Running { address, stop, served, slow: _slow } = start(router, |_| {}).await;
     let idle = TcpStream::connect(address).await.expect("connected");
     let stream = TcpStream::connect(address).await.expect("connected");
     let answer = tokio::spawn(async move { converse_raw(&stream, ASK, "").await });
@@ -244,8 +279,11 @@ async fn start_tls(change: impl FnOnce(&mut ConnectionBounds)) -> (Pair, Running
     (pair, running)
 }
 
-/// What is answered to a client that trusts this certificate alone.
-async fn ask_tls(address: SocketAddr, trusted: &CertificateDer<'static>) -> io::Result<String> {
+/// A connection of a client that trusts this certificate alone.
+async fn connect_tls(
+    address: SocketAddr,
+    trusted: &CertificateDer<'static>,
+) -> io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).expect("a certificate");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -256,7 +294,12 @@ async fn ask_tls(address: SocketAddr, trusted: &CertificateDer<'static>) -> io::
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").expect("a name");
     let stream = TcpStream::connect(address).await?;
-    let mut stream = TlsConnector::from(Arc::new(client)).connect(name, stream).await?;
+    TlsConnector::from(Arc::new(client)).connect(name, stream).await
+}
+
+/// What is answered to it.
+async fn ask_tls(address: SocketAddr, trusted: &CertificateDer<'static>) -> io::Result<String> {
+    let mut stream = connect_tls(address, trusted).await?;
     stream.write_all(b"GET /peer HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await?;
     let mut text = String::new();
     stream.read_to_string(&mut text).await?;
