@@ -1,6 +1,6 @@
 //! How a value is held to its bounds, and what is said of one that is not within them.
 //!
-//! Knows no setting: the bounds of each stand where it is declared.
+//! Knows no setting: the declaration of each has its bounds.
 
 use std::borrow::Cow;
 use std::fmt::Display;

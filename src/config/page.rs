@@ -264,7 +264,8 @@ fn the_page_has_every_setting_as_it_is_declared() {
 
 #[test]
 fn no_more_settings_than_an_operator_reads_and_no_cell_that_nobody_reads() {
-    let settings = tables().iter().filter(|it| it.is_of_settings).map(|it| it.rows.len()).sum();
+    let settings: usize =
+        tables().iter().filter(|it| it.is_of_settings).map(|it| it.rows.len()).sum();
     assert!(settings <= SETTINGS_MAX, "{settings} settings");
     let cells = PAGE.lines().filter(|line| line.starts_with('|')).flat_map(|row| row.split(" | "));
     let long: Vec<&str> = cells.filter(|cell| cell.chars().count() > CELL_CHARS_MAX).collect();

@@ -70,9 +70,9 @@ impl<T> Bounds<T> for &'static str {
 
 /// Declares one section: a struct whose fields are the section's settings.
 ///
-/// A setting is `name: Type = default, bounds;`. The doc comment is its row of the page. Behind the
-/// bounds stand, where the default says it not: `absent "…"`, what a missing value leads to, and
-/// `like "what it is" "an example"`.
+/// A setting is `name: Type = default, bounds;`. Its doc comment is its meaning on the page. Two
+/// clauses may follow the bounds: `absent "…"`, what a missing value leads to, and
+/// `like "what it is" "an example"`, where the default shows no value.
 macro_rules! section {
     ($(#[doc = $about:literal])* $name:ident {
         $(
