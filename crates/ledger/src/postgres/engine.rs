@@ -2,9 +2,9 @@
 //!
 //! A peer that vanishes without a word leaves a call waiting for ever: the client library has no
 //! limit of its own, and the kernel's is a quarter of an hour, or none. So a call without an answer
-//! within `LedgerSettings::call_limit` is given up, and all connections of its time with it: they are most
-//! likely as dead, and none that a call was dropped on is ever used again. New calls get new
-//! connections.
+//! within `LedgerSettings::call_limit` is given up, and all connections of its time with it: they
+//! are most likely as dead, and none that a call was dropped on is ever used again. New calls get
+//! new connections.
 //!
 //! Heartbeat, watch and journal have a connection each (F31, F47): calls that wait for locks may
 //! hold all others, and a process whose heartbeat stands still is taken for dead. The journal's has
