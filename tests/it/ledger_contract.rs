@@ -1,5 +1,5 @@
-//! What every ledger must keep, on each engine. Each case is a test: it has a file on SQLite, and on
-//! PostgreSQL a database of a server that tests share.
+//! What every ledger must keep, on each engine. Each case is a test, with a file of its own on
+//! SQLite, and on PostgreSQL with a database of its own on a server that tests share.
 
 #[macro_use]
 mod engines;

@@ -29,7 +29,10 @@ const RUNBOOK: &str = include_str!("../../docs/runbook.md");
 const SCHEMA: &str = "runbook";
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The first line of the settings, which continues in those of Redis.
+/// Pause before a line is run again that does not show yet what it should.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The first line of the settings, which goes on in those of Redis.
 const RETURN_AFTER: &str = "return_after = \"1s\"\n";
 
 /// The commands of a procedure: the lines of its blocks.
@@ -135,6 +138,8 @@ impl Scene {
                 return;
             }
             assert!(Instant::now() < deadline, "{line}\n{code:?} breaks {broken:?}\n{output}");
+            // Between two looks: what is waited for needs the processor too.
+            std::thread::park_timeout(PAUSE);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A server that tests share, also those of other processes: each has a database of its own, with a
 //! ledger's schema that is up to date.
 //!
-//! The first test that needs it starts it, and a guard beside it: a process that ends the server and
+//! The first test that needs it starts it, and a guard with it: a process that ends the server and
 //! removes its folder once no test has used it for a moment, however the tests ended. Users hold a
 //! lock, which the kernel releases with their process, and the guard waits for it.
 
