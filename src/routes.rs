@@ -1,24 +1,27 @@
-//! Every route of the service, on one page: the path and the right of each stand beside its handler
-//! and in [`rights`](crate::web::rights). Decides nothing.
+//! Every route of the service in one table: path, method, right, bounds of the body, way, handler.
+//! The router, the rights, the fast path and the OpenAPI document are made of it. Decides nothing.
 
 pub(crate) mod fast_path;
+#[macro_use]
+mod table;
 
 pub use fast_path::Routes;
 
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum::{Extension, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::OpenApi;
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
+use crate::auth::Act;
 use crate::config::Settings;
 use crate::features::{
     approvals, exchange, numbers, operations, reference, register, series, statement, tokens,
@@ -31,17 +34,181 @@ use crate::web::budget::{ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, Budget, Budgets};
 use crate::web::forwarded::Proxies;
 use crate::web::hosts::Hosts;
 use crate::web::middleware::{self, Admission, Gate, SLOW_AFTER, Told};
-use crate::web::{App, COUNTED_BY, Problem, Slug, health, openapi, paging, problems, start};
-use fast_path::FastPath;
+use crate::web::route::{Operation, Route, RouteTable, Way};
+use crate::web::{
+    App, COUNTED_BY, Problem, ProblemBody, Slug, health, openapi, paging, problems, start,
+};
+use fast_path::{FastPath, Taking};
 
 /// The head of the OpenAPI document.
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "numerator",
-    description = "Hands out document numbers: formatted, audited, and never the same one twice.",
-    license(name = "Apache-2.0 OR MIT")
-))]
+#[openapi(
+    info(
+        title = "numerator",
+        description = "Hands out document numbers: formatted, audited, and never the same one twice.",
+        license(name = "Apache-2.0 OR MIT")
+    ),
+    components(schemas(ProblemBody))
+)]
 struct Document;
+
+table! {
+    /// What callers ask for. Those that take numbers, most of all calls, are first.
+    API, add_api {
+        "/api/v1/documents/{documentId}/generate-number" {
+            POST TakeNumbers single Fast(Number) => numbers::generate::generate_number;
+        }
+        "/api/v1/document-numbering/batches" {
+            POST TakeNumbers batch Fast(Batch) => numbers::batches::create_batch;
+        }
+        "/api/v1/serials/unified" {
+            POST TakeNumbers single Fast(UnifiedSerial) => exchange::generate_unified_serial;
+        }
+        "/api/v1/serials/system" {
+            POST TakeNumbers single Fast(SystemSerial) => exchange::generate_system_serial;
+        }
+        "/api/v1/serials/interface" {
+            POST TakeNumbers single Fast(InterfaceSerial) => exchange::generate_interface_serial;
+        }
+        "/api/v1/document-numbering/preview" {
+            POST Preview single Routed => numbers::preview::preview_number;
+        }
+        "/api/v1/documents/{documentId}/numbers" {
+            GET ReadNumbers none Routed => register::documents::list_document_numbers;
+        }
+        "/api/v1/documents/{documentId}/revisions" {
+            POST TakeNumbers single Routed => register::revisions::create_revision;
+        }
+        "/api/v1/document-numbering/numbers" {
+            GET ReadNumbers none Routed => register::routes::list_numbers;
+        }
+        "/api/v1/document-numbering/numbers/{number}" {
+            GET ReadNumbers none Routed => register::lookups::look_up_number;
+        }
+        "/api/v1/document-numbering/counters" {
+            GET ReadRegisters none Routed => register::counters::list_counters;
+        }
+        "/api/v1/document-numbering/statements" {
+            GET ReadRegisters none Routed => statement::routes::draw_up_statement;
+        }
+        "/api/v1/document-numbering/events" {
+            GET ReadEvents none Routed => operations::event_routes::list_events;
+        }
+        "/api/v1/document-numbering/configs" {
+            GET ReadSeries none Routed => series::routes::list_configs;
+            POST ChangeSeries single Routed => series::changes::create_config;
+        }
+        "/api/v1/document-numbering/configs/{configId}" {
+            GET ReadSeries none Routed => series::routes::show_config;
+            PUT ChangeSeries single Routed => series::changes::update_config;
+            DELETE ChangeSeries none Routed => series::changes::remove_config;
+        }
+        "/api/v1/document-numbering/configs/{configId}/activate" {
+            POST ChangeSeries single Routed => series::changes::activate_config;
+        }
+        "/api/v1/document-numbering/configs/{configId}/deactivate" {
+            POST ChangeSeries single Routed => series::changes::deactivate_config;
+        }
+        "/api/v1/document-numbering/configs/{configId}/versions" {
+            GET ReadSeries none Routed => series::routes::list_versions;
+        }
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}" {
+            GET ReadSeries none Routed => series::routes::show_version;
+        }
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff" {
+            GET ReadSeries none Routed => series::diff::diff_versions;
+        }
+        "/api/v1/document-numbering/configs/{configId}/rollback" {
+            POST ChangeSeries single Routed => series::changes::roll_back_config;
+        }
+        "/api/v1/document-numbering/configs/{configId}/reset-counter" {
+            POST AnswerForChanges single Routed => approvals::routes::reset_counter;
+        }
+        "/api/v1/document-numbering/configs/{configId}/reset-chronology" {
+            POST AnswerForChanges single Routed => approvals::routes::reset_chronology;
+        }
+        "/api/v1/document-numbering/change-requests" {
+            GET ReadEvents none Routed => approvals::routes::list_changes;
+        }
+        "/api/v1/document-numbering/change-requests/{changeId}/approve" {
+            POST AnswerForChanges single Routed => approvals::routes::approve_change;
+        }
+        "/api/v1/document-numbering/change-requests/{changeId}/reject" {
+            POST AnswerForChanges single Routed => approvals::routes::reject_change;
+        }
+        "/api/v1/document-numbering/reference" {
+            GET ReadReference none Routed => reference::routes::list_tables;
+        }
+        "/api/v1/document-numbering/reference/{table}" {
+            GET ReadReference none Routed => reference::routes::list_rows;
+            POST ChangeReference batch Routed => reference::changes::change_rows;
+        }
+        "/api/v1/document-numbering/reference/{table}/memberships" {
+            GET ReadReference none Routed => reference::routes::list_memberships;
+        }
+        "/api/v1/document-numbering/tokens" {
+            GET ManageTokens none Routed => tokens::routes::list_tokens;
+            POST ManageTokens single Routed => tokens::routes::create_token;
+        }
+        "/api/v1/document-numbering/tokens/{name}/revoke" {
+            POST ManageTokens single Routed => tokens::routes::revoke_token;
+        }
+        "/api/v1/document-numbering/tokens/{name}/rotate" {
+            POST ManageTokens single Routed => tokens::routes::rotate_token;
+        }
+        "/api/v1/serials/unified/{serial}" {
+            GET ReadNumbers none Routed => exchange::show_chain;
+        }
+        "/api/v1/serials/system/begin" {
+            POST TakeNumbers single Routed => exchange::begin_step;
+        }
+        "/api/v1/serials/system/succeed" {
+            POST TakeNumbers single Routed => exchange::succeed_step;
+        }
+        "/api/v1/serials/system/fail" {
+            POST TakeNumbers single Routed => exchange::fail_step;
+        }
+        "/api/v1/serials/interface/check" {
+            POST TakeNumbers single Routed => exchange::check_interface_serial;
+        }
+    }
+
+    /// The pages that the `type` of a problem leads to; at both listeners.
+    PROBLEMS, add_problems {
+        "/problems" {
+            GET Open none Routed => problems::list_problems;
+        }
+        "/problems/{code}" {
+            GET Open none Routed => problems::show_problem;
+        }
+    }
+
+    /// What machines watch; at `http.health_listen` alone, if that is set.
+    WATCHED, add_watched {
+        "/healthz" {
+            GET Open none Probe => health::show_health;
+        }
+        "/readyz" {
+            GET Open none Probe => health::show_readiness;
+        }
+        "/metrics" {
+            GET Open none Routed => health::show_metrics;
+        }
+    }
+}
+
+/// Where the interface is described; needs no token and has no description itself.
+const START: Route = open("/");
+/// The description.
+const DOCUMENT: Route = open("/openapi.json");
+
+const fn open(path: &'static str) -> Route {
+    const GET: Operation = Operation { method: Method::GET, act: None, way: Way::Routed };
+    Route { path, operations: &[GET] }
+}
+
+/// Every route of the service, for the middleware and for the description.
+pub(crate) const TABLE: RouteTable = RouteTable(&[API, PROBLEMS, WATCHED, &[START, DOCUMENT]]);
 
 /// Every route, the OpenAPI document included.
 pub fn routes(
@@ -53,20 +220,22 @@ pub fn routes(
     // Without tokens the listener is on loopback: see `config`.
     let is_checked = !settings.asks_for_tokens || !settings.http.hosts.is_empty();
     let gate = gate_of(&service, settings, metrics, is_checked);
-    let (routes, document) = api(settings).split_for_parts();
+    let limits = BodyLimits::of(settings);
+    let (routes, document) = described(settings, &limits).split_for_parts();
     // Shared by all answers: clients that read slowly hold it once.
-    let document = Bytes::from(openapi::complete(&document, settings.asks_for_tokens).to_string());
+    let document =
+        Bytes::from(openapi::complete(&document, TABLE, settings.asks_for_tokens).to_string());
     let describe = move || {
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
     };
     let (app, gate) = (App::new(service, settings, prometheus), Arc::new(gate));
-    let BodyLimits { single, batch } = BodyLimits::of(settings);
+    let BodyLimits { single, batch } = limits;
     let numbers = FastPath { gate: Arc::clone(&gate), app: app.clone(), single, batch };
-    let routes = routes.with_state(app).route("/openapi.json", get(describe));
-    let routes = routes.route("/", get(start::show_start));
+    let routes = routes.with_state(app).route(DOCUMENT.path, get(describe));
+    let routes = routes.route(START.path, get(start::show_start));
     let routes = match settings.health_listen {
-        Some(address) => start::health_elsewhere(routes, address),
+        Some(address) => start::health_elsewhere(routes, WATCHED, address),
         None => routes,
     };
     Routes::new(behind(gate, routes), numbers)
@@ -88,6 +257,30 @@ impl BodyLimits {
             single: BodyBounds { max_bytes: BODY_BYTES_MAX, time_limit },
         }
     }
+
+    /// A route that reads no body.
+    #[expect(clippy::unused_self, reason = "the table of routes names bounds by methods")]
+    fn none(&self, route: UtoipaMethodRouter<App>) -> UtoipaMethodRouter<App> {
+        route
+    }
+
+    /// A route with the bounds of a single document.
+    fn single(&self, route: UtoipaMethodRouter<App>) -> UtoipaMethodRouter<App> {
+        route.layer(Extension(self.single))
+    }
+
+    /// A route with the bounds of a batch.
+    fn batch(&self, route: UtoipaMethodRouter<App>) -> UtoipaMethodRouter<App> {
+        route.layer(Extension(self.batch))
+    }
+}
+
+/// The routes that have descriptions.
+fn described(settings: &Settings, limits: &BodyLimits) -> OpenApiRouter<App> {
+    let router = OpenApiRouter::with_openapi(Document::openapi());
+    let router = add_problems(add_api(router, limits), limits);
+    // Where they have a listener of their own, no other one shows them.
+    if settings.health_listen.is_some() { router } else { add_watched(router, limits) }
 }
 
 /// The routes of `http.health_listen`: those for monitoring, which need no token.
@@ -100,7 +293,9 @@ pub fn health_routes(
     // Beyond loopback, probes use the address.
     let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
     let gate = gate_of(&service, settings, metrics, is_checked);
-    let routes = watching_routes().merge(problem_routes()).split_for_parts().0;
+    let limits = BodyLimits::of(settings);
+    let routes = add_watched(add_problems(OpenApiRouter::new(), &limits), &limits);
+    let routes = routes.split_for_parts().0;
     let app = App::new(service, settings, prometheus);
     behind(Arc::new(gate), routes.with_state(app)).into()
 }
@@ -124,73 +319,7 @@ fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked:
         time_limit: settings.allocator.time_limit,
         refusals: Refusals::new(settings.log.refused_per_second_max, COUNTED_BY),
     };
-    Gate::new(admission, metrics, service.clock.clone(), told)
-}
-
-/// The routes for machines that watch.
-fn watching_routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(health::show_health))
-        .routes(routes!(health::show_readiness))
-        .routes(routes!(health::show_metrics))
-}
-
-/// The pages that the `type` of a problem leads to.
-fn problem_routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(problems::list_problems))
-        .routes(routes!(problems::show_problem))
-}
-
-/// The routes with their descriptions.
-fn api(settings: &Settings) -> OpenApiRouter<App> {
-    let BodyLimits { single, batch } = BodyLimits::of(settings);
-    let routes = OpenApiRouter::with_openapi(Document::openapi())
-        .routes(routes!(numbers::generate::generate_number).layer(Extension(single)))
-        .routes(routes!(numbers::batches::create_batch).layer(Extension(batch)))
-        .routes(routes!(numbers::preview::preview_number).layer(Extension(single)))
-        .routes(routes!(register::documents::list_document_numbers))
-        .routes(routes!(register::revisions::create_revision).layer(Extension(single)))
-        .routes(routes!(series::routes::list_configs))
-        .routes(routes!(series::changes::create_config).layer(Extension(single)))
-        .routes(routes!(series::routes::show_config))
-        .routes(routes!(series::changes::update_config).layer(Extension(single)))
-        .routes(routes!(series::changes::remove_config))
-        .routes(routes!(series::changes::activate_config).layer(Extension(single)))
-        .routes(routes!(series::changes::deactivate_config).layer(Extension(single)))
-        .routes(routes!(series::routes::list_versions))
-        .routes(routes!(series::routes::show_version))
-        .routes(routes!(series::diff::diff_versions))
-        .routes(routes!(series::changes::roll_back_config).layer(Extension(single)))
-        .routes(routes!(register::routes::list_numbers))
-        .routes(routes!(register::counters::list_counters))
-        .routes(routes!(statement::routes::draw_up_statement))
-        .routes(routes!(operations::event_routes::list_events))
-        .routes(routes!(reference::routes::list_tables))
-        .routes(routes!(reference::routes::list_rows))
-        .routes(routes!(reference::changes::change_rows).layer(Extension(batch)))
-        .routes(routes!(reference::routes::list_memberships))
-        .routes(routes!(tokens::routes::list_tokens))
-        .routes(routes!(tokens::routes::create_token).layer(Extension(single)))
-        .routes(routes!(tokens::routes::revoke_token).layer(Extension(single)))
-        .routes(routes!(tokens::routes::rotate_token).layer(Extension(single)))
-        .routes(routes!(approvals::routes::reset_counter).layer(Extension(single)))
-        .routes(routes!(approvals::routes::reset_chronology).layer(Extension(single)))
-        .routes(routes!(approvals::routes::list_changes))
-        .routes(routes!(approvals::routes::approve_change).layer(Extension(single)))
-        .routes(routes!(approvals::routes::reject_change).layer(Extension(single)))
-        .routes(routes!(register::lookups::look_up_number))
-        .routes(routes!(exchange::generate_unified_serial).layer(Extension(single)))
-        .routes(routes!(exchange::generate_system_serial).layer(Extension(single)))
-        .routes(routes!(exchange::generate_interface_serial).layer(Extension(single)))
-        .routes(routes!(exchange::check_interface_serial).layer(Extension(single)))
-        .routes(routes!(exchange::begin_step).layer(Extension(single)))
-        .routes(routes!(exchange::succeed_step).layer(Extension(single)))
-        .routes(routes!(exchange::fail_step).layer(Extension(single)))
-        .routes(routes!(exchange::show_chain))
-        .merge(problem_routes());
-    // Where they have a listener of their own, nobody else is shown them.
-    if settings.health_listen.is_some() { routes } else { routes.merge(watching_routes()) }
+    Gate::new(TABLE, admission, metrics, service.clock.clone(), told)
 }
 
 /// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.

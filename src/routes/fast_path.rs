@@ -3,6 +3,7 @@
 //! Both pass the same gate and end in the same handlers: only the way is decided here, and no
 //! answer may show which one it took.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,20 +19,19 @@ use futures_util::future::Either;
 use percent_encoding::percent_decode_str;
 use tower::ServiceExt;
 
+use super::{FAST, WATCHED};
 use crate::features::exchange;
 use crate::features::numbers::{batches, generate};
 use crate::web::App;
 use crate::web::Lane;
 use crate::web::body::{BodyBounds, Json};
-use crate::web::middleware::{self, Caller, Gate, Peer, Route};
+use crate::web::middleware::{self, Caller, Gate, Peer};
 use crate::web::problem::Problem;
+use crate::web::route::Way;
 
 /// Longest body of a batch that is answered by the connection's own runtime, in bytes: some eighty
 /// documents.
 const SHORT_BYTES_MAX: u64 = 8_192;
-
-/// Paths that machines watch: their answers are short, and tell how long others wait.
-const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// How requests are answered: by the router, and those that take numbers before it. Cheap to clone.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ impl Routes {
             let answered = Box::pin(door.answer(request, peer, taking));
             return (if is_long { Lane::Slow } else { Lane::Fast }, Either::Left(answered));
         }
-        let is_probe = PROBES.contains(&request.uri().path());
+        let is_probe = is_probe(request.uri().path());
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
         let answered = self.router.clone().oneshot(request);
@@ -93,10 +93,10 @@ fn is_large<B>(request: &Request<B>) -> bool {
 }
 
 /// What a call takes, by its path.
-#[derive(Debug, Eq, PartialEq)]
-enum Taking {
-    /// A number for this document.
-    Number(String),
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Taking {
+    /// A number for the document that the path names.
+    Number,
     /// Many.
     Batch,
     UnifiedSerial,
@@ -110,32 +110,32 @@ impl Taking {
         if method != Method::POST {
             return None;
         }
-        let path = path.strip_prefix("/api/v1/")?;
-        if let Some(rest) = path.strip_prefix("documents/") {
-            let document = rest.strip_suffix("/generate-number")?;
-            let is_segment = !document.is_empty() && !document.contains('/');
-            let document = percent_decode_str(document).decode_utf8().ok()?;
-            return is_segment.then(|| Taking::Number(document.into_owned()));
-        }
-        match path {
-            "document-numbering/batches" => Some(Taking::Batch),
-            "serials/unified" => Some(Taking::UnifiedSerial),
-            "serials/system" => Some(Taking::SystemSerial),
-            "serials/interface" => Some(Taking::InterfaceSerial),
-            _ => None,
-        }
+        let known = FAST.iter().find(|(_, pattern)| parameter(pattern, path).is_some());
+        known.map(|(taking, _)| *taking)
     }
 
     /// The pattern of the route.
-    fn pattern(&self) -> &'static str {
-        match self {
-            Taking::Number(_) => "/api/v1/documents/{documentId}/generate-number",
-            Taking::Batch => "/api/v1/document-numbering/batches",
-            Taking::UnifiedSerial => "/api/v1/serials/unified",
-            Taking::SystemSerial => "/api/v1/serials/system",
-            Taking::InterfaceSerial => "/api/v1/serials/interface",
-        }
+    fn pattern(self) -> &'static str {
+        FAST.iter().find(|(taking, _)| *taking == self).map_or("", |(_, pattern)| *pattern)
     }
+}
+
+/// Whether machines watch a path.
+fn is_probe(path: &str) -> bool {
+    let watched = WATCHED.iter().filter(|route| route.path == path);
+    watched.flat_map(|route| route.operations).any(|operation| operation.way == Way::Probe)
+}
+
+/// The parameter of a path, decoded; no text where the pattern has none, nothing where the path is
+/// not of the pattern. A pattern has one parameter at most.
+fn parameter<'p>(pattern: &str, path: &'p str) -> Option<Cow<'p, str>> {
+    let Some((before, rest)) = pattern.split_once('{') else {
+        return (pattern == path).then_some(Cow::Borrowed(""));
+    };
+    let (_, after) = rest.split_once('}')?;
+    let segment = path.strip_prefix(before)?.strip_suffix(after)?;
+    let is_segment = !segment.is_empty() && !segment.contains('/');
+    percent_decode_str(segment).decode_utf8().ok().filter(|_| is_segment)
 }
 
 /// Answers calls that take numbers.
@@ -154,7 +154,7 @@ impl FastPath {
         B: HttpBody<Data = Bytes> + Send,
     {
         let gate = Arc::clone(&self.gate);
-        let route = Route::Known(taking.pattern());
+        let route = gate.matched(taking.pattern());
         let take = |request, caller| {
             // Boxed, too: the gate would move it several times.
             let taken = Box::pin(self.take(request, caller, taking));
@@ -181,7 +181,9 @@ impl FastPath {
         let (parts, body) = request.into_parts();
         let headers = parts.headers;
         match taking {
-            Taking::Number(document_id) => {
+            Taking::Number => {
+                let document_id = parameter(taking.pattern(), parts.uri.path()).unwrap_or_default();
+                let document_id = document_id.into_owned();
                 let order = Json::read(&headers, body, self.single, &holdings).await?;
                 generate::generate_number(app, caller, Ok(Path(document_id)), headers, order).await
             }

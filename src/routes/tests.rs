@@ -5,10 +5,15 @@ mod bodies;
 use super::*;
 use crate::config::Sources;
 
+/// What needs no token, as it was reviewed.
+const OPEN: [&str; 7] =
+    ["/", "/healthz", "/metrics", "/openapi.json", "/problems", "/problems/{code}", "/readyz"];
+
 fn document() -> serde_json::Value {
     let flags = vec![("data.dir".to_owned(), "/tmp".to_owned())];
     let settings = Settings::load(&Sources { flags, ..Sources::default() }).expect("settings");
-    openapi::complete(&api(&settings).split_for_parts().1, false)
+    let routes = described(&settings, &BodyLimits::of(&settings));
+    openapi::complete(&routes.split_for_parts().1, TABLE, false)
 }
 
 /// `scripts/check-openapi` runs a public validator; this test finds the faults that it would find,
@@ -22,7 +27,7 @@ fn the_description_is_one_that_clients_can_be_made_of() {
                 let text = response["description"].as_str().unwrap_or_default();
                 assert!(!text.is_empty(), "{method} {path}: {status} has no description");
             }
-            let is_open = middleware::OPEN.contains(&path.as_str());
+            let is_open = OPEN.contains(&path.as_str());
             assert_eq!(operation["security"] == serde_json::json!([]), is_open, "{path}");
         }
     }
@@ -75,13 +80,50 @@ fn every_route_is_described() {
 
 #[test]
 fn only_health_metrics_and_what_describes_the_service_need_no_token() {
-    let (_, document) = watching_routes().merge(problem_routes()).split_for_parts();
-    let mut paths: Vec<&str> = document.paths.paths.keys().map(String::as_str).collect();
-    paths.extend(["/", "/openapi.json"]);
+    let open = TABLE.iter().filter(|route| route.is_open());
+    let mut paths: Vec<&str> = open.map(|route| route.path).collect();
     paths.sort_unstable();
-    let mut open = middleware::OPEN;
-    open.sort_unstable();
-    assert_eq!(paths, open);
+    assert_eq!(paths, OPEN);
+    // An open method would open the whole path.
+    for route in TABLE.iter().filter(|route| !route.is_open()) {
+        assert!(route.operations.iter().all(|operation| operation.act.is_some()), "{route:?}");
+        assert!(route.path.starts_with("/api/"), "{route:?}");
+    }
+}
+
+/// The attribute of a handler says its method again; a row without a handler does not compile, and
+/// a handler without a row is never used.
+#[test]
+fn each_row_is_described_with_its_method() {
+    let document = document();
+    let mut described: Vec<(String, String)> = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        let methods = methods.as_object().expect("methods").keys();
+        described.extend(methods.map(|method| (path.clone(), method.to_ascii_uppercase())));
+    }
+    let rows = TABLE.iter().filter(|route| ![START.path, DOCUMENT.path].contains(&route.path));
+    let rows = rows.flat_map(|route| {
+        let method = |operation: &Operation| (route.path.to_owned(), operation.method.to_string());
+        route.operations.iter().map(method)
+    });
+    let mut rows: Vec<(String, String)> = rows.collect();
+    rows.sort_unstable();
+    described.sort_unstable();
+    assert_eq!(rows, described);
+}
+
+#[test]
+fn the_fast_path_takes_what_the_table_says_and_each_of_it_once() {
+    let fast = TABLE.iter().flat_map(|route| {
+        let fast = route.operations.iter().filter(|operation| operation.way == Way::Fast);
+        fast.map(|operation| (&operation.method, route.path))
+    });
+    let known = FAST.iter().map(|(_, pattern)| (&Method::POST, *pattern));
+    assert_eq!(fast.collect::<Vec<_>>(), known.collect::<Vec<_>>());
+    for (at, (taking, pattern)) in FAST.iter().enumerate() {
+        assert!(FAST[..at].iter().all(|(other, _)| other != taking), "{taking:?}");
+        assert!(pattern.matches('{').count() <= 1, "{pattern}");
+    }
 }
 
 #[test]

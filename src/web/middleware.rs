@@ -28,6 +28,7 @@ use super::prefer::{PREFERENCE_APPLIED, Wait};
 use super::problem::{Problem, Slug};
 use super::request_id::{REQUEST_ID, request_id};
 use super::rights;
+use super::route::{Route, RouteTable};
 use crate::auth::COUNT_MAX;
 use crate::auth::{Act, Identity, LOCAL_USER};
 use crate::clock::SharedClock;
@@ -43,9 +44,6 @@ const CLIENT_LEFT: u16 = 499;
 
 /// Label of every path that has no route: labels must be few, and never a caller's text.
 const OTHER: &str = "other";
-/// Routes that need no token.
-pub(crate) const OPEN: [&str; 7] =
-    ["/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/problems", "/problems/{code}"];
 
 /// How the type of a page begins.
 const HTML: &[u8] = b"text/html";
@@ -64,20 +62,28 @@ impl Peer {
     }
 }
 
-/// The route of a call: one of few patterns.
+/// The route of a call.
 #[derive(Clone, Debug)]
-pub(crate) enum Route {
-    /// As the router found it.
-    Matched(MatchedPath),
-    /// Of a door that knows its patterns.
-    Known(&'static str),
+pub(crate) enum Matched {
+    /// One of the table.
+    Listed(&'static Route),
+    /// A pattern that the table lacks: refused.
+    Unlisted(String),
 }
 
-impl Route {
+impl Matched {
     fn pattern(&self) -> &str {
         match self {
-            Route::Matched(path) => path.as_str(),
-            Route::Known(pattern) => pattern,
+            Matched::Listed(route) => route.path,
+            Matched::Unlisted(pattern) => pattern,
+        }
+    }
+
+    /// The route, where the table has it.
+    fn listed(&self) -> Option<&'static Route> {
+        match self {
+            Matched::Listed(route) => Some(route),
+            Matched::Unlisted(_) => None,
         }
     }
 }
@@ -97,6 +103,7 @@ pub(crate) struct Told {
 
 /// Keeps the gate.
 pub(crate) struct Gate {
+    routes: RouteTable,
     admission: Admission,
     /// [`LOCAL_USER`].
     local: Arc<Identity>,
@@ -107,8 +114,9 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// A gate that admits these.
+    /// The gate of these routes.
     pub(crate) fn new(
+        routes: RouteTable,
         admission: Admission,
         metrics: Metrics,
         clock: SharedClock,
@@ -116,7 +124,7 @@ impl Gate {
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
         let local = Arc::new(Identity::local(LOCAL_USER, COUNT_MAX));
-        Gate { admission, local, metrics, problems, clock, told }
+        Gate { routes, admission, local, metrics, problems, clock, told }
     }
 
     /// What a call may hold: for an identity, or for the address if there is none.
@@ -124,6 +132,12 @@ impl Gate {
         let named = (!Arc::ptr_eq(identity, &self.local)).then_some(&identity.name);
         let caller = counts_for(named, ip, &self.local.name);
         Holdings::of(&self.admission.budgets, caller)
+    }
+
+    /// The route of a pattern that the router, or the fast path, found.
+    pub(crate) fn matched(&self, pattern: &str) -> Matched {
+        let listed = self.routes.find(pattern).map(Matched::Listed);
+        listed.unwrap_or_else(|| Matched::Unlisted(pattern.to_owned()))
     }
 
     /// Whoever calls.
@@ -136,7 +150,8 @@ impl Gate {
 /// The middleware around the router.
 pub(crate) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let peer = request.extensions().get::<Peer>().cloned();
-    let route = request.extensions().get::<MatchedPath>().cloned().map(Route::Matched);
+    let path = request.extensions().get::<MatchedPath>();
+    let route = path.map(|path| gate.matched(path.as_str()));
     let answer = |mut request: Request, caller: Caller| {
         request.extensions_mut().insert(caller);
         next.run(request)
@@ -149,7 +164,7 @@ pub(crate) async fn pass<B, N, A>(
     gate: Arc<Gate>,
     request: Request<B>,
     peer: Option<Peer>,
-    route: Option<Route>,
+    route: Option<Matched>,
     next: N,
 ) -> Response
 where
@@ -169,7 +184,7 @@ where
 /// The facts of a call before its head is read.
 struct Named {
     peer: Option<Peer>,
-    route: Option<Route>,
+    route: Option<Matched>,
     request_id: Arc<str>,
 }
 
@@ -202,7 +217,7 @@ where
         Err(problem) => Err(problem),
     };
     let began = tokio::time::Instant::from_std(call.began);
-    let asked = (request.method(), call.route());
+    let asked = (request.method(), call.route.as_ref().and_then(Matched::listed));
     let wait = Wait::of(request.headers(), asked, began, gate.told.time_limit);
     let wait = wait.filter(|_| admitted.is_ok());
     let mut response = match admitted {
@@ -225,8 +240,7 @@ where
                 None => answering.await,
             };
             // What describes the service is in memory once, however many read it.
-            let is_shared = OPEN.contains(&call.route());
-            if is_shared { answer } else { holdings.count(&call.method, answer).await }
+            if call.is_open() { answer } else { holdings.count(&call.method, answer).await }
         }
         Err(problem) => problem.into_response(),
     };
@@ -261,7 +275,7 @@ async fn admit(
     call: &mut Call,
     limited: &mut Option<Arc<Limited>>,
 ) -> Result<(Arc<Identity>, Asker), Problem> {
-    let is_open = OPEN.contains(&call.route());
+    let is_open = call.is_open();
     let identity = match is_open {
         true => Arc::clone(&gate.local),
         false => gate.authenticate(headers).await?,
@@ -273,7 +287,13 @@ async fn admit(
     let Some(route) = call.route.as_ref().filter(|_| !is_open) else {
         return Ok((identity, asker));
     };
-    let act = rights::check(&identity, &call.method, route.pattern())?;
+    let act = match route {
+        Matched::Listed(route) => rights::check(&identity, &call.method, route)?,
+        Matched::Unlisted(pattern) => {
+            let cause = format!("the table of routes lacks {pattern}");
+            return Err(Problem::internal_taking_nothing(&cause));
+        }
+    };
     let person = asker.name_person(&identity, headers)?;
     call.user_id = Some(Arc::clone(&asker.user_id));
     call.ip_address.clone_from(&asker.address);
@@ -309,7 +329,7 @@ struct Call {
     gate: Arc<Gate>,
     method: Method,
     /// The route, where there is one.
-    route: Option<Route>,
+    route: Option<Matched>,
     /// Who calls; `None` where nobody was let in.
     user_id: Option<Arc<str>>,
     ip_address: Option<Arc<str>>,
@@ -322,7 +342,12 @@ struct Call {
 impl Call {
     /// Pattern of the route, as a label.
     fn route(&self) -> &str {
-        self.route.as_ref().map_or(OTHER, Route::pattern)
+        self.route.as_ref().map_or(OTHER, Matched::pattern)
+    }
+
+    /// Whether its route needs no token.
+    fn is_open(&self) -> bool {
+        self.route.as_ref().and_then(Matched::listed).is_some_and(Route::is_open)
     }
 }
 
@@ -338,7 +363,7 @@ impl Drop for Call {
         let (method, user) = (self.method.as_str(), self.user_id.as_deref().unwrap_or_default());
         let ip = self.ip_address.as_deref().unwrap_or_default();
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let is_open = OPEN.contains(&route);
+        let is_open = self.is_open();
         let is_left_out = slug.is_some() && !self.gate.told.refusals.admit();
         let slug = slug.map_or("", Slug::name);
         if is_left_out || is_open {

@@ -7,14 +7,14 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
-use crate::web::middleware::OPEN;
+use super::route::RouteTable;
 
 /// The examples of the operations' requests and answers, by their names.
 const EXAMPLES: &str = include_str!("openapi/examples.json");
 
 /// The document as it is served: every response has a description, and each route says whether it
 /// needs a token, which headers it takes and sends, and which texts are one of a few words.
-pub(crate) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
+pub(crate) fn complete(document: &OpenApi, routes: RouteTable, has_tokens: bool) -> Value {
     let mut document = serde_json::to_value(document).expect("the OpenAPI document is JSON");
     let token = json!({
         "type": "http",
@@ -29,10 +29,11 @@ pub(crate) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
     document["security"] = needed;
     let examples: Value = serde_json::from_str(EXAMPLES).expect("the examples are JSON");
     for (path, operations) in members(&mut document["paths"]) {
+        let route = routes.find(path).expect("what is described is in the table of routes");
         for (method, operation) in members(operations) {
             let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes());
             let method = method.expect("a method");
-            if OPEN.contains(&path.as_str()) {
+            if route.is_open() {
                 operation["security"] = json!([]);
             }
             let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
@@ -50,7 +51,7 @@ pub(crate) fn complete(document: &OpenApi, has_tokens: bool) -> Value {
                 let described = response.as_object_mut().expect("a response is an object");
                 described.entry("description").or_insert_with(|| describe(status).into());
             }
-            headers::describe(path, &method, operation);
+            headers::describe(route, &method, operation);
         }
     }
     for (name, schema) in members(&mut document["components"]["schemas"]) {

@@ -13,21 +13,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::header_lists::split;
 use super::problem::{Problem, Slug};
-use crate::web::middleware::OPEN;
+use super::route::{Route, Way};
 
 /// The preferences of a caller.
 pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// How the preference was applied.
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
-
-/// Routes that take numbers.
-const TAKING: [&str; 5] = [
-    "/api/v1/documents/{documentId}/generate-number",
-    "/api/v1/document-numbering/batches",
-    "/api/v1/serials/unified",
-    "/api/v1/serials/system",
-    "/api/v1/serials/interface",
-];
 
 /// How long a caller waits for the answer to a call.
 #[derive(Clone, Debug)]
@@ -40,16 +31,11 @@ pub(crate) struct Wait {
     pub(crate) applied: HeaderValue,
 }
 
-/// Whether a call takes numbers.
-fn takes_numbers(method: &Method, route: &str) -> bool {
-    *method == Method::POST && TAKING.contains(&route)
-}
-
 /// Whether a call can be told how long to wait: it takes numbers, or looks something up.
-pub(crate) fn can_wait(method: &Method, route: &str) -> bool {
+pub(crate) fn can_wait(method: &Method, route: &Route) -> bool {
     match *method {
-        Method::GET | Method::HEAD => route.starts_with("/api/") && !OPEN.contains(&route),
-        _ => takes_numbers(method, route),
+        Method::GET | Method::HEAD => !route.is_open(),
+        _ => route.operation(method).is_some_and(|operation| operation.way == Way::Fast),
     }
 }
 
@@ -57,11 +43,11 @@ impl Wait {
     /// The wait that headers request for a call that began then, no longer than `limit`.
     pub(crate) fn of(
         headers: &HeaderMap,
-        (method, route): (&Method, &str),
+        (method, route): (&Method, Option<&Route>),
         began: Instant,
         limit: Duration,
     ) -> Option<Self> {
-        if !headers.contains_key(PREFER) || !can_wait(method, route) {
+        if !headers.contains_key(PREFER) || !route.is_some_and(|route| can_wait(method, route)) {
             return None;
         }
         let wanted_s = wait_s(headers)?;
@@ -120,6 +106,10 @@ fn named(preference: &[u8]) -> (&[u8], Option<&[u8]>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::TABLE;
+
+    const GENERATE: &str = "/api/v1/documents/{documentId}/generate-number";
+    const BATCHES: &str = "/api/v1/document-numbering/batches";
 
     fn seconds(sent: &[&str]) -> Option<u64> {
         let mut headers = HeaderMap::new();
@@ -161,12 +151,14 @@ mod tests {
     fn a_wait_is_no_longer_than_the_limit_and_says_what_it_is() {
         let headers = HeaderMap::from_iter([(PREFER, HeaderValue::from_static("wait=60"))]);
         let began = Instant::now();
-        let of = |method: Method, route| {
-            let limit = Duration::from_secs(40);
+        let of = |method: Method, path| {
+            let (limit, route) = (Duration::from_secs(40), TABLE.find(path));
             Wait::of(&headers, (&method, route), began, limit).map(|wait| (wait.by, wait.applied))
         };
         let applied = (began + Duration::from_secs(40), HeaderValue::from_static("wait=40"));
-        assert_eq!(of(Method::POST, TAKING[0]), Some(applied.clone()));
+        for taking in [GENERATE, BATCHES] {
+            assert_eq!(of(Method::POST, taking), Some(applied.clone()));
+        }
         assert_eq!(of(Method::GET, "/api/v1/document-numbering/numbers"), Some(applied));
         assert_eq!(of(Method::GET, "/readyz"), None);
         assert_eq!(of(Method::POST, "/api/v1/document-numbering/configs"), None);
@@ -175,16 +167,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_look_up_ends_with_its_wait_and_a_call_that_takes_numbers_does_not() {
         let headers = HeaderMap::from_iter([(PREFER, HeaderValue::from_static("wait=1"))]);
-        for (method, route, status) in
-            [(Method::GET, "/api/v1/x", 503), (Method::POST, TAKING[1], 200)]
-        {
-            let limit = Duration::from_secs(40);
-            let wait = Wait::of(&headers, (&method, route), Instant::now(), limit).expect("a wait");
+        let numbers = "/api/v1/document-numbering/numbers";
+        for (method, path, status) in [(Method::GET, numbers, 503), (Method::POST, BATCHES, 200)] {
+            let (limit, asked) = (Duration::from_secs(40), (&method, TABLE.find(path)));
+            let wait = Wait::of(&headers, asked, Instant::now(), limit).expect("a wait");
             let answering = async {
                 tokio::time::sleep(Duration::from_secs(2)).await;
                 "late".into_response()
             };
-            assert_eq!(wait.bound(answering).await.status(), status, "{route}");
+            assert_eq!(wait.bound(answering).await.status(), status, "{path}");
         }
     }
 }

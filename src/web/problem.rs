@@ -19,8 +19,8 @@ use numbering::{InputError, RuleError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::health::{NotReady, Ready};
 use super::language::{self, Language, user_message};
+use super::readiness::Ready;
 use crate::engine::allocator::{AllocError, NumberTaken};
 use crate::engine::sources::SourceError;
 use crate::ledger::LedgerError;
@@ -294,6 +294,15 @@ pub struct ProblemBody {
     pub standing: Option<SerialStanding>,
     /// A sentence for the user in the language of `Accept-Language`.
     pub user_message: String,
+}
+
+/// The problem of a process that is not ready, with all that one that is ready says.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NotReady {
+    #[serde(flatten)]
+    problem: ProblemBody,
+    #[serde(flatten)]
+    state: Ready,
 }
 
 impl From<&AllocError> for Problem {

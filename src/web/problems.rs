@@ -7,12 +7,12 @@ use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
-use super::problem::{Problem, ProblemBody, Slug};
+use super::problem::{Problem, Slug};
 
 /// Every problem, one a line: its page, its status and its title.
 #[utoipa::path(
     get,
-    path = "/problems",
+    path = "",
     tag = "problems",
     responses((status = 200, body = String, content_type = "text/plain"))
 )]
@@ -29,12 +29,11 @@ pub(crate) async fn list_problems() -> Response {
 /// to do.
 #[utoipa::path(
     get,
-    path = "/problems/{code}",
+    path = "",
     tag = "problems",
     params(("code" = String, Path, description = "The `code` of a problem")),
     responses(
         (status = 200, body = String, content_type = "text/plain"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn show_problem(Path(code): Path<String>) -> Result<Response, Problem> {

@@ -1,120 +1,25 @@
-//! What each route does, as far as rights go: the one list that the gate asks before any handler
-//! runs. Whose rights reach how far is in `access`.
+//! Whether a caller may do what a route does, asked before any handler runs. The table of routes
+//! says what that is; how far a right reaches is in `auth`.
 
 use axum::http::Method;
 
 use super::problem::{Problem, Slug};
+use super::route::Route;
 use crate::auth::{Act, Identity, LetIn, Role};
 use crate::ledger::ShownToken;
 use crate::web::middleware::Caller;
-
-/// Every route that is not open, with what its methods do; those that take numbers first.
-const ROUTES: [(&str, &[(Method, Act)]); 37] = [
-    ("/api/v1/documents/{documentId}/generate-number", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/document-numbering/batches", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/document-numbering/preview", &[(Method::POST, Act::Preview)]),
-    ("/api/v1/documents/{documentId}/numbers", &[(Method::GET, Act::ReadNumbers)]),
-    ("/api/v1/documents/{documentId}/revisions", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/document-numbering/numbers", &[(Method::GET, Act::ReadNumbers)]),
-    ("/api/v1/document-numbering/numbers/{number}", &[(Method::GET, Act::ReadNumbers)]),
-    ("/api/v1/document-numbering/counters", &[(Method::GET, Act::ReadRegisters)]),
-    ("/api/v1/document-numbering/statements", &[(Method::GET, Act::ReadRegisters)]),
-    ("/api/v1/document-numbering/events", &[(Method::GET, Act::ReadEvents)]),
-    (
-        "/api/v1/document-numbering/configs",
-        &[(Method::GET, Act::ReadSeries), (Method::POST, Act::ChangeSeries)],
-    ),
-    (
-        "/api/v1/document-numbering/configs/{configId}",
-        &[
-            (Method::GET, Act::ReadSeries),
-            (Method::PUT, Act::ChangeSeries),
-            (Method::DELETE, Act::ChangeSeries),
-        ],
-    ),
-    (
-        "/api/v1/document-numbering/configs/{configId}/activate",
-        &[(Method::POST, Act::ChangeSeries)],
-    ),
-    (
-        "/api/v1/document-numbering/configs/{configId}/deactivate",
-        &[(Method::POST, Act::ChangeSeries)],
-    ),
-    ("/api/v1/document-numbering/configs/{configId}/versions", &[(Method::GET, Act::ReadSeries)]),
-    (
-        "/api/v1/document-numbering/configs/{configId}/versions/{version}",
-        &[(Method::GET, Act::ReadSeries)],
-    ),
-    (
-        "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff",
-        &[(Method::GET, Act::ReadSeries)],
-    ),
-    (
-        "/api/v1/document-numbering/configs/{configId}/rollback",
-        &[(Method::POST, Act::ChangeSeries)],
-    ),
-    ("/api/v1/document-numbering/reference", &[(Method::GET, Act::ReadReference)]),
-    (
-        "/api/v1/document-numbering/reference/{table}",
-        &[(Method::GET, Act::ReadReference), (Method::POST, Act::ChangeReference)],
-    ),
-    (
-        "/api/v1/document-numbering/reference/{table}/memberships",
-        &[(Method::GET, Act::ReadReference)],
-    ),
-    (
-        "/api/v1/document-numbering/tokens",
-        &[(Method::GET, Act::ManageTokens), (Method::POST, Act::ManageTokens)],
-    ),
-    ("/api/v1/document-numbering/tokens/{name}/revoke", &[(Method::POST, Act::ManageTokens)]),
-    ("/api/v1/document-numbering/tokens/{name}/rotate", &[(Method::POST, Act::ManageTokens)]),
-    (
-        "/api/v1/document-numbering/configs/{configId}/reset-counter",
-        &[(Method::POST, Act::AnswerForChanges)],
-    ),
-    (
-        "/api/v1/document-numbering/configs/{configId}/reset-chronology",
-        &[(Method::POST, Act::AnswerForChanges)],
-    ),
-    ("/api/v1/document-numbering/change-requests", &[(Method::GET, Act::ReadEvents)]),
-    (
-        "/api/v1/document-numbering/change-requests/{changeId}/approve",
-        &[(Method::POST, Act::AnswerForChanges)],
-    ),
-    (
-        "/api/v1/document-numbering/change-requests/{changeId}/reject",
-        &[(Method::POST, Act::AnswerForChanges)],
-    ),
-    ("/api/v1/serials/unified", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/serials/unified/{serial}", &[(Method::GET, Act::ReadNumbers)]),
-    ("/api/v1/serials/system", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/serials/system/begin", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/serials/system/succeed", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/serials/system/fail", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/serials/interface", &[(Method::POST, Act::TakeNumbers)]),
-    ("/api/v1/serials/interface/check", &[(Method::POST, Act::TakeNumbers)]),
-];
-
-/// What a method of a route does; nothing where it has none, or is open.
-pub(crate) fn act(method: &Method, route: &str) -> Option<Act> {
-    let (_, methods) = ROUTES.iter().find(|(known, _)| *known == route)?;
-    methods.iter().find(|(known, _)| known == method).map(|(_, act)| *act)
-}
 
 /// What a request does; refused where the identity may not. A method that the route does not have
 /// is refused behind the gate.
 pub(crate) fn check(
     identity: &Identity,
     method: &Method,
-    route: &str,
+    route: &Route,
 ) -> Result<Option<Act>, Problem> {
-    let Some((_, methods)) = ROUTES.iter().find(|(known, _)| *known == route) else {
-        return Err(Problem::internal_taking_nothing(&format_args!("no right names {route}")));
-    };
-    let method = if method == Method::HEAD { &Method::GET } else { method };
-    match methods.iter().find(|(known, _)| known == method) {
-        Some((_, act)) if identity.may(*act).is_none() => Err(not_permitted(identity, *act)),
-        found => Ok(found.map(|(_, act)| *act)),
+    let act = route.operation(method).and_then(|operation| operation.act);
+    match act {
+        Some(act) if identity.may(act).is_none() => Err(not_permitted(identity, act)),
+        act => Ok(act),
     }
 }
 

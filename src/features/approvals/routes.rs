@@ -26,7 +26,7 @@ use crate::web::body::{Json, QueryOf};
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 use crate::web::reason::ReasonOrder;
 use crate::web::reason::check_reason;
 use crate::web::visibility::not_found;
@@ -85,13 +85,12 @@ pub(crate) struct ChangeQuery {
 /// Asks for a counter to go on further up.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/configs/{configId}/reset-counter",
+    path = "",
     tag = "changes",
     params(("configId" = i64, Path)),
     request_body = ResetOrder,
     responses(
         (status = 202, body = ChangeAnswer, description = "It waits for an approval"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn reset_counter(
@@ -113,13 +112,12 @@ pub(crate) async fn reset_counter(
 /// Asks for the last date of a series that keeps chronology to be set back.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/configs/{configId}/reset-chronology",
+    path = "",
     tag = "changes",
     params(("configId" = i64, Path)),
     request_body = ChronologyOrder,
     responses(
         (status = 202, body = ChangeAnswer, description = "It waits for an approval"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn reset_chronology(
@@ -154,12 +152,11 @@ pub(crate) async fn reset_chronology(
 /// Lists changes that were asked for, newest first.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/change-requests",
+    path = "",
     tag = "changes",
     params(ChangeQuery),
     responses(
         (status = 200, body = ChangeList),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_changes(
@@ -181,13 +178,12 @@ pub(crate) async fn list_changes(
 /// Approves a change that somebody else asked for; it is made before the answer.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/change-requests/{changeId}/approve",
+    path = "",
     tag = "changes",
     params(("changeId" = i64, Path)),
     request_body = ApprovalOrder,
     responses(
         (status = 200, body = ChangeAnswer),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn approve_change(
@@ -227,13 +223,12 @@ fn must_be_told_apart(app: &App) -> Result<(), Problem> {
 /// Rejects a change, or withdraws one's own request.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/change-requests/{changeId}/reject",
+    path = "",
     tag = "changes",
     params(("changeId" = i64, Path)),
     request_body = ReasonOrder,
     responses(
         (status = 200, body = ChangeAnswer),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn reject_change(

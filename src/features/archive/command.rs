@@ -20,7 +20,7 @@ use crate::startup::must_have_key;
 use crate::terminal::output::{print, print_json, say};
 use crate::terminal::session::{clock, open_deployment, open_ledger, operator, refusal};
 use crate::terminal::words::{self, table};
-use crate::web::instant::read_time;
+use crate::web::query_time::read_time;
 use crate::web::reason::check_reason;
 
 /// Default of the rows of a file: some hundreds of MiB.

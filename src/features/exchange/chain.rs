@@ -16,7 +16,7 @@ use crate::web::instant::instant;
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 
 /// Which part of the chain.
 #[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -72,12 +72,11 @@ struct LinkAnswer {
 /// Shows the chain of a unified serial.
 #[utoipa::path(
     get,
-    path = "/api/v1/serials/unified/{serial}",
+    path = "",
     tag = "serials",
     params(("serial" = String, Path, description = "A unified serial"), ChainPage),
     responses(
         (status = 200, body = ChainAnswer),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn show_chain(

@@ -21,7 +21,7 @@ use crate::web::body::Json;
 use crate::web::instant::instant;
 use crate::web::middleware::Caller;
 use crate::web::problem::serial_state::SerialStanding;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 
 /// Shortest window.
 const WINDOW_MIN: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ pub(crate) struct CheckAnswer {
 /// Accepts an interface serial that was not seen within the window.
 #[utoipa::path(
     post,
-    path = "/api/v1/serials/interface/check",
+    path = "",
     tag = "serials",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
@@ -66,7 +66,6 @@ pub(crate) struct CheckAnswer {
     request_body = CheckOrder,
     responses(
         (status = 200, body = CheckAnswer, description = "Seen for the first time"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn check_interface_serial(

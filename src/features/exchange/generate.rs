@@ -27,7 +27,7 @@ use crate::web::App;
 use crate::web::body::Json;
 use crate::web::middleware::Caller;
 use crate::web::prefer::overdue;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 
 /// Longest name of a step, in characters: with its prefix it fits a document id.
 const STEP_CHARS_MAX: usize = 200;
@@ -116,7 +116,7 @@ pub(crate) struct ExchangeAnswer {
 /// Starts a transaction: gives it the serial that goes with all its calls.
 #[utoipa::path(
     post,
-    path = "/api/v1/serials/unified",
+    path = "",
     tag = "serials",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
@@ -125,7 +125,6 @@ pub(crate) struct ExchangeAnswer {
     responses(
         (status = 201, body = ExchangeAnswer, description = "A new serial"),
         (status = 200, body = ExchangeAnswer, description = "The serial of an earlier call"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn generate_unified_serial(
@@ -143,13 +142,12 @@ pub(crate) async fn generate_unified_serial(
 /// Gives a step of a transaction its serial, the same one however often it is asked for.
 #[utoipa::path(
     post,
-    path = "/api/v1/serials/system",
+    path = "",
     tag = "serials",
     request_body = SystemOrder,
     responses(
         (status = 201, body = ExchangeAnswer, description = "A new serial"),
         (status = 200, body = ExchangeAnswer, description = "The first serial of the step"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn generate_system_serial(
@@ -180,7 +178,7 @@ pub(crate) async fn generate_system_serial(
 /// Gives a call of an interface its serial.
 #[utoipa::path(
     post,
-    path = "/api/v1/serials/interface",
+    path = "",
     tag = "serials",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
@@ -189,7 +187,6 @@ pub(crate) async fn generate_system_serial(
     responses(
         (status = 201, body = ExchangeAnswer, description = "A new serial"),
         (status = 200, body = ExchangeAnswer, description = "The serial of an earlier call"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn generate_interface_serial(

@@ -21,7 +21,7 @@ use crate::web::instant::instant;
 use crate::web::middleware::Caller;
 use crate::web::problem::serial_state::SerialStanding;
 use crate::web::problem::serial_state::word;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 
 /// Largest stored result, in bytes of its JSON.
 const RESULT_BYTES_MAX: usize = 16 * 1024;
@@ -118,7 +118,7 @@ pub(crate) struct StepAnswer {
 /// Begins a step that is unknown or has failed.
 #[utoipa::path(
     post,
-    path = "/api/v1/serials/system/begin",
+    path = "",
     tag = "serials",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
@@ -127,7 +127,6 @@ pub(crate) struct StepAnswer {
     responses(
         (status = 201, body = StepAnswer, description = "Run the step"),
         (status = 200, body = StepAnswer, description = "As answered before, or the stored result"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn begin_step(
@@ -183,12 +182,11 @@ pub(crate) async fn begin_step(
 /// Reports that an attempt went well: the step never runs again.
 #[utoipa::path(
     post,
-    path = "/api/v1/serials/system/succeed",
+    path = "",
     tag = "serials",
     request_body = SucceedOrder,
     responses(
         (status = 200, body = StepAnswer),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn succeed_step(
@@ -218,12 +216,11 @@ pub(crate) async fn succeed_step(
 /// Reports that an attempt failed: the step may run again.
 #[utoipa::path(
     post,
-    path = "/api/v1/serials/system/fail",
+    path = "",
     tag = "serials",
     request_body = FailOrder,
     responses(
         (status = 200, body = StepAnswer),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn fail_step(

@@ -83,7 +83,7 @@ enum BatchOutcome<'a> {
 /// Takes many numbers.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/batches",
+    path = "",
     tag = "numbers",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 251 characters"),
@@ -92,7 +92,6 @@ enum BatchOutcome<'a> {
     responses(
         (status = 201, body = RangeAnswer, description = "A new range"),
         (status = 200, body = BatchOutcome, description = "Per document, or an earlier range"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn create_batch(

@@ -13,12 +13,12 @@ use crate::features::numbers::request::{self, NumberOrder};
 use crate::web::App;
 use crate::web::body::Json;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
 
 /// Gives a document its number. Repeating the call gives the same number again.
 #[utoipa::path(
     post,
-    path = "/api/v1/documents/{documentId}/generate-number",
+    path = "",
     tag = "numbers",
     params(
         ("documentId" = String, Path, description = "At most 255 characters, percent-encoded"),
@@ -28,7 +28,6 @@ use crate::web::problem::{Problem, ProblemBody};
     responses(
         (status = 201, body = NumberAnswer, description = "A new number"),
         (status = 200, body = NumberAnswer, description = "The number of an earlier call"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn generate_number(

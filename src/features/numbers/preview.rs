@@ -9,17 +9,16 @@ use crate::features::numbers::request::NumberOrder;
 use crate::web::App;
 use crate::web::body::Json;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
 
 /// Shows the number that the next call would get.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/preview",
+    path = "",
     tag = "numbers",
     request_body = NumberOrder,
     responses(
         (status = 200, body = PreviewAnswer, description = "The number, not taken"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn preview_number(

@@ -12,11 +12,11 @@ use crate::web::admission::json;
 use crate::web::body::QueryOf;
 use crate::web::body::must_be_storable;
 use crate::web::instant::instant;
-use crate::web::instant::read_time;
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
+use crate::web::query_time::read_time;
 
 /// What was accepted, in words, which show the numbers of the other series.
 const OF_ANOTHER: &str = "ambiguity";
@@ -115,12 +115,11 @@ pub(crate) fn check_period(from_us: Option<i64>, until_us: Option<i64>) -> Resul
 /// Lists what the ledger noted beside the numbers, newest first, page by page.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/events",
+    path = "",
     tag = "numbers",
     params(EventQuery),
     responses(
         (status = 200, body = EventList),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_events(

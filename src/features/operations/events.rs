@@ -10,7 +10,7 @@ use crate::ledger::{EVENT_KINDS, EventFilter, EventPlace};
 use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{open_ledger, refusal};
 use crate::terminal::words::table;
-use crate::web::instant::read_time;
+use crate::web::query_time::read_time;
 
 const EXAMPLES: &str = "Examples:
   numerator events --limit 5

@@ -13,7 +13,7 @@ use crate::engine::sealing::{AuditKey, PublicKey};
 use crate::features::archive::{Checked, Folder, check};
 use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{clock, open_own_stores};
-use crate::web::instant::read_time;
+use crate::web::query_time::read_time;
 
 const EXAMPLES: &str = "Examples:
   numerator verify

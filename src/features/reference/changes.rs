@@ -18,7 +18,7 @@ use crate::web::App;
 use crate::web::body::{Json, QueryOf};
 use crate::web::etag::stamp_if_match;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 use crate::web::reason::check_reason;
 
 /// Rows and memberships to save, all or none. What is not listed stays as it is.
@@ -109,7 +109,7 @@ pub(crate) struct ChangedMembership {
 /// Saves rows and memberships of a table, all or none.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/reference/{table}",
+    path = "",
     tag = "reference",
     params(
         ("table" = String, Path),
@@ -119,7 +119,6 @@ pub(crate) struct ChangedMembership {
     request_body = ReferenceOrder,
     responses(
         (status = 200, body = ReferenceAnswer),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn change_rows(

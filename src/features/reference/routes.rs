@@ -20,7 +20,7 @@ use crate::web::etag::{tagged_at, tagged_by_bytes};
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 
 /// Which tables to list.
 #[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
@@ -206,13 +206,12 @@ fn must_have(data: &ReferenceData, sight: &Sight<'_>, table: &str) -> Result<(),
 /// Lists the tables of reference data by name, page by page.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/reference",
+    path = "",
     tag = "reference",
     params(TableQuery),
     responses(
         (status = 200, body = TableList, headers(("ETag" = String))),
         (status = 304, description = "The list is what `If-None-Match` names"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_tables(
@@ -249,13 +248,12 @@ fn tables_of(
 /// Lists the rows of a table by id, page by page.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/reference/{table}",
+    path = "",
     tag = "reference",
     params(("table" = String, Path), RowQuery),
     responses(
         (status = 200, body = RowList, headers(("ETag" = String))),
         (status = 304, description = "The list is what `If-None-Match` names"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_rows(
@@ -302,13 +300,12 @@ fn rows_of(
 /// Lists what the rows of a table are members of, by member, page by page.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/reference/{table}/memberships",
+    path = "",
     tag = "reference",
     params(("table" = String, Path), MembershipQuery),
     responses(
         (status = 200, body = MembershipList, headers(("ETag" = String))),
         (status = 304, description = "The list is what `If-None-Match` names"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_memberships(

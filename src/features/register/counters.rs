@@ -23,7 +23,7 @@ use crate::web::instant::instant;
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
 use crate::web::visibility::unknown_series;
 
 /// Periods whose names are a year.
@@ -113,12 +113,11 @@ pub(crate) fn parts<S: Serializer>(key: &str, serializer: S) -> Result<S::Ok, S:
 /// Lists counters by series, serial and key, page by page.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/counters",
+    path = "",
     tag = "numbers",
     params(CounterQuery),
     responses(
         (status = 200, body = CounterList),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_counters(

@@ -17,7 +17,7 @@ use crate::web::App;
 use crate::web::admission::compute;
 use crate::web::body::QueryOf;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
 
 /// Numbers of a page, at most and by default.
 const PAGE_MAX: u32 = 100;
@@ -84,7 +84,7 @@ pub(crate) struct DocumentNumbers<'a> {
 /// Lists the numbers of a document. A document that the journal has not heard of has none.
 #[utoipa::path(
     get,
-    path = "/api/v1/documents/{documentId}/numbers",
+    path = "",
     tag = "documents",
     params(
         ("documentId" = String, Path, description = "At most 255 characters, percent-encoded"),
@@ -92,7 +92,6 @@ pub(crate) struct DocumentNumbers<'a> {
     ),
     responses(
         (status = 200, body = DocumentNumbers),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_document_numbers(

@@ -23,7 +23,7 @@ use crate::ledger::{
 use crate::web::App;
 use crate::web::admission::compute;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 
 /// Most rows with one text: one per scope of uniqueness.
 const ROWS_MAX: u32 = 20;
@@ -259,12 +259,11 @@ fn is_wanted(filter: &JournalFilter, found_as: FoundAs, row: &JournalRow) -> boo
 /// Reads a number back, and says whether it was issued.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/numbers/{number}",
+    path = "",
     tag = "numbers",
     params(("number" = String, Path, description = "The number, percent-encoded")),
     responses(
         (status = 200, body = LookUp),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn look_up_number(

@@ -17,11 +17,11 @@ use crate::ledger::{
     SharedLedger, Sort,
 };
 use crate::web::body::must_be_storable;
-use crate::web::instant::read_time;
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
 use crate::web::problem::Problem;
+use crate::web::query_time::read_time;
 use crate::web::visibility::unknown_series;
 
 /// The rule for a place in a list.

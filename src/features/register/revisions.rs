@@ -24,7 +24,7 @@ use crate::web::App;
 use crate::web::body::Json;
 use crate::web::instant::instant;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 500;
@@ -170,14 +170,13 @@ pub(crate) async fn with_revisions(
 /// Gives a number of a document another label. Takes nothing; repeating it changes nothing.
 #[utoipa::path(
     post,
-    path = "/api/v1/documents/{documentId}/revisions",
+    path = "",
     tag = "documents",
     params(("documentId" = String, Path, description = "At most 255 characters, percent-encoded")),
     request_body = RevisionOrder,
     responses(
         (status = 201, body = RevisionAnswer, description = "A new label"),
         (status = 200, body = RevisionAnswer, description = "The number had the label already"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn create_revision(

@@ -18,7 +18,7 @@ use crate::web::admission::compute;
 use crate::web::body::QueryOf;
 use crate::web::instant::instant;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 
 /// Journal rows, in the order that was asked for.
 #[derive(Debug, Serialize, ToSchema)]
@@ -181,12 +181,11 @@ impl<'a> NumberRow<'a> {
 /// Looks issued numbers up, page by page.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/numbers",
+    path = "",
     tag = "numbers",
     params(NumberQuery),
     responses(
         (status = 200, body = NumberList),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_numbers(

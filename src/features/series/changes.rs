@@ -21,7 +21,7 @@ use crate::web::body::read_id;
 use crate::web::body::{Json, QueryOf};
 use crate::web::etag::{needed_if_match, tag_of};
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
 use crate::web::reason::ReasonOrder;
 use crate::web::reason::check_reason;
 
@@ -38,7 +38,7 @@ pub(crate) struct SaveQuery {
 /// Creates a numbering configuration.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/configs",
+    path = "",
     tag = "configs",
     params(SaveQuery),
     request_body(
@@ -49,7 +49,6 @@ pub(crate) struct SaveQuery {
     responses(
         (status = 201, body = SavedConfig, headers(("ETag" = String), ("Location" = String))),
         (status = 200, body = SavedConfig, description = "A dry run; nothing is saved"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn create_config(
@@ -70,7 +69,7 @@ pub(crate) async fn create_config(
 /// Saves a new version of a numbering configuration.
 #[utoipa::path(
     put,
-    path = "/api/v1/document-numbering/configs/{configId}",
+    path = "",
     tag = "configs",
     params(
         ("configId" = i64, Path),
@@ -84,7 +83,6 @@ pub(crate) async fn create_config(
     ),
     responses(
         (status = 200, body = SavedConfig, headers(("ETag" = String))),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn update_config(
@@ -105,7 +103,7 @@ pub(crate) async fn update_config(
 /// Saves the definition of an earlier version as a new one, under the checks of any other change.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/configs/{configId}/rollback",
+    path = "",
     tag = "configs",
     params(
         ("configId" = i64, Path),
@@ -115,7 +113,6 @@ pub(crate) async fn update_config(
     request_body = RollbackOrder,
     responses(
         (status = 200, body = SavedConfig, headers(("ETag" = String))),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn roll_back_config(
@@ -139,13 +136,12 @@ pub(crate) async fn roll_back_config(
 /// Lets a numbering configuration serve requests again.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/configs/{configId}/activate",
+    path = "",
     tag = "configs",
     params(("configId" = i64, Path), ("If-Match" = Option<String>, Header), SaveQuery),
     request_body = ReasonOrder,
     responses(
         (status = 200, body = ChangedConfig, headers(("ETag" = String))),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn activate_config(
@@ -163,13 +159,12 @@ pub(crate) async fn activate_config(
 /// Keeps a numbering configuration from serving requests; its numbers stay found.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/configs/{configId}/deactivate",
+    path = "",
     tag = "configs",
     params(("configId" = i64, Path), ("If-Match" = Option<String>, Header), SaveQuery),
     request_body = ReasonOrder,
     responses(
         (status = 200, body = ChangedConfig, headers(("ETag" = String))),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn deactivate_config(
@@ -197,7 +192,7 @@ pub(crate) struct RemovalQuery {
 /// Removes a numbering configuration that never numbered anything.
 #[utoipa::path(
     delete,
-    path = "/api/v1/document-numbering/configs/{configId}",
+    path = "",
     tag = "configs",
     params(
         ("configId" = i64, Path),
@@ -206,7 +201,6 @@ pub(crate) struct RemovalQuery {
     ),
     responses(
         (status = 204, description = "It is removed"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn remove_config(

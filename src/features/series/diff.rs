@@ -16,7 +16,7 @@ use crate::web::admission::compute;
 use crate::web::body::QueryOf;
 use crate::web::etag::tagged_by_bytes;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
 
 /// With what to compare.
 #[derive(Clone, Copy, Debug, Deserialize, utoipa::IntoParams)]
@@ -48,7 +48,7 @@ pub(crate) struct ConfigDiff {
 /// Compares two versions of a numbering configuration.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff",
+    path = "",
     tag = "configs",
     params(
         ("configId" = String, Path, description = "Its id, or its code"),
@@ -58,7 +58,6 @@ pub(crate) struct ConfigDiff {
     responses(
         (status = 200, body = ConfigDiff, headers(("ETag" = String))),
         (status = 304, description = "The answer is what `If-None-Match` names"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn diff_versions(

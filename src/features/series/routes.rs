@@ -21,7 +21,7 @@ use crate::web::middleware::Caller;
 use crate::web::paging::LargePage;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
-use crate::web::problem::{Problem, ProblemBody, Slug};
+use crate::web::problem::{Problem, Slug};
 use crate::web::visibility::not_found;
 
 /// Versions that are read in one statement: each may be as large as a body.
@@ -151,13 +151,12 @@ impl ConfigAnswer {
 /// Lists numbering configurations by code.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/configs",
+    path = "",
     tag = "configs",
     params(ConfigQuery),
     responses(
         (status = 200, body = ConfigList, headers(("ETag" = String))),
         (status = 304, description = "The list is what `If-None-Match` names"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_configs(
@@ -198,13 +197,12 @@ fn page_of(
 /// Shows one numbering configuration, active or not, in the version in force.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/configs/{configId}",
+    path = "",
     tag = "configs",
     params(("configId" = String, Path, description = "Its id, or its code")),
     responses(
         (status = 200, body = ConfigAnswer, headers(("ETag" = String))),
         (status = 304, description = "It is what `If-None-Match` names"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn show_config(
@@ -224,7 +222,7 @@ pub(crate) async fn show_config(
 /// Lists the versions of a numbering configuration, newest first.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/configs/{configId}/versions",
+    path = "",
     tag = "configs",
     params(
         ("configId" = String, Path, description = "Its id, or its code"),
@@ -238,7 +236,6 @@ pub(crate) async fn show_config(
             headers(("ETag" = String))
         ),
         (status = 304, description = "The list is what `If-None-Match` names"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_versions(
@@ -279,7 +276,7 @@ pub(crate) async fn list_versions(
 /// Shows one version of a numbering configuration.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/configs/{configId}/versions/{version}",
+    path = "",
     tag = "configs",
     params(
         ("configId" = String, Path, description = "Its id, or its code"),
@@ -288,7 +285,6 @@ pub(crate) async fn list_versions(
     responses(
         (status = 200, body = ConfigAnswer, headers(("ETag" = String))),
         (status = 304, description = "It is what `If-None-Match` names"),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn show_version(

@@ -18,7 +18,7 @@ use crate::web::admission::compute;
 use crate::web::body::QueryOf;
 use crate::web::body::must_be_storable;
 use crate::web::middleware::Caller;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
 use crate::web::visibility::unknown_series;
 use crate::web::{App, language};
 
@@ -55,7 +55,7 @@ pub(crate) struct StatementQuery {
 /// `Accept-Language`.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/statements",
+    path = "",
     tag = "numbers",
     params(StatementQuery),
     responses(
@@ -65,7 +65,6 @@ pub(crate) struct StatementQuery {
             (String = "text/csv"),
             (String = "text/html"),
         )),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn draw_up_statement(

@@ -25,7 +25,7 @@ use crate::web::instant::instant;
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
-use crate::web::problem::{Problem, ProblemBody};
+use crate::web::problem::Problem;
 use crate::web::reason::ReasonOrder;
 use crate::web::reason::check_reason;
 
@@ -246,12 +246,11 @@ fn read_name(name: Result<Path<String>, PathRejection>) -> Result<String, Proble
 /// Lists the tokens of the ledger, those that are revoked among them.
 #[utoipa::path(
     get,
-    path = "/api/v1/document-numbering/tokens",
+    path = "",
     tag = "tokens",
     params(TokenQuery),
     responses(
         (status = 200, body = TokenList),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list_tokens(
@@ -274,12 +273,11 @@ pub(crate) async fn list_tokens(
 /// Creates a token; its secret is in this answer alone.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/tokens",
+    path = "",
     tag = "tokens",
     request_body = TokenOrder,
     responses(
         (status = 201, body = NewTokenAnswer, headers(("Cache-Control" = String))),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn create_token(
@@ -307,13 +305,12 @@ pub(crate) async fn create_token(
 /// Has a token let in no more.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/tokens/{name}/revoke",
+    path = "",
     tag = "tokens",
     params(("name" = String, Path)),
     request_body = ReasonOrder,
     responses(
         (status = 200, body = TokenAnswer),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn revoke_token(
@@ -335,13 +332,12 @@ pub(crate) async fn revoke_token(
 /// while.
 #[utoipa::path(
     post,
-    path = "/api/v1/document-numbering/tokens/{name}/rotate",
+    path = "",
     tag = "tokens",
     params(("name" = String, Path)),
     request_body = RotationOrder,
     responses(
         (status = 200, body = NewTokenAnswer, headers(("Cache-Control" = String))),
-        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn rotate_token(

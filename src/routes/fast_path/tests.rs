@@ -325,7 +325,7 @@ async fn a_call_for_one_number_takes_little_room() {
     let door = both.doors.numbers.clone().expect("both ways");
     let request = Request::builder().method(Method::POST).uri(LETTERS).body(Body::empty());
     let peer = Peer::at("192.0.2.7".parse().expect("an address"));
-    let taking = Taking::Number("d1".into());
+    let taking = Taking::Number;
     let call = door.answer(request.expect("a request"), peer, taking);
     let bytes = size_of_val(&call);
     assert!(bytes <= CALL_BYTES_MAX, "{bytes}");

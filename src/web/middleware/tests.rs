@@ -18,6 +18,7 @@ use crate::auth::{Grant, hash_of};
 use crate::clock::ManualClock;
 use crate::config::{ForwardedHeader, Token};
 use crate::ledger::IssuePath;
+use crate::routes::TABLE;
 use crate::telemetry::log_lines::PrettyLines;
 
 impl Caller {
@@ -47,7 +48,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let asks = !tokens.is_empty();
     let tokens = asks.then_some(Arc::new(Tokens::new(tokens, None, clock.clone())));
     let admission = Admission { tokens, ..admission(Hosts::Named(Vec::new())) };
-    let gate = Gate::new(admission, Metrics::new(), clock, told(slow_after));
+    let gate = Gate::new(TABLE, admission, Metrics::new(), clock, told(slow_after));
     let who = async |Extension(caller): Extension<Caller>| {
         format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
     };
@@ -329,7 +330,8 @@ fn a_client_that_leaves_early_is_counted() {
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
         let clock = Arc::new(ManualClock::at(0));
-        let gate = Gate::new(admission(Hosts::Any), Metrics::new(), clock, told(Duration::MAX));
+        let (admission, told) = (admission(Hosts::Any), told(Duration::MAX));
+        let gate = Gate::new(TABLE, admission, Metrics::new(), clock, told);
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
         let mut call = Box::pin(crate::routes::behind(Arc::new(gate), routes).oneshot(request));

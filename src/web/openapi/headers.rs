@@ -5,9 +5,8 @@ use axum::http::Method;
 use serde_json::{Map, Value, json};
 
 use super::super::prefer::can_wait;
-use super::super::rights;
+use super::super::route::Route;
 use crate::auth::Act;
-use crate::web::middleware::OPEN;
 
 /// Headers of requests, besides those that a route reads itself.
 const TAKEN: [(&str, &str); 6] = [
@@ -64,11 +63,11 @@ pub(super) fn components() -> Value {
 }
 
 /// Describes the headers of an operation.
-pub(super) fn describe(path: &str, method: &Method, operation: &mut Value) {
+pub(super) fn describe(route: &Route, method: &Method, operation: &mut Value) {
     let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
-    let is_open = OPEN.contains(&path);
-    let (waits, is_limited) =
-        (can_wait(method, path), rights::act(method, path).is_some_and(Act::is_limited));
+    let (is_open, waits) = (route.is_open(), can_wait(method, route));
+    let act = route.operation(method).and_then(|operation| operation.act);
+    let is_limited = act.is_some_and(Act::is_limited);
     let responses = operation["responses"].as_object_mut().expect("responses");
     let is_tagged = responses.contains_key("304");
     for (status, response) in responses.iter_mut() {
