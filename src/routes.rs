@@ -45,7 +45,8 @@ use fast_path::{FastPath, Taking};
 #[openapi(
     info(
         title = "numerator",
-        description = "Hands out document numbers: formatted, audited, and never the same one twice.",
+        description = "Hands out document numbers: formatted, audited, and never the same one \
+                       twice.",
         license(name = "Apache-2.0 OR MIT")
     ),
     components(schemas(ProblemBody))
@@ -55,145 +56,103 @@ struct Document;
 table! {
     /// What callers ask for. Those that take numbers, most of all calls, are first.
     API, add_api {
-        "/api/v1/documents/{documentId}/generate-number" {
+        "/api/v1/documents/{documentId}/generate-number":
             POST TakeNumbers single Fast(Number) => numbers::generate::generate_number;
-        }
-        "/api/v1/document-numbering/batches" {
+        "/api/v1/document-numbering/batches":
             POST TakeNumbers batch Fast(Batch) => numbers::batches::create_batch;
-        }
-        "/api/v1/serials/unified" {
+        "/api/v1/serials/unified":
             POST TakeNumbers single Fast(UnifiedSerial) => exchange::generate_unified_serial;
-        }
-        "/api/v1/serials/system" {
+        "/api/v1/serials/system":
             POST TakeNumbers single Fast(SystemSerial) => exchange::generate_system_serial;
-        }
-        "/api/v1/serials/interface" {
+        "/api/v1/serials/interface":
             POST TakeNumbers single Fast(InterfaceSerial) => exchange::generate_interface_serial;
-        }
-        "/api/v1/document-numbering/preview" {
+        "/api/v1/document-numbering/preview":
             POST Preview single Routed => numbers::preview::preview_number;
-        }
-        "/api/v1/documents/{documentId}/numbers" {
+        "/api/v1/documents/{documentId}/numbers":
             GET ReadNumbers none Routed => register::documents::list_document_numbers;
-        }
-        "/api/v1/documents/{documentId}/revisions" {
+        "/api/v1/documents/{documentId}/revisions":
             POST TakeNumbers single Routed => register::revisions::create_revision;
-        }
-        "/api/v1/document-numbering/numbers" {
+        "/api/v1/document-numbering/numbers":
             GET ReadNumbers none Routed => register::routes::list_numbers;
-        }
-        "/api/v1/document-numbering/numbers/{number}" {
+        "/api/v1/document-numbering/numbers/{number}":
             GET ReadNumbers none Routed => register::lookups::look_up_number;
-        }
-        "/api/v1/document-numbering/counters" {
+        "/api/v1/document-numbering/counters":
             GET ReadRegisters none Routed => register::counters::list_counters;
-        }
-        "/api/v1/document-numbering/statements" {
+        "/api/v1/document-numbering/statements":
             GET ReadRegisters none Routed => statement::routes::draw_up_statement;
-        }
-        "/api/v1/document-numbering/events" {
+        "/api/v1/document-numbering/events":
             GET ReadEvents none Routed => operations::event_routes::list_events;
-        }
-        "/api/v1/document-numbering/configs" {
+        "/api/v1/document-numbering/configs":
             GET ReadSeries none Routed => series::routes::list_configs;
             POST ChangeSeries single Routed => series::changes::create_config;
-        }
-        "/api/v1/document-numbering/configs/{configId}" {
+        "/api/v1/document-numbering/configs/{configId}":
             GET ReadSeries none Routed => series::routes::show_config;
             PUT ChangeSeries single Routed => series::changes::update_config;
             DELETE ChangeSeries none Routed => series::changes::remove_config;
-        }
-        "/api/v1/document-numbering/configs/{configId}/activate" {
+        "/api/v1/document-numbering/configs/{configId}/activate":
             POST ChangeSeries single Routed => series::changes::activate_config;
-        }
-        "/api/v1/document-numbering/configs/{configId}/deactivate" {
+        "/api/v1/document-numbering/configs/{configId}/deactivate":
             POST ChangeSeries single Routed => series::changes::deactivate_config;
-        }
-        "/api/v1/document-numbering/configs/{configId}/versions" {
+        "/api/v1/document-numbering/configs/{configId}/versions":
             GET ReadSeries none Routed => series::routes::list_versions;
-        }
-        "/api/v1/document-numbering/configs/{configId}/versions/{version}" {
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}":
             GET ReadSeries none Routed => series::routes::show_version;
-        }
-        "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff" {
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff":
             GET ReadSeries none Routed => series::diff::diff_versions;
-        }
-        "/api/v1/document-numbering/configs/{configId}/rollback" {
+        "/api/v1/document-numbering/configs/{configId}/rollback":
             POST ChangeSeries single Routed => series::changes::roll_back_config;
-        }
-        "/api/v1/document-numbering/configs/{configId}/reset-counter" {
+        "/api/v1/document-numbering/configs/{configId}/reset-counter":
             POST AnswerForChanges single Routed => approvals::routes::reset_counter;
-        }
-        "/api/v1/document-numbering/configs/{configId}/reset-chronology" {
+        "/api/v1/document-numbering/configs/{configId}/reset-chronology":
             POST AnswerForChanges single Routed => approvals::routes::reset_chronology;
-        }
-        "/api/v1/document-numbering/change-requests" {
+        "/api/v1/document-numbering/change-requests":
             GET ReadEvents none Routed => approvals::routes::list_changes;
-        }
-        "/api/v1/document-numbering/change-requests/{changeId}/approve" {
+        "/api/v1/document-numbering/change-requests/{changeId}/approve":
             POST AnswerForChanges single Routed => approvals::routes::approve_change;
-        }
-        "/api/v1/document-numbering/change-requests/{changeId}/reject" {
+        "/api/v1/document-numbering/change-requests/{changeId}/reject":
             POST AnswerForChanges single Routed => approvals::routes::reject_change;
-        }
-        "/api/v1/document-numbering/reference" {
+        "/api/v1/document-numbering/reference":
             GET ReadReference none Routed => reference::routes::list_tables;
-        }
-        "/api/v1/document-numbering/reference/{table}" {
+        "/api/v1/document-numbering/reference/{table}":
             GET ReadReference none Routed => reference::routes::list_rows;
             POST ChangeReference batch Routed => reference::changes::change_rows;
-        }
-        "/api/v1/document-numbering/reference/{table}/memberships" {
+        "/api/v1/document-numbering/reference/{table}/memberships":
             GET ReadReference none Routed => reference::routes::list_memberships;
-        }
-        "/api/v1/document-numbering/tokens" {
+        "/api/v1/document-numbering/tokens":
             GET ManageTokens none Routed => tokens::routes::list_tokens;
             POST ManageTokens single Routed => tokens::routes::create_token;
-        }
-        "/api/v1/document-numbering/tokens/{name}/revoke" {
+        "/api/v1/document-numbering/tokens/{name}/revoke":
             POST ManageTokens single Routed => tokens::routes::revoke_token;
-        }
-        "/api/v1/document-numbering/tokens/{name}/rotate" {
+        "/api/v1/document-numbering/tokens/{name}/rotate":
             POST ManageTokens single Routed => tokens::routes::rotate_token;
-        }
-        "/api/v1/serials/unified/{serial}" {
+        "/api/v1/serials/unified/{serial}":
             GET ReadNumbers none Routed => exchange::show_chain;
-        }
-        "/api/v1/serials/system/begin" {
+        "/api/v1/serials/system/begin":
             POST TakeNumbers single Routed => exchange::begin_step;
-        }
-        "/api/v1/serials/system/succeed" {
+        "/api/v1/serials/system/succeed":
             POST TakeNumbers single Routed => exchange::succeed_step;
-        }
-        "/api/v1/serials/system/fail" {
+        "/api/v1/serials/system/fail":
             POST TakeNumbers single Routed => exchange::fail_step;
-        }
-        "/api/v1/serials/interface/check" {
+        "/api/v1/serials/interface/check":
             POST TakeNumbers single Routed => exchange::check_interface_serial;
-        }
     }
 
     /// The pages that the `type` of a problem leads to; at both listeners.
     PROBLEMS, add_problems {
-        "/problems" {
+        "/problems":
             GET Open none Routed => problems::list_problems;
-        }
-        "/problems/{code}" {
+        "/problems/{code}":
             GET Open none Routed => problems::show_problem;
-        }
     }
 
     /// What machines watch; at `http.health_listen` alone, if that is set.
     WATCHED, add_watched {
-        "/healthz" {
+        "/healthz":
             GET Open none Probe => health::show_health;
-        }
-        "/readyz" {
+        "/readyz":
             GET Open none Probe => health::show_readiness;
-        }
-        "/metrics" {
+        "/metrics":
             GET Open none Routed => health::show_metrics;
-        }
     }
 }
 

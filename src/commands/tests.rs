@@ -273,7 +273,7 @@ fn every_command_of_the_reference_is_there() {
             "token",
             matches!(
                 command("numerator token create ci"),
-                Command::Token(TokenCommand::Create(args)) if args.name == "ci"
+                Command::Token(TokenCommand::Create(args)) if args.token.name == "ci"
             ),
         ),
     ] {

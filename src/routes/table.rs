@@ -16,10 +16,10 @@ macro_rules! table {
     ($(
         $(#[$about:meta])*
         $group:ident, $add:ident {
-            $($path:literal {
+            $($path:literal:
                 $($method:ident $act:ident $body:ident $way:ident $(($taking:ident))?
                     => $($handler:ident)::+;)+
-            })+
+            )+
         }
     )+) => {
         $(

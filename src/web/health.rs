@@ -26,9 +26,7 @@ pub(crate) async fn show_health() -> axum::Json<Health> {
 /// Answers 200 while a new document of some series would get its number, until the process is told
 /// to stop.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "health",
+    get, path = "", tag = "health",
     responses(
         (status = 200, body = Ready),
         (status = 503, body = NotReady, content_type = "application/problem+json"),
@@ -55,9 +53,7 @@ pub(crate) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
 
 /// All metrics in Prometheus's text format, made at most once a second.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "health",
+    get, path = "", tag = "health",
     responses((status = 200, body = String, content_type = "text/plain"))
 )]
 pub(crate) async fn show_metrics(State(app): State<App>) -> Result<Response, Problem> {

@@ -28,7 +28,7 @@ use super::prefer::{PREFERENCE_APPLIED, Wait};
 use super::problem::{Problem, Slug};
 use super::request_id::{REQUEST_ID, request_id};
 use super::rights;
-use super::route::{Route, RouteTable};
+use super::route::{Matched, Route, RouteTable};
 use crate::auth::COUNT_MAX;
 use crate::auth::{Act, Identity, LOCAL_USER};
 use crate::clock::SharedClock;
@@ -59,32 +59,6 @@ impl Peer {
     /// The peer at an address; IPv4 in the guise of IPv6 is shown as IPv4.
     pub(crate) fn at(address: IpAddr) -> Self {
         Peer(address.to_canonical().to_string().into())
-    }
-}
-
-/// The route of a call.
-#[derive(Clone, Debug)]
-pub(crate) enum Matched {
-    /// One of the table.
-    Listed(&'static Route),
-    /// A pattern that the table lacks: refused.
-    Unlisted(String),
-}
-
-impl Matched {
-    fn pattern(&self) -> &str {
-        match self {
-            Matched::Listed(route) => route.path,
-            Matched::Unlisted(pattern) => pattern,
-        }
-    }
-
-    /// The route, where the table has it.
-    fn listed(&self) -> Option<&'static Route> {
-        match self {
-            Matched::Listed(route) => Some(route),
-            Matched::Unlisted(_) => None,
-        }
     }
 }
 
@@ -136,8 +110,7 @@ impl Gate {
 
     /// The route of a pattern that the router, or the fast path, found.
     pub(crate) fn matched(&self, pattern: &str) -> Matched {
-        let listed = self.routes.find(pattern).map(Matched::Listed);
-        listed.unwrap_or_else(|| Matched::Unlisted(pattern.to_owned()))
+        self.routes.matched(pattern)
     }
 
     /// Whoever calls.

@@ -11,9 +11,7 @@ use super::problem::{Problem, Slug};
 
 /// Every problem, one a line: its page, its status and its title.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "problems",
+    get, path = "", tag = "problems",
     responses((status = 200, body = String, content_type = "text/plain"))
 )]
 pub(crate) async fn list_problems() -> Response {
@@ -28,9 +26,7 @@ pub(crate) async fn list_problems() -> Response {
 /// What a problem means, whether a retry is useful, whether a number may have been taken, and what
 /// to do.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "problems",
+    get, path = "", tag = "problems",
     params(("code" = String, Path, description = "The `code` of a problem")),
     responses(
         (status = 200, body = String, content_type = "text/plain"),

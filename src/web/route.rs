@@ -63,4 +63,37 @@ impl RouteTable {
     pub(crate) fn find(self, path: &str) -> Option<&'static Route> {
         self.iter().find(|route| route.path == path)
     }
+
+    /// The route of a call to this pattern.
+    pub(crate) fn matched(self, pattern: &str) -> Matched {
+        let listed = self.find(pattern).map(Matched::Listed);
+        listed.unwrap_or_else(|| Matched::Unlisted(pattern.to_owned()))
+    }
+}
+
+/// The route of a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Matched {
+    /// One of the table.
+    Listed(&'static Route),
+    /// A pattern that the table lacks: refused.
+    Unlisted(String),
+}
+
+impl Matched {
+    /// Its pattern.
+    pub(crate) fn pattern(&self) -> &str {
+        match self {
+            Matched::Listed(route) => route.path,
+            Matched::Unlisted(pattern) => pattern,
+        }
+    }
+
+    /// The route, where the table has it.
+    pub(crate) fn listed(&self) -> Option<&'static Route> {
+        match self {
+            Matched::Listed(route) => Some(route),
+            Matched::Unlisted(_) => None,
+        }
+    }
 }

@@ -43,6 +43,9 @@ const AT_THE_LEDGER: [&str; 5] = [
 /// Names that do not say what a module owns.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "helpers", "common", "types", "models"];
 
+/// Names of a path that say which room it is in, and whether it is a caller there.
+const NAMES_MAX: usize = 3;
+
 /// Folders whose own folders are rooms.
 const WINGS: [&str; 2] = ["engine", "features"];
 
@@ -82,8 +85,12 @@ pub(crate) fn is_test(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 
-/// Every module of the crate that a file names, with where.
-fn named_modules<'c>(code: &'c str, module: &[&'c str]) -> Vec<(usize, Vec<&'c str>)> {
+/// Every module of the crate that a file names, with where: so many names of each path at most.
+pub(crate) fn named_modules<'c>(
+    code: &'c str,
+    module: &[&'c str],
+    depth_max: usize,
+) -> Vec<(usize, Vec<&'c str>)> {
     let mut named = Vec::new();
     for (at, _) in code.match_indices("crate::").chain(code.match_indices("super::")) {
         if code[..at].ends_with(|c: char| is_word(c) || c == ':') {
@@ -99,14 +106,19 @@ fn named_modules<'c>(code: &'c str, module: &[&'c str]) -> Vec<(usize, Vec<&'c s
             head.pop();
         }
         let mut paths = Vec::new();
-        add_paths(rest, &head, &mut paths);
+        add_paths(rest, &head, depth_max, &mut paths);
         named.extend(paths.into_iter().map(|path| (at, path)));
     }
     named
 }
 
-/// The paths of a tree of names, three names of each at most.
-fn add_paths<'c>(tree: &'c str, head: &[&'c str], found: &mut Vec<Vec<&'c str>>) {
+/// The paths of a tree of names, so many names of each at most.
+pub(crate) fn add_paths<'c>(
+    tree: &'c str,
+    head: &[&'c str],
+    depth_max: usize,
+    found: &mut Vec<Vec<&'c str>>,
+) {
     if let Some(group) = tree.strip_prefix('{') {
         let mut depth = 1_usize;
         let end = group.find(|c| {
@@ -114,19 +126,20 @@ fn add_paths<'c>(tree: &'c str, head: &[&'c str], found: &mut Vec<Vec<&'c str>>)
             depth == 0
         });
         for item in top_items(&group[..end.unwrap_or(group.len())]) {
-            add_paths(item.trim(), head, found);
+            add_paths(item.trim(), head, depth_max, found);
         }
         return;
     }
     let end = tree.find(|c| !is_word(c)).unwrap_or(tree.len());
     let path = [head, &[&tree[..end]]].concat();
     match tree[end..].strip_prefix("::") {
-        Some(rest) if path.len() < 3 => add_paths(rest, &path, found),
+        Some(rest) if path.len() < depth_max => add_paths(rest, &path, depth_max, found),
         _ => found.push(path),
     }
 }
 
-/// Rooms that the file must not name; routes and commands of another feature.
+/// Rooms that the file must not name; routes and commands of another feature, and the routes of its
+/// own where the file is a command.
 pub(crate) fn wrong_arrows(source: &Source) -> Vec<String> {
     let Some(module) = module_of(&source.path) else { return Vec::new() };
     let from = room(&module).expect("a module has a room");
@@ -138,13 +151,17 @@ pub(crate) fn wrong_arrows(source: &Source) -> Vec<String> {
     }
     let code = code(&source.text);
     let mut findings = Vec::new();
-    for (at, path) in named_modules(&code, &module) {
+    for (at, path) in named_modules(&code, &module, NAMES_MAX) {
         let Some(to) = room(&path).filter(|to| floor(to).is_some()) else { continue };
         let is_caller = |name: &str| name.ends_with("routes") || name.ends_with("command");
+        let is_command = module.iter().any(|name| name.ends_with("command"));
+        let is_kept_apart = |name: &&str| match from == to {
+            true => is_command && name.ends_with("routes"),
+            false => is_caller(name),
+        };
         let is_of_callers = from.starts_with("features/")
             && to.starts_with("features/")
-            && from != to
-            && path.get(2).is_some_and(|name| is_caller(name));
+            && path.get(2).is_some_and(is_kept_apart);
         if !may_name(&from, &to) || is_of_callers {
             let line = line_of(&code, at);
             findings.push(format!("{}:{line}: {from} names {}", source.path, path.join("::")));
@@ -240,6 +257,8 @@ fn a_wrong_arrow_is_found() {
     let callers = "use crate::features::numbers::{answer, next_command, routes::A};";
     assert_eq!(count("src/features/register/a.rs", callers), 2);
     assert_eq!(count("src/features/numbers/a.rs", callers), 0);
+    assert_eq!(count("src/features/numbers/find_command.rs", callers), 1);
+    assert_eq!(count("src/features/numbers/find_command/lines.rs", callers), 1);
     let below = "use crate::{redis, engine::journal, ledger::{self, R}};";
     assert_eq!(count("src/engine/allocator/a.rs", below), 0);
     assert_eq!(count("src/features/import/a.rs", "use super::config::Row; // crate::routes"), 0);

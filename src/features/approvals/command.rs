@@ -7,8 +7,8 @@ use clap::Args;
 use numbering::{Serial, SeriesDefinition};
 
 use crate::config::Settings;
+use crate::features::approvals::bounds::{must_be_within, serial_in};
 use crate::features::approvals::making::NotApproved;
-use crate::features::approvals::routes::{must_be_within, serial_in};
 use crate::ledger::{
     ANSWERED_ALONE, ChangeDecision, ChangeRefusal, ChangeRequest, ChangeState, Counter,
     LedgerError, NewChange, SharedLedger, WantedChange,

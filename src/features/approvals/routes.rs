@@ -13,11 +13,11 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use numbering::{Serial, Series, SeriesDefinition};
+use numbering::{Serial, SeriesDefinition};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::engine::allocator::Catalog;
+use crate::features::approvals::bounds::{must_be_within, serial_in};
 use crate::features::approvals::making::NotApproved;
 use crate::ledger::{ChangeDecision, Counter, NewChange, WantedChange};
 use crate::web::App;
@@ -29,7 +29,6 @@ use crate::web::paging::rows_of_page;
 use crate::web::problem::{Problem, Slug};
 use crate::web::reason::ReasonOrder;
 use crate::web::reason::check_reason;
-use crate::web::visibility::not_found;
 use answer::{ChangeAnswer, ChangeList};
 
 /// Fewest characters of the reason for a change of a counter.
@@ -84,9 +83,7 @@ pub(crate) struct ChangeQuery {
 
 /// Asks for a counter to go on further up.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "changes",
+    post, path = "", tag = "changes",
     params(("configId" = i64, Path)),
     request_body = ResetOrder,
     responses(
@@ -111,9 +108,7 @@ pub(crate) async fn reset_counter(
 
 /// Asks for the last date of a series that keeps chronology to be set back.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "changes",
+    post, path = "", tag = "changes",
     params(("configId" = i64, Path)),
     request_body = ChronologyOrder,
     responses(
@@ -151,9 +146,7 @@ pub(crate) async fn reset_chronology(
 
 /// Lists changes that were asked for, newest first.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "changes",
+    get, path = "", tag = "changes",
     params(ChangeQuery),
     responses(
         (status = 200, body = ChangeList),
@@ -177,9 +170,7 @@ pub(crate) async fn list_changes(
 
 /// Approves a change that somebody else asked for; it is made before the answer.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "changes",
+    post, path = "", tag = "changes",
     params(("changeId" = i64, Path)),
     request_body = ApprovalOrder,
     responses(
@@ -222,9 +213,7 @@ fn must_be_told_apart(app: &App) -> Result<(), Problem> {
 
 /// Rejects a change, or withdraws one's own request.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "changes",
+    post, path = "", tag = "changes",
     params(("changeId" = i64, Path)),
     request_body = ReasonOrder,
     responses(
@@ -318,50 +307,6 @@ async fn counter_of(
 /// A serial of a series in force, and its definition.
 fn serial_of(app: &App, series_id: i64, name: &str) -> Result<(SeriesDefinition, Serial), Problem> {
     serial_in(&app.service.allocator.catalog(), series_id, name)
-}
-
-/// The same in a catalog.
-pub(crate) fn serial_in(
-    catalog: &Catalog,
-    series_id: i64,
-    name: &str,
-) -> Result<(SeriesDefinition, Serial), Problem> {
-    let mut of_id = catalog.known().filter(|(version, _)| version.series_id == series_id);
-    let (version, compiled) = of_id.next().ok_or_else(|| not_found(series_id))?;
-    let serials = compiled.map(Series::serials).unwrap_or_default();
-    let serial = serials.iter().find(|serial| serial.name == name);
-    let none = || {
-        let why = "is of a serial that the configuration has no more, or cannot be used with";
-        Problem::field("counter_id", why)
-    };
-    Ok((version.definition.clone(), serial.cloned().ok_or_else(none)?))
-}
-
-/// Refuses a value below the first one of the serial, and one that its numbers never show. One
-/// above `max` is the beginning of a block that a later version has: until then the counter gives
-/// nothing.
-pub(crate) fn must_be_within(
-    wanted: &WantedChange,
-    definition: &SeriesDefinition,
-    serial: &Serial,
-) -> Result<(), Problem> {
-    let WantedChange::NextValue(next) = *wanted else { return Ok(()) };
-    if next < serial.start {
-        let why = format!("must be at least {}, the `start` of the serial", serial.start);
-        return Err(Problem::field("next_value", why));
-    }
-    let mut widest = definition.clone();
-    for declared in widest.serials.iter_mut().filter(|one| one.name == serial.name) {
-        declared.max = None;
-    }
-    let compiled = Series::restore(widest).ok();
-    let mut serials = compiled.iter().flat_map(Series::serials);
-    let max = serials.find(|one| one.name == serial.name).map_or(serial.max, |one| one.max);
-    if next > max {
-        let why = format!("must be at most {max}, the last value that the serial can show");
-        return Err(Problem::field("next_value", why));
-    }
-    Ok(())
 }
 
 impl Problem {

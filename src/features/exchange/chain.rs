@@ -71,9 +71,7 @@ struct LinkAnswer {
 
 /// Shows the chain of a unified serial.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "serials",
+    get, path = "", tag = "serials",
     params(("serial" = String, Path, description = "A unified serial"), ChainPage),
     responses(
         (status = 200, body = ChainAnswer),

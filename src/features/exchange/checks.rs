@@ -57,9 +57,7 @@ pub(crate) struct CheckAnswer {
 
 /// Accepts an interface serial that was not seen within the window.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "serials",
+    post, path = "", tag = "serials",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),

@@ -115,9 +115,7 @@ pub(crate) struct ExchangeAnswer {
 
 /// Starts a transaction: gives it the serial that goes with all its calls.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "serials",
+    post, path = "", tag = "serials",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),
@@ -141,9 +139,7 @@ pub(crate) async fn generate_unified_serial(
 
 /// Gives a step of a transaction its serial, the same one however often it is asked for.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "serials",
+    post, path = "", tag = "serials",
     request_body = SystemOrder,
     responses(
         (status = 201, body = ExchangeAnswer, description = "A new serial"),
@@ -177,9 +173,7 @@ pub(crate) async fn generate_system_serial(
 
 /// Gives a call of an interface its serial.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "serials",
+    post, path = "", tag = "serials",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),

@@ -117,9 +117,7 @@ pub(crate) struct StepAnswer {
 
 /// Begins a step that is unknown or has failed.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "serials",
+    post, path = "", tag = "serials",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),
@@ -181,9 +179,7 @@ pub(crate) async fn begin_step(
 
 /// Reports that an attempt went well: the step never runs again.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "serials",
+    post, path = "", tag = "serials",
     request_body = SucceedOrder,
     responses(
         (status = 200, body = StepAnswer),
@@ -215,9 +211,7 @@ pub(crate) async fn succeed_step(
 
 /// Reports that an attempt failed: the step may run again.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "serials",
+    post, path = "", tag = "serials",
     request_body = FailOrder,
     responses(
         (status = 200, body = StepAnswer),

@@ -82,9 +82,7 @@ enum BatchOutcome<'a> {
 
 /// Takes many numbers.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "numbers",
+    post, path = "", tag = "numbers",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 251 characters"),
     ),

@@ -17,9 +17,7 @@ use crate::web::problem::Problem;
 
 /// Gives a document its number. Repeating the call gives the same number again.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "numbers",
+    post, path = "", tag = "numbers",
     params(
         ("documentId" = String, Path, description = "At most 255 characters, percent-encoded"),
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),

@@ -13,9 +13,7 @@ use crate::web::problem::Problem;
 
 /// Shows the number that the next call would get.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "numbers",
+    post, path = "", tag = "numbers",
     request_body = NumberOrder,
     responses(
         (status = 200, body = PreviewAnswer, description = "The number, not taken"),

@@ -3,6 +3,7 @@
 pub mod acknowledge;
 pub mod doctor;
 pub mod drain;
+pub mod event_query;
 pub mod event_routes;
 pub mod events;
 pub mod fallback;

@@ -108,9 +108,7 @@ pub(crate) struct ChangedMembership {
 
 /// Saves rows and memberships of a table, all or none.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "reference",
+    post, path = "", tag = "reference",
     params(
         ("table" = String, Path),
         ("If-Match" = Option<String>, Header, description = "An ETag of what was read of it"),

@@ -205,9 +205,7 @@ fn must_have(data: &ReferenceData, sight: &Sight<'_>, table: &str) -> Result<(),
 
 /// Lists the tables of reference data by name, page by page.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "reference",
+    get, path = "", tag = "reference",
     params(TableQuery),
     responses(
         (status = 200, body = TableList, headers(("ETag" = String))),
@@ -247,9 +245,7 @@ fn tables_of(
 
 /// Lists the rows of a table by id, page by page.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "reference",
+    get, path = "", tag = "reference",
     params(("table" = String, Path), RowQuery),
     responses(
         (status = 200, body = RowList, headers(("ETag" = String))),
@@ -299,9 +295,7 @@ fn rows_of(
 
 /// Lists what the rows of a table are members of, by member, page by page.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "reference",
+    get, path = "", tag = "reference",
     params(("table" = String, Path), MembershipQuery),
     responses(
         (status = 200, body = MembershipList, headers(("ETag" = String))),

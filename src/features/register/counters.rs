@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use axum::Extension;
 use axum::extract::State;
+use clap::Args;
 use numbering::{Series, SeriesDefinition, hexadecimal};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -34,28 +35,36 @@ const PARTS_OF_YEARS: [&str; 7] = ["quarter", "month", "week", "day", "hour", "m
 const YEAR_MAX: u16 = 2399;
 
 /// Which counters to list; all that is given must match.
-#[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
+#[derive(Clone, Debug, Default, Args, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct CounterQuery {
+pub struct CounterQuery {
     /// Code of the series, active or not.
+    #[arg(long, value_name = "CODE", help = "Only of this series, active or not")]
     pub(crate) series: Option<String>,
     /// Document type that they count; of counters that count no type apart, one that their series
     /// serves by name.
+    #[arg(long = "type", value_name = "TYPE", help = "Only of this document type")]
     #[serde(rename = "type")]
     pub(crate) type_code: Option<String>,
     /// Project, likewise.
+    #[arg(long, help = "Only of this project")]
     pub(crate) project: Option<String>,
     /// Originator, likewise: `ORIGINATOR` or `ORG_CODE`.
+    #[arg(long, help = "Only of this originator")]
     pub(crate) originator: Option<String>,
     /// Year A.D. of their period; counters that never begin anew have none.
+    #[arg(long, help = "Only of periods in this year A.D.")]
     pub(crate) year: Option<String>,
     /// The `next` of the page before, whose question was the same.
+    #[arg(long, value_name = "NEXT", help = "Go on behind a page: its `next`")]
     pub(crate) after: Option<String>,
     /// At most so many counters, 1 to 1,000; 100 without it.
+    #[arg(skip)]
     #[serde(default, deserialize_with = "limit")]
     pub(crate) limit: Option<u32>,
     /// Of which series a counter that counts no project apart is shown to who asks for a project.
+    #[arg(skip)]
     #[serde(skip)]
     pub(crate) whole: Whole,
 }
@@ -112,9 +121,7 @@ pub(crate) fn parts<S: Serializer>(key: &str, serializer: S) -> Result<S::Ok, S:
 
 /// Lists counters by series, serial and key, page by page.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "numbers",
+    get, path = "", tag = "numbers",
     params(CounterQuery),
     responses(
         (status = 200, body = CounterList),

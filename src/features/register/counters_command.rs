@@ -17,24 +17,9 @@ const EXAMPLES: &str = "Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CountersArgs {
-    /// Only of this series, active or not
-    #[arg(long, value_name = "CODE")]
-    pub series: Option<String>,
-    /// Only of this document type
-    #[arg(long = "type", value_name = "TYPE")]
-    pub type_code: Option<String>,
-    /// Only of this project
-    #[arg(long)]
-    pub project: Option<String>,
-    /// Only of this originator
-    #[arg(long)]
-    pub originator: Option<String>,
-    /// Only of periods in this year A.D.
-    #[arg(long)]
-    pub year: Option<String>,
-    /// Go on behind a page: its `next`
-    #[arg(long, value_name = "NEXT")]
-    pub after: Option<String>,
+    /// Which.
+    #[command(flatten)]
+    pub query: CounterQuery,
     /// List so many counters, by series, serial and key
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=5_000))]
     pub limit: u32,
@@ -49,16 +34,7 @@ pub struct CountersArgs {
 /// An invalid question, a ledger that cannot be reached, a closed stdout.
 pub async fn run(settings: &Settings, args: CountersArgs) -> anyhow::Result<()> {
     let (ledger, catalog) = foresee_catalog(settings).await?;
-    let CountersArgs { series, type_code, project, originator, year, after, limit, json } = args;
-    let query = CounterQuery {
-        series,
-        type_code,
-        project,
-        originator,
-        year,
-        after,
-        ..CounterQuery::default()
-    };
+    let CountersArgs { query, limit, json } = args;
     let found = find_counters(ledger, &catalog, query, limit).await.map_err(refusal)?;
     if json {
         print_json(&found)?;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::features::numbers::request;
 use crate::features::register::lookups::archived_in;
 use crate::features::register::revisions::with_revisions;
-use crate::features::register::routes::NumberRow;
+use crate::features::register::rows::NumberRow;
 use crate::ledger::{JournalFilter, LedgerError, Position, ValueOf};
 use crate::web::App;
 use crate::web::admission::compute;
@@ -83,9 +83,7 @@ pub(crate) struct DocumentNumbers<'a> {
 
 /// Lists the numbers of a document. A document that the journal has not heard of has none.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "documents",
+    get, path = "", tag = "documents",
     params(
         ("documentId" = String, Path, description = "At most 255 characters, percent-encoded"),
         PageQuery,

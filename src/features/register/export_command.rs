@@ -15,7 +15,8 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::config::Settings;
-use crate::features::register::pages::{Register, RegisterArgs};
+use crate::features::register::pages::Register;
+use crate::features::register::query::NumberQuery;
 use crate::ledger::SEARCH_ROWS_MAX;
 use crate::terminal::output::{is_closed, say};
 use formats::Writer;
@@ -39,7 +40,7 @@ pub struct ExportArgs {
     // Last: its heading applies to all options after it.
     /// What to look for.
     #[command(flatten)]
-    pub register: RegisterArgs,
+    pub register: NumberQuery,
 }
 
 /// Kinds of files.

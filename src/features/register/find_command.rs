@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::config::Settings;
 use crate::engine::sealing::{AuditKey, PublicKey};
 use crate::features::archive::{self, Folder};
-use crate::features::register::pages::{Register, RegisterArgs};
-use crate::features::register::routes::{FoundRow, NumberRow};
+use crate::features::register::pages::Register;
+use crate::features::register::query::NumberQuery;
+use crate::features::register::rows::{FoundRow, NumberRow};
 use crate::terminal::output::{print, print_json};
 use crate::terminal::words::table;
 
@@ -39,7 +40,7 @@ pub struct FindArgs {
     // Last: its heading applies to all options after it.
     /// What to look for.
     #[command(flatten)]
-    pub register: RegisterArgs,
+    pub register: NumberQuery,
 }
 
 /// A page of numbers.
@@ -96,14 +97,14 @@ struct ArchivePage<'a> {
 async fn look_into(
     settings: &Settings,
     path: &Path,
-    args: RegisterArgs,
+    query: NumberQuery,
     limit: u32,
     json: bool,
 ) -> anyhow::Result<()> {
     let folder = Folder::open(path).context("--archive")?;
-    let series = args.series.clone();
+    let series = query.series.clone();
     let trusted: Vec<PublicKey> = settings.audit.read_key()?.iter().map(AuditKey::public).collect();
-    let register = Register::open(settings, args, None).await?;
+    let register = Register::open(settings, query, None).await?;
     let counted = register.counted(&folder, &trusted).await?;
     for name in &counted.others {
         crate::terminal::output::say(format_args!(

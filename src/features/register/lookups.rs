@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::engine::allocator::{Catalog, Reading, Unread};
 use crate::features::numbers::answer::ExpectedSerial;
 use crate::features::register::revisions::with_revisions;
-use crate::features::register::routes::{FoundAs, FoundRow, NumberRow};
+use crate::features::register::rows::{FoundAs, FoundRow, NumberRow};
 use crate::ledger::{
     JournalFilter, JournalRow, LedgerError, NumberStatus, SeriesVersion, SharedLedger,
 };
@@ -258,9 +258,7 @@ fn is_wanted(filter: &JournalFilter, found_as: FoundAs, row: &JournalRow) -> boo
 
 /// Reads a number back, and says whether it was issued.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "numbers",
+    get, path = "", tag = "numbers",
     params(("number" = String, Path, description = "The number, percent-encoded")),
     responses(
         (status = 200, body = LookUp),

@@ -16,4 +16,5 @@ pub mod revise_command;
 pub mod revision;
 pub mod revisions;
 pub mod routes;
+pub(crate) mod rows;
 pub(crate) mod whole;

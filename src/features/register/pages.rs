@@ -2,107 +2,16 @@
 
 use std::sync::Arc;
 
-use clap::Args;
-use clap::builder::PossibleValuesParser;
-
 use crate::config::Settings;
 use crate::engine::allocator::Catalog;
 use crate::engine::sealing::PublicKey;
 use crate::features::archive::{self, Counted, Folder};
 use crate::features::register::lookups::{archived_in, look_up};
 use crate::features::register::query::{NumberQuery, next_of};
-use crate::features::register::routes::FoundRow;
+use crate::features::register::rows::FoundRow;
 use crate::ledger::{ArchiveFile, JournalFilter, Position, SharedLedger};
 use crate::terminal::session::{foresee_catalog, open_ledger, refusal};
 use crate::web::{Problem, Slug};
-
-/// What to look for; all that is given must match.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Which numbers")]
-pub struct RegisterArgs {
-    /// Only this number, also within a range or as a revision
-    #[arg(long)]
-    pub number: Option<String>,
-    /// Only numbers that begin so
-    #[arg(long, value_name = "TEXT", conflicts_with = "number")]
-    pub number_prefix: Option<String>,
-    /// Only numbers that hold this somewhere
-    #[arg(long, value_name = "TEXT", conflicts_with = "number")]
-    pub number_containing: Option<String>,
-    /// Only of this document
-    #[arg(long = "document", value_name = "ID")]
-    pub document_id: Option<String>,
-    /// Only those that this user asked for
-    #[arg(long = "user", value_name = "NAME")]
-    pub user_id: Option<String>,
-    /// Only those that this service asked for, for itself or for whomever
-    #[arg(long, value_name = "NAME")]
-    pub service: Option<String>,
-    /// Only of this series, active or not
-    #[arg(long, value_name = "CODE")]
-    pub series: Option<String>,
-    /// Only of this document type
-    #[arg(long = "type", value_name = "TYPE")]
-    pub type_code: Option<String>,
-    /// Only of this project
-    #[arg(long)]
-    pub project: Option<String>,
-    /// Only of this originator (the variable ORIGINATOR, or ORG_CODE)
-    #[arg(long)]
-    pub originator: Option<String>,
-    /// Only issued from this date (UTC) or date-time with offset on
-    #[arg(long, value_name = "TIME")]
-    pub from: Option<String>,
-    /// Only issued before this date (UTC) or date-time with offset
-    #[arg(long, value_name = "TIME")]
-    pub until: Option<String>,
-    /// Only of documents of this date or a later one
-    #[arg(long, value_name = "DATE")]
-    pub document_date_from: Option<String>,
-    /// Only of documents of a date before this one
-    #[arg(long, value_name = "DATE")]
-    pub document_date_until: Option<String>,
-    /// Only those without a revision, or with one
-    #[arg(long, value_parser = PossibleValuesParser::new(["issued", "revised"]))]
-    pub status: Option<String>,
-    /// Only those that came by this path
-    #[arg(long, value_parser = PossibleValuesParser::new(["redis", "database", "imported"]))]
-    pub path: Option<String>,
-    /// By time of issue, the newest first, or by number
-    #[arg(
-        long,
-        default_value = "time",
-        value_parser = PossibleValuesParser::new(["time", "number"])
-    )]
-    pub sort: String,
-}
-
-impl RegisterArgs {
-    /// The same as the HTTP interface is asked it.
-    fn query(self, after: Option<String>) -> NumberQuery {
-        NumberQuery {
-            number: self.number,
-            number_prefix: self.number_prefix,
-            number_containing: self.number_containing,
-            document_id: self.document_id,
-            user_id: self.user_id,
-            service: self.service,
-            series: self.series,
-            type_code: self.type_code,
-            project: self.project,
-            originator: self.originator,
-            from: self.from,
-            until: self.until,
-            document_date_from: self.document_date_from,
-            document_date_until: self.document_date_until,
-            status: self.status,
-            path: self.path,
-            sort: Some(self.sort),
-            after,
-            limit: None,
-        }
-    }
-}
 
 /// A list of numbers that is being read.
 pub(crate) struct Register {
@@ -121,10 +30,10 @@ impl Register {
     /// A ledger that cannot be reached; a filter that nothing can match, by its field.
     pub(crate) async fn open(
         settings: &Settings,
-        args: RegisterArgs,
+        query: NumberQuery,
         after: Option<String>,
     ) -> anyhow::Result<Self> {
-        let asked = args.query(after).check().map_err(refusal)?;
+        let asked = NumberQuery { after, ..query }.check().map_err(refusal)?;
         let (ledger, catalog) = if asked.is_of_number() {
             let (ledger, catalog) = foresee_catalog(settings).await?;
             (ledger, Some(Arc::new(catalog)))

@@ -4,6 +4,8 @@
 //! A list never ends early without saying so: a search without an index is bounded by a period and
 //! the time of a statement, and beyond them refused by its field.
 
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use jiff::civil::Date;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -33,50 +35,78 @@ const CHECK_BYTES: usize = 8;
 
 /// What to look for; all that is given must match. Texts may be in any Unicode spelling that is the
 /// same in normal form C.
-#[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
+#[derive(Clone, Debug, Default, Args, Deserialize, utoipa::IntoParams)]
+#[command(next_help_heading = "Which numbers")]
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct NumberQuery {
+pub struct NumberQuery {
     /// The number, exactly; one inside a range is answered with the row of its range, a revision
     /// with the row of its number.
+    #[arg(long, help = "Only this number, also within a range or as a revision")]
     pub(crate) number: Option<String>,
     /// How the number begins; of a range, its first number.
+    #[arg(long, value_name = "TEXT", conflicts_with = "number")]
+    #[arg(help = "Only numbers that begin so")]
     pub(crate) number_prefix: Option<String>,
     /// What the number holds somewhere, upper and lower case apart; of a range, its first number.
+    #[arg(long, value_name = "TEXT", conflicts_with = "number")]
+    #[arg(help = "Only numbers that hold this somewhere")]
     pub(crate) number_containing: Option<String>,
     /// The document.
+    #[arg(long = "document", value_name = "ID", help = "Only of this document")]
     pub(crate) document_id: Option<String>,
     /// Who asked: the person, or the identity that asked for itself.
+    #[arg(long = "user", value_name = "NAME", help = "Only those that this user asked for")]
     pub(crate) user_id: Option<String>,
     /// The identity that asked, for itself or for whomever.
+    #[arg(long, value_name = "NAME")]
+    #[arg(help = "Only those that this service asked for, for itself or for whomever")]
     pub(crate) service: Option<String>,
     /// Code of the series, active or not.
+    #[arg(long, value_name = "CODE", help = "Only of this series, active or not")]
     pub(crate) series: Option<String>,
     /// Document type.
+    #[arg(long = "type", value_name = "TYPE", help = "Only of this document type")]
     #[serde(rename = "type")]
     pub(crate) type_code: Option<String>,
     /// Project.
+    #[arg(long, help = "Only of this project")]
     pub(crate) project: Option<String>,
     /// The variable `ORIGINATOR`, or `ORG_CODE`, its older name.
+    #[arg(long, help = "Only of this originator (the variable ORIGINATOR, or ORG_CODE)")]
     pub(crate) originator: Option<String>,
     /// Issued at or after: a date (UTC) or a date-time with offset.
+    #[arg(long, value_name = "TIME")]
+    #[arg(help = "Only issued from this date (UTC) or date-time with offset on")]
     pub(crate) from: Option<String>,
     /// Issued before: a date (UTC) or a date-time with offset.
+    #[arg(long, value_name = "TIME")]
+    #[arg(help = "Only issued before this date (UTC) or date-time with offset")]
     pub(crate) until: Option<String>,
     /// Of documents of this date or a later one.
+    #[arg(long, value_name = "DATE", help = "Only of documents of this date or a later one")]
     pub(crate) document_date_from: Option<String>,
     /// Of documents of a date before this one.
+    #[arg(long, value_name = "DATE", help = "Only of documents of a date before this one")]
     pub(crate) document_date_until: Option<String>,
     /// `issued`: without a revision; `revised`: with one at least.
+    #[arg(long, value_parser = PossibleValuesParser::new(["issued", "revised"]))]
+    #[arg(help = "Only those without a revision, or with one")]
     pub(crate) status: Option<String>,
     /// `redis`, `database` or `imported`.
+    #[arg(long, value_parser = PossibleValuesParser::new(["redis", "database", "imported"]))]
+    #[arg(help = "Only those that came by this path")]
     pub(crate) path: Option<String>,
     /// `time`, the newest first, or `number`; `time` without it.
+    #[arg(long, value_parser = PossibleValuesParser::new(["time", "number"]))]
+    #[arg(default_value = "time", help = "By time of issue, the newest first, or by number")]
     pub(crate) sort: Option<String>,
     /// The `next` of the page before, with the same filters and sort; not with `number`, whose
     /// rows are one page.
+    #[arg(skip)]
     pub(crate) after: Option<String>,
     /// At most so many rows, 1 to 1,000; 100 without it.
+    #[arg(skip)]
     #[serde(deserialize_with = "limit")]
     pub(crate) limit: Option<u32>,
 }

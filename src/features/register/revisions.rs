@@ -7,18 +7,20 @@ use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
+use clap::Args;
 use numbering::{Lines, RevisionError, check_printable};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 
+use crate::auth::Identity;
 use crate::features::numbers::answer::RecordAnswer;
 use crate::features::numbers::answer::outcome_of;
 use crate::features::numbers::request;
 use crate::features::register::revision::{
     ReviseError, RevisedDocument, RevisionRequest, once_journaled, revise_now, revised_before,
 };
-use crate::features::register::routes::FoundRow;
+use crate::features::register::rows::FoundRow;
 use crate::ledger::{JournalRow, LedgerError, Revision, SharedLedger, ValueOf};
 use crate::web::App;
 use crate::web::body::Json;
@@ -30,24 +32,38 @@ use crate::web::problem::{Problem, Slug};
 const REASON_CHARS_MAX: usize = 500;
 
 /// A label for a number of the document.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Args, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RevisionOrder {
+pub struct RevisionOrder {
     /// The label, a value of the variable `REV`.
+    #[arg(help = "The new label")]
     rev: String,
     /// Which number, as it was issued, where the document has several.
+    #[arg(long, help = "Which number, as it was issued, where the document has several")]
     #[serde(default)]
     number: Option<String>,
     /// Which number: the one of the series with this code.
+    #[arg(long, value_name = "CODE")]
+    #[arg(help = "Which number: the one of the series with this code")]
     #[serde(default)]
     series: Option<String>,
     /// Why, at most 500 characters.
+    #[arg(long, help = "Why, for the record")]
     #[serde(default)]
     reason: Option<String>,
 }
 
 impl RevisionOrder {
-    fn request(self, document_id: String, caller: &Caller) -> Result<RevisionRequest, Problem> {
+    /// The request for a label of this document's number, by whom and from where.
+    ///
+    /// # Errors
+    /// A number or a reason that no ledger stores or looks for.
+    pub(super) fn request(
+        self,
+        document_id: String,
+        (identity, user_id): (Arc<Identity>, String),
+        ip_address: Option<String>,
+    ) -> Result<RevisionRequest, Problem> {
         check_revision_texts(self.number.as_deref(), self.reason.as_deref())?;
         let RevisionOrder { rev, number, series, reason } = self;
         Ok(RevisionRequest {
@@ -56,9 +72,9 @@ impl RevisionOrder {
             number: number.map(|number| number.nfc().collect()),
             series,
             reason,
-            identity: Arc::clone(&caller.identity),
-            user_id: caller.user_id.to_string(),
-            ip_address: caller.address(),
+            identity,
+            user_id,
+            ip_address,
         })
     }
 }
@@ -169,9 +185,7 @@ pub(crate) async fn with_revisions(
 
 /// Gives a number of a document another label. Takes nothing; repeating it changes nothing.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "documents",
+    post, path = "", tag = "documents",
     params(("documentId" = String, Path, description = "At most 255 characters, percent-encoded")),
     request_body = RevisionOrder,
     responses(
@@ -185,7 +199,9 @@ pub(crate) async fn create_revision(
     document_id: Result<Path<String>, PathRejection>,
     Json(order): Json<RevisionOrder>,
 ) -> Result<Response, Problem> {
-    let request = order.request(request::document_of(document_id)?, &caller)?;
+    let document_id = request::document_of(document_id)?;
+    let by = (Arc::clone(&caller.identity), caller.user_id.to_string());
+    let request = order.request(document_id, by, caller.address())?;
     // Its record may be on its way: no place is held meanwhile.
     let is_missing = |problem: &Problem| problem.slug() == Slug::DocumentNotNumbered;
     let revising = once_journaled(is_missing, |try_of| {

@@ -37,9 +37,7 @@ pub(crate) struct SaveQuery {
 
 /// Creates a numbering configuration.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "configs",
+    post, path = "", tag = "configs",
     params(SaveQuery),
     request_body(
         content = Object,
@@ -68,9 +66,7 @@ pub(crate) async fn create_config(
 
 /// Saves a new version of a numbering configuration.
 #[utoipa::path(
-    put,
-    path = "",
-    tag = "configs",
+    put, path = "", tag = "configs",
     params(
         ("configId" = i64, Path),
         ("If-Match" = String, Header, description = "The ETag of the version that was read"),
@@ -102,9 +98,7 @@ pub(crate) async fn update_config(
 
 /// Saves the definition of an earlier version as a new one, under the checks of any other change.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "configs",
+    post, path = "", tag = "configs",
     params(
         ("configId" = i64, Path),
         ("If-Match" = String, Header, description = "The ETag of the version that was read"),
@@ -135,9 +129,7 @@ pub(crate) async fn roll_back_config(
 
 /// Lets a numbering configuration serve requests again.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "configs",
+    post, path = "", tag = "configs",
     params(("configId" = i64, Path), ("If-Match" = Option<String>, Header), SaveQuery),
     request_body = ReasonOrder,
     responses(
@@ -158,9 +150,7 @@ pub(crate) async fn activate_config(
 
 /// Keeps a numbering configuration from serving requests; its numbers stay found.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "configs",
+    post, path = "", tag = "configs",
     params(("configId" = i64, Path), ("If-Match" = Option<String>, Header), SaveQuery),
     request_body = ReasonOrder,
     responses(
@@ -191,9 +181,7 @@ pub(crate) struct RemovalQuery {
 
 /// Removes a numbering configuration that never numbered anything.
 #[utoipa::path(
-    delete,
-    path = "",
-    tag = "configs",
+    delete, path = "", tag = "configs",
     params(
         ("configId" = i64, Path),
         ("If-Match" = String, Header, description = "The ETag of the version that was read"),

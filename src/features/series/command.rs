@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::config::Settings;
 use crate::engine::reconciler::Stores;
+use crate::features::series::answer::ConfigAnswer;
 use crate::features::series::check_command::{self, CheckArgs, has_no_ledger};
 use crate::features::series::explain_command::ExplainArgs;
 use crate::features::series::expression_command::{self, FromExpressionArgs, ToExpressionArgs};
@@ -18,7 +19,6 @@ use crate::features::series::history_command::{
     self, ActivityArgs, Foreseen, RollbackArgs, VersionsArgs,
 };
 use crate::features::series::periods::{self, ClosePeriodArgs};
-use crate::features::series::routes::ConfigAnswer;
 use crate::features::series::series_file::write_series;
 use crate::ledger::{
     Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, warnings,

@@ -47,9 +47,7 @@ pub(crate) struct ConfigDiff {
 
 /// Compares two versions of a numbering configuration.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "configs",
+    get, path = "", tag = "configs",
     params(
         ("configId" = String, Path, description = "Its id, or its code"),
         ("version" = u32, Path, description = "The version after"),

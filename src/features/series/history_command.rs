@@ -13,11 +13,11 @@ use crate::config::Settings;
 use crate::engine::allocator::{AllocError, next_numbers};
 use crate::engine::node::hear_redis;
 use crate::engine::reconciler::Stores;
+use crate::features::series::answer::ConfigAnswer;
 use crate::features::series::command::{print_saved, refused};
 use crate::features::series::effect::{
     FieldChange, NextNumbers, changed_fields, counters_in_words, next_in_words,
 };
-use crate::features::series::routes::ConfigAnswer;
 use crate::ledger::{
     ActivityChange, Expected, SeriesChange, SeriesRemoval, SeriesVersion, SharedLedger,
 };

@@ -1,5 +1,6 @@
 //! Series: saved, shown, compared, explained.
 
+pub mod answer;
 pub(crate) mod changes;
 pub mod check_command;
 pub(crate) mod collisions;

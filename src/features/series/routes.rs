@@ -11,12 +11,12 @@ use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 
 use crate::engine::allocator::Catalog;
+use crate::features::series::answer::ConfigAnswer;
 use crate::ledger::SeriesVersion;
 use crate::web::App;
 use crate::web::admission::compute;
 use crate::web::body::QueryOf;
 use crate::web::etag::{tagged, tagged_by_bytes};
-use crate::web::instant::instant;
 use crate::web::middleware::Caller;
 use crate::web::paging::LargePage;
 use crate::web::paging::limit;
@@ -105,54 +105,9 @@ pub(crate) struct VersionList {
     next: Option<u32>,
 }
 
-/// One version of a series.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ConfigAnswer {
-    /// Its id.
-    pub config_id: i64,
-    /// Its code.
-    pub code: String,
-    /// Its version, from 1; with the id the header `ETag`.
-    pub version: u32,
-    /// Whether it serves requests.
-    pub active: bool,
-    /// The series as it was written, with the names of series files.
-    #[schema(value_type = Object)]
-    pub definition: SeriesDefinition,
-    /// Whether a document keeps its number for ever: what the definition says, or else its policy.
-    pub once_per_document: bool,
-    /// Who saved this version.
-    pub saved_by: String,
-    /// When.
-    #[schema(format = DateTime)]
-    pub saved_at: String,
-    /// Why.
-    pub reason: String,
-}
-
-impl ConfigAnswer {
-    /// The answer for a version of the ledger.
-    #[must_use]
-    pub fn of(version: &SeriesVersion) -> Self {
-        ConfigAnswer {
-            config_id: version.series_id,
-            code: version.definition.code.clone(),
-            version: version.version,
-            active: version.active,
-            definition: version.definition.clone(),
-            once_per_document: version.definition.is_once_per_document(),
-            saved_by: version.saved_by.clone(),
-            saved_at: instant(version.saved_at_us),
-            reason: version.reason.clone(),
-        }
-    }
-}
-
 /// Lists numbering configurations by code.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "configs",
+    get, path = "", tag = "configs",
     params(ConfigQuery),
     responses(
         (status = 200, body = ConfigList, headers(("ETag" = String))),
@@ -196,9 +151,7 @@ fn page_of(
 
 /// Shows one numbering configuration, active or not, in the version in force.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "configs",
+    get, path = "", tag = "configs",
     params(("configId" = String, Path, description = "Its id, or its code")),
     responses(
         (status = 200, body = ConfigAnswer, headers(("ETag" = String))),
@@ -221,9 +174,7 @@ pub(crate) async fn show_config(
 
 /// Lists the versions of a numbering configuration, newest first.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "configs",
+    get, path = "", tag = "configs",
     params(
         ("configId" = String, Path, description = "Its id, or its code"),
         VersionQuery,
@@ -275,9 +226,7 @@ pub(crate) async fn list_versions(
 
 /// Shows one version of a numbering configuration.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "configs",
+    get, path = "", tag = "configs",
     params(
         ("configId" = String, Path, description = "Its id, or its code"),
         ("version" = u32, Path),

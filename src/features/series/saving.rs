@@ -11,11 +11,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::allocator::AllocError;
+use crate::features::series::answer::ConfigAnswer;
 use crate::features::series::effect::{
     Compared, ConfigEffect, FieldChange, changed_fields, effect_between,
 };
 use crate::features::series::request::ConfigOrder;
-use crate::features::series::routes::ConfigAnswer;
 use crate::ledger::{ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, warnings};
 use crate::startup::{self, Service};
 use crate::web::App;

@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use crate::config::Settings;
-use crate::features::statement::routes::{StatementQuery, find_statement};
+use crate::features::statement::question::{StatementQuery, find_statement};
 use crate::features::statement::{Bounds, Verdict};
 use crate::language::Language;
 use crate::terminal::output::{print, print_drawn, print_json};
@@ -22,17 +22,9 @@ const EXAMPLES: &str = "Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StatementArgs {
-    /// Of this series, active or not
-    #[arg(long, value_name = "CODE")]
-    pub series: String,
-    /// Of counters of this period A.D. and of those within it: 2026, 2026-Q1, 2026-01, 2026-W05,
-    /// 2026-01-22. Counters that go on beyond it are shown as a whole, with the part that is dated
-    /// in it
-    #[arg(long, value_name = "PERIOD")]
-    pub period: String,
-    /// Only what is counted for this project
-    #[arg(long)]
-    pub project: Option<String>,
+    /// Of what.
+    #[command(flatten)]
+    pub query: StatementQuery,
     /// The language of its sentences; else that of `LC_ALL`, `LC_MESSAGES` or `LANG`, else English
     #[arg(long, value_enum)]
     pub language: Option<Spoken>,
@@ -89,11 +81,9 @@ impl Spoken {
 /// An invalid question, a ledger that cannot be reached, a closed stdout; a paper that says that
 /// numbers are missing, once it is printed.
 pub async fn run(settings: &Settings, args: StatementArgs) -> anyhow::Result<()> {
-    let StatementArgs { series, period, project, language, format, json } = args;
+    let StatementArgs { query, language, format, json } = args;
     let language = language.map_or_else(language_of_locale, Spoken::language);
     let (ledger, catalog) = foresee_catalog(settings).await?;
-    let (series, period) = (Some(series), Some(period));
-    let query = StatementQuery { series, period, project, ..StatementQuery::default() };
     let clock = clock();
     let statement = find_statement(&ledger, &clock, &catalog, query, (language, BOUNDS));
     let statement = statement.await.map_err(refusal)?;

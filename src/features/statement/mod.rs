@@ -15,6 +15,7 @@ mod paper;
 mod partly;
 mod period;
 mod phrases;
+pub mod question;
 pub mod routes;
 mod sealing;
 mod separated;

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::auth::COUNT_MAX;
 use crate::auth::{Role, Secret, WrittenGrant, end_of};
-use crate::config::{DurationText, Settings};
-use crate::features::tokens::routes::{NewTokenAnswer, TokenAnswer, check_grace, new_token};
+use crate::config::Settings;
+use crate::features::tokens::answer::{NewTokenAnswer, TokenAnswer};
+use crate::features::tokens::order::{RotationOrder, TokenOrder, check_grace, new_token};
 use crate::ledger::{StoredToken, TOKENS_MAX, TokenRevocation, TokenRotation};
 use crate::terminal::output::{must_print, must_print_json, print, print_json, say};
 use crate::terminal::session::{clock, open_ledger, operator, refusal, until_known};
@@ -35,30 +36,9 @@ pub enum TokenCommand {
 /// Whose token, and what it gives.
 #[derive(Clone, Debug, Args)]
 pub struct CreateArgs {
-    /// Name of the caller; the journal keeps it as `user_id`
-    pub name: String,
-    /// What it may do: caller, project-admin, super-admin, auditor, operator; may be repeated. A
-    /// caller without it
-    #[arg(long = "role", value_name = "ROLE")]
-    pub roles: Vec<String>,
-    /// A series to which it is narrowed; may be repeated
-    #[arg(long, value_name = "CODE")]
-    pub series: Vec<String>,
-    /// A project to which it is narrowed; may be repeated
-    #[arg(long = "project", value_name = "CODE")]
-    pub projects: Vec<String>,
-    /// Its last day (UTC), such as 2027-12-31
-    #[arg(long, value_name = "DATE")]
-    pub expires: Option<String>,
-    /// Most numbers that one call may ask for
-    #[arg(long, value_name = "N")]
-    pub count_max: Option<u64>,
-    /// Most requests of a minute that take or preview numbers
-    #[arg(long, value_name = "N")]
-    pub requests_per_minute: Option<u64>,
-    /// It may ask on behalf of people, whom it names in the header On-Behalf-Of
-    #[arg(long)]
-    pub speaks_for_people: bool,
+    /// The token.
+    #[command(flatten)]
+    pub token: TokenOrder,
     /// Keep it nowhere: stderr carries lines for the settings file. Asks no ledger
     #[arg(long)]
     pub for_settings: bool,
@@ -90,12 +70,9 @@ pub struct RevokeArgs {
 pub struct RotateArgs {
     /// Name of the token
     pub name: String,
-    /// How long the present secret is still let in, at most 1d; `0s` after a leak
-    #[arg(long, value_name = "DURATION", default_value = "1h")]
-    pub grace: DurationText,
-    /// Its last day (UTC) from now on
-    #[arg(long, value_name = "DATE")]
-    pub expires: Option<String>,
+    /// How.
+    #[command(flatten)]
+    pub rotation: RotationOrder,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -112,7 +89,7 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     match command {
         TokenCommand::Create(args) if args.for_settings => args.print_lines(),
-        TokenCommand::Create(args) => create(&settings()?, &args).await,
+        TokenCommand::Create(args) => create(&settings()?, args).await,
         TokenCommand::List(args) => list(&settings()?, args.json).await,
         TokenCommand::Revoke(args) => revoke(&settings()?, args).await,
         TokenCommand::Rotate(args) => rotate(&settings()?, args).await,
@@ -120,27 +97,13 @@ pub async fn run(
 }
 
 impl CreateArgs {
-    fn written(&self) -> WrittenGrant<'_> {
-        let roles = (!self.roles.is_empty()).then_some(&*self.roles);
-        WrittenGrant {
-            name: &self.name,
-            roles,
-            series: &self.series,
-            projects: &self.projects,
-            expires: self.expires.as_deref(),
-            count_max: self.count_max,
-            requests_per_minute: self.requests_per_minute,
-            speaks_for_people: self.speaks_for_people,
-        }
-    }
-
     /// Prints a token that is kept nowhere, and what the settings say of it.
     fn print_lines(&self) -> anyhow::Result<()> {
-        self.written().read(COUNT_MAX).map_err(anyhow::Error::msg)?;
+        self.token.written().read(COUNT_MAX).map_err(anyhow::Error::msg)?;
         let secret = Secret::draw();
         let sha256 = hexadecimal(&secret.sha256());
         if self.json {
-            let (name, token) = (self.name.clone(), secret.show().to_owned());
+            let (name, token) = (self.token.name.clone(), secret.show().to_owned());
             must_print_json(&UnkeptToken { name, token, sha256 })?;
             return Ok(());
         }
@@ -151,7 +114,7 @@ impl CreateArgs {
 
     /// Its section of a settings file.
     fn lines(&self, sha256: &str) -> String {
-        let WrittenGrant { name, roles, series, projects, expires, .. } = self.written();
+        let WrittenGrant { name, roles, series, projects, expires, .. } = self.token.written();
         let mut lines = format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = \"{sha256}\"\n");
         let caller = [Role::Caller.name().to_owned()];
         let lists =
@@ -159,16 +122,16 @@ impl CreateArgs {
         for (field, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
             lines += &format!("{field} = {}\n", serde_json::json!(list));
         }
-        if let Some(quota) = self.requests_per_minute {
+        if let Some(quota) = self.token.requests_per_minute {
             lines += &format!("requests_per_minute = {quota}\n");
         }
-        if self.speaks_for_people {
+        if self.token.speaks_for_people {
             lines += "speaks_for_people = true\n";
         }
         if let Some(day) = expires {
             lines += &format!("expires = \"{day}\"\n");
         }
-        if let Some(most) = self.count_max {
+        if let Some(most) = self.token.count_max {
             lines += &format!("count_max = {most}\n");
         }
         lines
@@ -186,9 +149,9 @@ struct UnkeptToken {
     sha256: String,
 }
 
-async fn create(settings: &Settings, args: &CreateArgs) -> anyhow::Result<()> {
+async fn create(settings: &Settings, args: CreateArgs) -> anyhow::Result<()> {
     let secret = Secret::draw();
-    let new = new_token(args.written(), &secret, &operator(), None).map_err(refusal)?;
+    let new = new_token(args.token, &secret, &operator(), None).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let created = ledger.create_token(&new).await?;
     until_known(&ledger).await;
@@ -196,7 +159,7 @@ async fn create(settings: &Settings, args: &CreateArgs) -> anyhow::Result<()> {
 }
 
 async fn rotate(settings: &Settings, args: RotateArgs) -> anyhow::Result<()> {
-    let RotateArgs { name, grace, expires, json } = args;
+    let RotateArgs { name, rotation: RotationOrder { grace, expires }, json } = args;
     let grace = check_grace(grace).map_err(refusal)?;
     let expires_at_us = expires.as_deref().map(end_of).transpose().map_err(anyhow::Error::msg)?;
     let secret = Secret::draw();
@@ -301,18 +264,17 @@ mod tests {
 
     #[test]
     fn the_lines_for_the_settings_are_what_they_read() {
-        let args = CreateArgs {
+        let token = TokenOrder {
             name: "ci".into(),
-            roles: vec!["auditor".into(), "project-admin".into()],
+            roles: Some(vec!["auditor".into(), "project-admin".into()]),
             series: vec!["S\"1".into()],
             projects: vec!["โครงการ".into()],
             expires: Some("2999-12-31".into()),
             count_max: Some(7),
             requests_per_minute: Some(600),
             speaks_for_people: true,
-            for_settings: true,
-            json: false,
         };
+        let args = CreateArgs { token, for_settings: true, json: false };
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("numerator.toml");
         let secret = Secret::draw();
@@ -322,6 +284,6 @@ mod tests {
         let settings = settings.expect("settings");
         let [token] = &settings.auth_tokens[..] else { panic!("one token") };
         assert_eq!(token.sha256, secret.sha256());
-        assert_eq!(token.granted, args.written().read(COUNT_MAX).expect("a grant"));
+        assert_eq!(token.granted, args.token.written().read(COUNT_MAX).expect("a grant"));
     }
 }

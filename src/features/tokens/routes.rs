@@ -9,67 +9,21 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::auth::COUNT_MAX;
-use crate::auth::{Secret, WrittenGrant};
-use crate::config::DurationText;
+use crate::auth::Secret;
 use crate::features::series::saving::until_known;
-use crate::ledger::{
-    LedgerError, NewToken, SharedLedger, ShownToken, StoredToken, TOKEN_GRACE_MAX, TokenRevocation,
-    TokenRights, TokenRotation,
-};
+use crate::features::tokens::answer::{NewTokenAnswer, TokenAnswer};
+use crate::features::tokens::order::{RotationOrder, TokenOrder, check_grace, new_token};
+use crate::ledger::{LedgerError, SharedLedger, StoredToken, TokenRevocation, TokenRotation};
 use crate::web::App;
 use crate::web::admission::json;
 use crate::web::body::must_be_storable;
 use crate::web::body::{Json, QueryOf};
-use crate::web::instant::instant;
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
 use crate::web::problem::Problem;
 use crate::web::reason::ReasonOrder;
 use crate::web::reason::check_reason;
-
-/// A token to create.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TokenOrder {
-    /// Its name: the `user_id` of what it does.
-    name: String,
-    /// What it may do; without it `["caller"]`.
-    roles: Option<Vec<String>>,
-    /// Codes of the series to which it is narrowed; without it to none.
-    #[serde(default)]
-    series: Vec<String>,
-    /// Codes of the projects to which it is narrowed; without it to none.
-    #[serde(default)]
-    projects: Vec<String>,
-    /// Its last day (UTC), such as `2027-12-31`; without it there is none.
-    expires: Option<String>,
-    /// Most numbers of one call.
-    count_max: Option<u64>,
-    /// Most requests of a minute.
-    requests_per_minute: Option<u64>,
-    /// Whether it may ask on behalf of people.
-    #[serde(default)]
-    speaks_for_people: bool,
-}
-
-/// How to give a token a new secret.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RotationOrder {
-    /// How long the present secret is still let in, such as `15m`; at most `1d`, an hour without
-    /// it.
-    #[serde(default = "an_hour")]
-    #[schema(value_type = String)]
-    grace: DurationText,
-    /// Its last day from now on; without it the one that it has.
-    expires: Option<String>,
-}
-
-fn an_hour() -> DurationText {
-    DurationText(std::time::Duration::from_secs(3_600))
-}
 
 /// Which tokens to list.
 #[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
@@ -90,121 +44,6 @@ pub(crate) struct TokenList {
     /// What to send as `after` for the next page, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-}
-
-/// A token, without its secret.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct TokenAnswer {
-    /// Its name.
-    pub name: String,
-    /// `in-force`, `expired` or `revoked`.
-    pub state: &'static str,
-    /// What it may do.
-    pub roles: Vec<String>,
-    /// Codes of the series to which it is narrowed; empty: to none.
-    pub series: Vec<String>,
-    /// Codes of the projects to which it is narrowed; empty: to none.
-    pub projects: Vec<String>,
-    /// Most numbers of one call, where it is bounded.
-    pub count_max: Option<u64>,
-    /// Most requests of a minute, where they are bounded.
-    pub requests_per_minute: Option<u64>,
-    /// Whether it may ask on behalf of people.
-    pub speaks_for_people: bool,
-    /// From then on it is let in no more.
-    #[schema(format = DateTime)]
-    pub expires_at: Option<String>,
-    /// Until then the secret of before its last rotation is let in.
-    #[schema(format = DateTime)]
-    pub former_until: Option<String>,
-    /// Who created it.
-    pub created_by: String,
-    /// When.
-    #[schema(format = DateTime)]
-    pub created_at: String,
-    /// Who revoked it.
-    pub revoked_by: Option<String>,
-    /// When.
-    #[schema(format = DateTime)]
-    pub revoked_at: Option<String>,
-    /// When it was used last, to a minute or so.
-    #[schema(format = DateTime)]
-    pub last_used_at: Option<String>,
-}
-
-/// A token with its secret, which is shown here and never again.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct NewTokenAnswer {
-    /// What to send as `Authorization: Bearer …`.
-    pub token: String,
-    /// Everything else about it.
-    #[serde(flatten)]
-    pub about: TokenAnswer,
-}
-
-impl TokenAnswer {
-    /// The answer for a token as it stands at a moment.
-    #[must_use]
-    pub fn of(token: StoredToken, now_us: i64) -> Self {
-        let TokenRights { roles, series, projects, count_max, expires_at_us, .. } = token.rights;
-        let TokenRights { requests_per_minute, speaks_for_people, .. } = token.rights;
-        let is_over = |at: Option<i64>| at.is_some_and(|at| at <= now_us);
-        TokenAnswer {
-            name: token.name,
-            state: match token.revoked_at_us {
-                Some(_) => "revoked",
-                None if is_over(expires_at_us) => "expired",
-                None => "in-force",
-            },
-            roles,
-            series,
-            projects,
-            count_max,
-            requests_per_minute,
-            speaks_for_people,
-            expires_at: expires_at_us.map(instant),
-            former_until: token.former_until_us.filter(|at| *at > now_us).map(instant),
-            created_by: token.created_by,
-            created_at: instant(token.created_at_us),
-            revoked_by: token.revoked_by,
-            revoked_at: token.revoked_at_us.map(instant),
-            last_used_at: token.last_used_at_us.map(instant),
-        }
-    }
-}
-
-/// A token to create with this secret, by what is written and, where somebody asks over HTTP, by
-/// which token.
-///
-/// # Errors
-/// The field that says nothing of use.
-pub(crate) fn new_token(
-    written: WrittenGrant<'_>,
-    secret: &Secret,
-    created_by: &str,
-    shown: Option<ShownToken>,
-) -> Result<NewToken, Problem> {
-    let granted = written.read(COUNT_MAX)?;
-    let rights = TokenRights {
-        roles: granted.identity.roles.iter().map(|role| role.name().to_owned()).collect(),
-        series: written.series.to_vec(),
-        projects: written.projects.to_vec(),
-        count_max: written.count_max,
-        requests_per_minute: written.requests_per_minute,
-        speaks_for_people: written.speaks_for_people,
-        expires_at_us: granted.expires_at_us,
-    };
-    let (name, sha256) = (written.name.to_owned(), secret.sha256());
-    Ok(NewToken { name, sha256, rights, created_by: created_by.to_owned(), shown })
-}
-
-/// Refuses a grace of more than a day.
-pub(crate) fn check_grace(grace: DurationText) -> Result<std::time::Duration, Problem> {
-    if grace.0 > TOKEN_GRACE_MAX {
-        let most = DurationText(TOKEN_GRACE_MAX);
-        return Err(Problem::field("grace", format!("must be at most {most}, not {grace}")));
-    }
-    Ok(grace.0)
 }
 
 /// An answer with a secret. Like every answer it says that nothing on its way may keep it.
@@ -245,9 +84,7 @@ fn read_name(name: Result<Path<String>, PathRejection>) -> Result<String, Proble
 
 /// Lists the tokens of the ledger, those that are revoked among them.
 #[utoipa::path(
-    get,
-    path = "",
-    tag = "tokens",
+    get, path = "", tag = "tokens",
     params(TokenQuery),
     responses(
         (status = 200, body = TokenList),
@@ -272,9 +109,7 @@ pub(crate) async fn list_tokens(
 
 /// Creates a token; its secret is in this answer alone.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "tokens",
+    post, path = "", tag = "tokens",
     request_body = TokenOrder,
     responses(
         (status = 201, body = NewTokenAnswer, headers(("Cache-Control" = String))),
@@ -285,18 +120,8 @@ pub(crate) async fn create_token(
     Extension(caller): Extension<Caller>,
     Json(order): Json<TokenOrder>,
 ) -> Result<Response, Problem> {
-    let written = WrittenGrant {
-        name: &order.name,
-        roles: order.roles.as_deref(),
-        series: &order.series,
-        projects: &order.projects,
-        expires: order.expires.as_deref(),
-        count_max: order.count_max,
-        requests_per_minute: order.requests_per_minute,
-        speaks_for_people: order.speaks_for_people,
-    };
     let secret = Secret::draw();
-    let new = new_token(written, &secret, &caller.user_id, caller.shown())?;
+    let new = new_token(order, &secret, &caller.user_id, caller.shown())?;
     let creating = write(&app, &caller, |ledger| async move { ledger.create_token(&new).await });
     let created = creating.await?;
     Ok((StatusCode::CREATED, secret_answer(&app, &secret, created)).into_response())
@@ -304,9 +129,7 @@ pub(crate) async fn create_token(
 
 /// Has a token let in no more.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "tokens",
+    post, path = "", tag = "tokens",
     params(("name" = String, Path)),
     request_body = ReasonOrder,
     responses(
@@ -331,9 +154,7 @@ pub(crate) async fn revoke_token(
 /// Gives a token a new secret, which is in this answer alone; the present one is let in for a
 /// while.
 #[utoipa::path(
-    post,
-    path = "",
-    tag = "tokens",
+    post, path = "", tag = "tokens",
     params(("name" = String, Path)),
     request_body = RotationOrder,
     responses(

@@ -10,7 +10,7 @@ use rust_xlsxwriter::{Workbook, XlsxError};
 use super::Format;
 use super::target::Target;
 use crate::features::register::cells::inert;
-use crate::features::register::routes::{ExportedRow, FoundRow, NumberRow};
+use crate::features::register::rows::{ExportedRow, FoundRow, NumberRow};
 
 /// The columns: those of the audit trail under its names, then the rest.
 const COLUMNS: [&str; 21] = [
