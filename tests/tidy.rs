@@ -6,6 +6,8 @@
 
 #[path = "tidy/budgets.rs"]
 mod budgets;
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/excerpts.rs"]
 mod excerpts;
 #[path = "tidy/form.rs"]
@@ -40,6 +42,13 @@ fn report(findings: &[String]) {
 #[test]
 fn rooms_depend_one_way() {
     check(".rs", rooms::wrong_arrows);
+}
+
+#[test]
+fn few_files_name_each_other_in_a_circle() {
+    let sources = sources();
+    let circles = circles::AREAS.iter().flat_map(|area| circles::large_circles(&sources, *area));
+    report(&circles.collect::<Vec<_>>());
 }
 
 #[test]
