@@ -168,7 +168,8 @@ mod tests {
         };
         other.block_on(async {
             let waited = Duration::from_millis(10);
-            let opening = opener.run(&Arc::new(()), opens);
+            let pool = Arc::new(());
+            let opening = opener.run(&pool, opens);
             assert!(tokio::time::timeout(waited, opening).await.is_err());
             assert!(is_gone.await.is_err(), "it is dropped");
         });

@@ -5,7 +5,10 @@ use super::*;
 
 /// Answers with the lane whose thread does so, and the length of the body: what is below `/slow`
 /// belongs to the slow lane.
-async fn start_of_lanes(tls: Option<TlsAcceptor>, flags: &[(&str, &str)]) -> Running {
+async fn start_of_lanes(
+    tls: Option<TlsAcceptor>,
+    change: impl FnOnce(&mut ConnectionBounds),
+) -> Running {
     let answer = |request: Request<Incoming>, _| {
         let is_slow = request.uri().path().starts_with("/slow");
         let answer = async {
@@ -19,7 +22,7 @@ async fn start_of_lanes(tls: Option<TlsAcceptor>, flags: &[(&str, &str)]) -> Run
         };
         (if is_slow { Lane::Slow } else { Lane::Fast }, answer)
     };
-    start_answering(tls, answer, flags).await
+    start_answering(tls, answer, change).await
 }
 
 /// A request with a body, which may follow.
@@ -40,7 +43,7 @@ const LANES: [(&str, &str); 6] = [
 /// Method: each answer names the lane whose thread makes it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_is_served_where_its_last_request_belongs() {
-    let running = start_of_lanes(None, &[]).await;
+    let running = start_of_lanes(None, |_| {}).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     for (path, lane) in LANES {
         let text = converse_raw(&stream, request_of(path, 0).as_bytes(), "]").await;
@@ -60,7 +63,7 @@ async fn a_connection_is_served_where_its_last_request_belongs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_arrives_whole_whenever_its_connection_moves() {
     const LENGTH: usize = 300_000;
-    let running = start_of_lanes(None, &[]).await;
+    let running = start_of_lanes(None, |_| {}).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");
     for (round, (path, lane)) in LANES.into_iter().cycle().take(30).enumerate() {
         let whole = request_of(path, LENGTH) + &"x".repeat(LENGTH);
@@ -80,7 +83,7 @@ async fn a_body_arrives_whole_whenever_its_connection_moves() {
 async fn connections_under_tls_move_like_others() {
     let pair = Pair::new();
     let tls = Tls::open(&pair.settings()).expect("a pair");
-    let running = start_of_lanes(Some(tls.acceptor()), &[]).await;
+    let running = start_of_lanes(Some(tls.acceptor()), |_| {}).await;
     let mut stream = connect_tls(running.address, &pair.certificate).await.expect("connected");
     for (path, lane) in LANES {
         let sent = request_of(path, 4) + "body";
@@ -96,8 +99,11 @@ async fn connections_under_tls_move_like_others() {
 /// Goal: one that has moved ends as it would have in its first lane, and gives its place back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_has_moved_ends_when_it_is_idle_and_when_its_client_leaves() {
-    let flags = [("http.header_read_timeout", "300ms"), ("http.connections_per_peer_max", "1")];
-    let running = start_of_lanes(None, &flags).await;
+    let running = start_of_lanes(None, |bounds| {
+        bounds.header_read_timeout = Duration::from_millis(300);
+        bounds.connections_per_peer_max = 1;
+    })
+    .await;
     for (round, (path, lane)) in LANES.into_iter().enumerate() {
         let stream = loop {
             // The server may not have seen yet that the last one has ended.
@@ -131,7 +137,8 @@ async fn a_stopping_server_waits_for_each_connection_once_wherever_it_is() {
             (if is_slow { Lane::Slow } else { Lane::Fast }, answer)
         }
     };
-    let Running { address, stop, served, slow: _slow } = start_answering(None, answer, &[]).await;
+    let Running { address, stop, served, slow: _slow } =
+        start_answering(None, answer, |_| {}).await;
     let mut asked = Vec::new();
     for (path, _) in LANES {
         let stream = TcpStream::connect(address).await.expect("connected");
