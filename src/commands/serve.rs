@@ -25,10 +25,6 @@ use crate::terminal::session::clock;
 use crate::terminal::settings::SettingsArgs;
 use crate::web;
 
-/// Nice value of the secondary runtime's threads beside that of all others: with it they have a tenth
-/// of a core for which others compete, and the whole of one for which none does.
-const SECONDARY_NICENESS: i32 = 10;
-
 /// Serves until it is asked to stop.
 ///
 /// # Errors
@@ -151,7 +147,7 @@ struct SecondaryRuntime(Option<Runtime>);
 impl SecondaryRuntime {
     fn start() -> std::io::Result<Self> {
         let mut builder = crate::commands::runtime_builder();
-        let runtime = builder.thread_name("secondary").on_thread_start(lower_priority).build()?;
+        let runtime = builder.thread_name("secondary").build()?;
         Ok(SecondaryRuntime(Some(runtime)))
     }
 
@@ -168,12 +164,6 @@ impl SecondaryRuntime {
             let _ = tokio::task::spawn_blocking(stops).await;
         }
     }
-}
-
-/// A thread that is woken for a call for one number goes before those of a lower priority.
-fn lower_priority() {
-    // A priority that cannot be lowered costs time and nothing else.
-    let _ = rustix::process::nice(SECONDARY_NICENESS);
 }
 
 impl Drop for SecondaryRuntime {

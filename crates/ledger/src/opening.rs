@@ -1,8 +1,7 @@
 //! Connections that are opened on the runtime that opened the ledger, whoever asks for one.
 //!
-//! A driver registers sockets, and starts threads, where a connection is opened; each thread has
-//! the priority of the one that starts it. A caller on a runtime of lower priority must leave none
-//! of these to that runtime: callers on others would wait for it.
+//! A driver registers sockets, and starts threads, where a connection is opened. A caller on another
+//! runtime must leave none of these to that runtime: callers on others would wait for it.
 
 use std::sync::Arc;
 

@@ -41,10 +41,6 @@ const GATHERING_MAX: Duration = Duration::from_secs(30);
 /// Pause of a client that was answered, or disconnected.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Nice value of the crowd's thread: its clients would be on machines of their own, and take no core
-/// from the service or from the steady caller.
-const CROWD_NICENESS: i32 = 10;
-
 /// How much of each kind, at once; and the size if only the numbers are checked.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
@@ -146,7 +142,6 @@ impl Crowd {
     fn gather(self, one: Caller, stop: &Arc<AtomicBool>, came: Sender<()>) -> JoinHandle<()> {
         let stop = Arc::clone(stop);
         std::thread::spawn(move || {
-            rustix::process::nice(CROWD_NICENESS).expect("a lower priority");
             let mut builder = tokio::runtime::Builder::new_current_thread();
             let runtime = builder.enable_all().build().expect("a runtime for the crowd");
             let local = LocalSet::new();

@@ -1,5 +1,5 @@
 //! On which of two runtimes a connection is served: calls for one number on the runtime that
-//! accepted it, all that takes long on another, whose threads have a lower priority.
+//! accepted it, all that takes long on another.
 //!
 //! A connection moves as a whole, between two polls: what it reads, parses, answers and writes
 //! costs the runtime of its lane alone. It stays where its last request belongs. Must never poll a
