@@ -31,7 +31,7 @@ async fn a_request_is_a_span_in_the_trace_that_its_caller_names() {
     deployment.apply_load_series();
     let mut service = deployment.serve();
     let trace: [u8; 16] = [0xab; 16];
-    let answer = reqwest::Client::new()
+    let answer = testkit::client()
         .post(format!("{}/api/v1/documents/d/generate-number", service.url))
         .header("traceparent", format!("00-{}-1122334455667788-01", "ab".repeat(16)))
         .header("x-request-id", "order-7")

@@ -13,7 +13,7 @@ const ACCEPTED: &str = "ambiguity_accepted = \"The other office asks for it.\"";
 
 async fn take(service: &Service, type_code: &str, document: &str) -> (u16, Value) {
     let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
-    post(&reqwest::Client::new(), &url, &json!({ "type": type_code })).await
+    post(&testkit::client(), &url, &json!({ "type": type_code })).await
 }
 
 /// What `series apply` says of a series.
@@ -90,7 +90,7 @@ async fn a_version_accepted_before_that_is_not_gapless_throughout_is_set_aside_a
         let (status, body) = take(&service, "A", "a").await;
         assert_eq!(status == 201, serves, "{policies:?}: {body}");
         let url = format!("{}/metrics", service.url);
-        let metrics = reqwest::get(url).await.unwrap().text().await.unwrap();
+        let metrics = testkit::get(url).await.unwrap().text().await.unwrap();
         let set_aside = format!("numerator_series_set_aside {}\n", u8::from(!serves));
         assert!(metrics.contains(&set_aside), "{policies:?}");
         if !serves {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use reqwest::{Client, Method, Response};
+use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
@@ -58,7 +58,7 @@ async fn take(
     body: &Value,
 ) -> Value {
     let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
-    let request = Client::new().post(url).bearer_auth(token).json(body);
+    let request = testkit::client().post(url).bearer_auth(token).json(body);
     request.header("accept-language", language).send().await.unwrap().json().await.unwrap()
 }
 
@@ -171,7 +171,7 @@ async fn a_setting_of_another_kind_is_told_as_it_is_written_in_files_and_over_ht
             "serves": { "types": ["LINE"] }, "serials": [{}],
         });
         body[field] = wrong;
-        let answer = Client::new().post(&url).json(&body).send().await.unwrap();
+        let answer = testkit::client().post(&url).json(&body).send().await.unwrap();
         let problem: Value = answer.json().await.unwrap();
         assert_eq!((&problem["code"], &problem["field"]), (&json!("invalid-field"), &json!(field)));
         let detail = problem["detail"].as_str().unwrap();
@@ -181,13 +181,13 @@ async fn a_setting_of_another_kind_is_told_as_it_is_written_in_files_and_over_ht
     let told = checked(&deployment, "closed_before = 2025-01-01");
     assert!(!told.contains("closed_before"), "{told}");
     let url = format!("{}/api/v1/document-numbering/configs?active=maybe", service.url);
-    let problem: Value = Client::new().get(url).send().await.unwrap().json().await.unwrap();
+    let problem: Value = testkit::client().get(url).send().await.unwrap().json().await.unwrap();
     let detail = problem["detail"].as_str().unwrap();
     assert!(detail.contains("must be true or false, not \"maybe\"; write active=true"), "{detail}");
 }
 
 async fn get(url: &str, method: Method) -> Response {
-    Client::new().request(method, url).send().await.unwrap()
+    testkit::client().request(method, url).send().await.unwrap()
 }
 
 #[tokio::test]

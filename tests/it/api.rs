@@ -1,6 +1,6 @@
 //! The HTTP interface as a caller sees it: retries, conflicts, ranges, batches, refusals.
 
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
@@ -32,7 +32,7 @@ pub(crate) fn spo() -> Value {
 }
 
 async fn with_key(url: &str, key: &str, body: &Value) -> (u16, Value) {
-    let request = Client::new().post(url).header("Idempotency-Key", key).json(body);
+    let request = testkit::client().post(url).header("Idempotency-Key", key).json(body);
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
@@ -40,7 +40,7 @@ async fn with_key(url: &str, key: &str, body: &Value) -> (u16, Value) {
 #[tokio::test]
 async fn an_answer_carries_all_that_a_caller_needs() {
     for (_deployment, service, redis) in services() {
-        let order = Client::new().post(generate(&service, "d1")).json(&spo());
+        let order = testkit::client().post(generate(&service, "d1")).json(&spo());
         let answer = order.send().await.unwrap();
         assert!(answer.headers().get("idempotent-replayed").is_none());
         assert_eq!(answer.status(), 201);
@@ -63,7 +63,7 @@ async fn an_answer_carries_all_that_a_caller_needs() {
 async fn a_repeated_request_gets_its_number_again_and_another_payload_a_conflict() {
     for (deployment, service, _redis) in services() {
         let url = generate(&service, "d1");
-        let client = Client::new();
+        let client = testkit::client();
         let (_, first) = post(&client, &url, &spo()).await;
         let answer = client.post(&url).json(&spo()).send().await.unwrap();
         let told = |name| answer.headers().get(name).map(|value| value.to_str().unwrap());
@@ -105,7 +105,7 @@ async fn an_idempotency_key_is_for_one_payload_only() {
         let (status, _) = with_key(&generate(&service, "d2"), "key-1", &spo()).await;
         assert_eq!(status, 422, "the document belongs to what the key stands for");
         // The refusal took nothing: the next number follows directly.
-        let (_, next) = post(&Client::new(), &generate(&service, "d3"), &spo()).await;
+        let (_, next) = post(&testkit::client(), &generate(&service, "d3"), &spo()).await;
         assert_eq!(next["document_number"], "SPO-20240122-002");
     }
 }
@@ -115,7 +115,7 @@ async fn an_idempotency_key_is_for_one_payload_only() {
 #[tokio::test]
 async fn a_key_that_took_no_number_is_remembered_by_redis_alone() {
     for (deployment, service, redis) in services() {
-        let (status, first) = post(&Client::new(), &generate(&service, "d1"), &spo()).await;
+        let (status, first) = post(&testkit::client(), &generate(&service, "d1"), &spo()).await;
         assert_eq!(status, 201);
         let (status, shown) = with_key(&generate(&service, "d1"), "key-1", &spo()).await;
         assert_eq!((status, &shown["document_number"]), (200, &first["document_number"]));
@@ -127,7 +127,7 @@ async fn a_key_that_took_no_number_is_remembered_by_redis_alone() {
         let (status, next) = with_key(&generate(&service, "d2"), "key-1", &spo()).await;
         assert_eq!((status, &next["document_number"]), (201, &json!("SPO-20240122-002")));
         // The document keeps its number, whatever key comes with it.
-        let (status, shown) = post(&Client::new(), &generate(&service, "d1"), &spo()).await;
+        let (status, shown) = post(&testkit::client(), &generate(&service, "d1"), &spo()).await;
         assert_eq!((status, &shown["document_number"]), (200, &first["document_number"]));
         deployment.assert_clean();
     }
@@ -137,7 +137,7 @@ async fn a_key_that_took_no_number_is_remembered_by_redis_alone() {
 async fn one_document_asked_for_at_once_from_many_sides_gets_one_number() {
     for (_deployment, service, _redis) in services() {
         let url = generate(&service, "d1");
-        let client = Client::new();
+        let client = testkit::client();
         let calls = (0..32).map(|_| {
             let (client, url) = (client.clone(), url.clone());
             tokio::spawn(async move { post(&client, &url, &spo()).await })
@@ -156,7 +156,7 @@ async fn one_document_asked_for_at_once_from_many_sides_gets_one_number() {
 async fn a_range_is_contiguous_and_one_row_of_the_journal() {
     for (deployment, service, _redis) in services() {
         deployment.apply_load_series();
-        let client = Client::new();
+        let client = testkit::client();
         let url = numbering(&service, "batches");
         let body = json!({ "type": "LOAD", "count": 100_000 });
         // A changed series is picked up within a second.
@@ -219,7 +219,7 @@ async fn a_batch_of_documents_is_answered_item_by_item() {
             ["d", "SPO", null, DAY, {}, false],
         ]});
         let (status, body) =
-            post(&Client::new(), &numbering(&service, "batches"), &documents).await;
+            post(&testkit::client(), &numbering(&service, "batches"), &documents).await;
         assert_eq!(status, 200, "{body}");
         let statuses: Vec<_> =
             body["items"].as_array().unwrap().iter().map(|item| item["status"].clone()).collect();
@@ -234,7 +234,7 @@ async fn a_batch_of_documents_is_answered_item_by_item() {
 #[tokio::test]
 async fn a_bad_request_names_its_field_and_takes_nothing() {
     for (deployment, service, _redis) in services() {
-        let client = Client::new();
+        let client = testkit::client();
         let letter = |context: Value| {
             let fields = json!({ "type": "LETTER", "project": "P", "date": "2025-01-01" });
             let mut all = fields.as_object().unwrap().clone();
@@ -296,7 +296,7 @@ async fn a_bad_request_names_its_field_and_takes_nothing() {
 #[tokio::test]
 async fn a_serial_past_its_width_is_refused_and_stays_refused() {
     for (deployment, service, _redis) in services() {
-        let client = Client::new();
+        let client = testkit::client();
         let url = numbering(&service, "batches");
         let range = json!({ "type": "SPO", "date": DAY, "count": 999 });
         let (status, body) = post(&client, &url, &range).await;
@@ -317,7 +317,7 @@ async fn a_serial_past_its_width_is_refused_and_stays_refused() {
 #[tokio::test]
 async fn the_journal_is_searched_by_number_and_by_document() {
     for (_deployment, service, _redis) in services() {
-        let client = Client::new();
+        let client = testkit::client();
         post(&client, &generate(&service, "order-7"), &spo()).await;
         for query in ["number=SPO-20240122-001", "document_id=order-7"] {
             let url = format!("{}?{query}", numbering(&service, "numbers"));
@@ -344,7 +344,7 @@ async fn the_pages_for_operators_and_tools_need_no_number() {
         let service = deployment.serve();
         (deployment, service)
     };
-    let client = Client::new();
+    let client = testkit::client();
     let get = async |path: &str| {
         let answer = client.get(format!("{}{path}", service.url)).send().await.unwrap();
         (answer.status().as_u16(), answer.text().await.unwrap())

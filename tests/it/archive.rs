@@ -109,7 +109,7 @@ impl Ages {
 async fn archivers_are_killed_again_and_again_and_nothing_is_lost() {
     let ages = Ages::start();
     let (now, to) = (&ages.now, ages.archive());
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let service = ages.serve_earlier("-3000d");
     let (status, first) = load::take(&client, &service.url, "first").await;
     assert_eq!(status, 201, "{first}");

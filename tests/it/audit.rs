@@ -44,7 +44,7 @@ async fn audit_a_service_signs_what_it_wrote_and_whoever_changes_it_is_found() {
     let none = refusal(&deployment, &["audit", "verify"]);
     assert!(none.contains("there is no checkpoint"), "{none}");
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for document in ["d1", "d2", "d3"] {
         let (status, body) = load::take(&client, &service.url, document).await;
         assert_eq!(status, 201, "{body}");
@@ -113,7 +113,7 @@ async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
     written.extra = "[node]\nclock_offset_max = \"10d\"\n".into();
     let public = sign(&mut written);
     let service = written.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, body) = load::take(&client, &service.url, "d1").await;
     assert_eq!(status, 201, "{body}");
     let audited = of("numerator_auditor");

@@ -51,7 +51,7 @@ impl Answer {
 /// Posts JSON.
 async fn post(url: &str, path: &str, body: Value) -> Answer {
     let started = Instant::now();
-    let answer = reqwest::Client::new().post(format!("{url}{path}")).json(&body).send();
+    let answer = testkit::client().post(format!("{url}{path}")).json(&body).send();
     let answer = answer.await.unwrap();
     let retry_after = answer.headers().get("retry-after");
     let retry_after = retry_after.map(|value| value.to_str().unwrap().to_owned());
@@ -68,7 +68,7 @@ async fn take(url: &str, type_code: &str, document: &str) -> Answer {
 
 /// The answer of `/readyz`.
 async fn ready(service: &Service) -> (u16, Value) {
-    let answer = reqwest::get(format!("{}/readyz", service.url)).await.unwrap();
+    let answer = testkit::get(format!("{}/readyz", service.url)).await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
@@ -87,7 +87,7 @@ async fn becomes(service: &Service, wanted: u16, is_right: impl Fn(&Value) -> bo
 
 /// A gauge of the process.
 async fn gauge(service: &Service, name: &str) -> f64 {
-    let text = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let text = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     let text = text.text().await.unwrap();
     let value = text.lines().find_map(|line| line.strip_prefix(name));
     value.unwrap_or_else(|| panic!("{name} is not in\n{text}")).trim().parse().unwrap()

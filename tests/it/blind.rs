@@ -29,7 +29,7 @@ fn on(postgres: &Postgres, redis_url: &str, return_after: &str) -> Deployment {
 
 /// The answer of a process at `/readyz`: the status, and the text.
 async fn readiness(service: &Service) -> (u16, String) {
-    let answer = reqwest::get(format!("{}/readyz", service.url)).await;
+    let answer = testkit::get(format!("{}/readyz", service.url)).await;
     match answer {
         Ok(answer) => (answer.status().as_u16(), answer.text().await.unwrap()),
         Err(error) => (0, error.to_string()),
@@ -101,7 +101,7 @@ fn data_set(redis: &Redis) -> String {
 }
 
 async fn number(service: &Service, document: &str) {
-    let (status, body) = take(&reqwest::Client::new(), &service.url, document).await;
+    let (status, body) = take(&testkit::client(), &service.url, document).await;
     assert_eq!(status, 201, "{body}");
 }
 

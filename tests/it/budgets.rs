@@ -240,7 +240,7 @@ async fn pages(url: &str, list: &str, from: &str) -> (Vec<Value>, usize) {
     loop {
         let between = if url.contains('?') { '&' } else { '?' };
         let place = next.map(|next| format!("{between}{from}={next}")).unwrap_or_default();
-        let answer = reqwest::get(format!("{url}{place}")).await.unwrap();
+        let answer = testkit::get(format!("{url}{place}")).await.unwrap();
         let text = answer.text().await.unwrap();
         assert!(text.len() <= 1_100_000, "{} bytes", text.len());
         let page: Value = serde_json::from_str(&text).unwrap();
@@ -281,7 +281,7 @@ async fn pages_of_configs_and_versions_end_at_a_mebibyte_and_unread_ones_take_li
     assert!(codes.is_sorted() && codes.len() >= LARGE + SMALL, "{codes:?}");
     assert!((1..100).contains(&first), "{first} in a page");
     for (query, rows, last) in [("after=S029", 100, "S129"), ("after=S029&limit=7", 7, "S036")] {
-        let page = reqwest::get(format!("{configs}?{query}")).await.unwrap();
+        let page = testkit::get(format!("{configs}?{query}")).await.unwrap();
         let page: Value = page.json().await.unwrap();
         assert_eq!(page["configs"].as_array().map(Vec::len), Some(rows), "{query}");
         assert_eq!(page["next"], last, "{query}");
@@ -295,7 +295,7 @@ async fn pages_of_configs_and_versions_end_at_a_mebibyte_and_unread_ones_take_li
         assert_eq!(numbers, wanted);
         assert!((2..100).contains(&first), "{first} in a page");
     }
-    let few = reqwest::get(format!("{versions}?limit=2")).await.unwrap();
+    let few = testkit::get(format!("{versions}?limit=2")).await.unwrap();
     let few: Value = few.json().await.unwrap();
     assert_eq!(few["versions"].as_array().map(Vec::len), Some(2));
     assert_eq!(few["next"], VERSIONS - 2);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use numerator::clock::{Clock as _, SystemClock};
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::eventually::eventually;
 use testkit::postgres::Postgres;
@@ -47,7 +47,7 @@ impl Scene {
     ) -> (u16, Value) {
         let method = if body.is_some() { Method::POST } else { Method::GET };
         let url = format!("{}{path}", self.services[service].url);
-        let request = Client::new().request(method, url).bearer_auth(&self.tokens[who]);
+        let request = testkit::client().request(method, url).bearer_auth(&self.tokens[who]);
         let request = match body {
             Some(body) => request.json(&body),
             None => request,

@@ -82,7 +82,7 @@ fn refusal(deployment: &Deployment, args: &[&str]) -> String {
 }
 
 async fn number(service: &Service, document: &str, expected: u16) -> String {
-    let (status, body) = take(&reqwest::Client::new(), &service.url, document).await;
+    let (status, body) = take(&testkit::client(), &service.url, document).await;
     assert_eq!(status, expected, "{body} {}", service.log());
     body["document_number"].as_str().unwrap().to_owned()
 }
@@ -99,7 +99,7 @@ async fn sum(service: &Service, name: &str) -> f64 {
 }
 
 async fn values(service: &Service, name: &str) -> Vec<f64> {
-    let page = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let page = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     let page = page.text().await.unwrap();
     let of = |line: &str| Some(line.strip_prefix(name)?.rsplit_once(' ')?.1.parse().unwrap());
     page.lines().filter_map(of).collect()
@@ -160,7 +160,7 @@ async fn a_clock_that_jumps_is_noticed_and_nothing_is_swept_until_it_is_right() 
     clocks.say("[sweep]\nkeep = \"12m\"\n");
     let service = clocks.off.serve();
     let ready = async || {
-        let answer = reqwest::get(format!("{}/readyz", service.url)).await.unwrap();
+        let answer = testkit::get(format!("{}/readyz", service.url)).await.unwrap();
         (answer.status().as_u16(), answer.text().await.unwrap())
     };
     let sweeps = async || !metric(&service, "numerator_redis_counters").await.is_nan();

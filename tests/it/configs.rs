@@ -7,7 +7,7 @@ mod versions;
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Method, Response};
+use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
@@ -36,7 +36,7 @@ fn with(mut body: Value, field: &str, value: Value) -> Value {
 }
 
 async fn send(method: Method, url: &str, version: Option<u64>, body: &Value) -> Response {
-    let request = Client::new().request(method, url).json(body);
+    let request = testkit::client().request(method, url).json(body);
     let request = match version {
         Some(version) => request.header("If-Match", format!("\"{version}\"")),
         None => request,
@@ -63,11 +63,11 @@ async fn change(service: &Service, id: i64, version: u64, body: &Value) -> (u16,
 
 async fn take(service: &Service, type_code: &str, document: &str) -> (u16, Value) {
     let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
-    post(&Client::new(), &url, &json!({ "type": type_code })).await
+    post(&testkit::client(), &url, &json!({ "type": type_code })).await
 }
 
 async fn get(url: &str) -> (u16, Value) {
-    told(Client::new().get(url).send().await.unwrap()).await
+    told(testkit::client().get(url).send().await.unwrap()).await
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn configs_a_series_is_created_changed_and_its_history_told() {
 
     let id = saved["config_id"].as_i64().unwrap();
     assert_eq!(location, format!("/api/v1/document-numbering/configs/{id}"));
-    let shown = Client::new().get(format!("{}{location}", service.url)).send().await.unwrap();
+    let shown = testkit::client().get(format!("{}{location}", service.url)).send().await.unwrap();
     assert_eq!(shown.headers()["etag"], *tag);
     assert_eq!(tag, format!("\"{id}-1\""));
     let (status, saved) = change(&service, id, 1, &series("NEW", "N-{SEQ:5}")).await;
@@ -243,7 +243,7 @@ async fn configs_where_there_are_tokens_nobody_changes_a_series_without_one() {
     let (status, _) = told(send(Method::POST, &url, None, &body).await).await;
     assert_eq!(status, 401);
     let secret = token["token"].as_str().unwrap();
-    let sent = Client::new().post(&url).bearer_auth(secret).json(&body).send().await.unwrap();
+    let sent = testkit::client().post(&url).bearer_auth(secret).json(&body).send().await.unwrap();
     let (status, saved) = told(sent).await;
     assert_eq!((status, &saved["saved_by"]), (201, &json!("admin")), "{saved}");
     for below in ["/1/activate", "/1/deactivate"] {
@@ -262,7 +262,7 @@ async fn configs_a_deactivated_series_serves_nobody_and_its_numbers_stay_found()
     let id = create(&service, &series("OLD", "O-{SEQ:3}")).await;
     let range = json!({ "type": "OLD", "count": 3 });
     let batches = format!("{}/api/v1/document-numbering/batches", service.url);
-    assert_eq!(post(&Client::new(), &batches, &range).await.0, 201);
+    assert_eq!(post(&testkit::client(), &batches, &range).await.0, 201);
     let off = configs(&service, &format!("/{id}/deactivate"));
     let (status, body) =
         told(send(Method::POST, &off, None, &json!({ "reason": "x" })).await).await;
@@ -348,7 +348,7 @@ async fn configs_a_used_series_refuses_what_could_issue_a_number_again() {
         assert_eq!((status, &saved["version"]), (200, &json!(version + 1)), "{saved}");
         let url = format!("{}/api/v1/documents/v{version}/generate-number", service.url);
         let body = json!({ "type": "USED", "date": "2024-03-04" });
-        let (_, number) = post(&Client::new(), &url, &body).await;
+        let (_, number) = post(&testkit::client(), &url, &body).await;
         assert_eq!(number["document_number"], next.remove(0), "{number}");
     }
     assert!(service.terminate());

@@ -1,6 +1,5 @@
 //! Counters in lists for people: by what they count, page by page, with how full they are.
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 use testkit::postgres::Postgres;
@@ -20,7 +19,7 @@ serials = [{ style = 'letters', start = 26, step = 2 }]
 
 async fn get(service: &str, query: &str) -> (u16, Value) {
     let url = format!("{service}/api/v1/document-numbering/counters?{query}");
-    let answer = Client::new().get(url).send().await.unwrap();
+    let answer = testkit::client().get(url).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
@@ -108,7 +107,7 @@ async fn a_counter_shows_its_value_and_how_full_it_is_and_when_it_was_used() {
         assert!((15..=999).contains(&ceiling), "{spo}");
         let url =
             format!("{}/api/v1/document-numbering/numbers?number=SPO-20240122-001", service.url);
-        let found: Value = Client::new().get(url).send().await.unwrap().json().await.unwrap();
+        let found: Value = testkit::client().get(url).send().await.unwrap().json().await.unwrap();
         let row = &found["numbers"][0];
         let expected = json!({
             "counter_id": spo["counter_id"], "config_id": row["config_id"], "series": "SPO",
@@ -143,7 +142,7 @@ async fn counters_are_listed_page_by_page_each_once_while_others_begin() {
     let service = deployment.serve();
     let all: Vec<Value> =
         list(&service.url, "").await.iter().map(|one| one["counter_id"].clone()).collect();
-    let (client, mut told, mut after) = (Client::new(), Vec::new(), String::new());
+    let (client, mut told, mut after) = (testkit::client(), Vec::new(), String::new());
     for day in 1.. {
         let (status, page) = get(&service.url, &format!("limit=1{after}")).await;
         assert_eq!(status, 200, "{page}");

@@ -197,7 +197,7 @@ async fn a_service_answers_where_it_is_probed_and_ready_says_whether_it_issues()
     let paths: Vec<&str> = paths.collect();
     assert_eq!(paths.len(), 4);
     for path in paths {
-        let answer = reqwest::get(format!("{}{path}", service.url)).await.unwrap();
+        let answer = testkit::get(format!("{}{path}", service.url)).await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
     }
     let address = service.url.trim_start_matches("http://").to_owned();
@@ -220,23 +220,23 @@ async fn a_full_house_does_not_keep_probes_waiting_that_have_connections_of_thei
     let service = deployment.launch();
     let ready = format!("http://{health}/readyz");
     let deadline = Instant::now() + Duration::from_secs(30);
-    let is_ready = async || reqwest::get(&ready).await.is_ok_and(|answer| answer.status() == 200);
+    let is_ready = async || testkit::get(&ready).await.is_ok_and(|answer| answer.status() == 200);
     while !is_ready().await {
         assert!(Instant::now() < deadline, "{}", service.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     // One caller holds the only connection, between two requests.
-    let caller = reqwest::Client::builder().pool_max_idle_per_host(1).build().unwrap();
+    let caller = testkit::client_builder().pool_max_idle_per_host(1).build().unwrap();
     let alive = format!("{}/openapi.json", service.url);
     assert!(caller.get(&alive).send().await.unwrap().text().await.unwrap().contains("openapi"));
-    let other = reqwest::Client::builder().timeout(Duration::from_millis(300)).build().unwrap();
+    let other = testkit::client_builder().timeout(Duration::from_millis(300)).build().unwrap();
     assert!(other.get(&alive).send().await.unwrap_err().is_timeout(), "there is room");
     for path in ["/healthz", "/readyz", "/metrics"] {
-        let answer = reqwest::get(format!("http://{health}{path}")).await.unwrap();
+        let answer = testkit::get(format!("http://{health}{path}")).await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
     }
     let configs = format!("http://{health}/api/v1/document-numbering/configs");
-    assert_eq!(reqwest::get(configs).await.unwrap().status(), 404, "nothing else is there");
+    assert_eq!(testkit::get(configs).await.unwrap().status(), 404, "nothing else is there");
     let output = deployment.run(&["ready"]);
     assert!(output.status.success(), "it asks where it is not kept waiting: {output:?}");
     assert!(service.terminate());

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderName;
-use reqwest::{Client, Method, Response};
+use reqwest::{Method, Response};
 use serde_json::Value;
 
 use crate::deployment::Deployment;
@@ -68,7 +68,7 @@ impl Scene {
             tokens.insert(name, made["token"].as_str().unwrap().to_owned());
         }
         let service = deployment.serve();
-        let document = Client::new().get(format!("{}/openapi.json", service.url));
+        let document = testkit::client().get(format!("{}/openapi.json", service.url));
         let document = document.send().await.unwrap().json().await.unwrap();
         let (seen, sent, faults) = Default::default();
         Scene { service, _deployment: deployment, tokens, document, seen, sent, faults }
@@ -103,7 +103,7 @@ impl Scene {
         }
         assert!(!path.contains('{'), "{path}");
         let url = format!("{}{path}{}", self.service.url, call.query);
-        let mut request = Client::new().request(call.method.unwrap_or(method.clone()), url);
+        let mut request = testkit::client().request(call.method.unwrap_or(method.clone()), url);
         if let Some(token) = self.tokens.get(call.who) {
             request = request.bearer_auth(token);
         }
@@ -329,7 +329,7 @@ async fn every_field_that_names_its_words_lists_them() {
     }
     assert!(looked_at > 8, "only {looked_at} fields were looked at");
     let code = &scene.document["components"]["schemas"]["ProblemBody"]["properties"]["code"];
-    let listed = Client::new().get(format!("{}/problems", scene.service.url));
+    let listed = testkit::client().get(format!("{}/problems", scene.service.url));
     let listed = listed.send().await.unwrap().text().await.unwrap();
     let pages =
         listed.lines().filter_map(|line| line.strip_prefix("/problems/")?.split(' ').next());

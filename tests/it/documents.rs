@@ -1,6 +1,6 @@
 //! Documents as a caller sees them: all their numbers.
 
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -32,7 +32,7 @@ fn of_document(service: &Service, document: &str, what: &str) -> String {
 }
 
 async fn get(url: &str) -> (StatusCode, Value) {
-    let answer = Client::new().get(url).send().await.unwrap();
+    let answer = testkit::client().get(url).send().await.unwrap();
     (answer.status(), answer.json().await.unwrap())
 }
 
@@ -58,7 +58,7 @@ async fn all_numbers_of_a_document_are_listed_page_by_page() {
         let mut expected = Vec::new();
         for day in ["2024-01-22", "2024-01-20", "2024-01-21"] {
             let body = json!({ "type": "SPO", "date": day, "again": true });
-            let (status, answer) = post(&Client::new(), &url, &body).await;
+            let (status, answer) = post(&testkit::client(), &url, &body).await;
             assert_eq!(status, 201, "{answer}");
             expected.push(answer["document_number"].clone());
         }
@@ -96,7 +96,7 @@ fn rfa(rev: &str) -> Value {
 #[tokio::test]
 async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
     for (deployment, service, _servers) in services() {
-        let client = Client::new();
+        let client = testkit::client();
         let generate = of_document(&service, "d1", "generate-number");
         let (_, issued) = post(&client, &generate, &rfa("A")).await;
         assert_eq!(issued["document_number"], "LCBP3-C2-RFA-TER-RPT-0001-A");
@@ -143,7 +143,7 @@ async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
 #[tokio::test]
 async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
     for (_deployment, service, _servers) in services() {
-        let client = Client::new();
+        let client = testkit::client();
         let generate = of_document(&service, "d1", "generate-number");
         let revisions = of_document(&service, "d1", "revisions");
         post(&client, &generate, &rfa("A")).await;
@@ -181,7 +181,7 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
 #[tokio::test]
 async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
     for (_deployment, service, _servers) in services() {
-        let client = Client::new();
+        let client = testkit::client();
         let look_up =
             |number: &str| format!("{}/api/v1/document-numbering/numbers/{number}", service.url);
         let (status, unissued) = get(&look_up("SPO-20240122-001")).await;
@@ -234,7 +234,7 @@ async fn chronology_and_closed_periods_refuse_a_date_and_take_nothing() {
         let settings = "policy = \"gapless\"\nchronology = true\nclosed_before = \"2024-01-01\"";
         let file = deployment.series_file("CHRON", "C-{DATE:yyyyMMdd}-{SEQ:4}", settings);
         deployment.apply(&[file]);
-        let client = Client::new();
+        let client = testkit::client();
         let take = async |document: &str, date: &str| {
             let body = json!({ "type": "CHRON", "date": date });
             post(&client, &of_document(&service, document, "generate-number"), &body).await
@@ -317,7 +317,7 @@ async fn chronology_holds_over_two_nodes_that_take_at_once() {
     for caller in 0..8_usize {
         let url = nodes[caller % 2].url.clone();
         callers.push(tokio::spawn(async move {
-            let client = Client::new();
+            let client = testkit::client();
             let mut numbers = Vec::new();
             for round in 0..15_usize {
                 // Days in an order of each caller's own.

@@ -39,7 +39,7 @@ pub(crate) fn certificate(file: &Path, days: i64) {
 
 /// The page of a service.
 async fn page(service: &Service) -> String {
-    reqwest::get(format!("{}/metrics", service.health_url)).await.unwrap().text().await.unwrap()
+    testkit::get(format!("{}/metrics", service.health_url)).await.unwrap().text().await.unwrap()
 }
 
 /// A value of the page.

@@ -9,7 +9,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use futures_util::future::join_all;
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::service::Service;
 use tokio::sync::{Semaphore, watch};
@@ -92,7 +91,7 @@ impl Stand {
     /// Status, and the problem's code if there is one.
     async fn take(&self, token: usize, document: String) -> (u16, String) {
         let url = format!("{}/api/v1/documents/{document}/generate-number", self.service.url);
-        let order = Client::new().post(url).bearer_auth(&self.tokens[token]);
+        let order = testkit::client().post(url).bearer_auth(&self.tokens[token]);
         let answer = order.json(&json!({ "type": "HT" })).send().await.unwrap();
         let status = answer.status().as_u16();
         let body: Value = answer.json().await.unwrap();

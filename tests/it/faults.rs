@@ -107,7 +107,7 @@ async fn faults_service_and_redis_die_together_a_retry_still_finds_its_number() 
     redis.restart();
     let service = deployment.serve();
     // The newest numbers are those that may be only in the dead node's outbox.
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let mut newest: Vec<_> = seen.numbers.iter().collect();
     newest.sort_by_key(|(_, number)| std::cmp::Reverse((*number).clone()));
     for (document, number) in newest.into_iter().take(200) {
@@ -133,7 +133,7 @@ async fn redis_is_ruined(ruin: impl FnOnce(&mut Redis)) {
     load.reach(asked + 1_500).await;
     let seen = load.finish().await;
     // A retry finds its number although Redis has lost it: the journal is asked (F1).
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for (document, number) in seen.numbers.iter().step_by(seen.numbers.len() / 50) {
         let (status, body) = load::take(&client, &service.url, document).await;
         assert_eq!((status, body["document_number"].as_str()), (200, Some(number.as_str())));
@@ -262,7 +262,7 @@ async fn faults_ledger_is_away_issuing_goes_on_to_its_bound_then_refuses_and_not
     let load = Running::start(&service.url, CONNECTIONS);
     load.reach(500).await;
     postgres.kill();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     let mut attempt = 0;
     let problem = loop {
@@ -367,7 +367,7 @@ async fn faults_another_ledgers_redis_answers_for_a_while_and_nothing_is_held_fo
     let before = epochs().await;
     proxy.retarget(foreign.port());
     let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     while !service.log().contains("use another one in redis.url") {
         assert!(tokio::time::Instant::now() < deadline, "{:?}", epochs().await);
         load::take(&client, &service.url, "stray").await;

@@ -33,7 +33,7 @@ async fn retry_finds_its_number(is_young: bool) {
     let deployment = Deployment::new(&postgres.url("forgotten"), Some(&redis.url()));
     deployment.apply_load_series();
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     if is_young {
         assert_eq!(load::take(&client, &service.url, "before").await.0, 201);
         redis.flushall();
@@ -63,7 +63,7 @@ async fn retry_finds_its_number(is_young: bool) {
     assert_eq!((status, &after["document_number"]), (200, number), "{after} {}", service.log());
 
     // What vanished is over with its epoch: later requests end no other one.
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for document in ["first", "second", "third"] {
         let (status, body) = load::take(&client, &service.url, document).await;
         assert_eq!(status, if document == "third" { 201 } else { 200 }, "{body}");

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::service::Service;
 
@@ -78,7 +78,7 @@ async fn what_a_client_writes_before_its_address_hides_it_neither_from_journal_n
             let (status, text) = take(&service, "d1", lines);
             assert_eq!(status, 201, "{said}: {text}");
             let url = format!("{}/api/v1/documents/d1/numbers", service.url);
-            let rows: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
+            let rows: Value = testkit::get(url).await.unwrap().json().await.unwrap();
             assert_eq!(rows["numbers"][0]["ip_address"], address, "{said}: {rows}");
         }
         let deadline = Instant::now() + LIMIT;
@@ -114,7 +114,7 @@ async fn admitted(
     for index in 0..count {
         let (person, address) = asker(index);
         let url = format!("{}/api/v1/document-numbering/preview", service.url);
-        let request = Client::new().post(url).bearer_auth(token).header("on-behalf-of", person);
+        let request = testkit::client().post(url).bearer_auth(token).header("on-behalf-of", person);
         let request = match address.is_empty() {
             true => request,
             false => request.header("on-behalf-of-ip", address),
@@ -207,7 +207,7 @@ async fn the_lists_of_a_token_hold_what_can_be_seen() {
     let create = async |name: &str, field: &str, code: &str| {
         let order = json!({ "name": name, field: [code] });
         let answer =
-            Client::new().post(&url).bearer_auth(&admin).json(&order).send().await.unwrap();
+            testkit::client().post(&url).bearer_auth(&admin).json(&order).send().await.unwrap();
         let status = answer.status().as_u16();
         (status, answer.json::<Value>().await.unwrap()["field"].clone())
     };
@@ -296,14 +296,15 @@ async fn a_series_that_was_removed_gives_its_label_back() {
     let service = deployment.serve();
     let configs = format!("{}/api/v1/document-numbering/configs", service.url);
     loop {
-        let list: Value = reqwest::get(&configs).await.unwrap().json().await.unwrap();
+        let list: Value = testkit::get(&configs).await.unwrap().json().await.unwrap();
         let page = list["configs"].as_array().unwrap();
         if page.is_empty() {
             break;
         }
         for config in page {
             let url = format!("{configs}/{}?reason=typing%20error", config["config_id"]);
-            let request = Client::new().request(Method::DELETE, url).header("if-match", "\"1\"");
+            let request =
+                testkit::client().request(Method::DELETE, url).header("if-match", "\"1\"");
             let told = request.send().await.unwrap();
             assert_eq!(told.status(), 204, "{config}: {:?}", told.text().await);
         }
@@ -312,14 +313,14 @@ async fn a_series_that_was_removed_gives_its_label_back() {
         "code": "REAL", "name": "REAL", "template": "R-{SEQ:3}", "serves": { "types": ["REAL"] },
         "serials": [{ "counter": ["type"] }], "reason": "test",
     });
-    let (status, body) = testkit::load::post(&Client::new(), &configs, &real).await;
+    let (status, body) = testkit::load::post(&testkit::client(), &configs, &real).await;
     assert_eq!(status, 201, "{body}");
     let url = format!("{}/api/v1/documents/d1/generate-number", service.url);
     let order = json!({ "type": "REAL" });
     for status in [201, 200] {
-        assert_eq!(testkit::load::post(&Client::new(), &url, &order).await.0, status);
+        assert_eq!(testkit::load::post(&testkit::client(), &url, &order).await.0, status);
     }
-    let metrics = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let metrics = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     let metrics = metrics.text().await.unwrap();
     for line in [
         "numerator_issued_total{series=\"REAL\",path=\"database\"} 1\n",

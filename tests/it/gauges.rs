@@ -17,7 +17,7 @@ const PARTITIONS: usize = 8;
 
 /// The values of a metric whose labels contain some text; none if the service does not answer.
 async fn values(service: &Service, metric: &str, labels: &str) -> Vec<f64> {
-    let Ok(answer) = reqwest::get(format!("{}/metrics", service.url)).await else {
+    let Ok(answer) = testkit::get(format!("{}/metrics", service.url)).await else {
         return Vec::new();
     };
     let text = answer.text().await.unwrap();

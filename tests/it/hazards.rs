@@ -117,7 +117,7 @@ async fn a_service_serves_on_a_dangerous_redis_and_tells_log_ledger_and_status()
 
 /// The value of a gauge of hazards.
 async fn hazard(url: &str, name: &str) -> Option<String> {
-    let text = reqwest::get(format!("{url}/metrics")).await.unwrap().text().await.unwrap();
+    let text = testkit::get(format!("{url}/metrics")).await.unwrap().text().await.unwrap();
     let series = format!("numerator_ledger_hazard{{hazard=\"{name}\"}} ");
     text.lines().find_map(|line| line.strip_prefix(&series)).map(str::to_owned)
 }

@@ -10,7 +10,6 @@ use numerator::config::{Settings, Sources};
 use numerator::engine::allocator::{NumberTaken, Request};
 use numerator::ledger::SeriesRemoval;
 use numerator::startup::{Mode, Service};
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 use testkit::postgres::Postgres;
@@ -21,7 +20,7 @@ use crate::deployment::Deployment;
 
 async fn take(process: &Process, document: &str, body: Value) -> (u16, Value) {
     let url = format!("{}/api/v1/documents/{document}/generate-number", process.url);
-    post(&Client::new(), &url, &body).await
+    post(&testkit::client(), &url, &body).await
 }
 
 /// `series apply && curl`, as a script does it, at each of two processes; by the command and by the
@@ -55,7 +54,7 @@ async fn what_was_saved_a_moment_ago_is_served_by_every_process() {
             "code": code, "name": "n", "template": format!("{code}-{{SEQ:4}}"), "reason": "new",
             "serves": { "types": [code] }, "serials": [{}],
         });
-        let (status, body) = post(&Client::new(), &configs, &definition).await;
+        let (status, body) = post(&testkit::client(), &configs, &definition).await;
         assert_eq!(status, 201, "{body}");
         let (status, body) = take(&processes[1], "d", json!({ "type": code })).await;
         assert_eq!(status, 201, "round {round}: {body}");

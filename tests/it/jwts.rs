@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use reqwest::{Client, Method};
+use reqwest::Method;
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Issuer {
 
 async fn ask(service: &Service, token: &str, path: &str, body: Option<Value>) -> (u16, Value) {
     let method = if body.is_some() { Method::POST } else { Method::GET };
-    let mut request = Client::new().request(method, format!("{}{path}", service.url));
+    let mut request = testkit::client().request(method, format!("{}{path}", service.url));
     if let Some(body) = body {
         request = request.json(&body);
     }

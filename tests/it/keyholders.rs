@@ -49,7 +49,7 @@ async fn who_has_no_key_is_refused_where_the_ledger_knows_one() {
     deployment.ok(&["next", "LOAD"]);
     let public = sign(&mut deployment);
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, body) = load::take(&client, &service.url, "d1").await;
     assert_eq!(status, 201, "{body}");
     bound(&deployment, &public, 2).await;
@@ -119,7 +119,7 @@ async fn no_role_adds_or_removes_a_number_unseen() {
     owned.ok(&["import", list.to_str().unwrap(), "--series", "LOAD", "--apply"]);
     std::fs::write(&offset, "+0").unwrap();
     let service = owned.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for document in ["d1", "d2", "d3", "d4", "d5", "d6"] {
         let (status, body) = load::take(&client, &service.url, document).await;
         assert_eq!(status, 201, "{body}");

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 use testkit::redis::Redis;
@@ -40,7 +39,7 @@ fn numbering(service: &Service, what: &str) -> String {
 
 async fn generate(service: &Service, document: &str, body: &Value) -> (u16, Value) {
     let route = format!("{}/api/v1/documents/{document}/generate-number", service.url);
-    post(&Client::new(), &route, body).await
+    post(&testkit::client(), &route, body).await
 }
 
 fn part(phase: &str) -> Value {
@@ -58,7 +57,8 @@ async fn phases_letters_widening_serials_and_checks_are_taken_and_found_on_both_
         let mut range = part("P1");
         range["count"] = json!(3);
         range["expand"] = json!(true);
-        let (status, body) = post(&Client::new(), &numbering(&service, "batches"), &range).await;
+        let (status, body) =
+            post(&testkit::client(), &numbering(&service, "batches"), &range).await;
         assert_eq!(status, 201, "{body}");
         assert_eq!(body["numbers"], json!(["P1/98A", "P1/99B", "P1/100C"]));
         assert_eq!(body["counter_key"], json!({ "phase": "P1" }));
@@ -81,7 +81,7 @@ async fn is_found_in_its_range(service: &Service) {
     let url = format!("{}?number=P1/99B", numbering(service, "numbers"));
     let deadline = Instant::now() + PICKED_UP_LIMIT;
     loop {
-        let answer = Client::new().get(&url).send().await.unwrap();
+        let answer = testkit::client().get(&url).send().await.unwrap();
         let (status, body) = (answer.status(), answer.json::<Value>().await.unwrap());
         if status == 200 {
             assert_eq!(body["numbers"][0]["document_number"], "P1/98A", "{body}");
@@ -95,7 +95,7 @@ async fn a_version_in_another_order_goes_on(deployment: &Deployment, service: &S
     apply(deployment, [LOT, SEQ]);
     let deadline = Instant::now() + PICKED_UP_LIMIT;
     loop {
-        let (_, body) = post(&Client::new(), &numbering(service, "preview"), &part("P1")).await;
+        let (_, body) = post(&testkit::client(), &numbering(service, "preview"), &part("P1")).await;
         if body["config_version"] == 2 {
             break;
         }

@@ -38,7 +38,7 @@ async fn numbers_answered_while_the_server_commits_lazily_survive_its_crash() {
     let durable = deployment.series_file("SURE", "S-{SEQ:4}", settings);
     deployment.apply(&[gapless, durable]);
     let mut service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let mut answered = Vec::new();
     for round in 0..=NUMBERS {
         for series in ["GAP", "SURE"] {
@@ -88,12 +88,12 @@ async fn a_server_that_is_made_less_safe_under_its_services_is_told_in_metrics_a
     set(&postgres, "full_page_writes", "off").await;
     let gauge = "numerator_ledger_hazard{hazard=\"no-full-page-writes\"} 1";
     eventually(LIMIT, async || {
-        let page = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+        let page = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
         let (page, log) = (page.text().await.unwrap(), service.log());
         let is_told = page.contains(gauge) && log.contains("hazard of the ledger");
         is_told.then_some(()).ok_or(log)
     })
     .await;
-    let (status, body) = take(&reqwest::Client::new(), &service.url, "goes on").await;
+    let (status, body) = take(&testkit::client(), &service.url, "goes on").await;
     assert_eq!(status, 201, "{body}");
 }

@@ -33,7 +33,7 @@ async fn one_counter_under_load(deployment: &Deployment, path: &str) {
     let requests = REQUESTS[usize::from(is_long())];
     deployment.apply_load_series();
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, body) = load::take(&client, &service.url, "doc-0").await;
     assert_eq!((status, &body["path"]), (201, &path.into()), "{body}");
     let first = load::documents(&service.url, 100, 100).await;

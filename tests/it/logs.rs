@@ -36,7 +36,7 @@ async fn every_line_of_a_request_has_its_id_and_a_slow_one_says_what_served_it()
     deployment.extra = "[log]\nformat = \"json\"\nfilter = \"info,numerator::http=debug\"\n".into();
     deployment.apply_load_series();
     let mut service = deployment.serve();
-    let (client, url) = (reqwest::Client::new(), &service.url);
+    let (client, url) = (testkit::client(), &service.url);
     // The first number waits for the ledger, in which its counter is seeded.
     let ledger = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
     let holder = ledger.begin_with("begin immediate").await.unwrap();

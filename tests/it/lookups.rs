@@ -1,6 +1,5 @@
 //! Numbers looked up by their text: in every scope that has them, and those that do not exist.
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 use testkit::postgres::Postgres;
@@ -20,7 +19,7 @@ serials = [{ counter = ['project'] }]
 
 async fn look_up(service: &str, number: &str) -> (u16, Value) {
     let url = format!("{service}/api/v1/document-numbering/numbers/{number}");
-    let answer = Client::new().get(url).send().await.unwrap();
+    let answer = testkit::client().get(url).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
@@ -31,7 +30,7 @@ async fn lookups_tell_a_number_of_several_scopes_once_for_each_that_has_it() {
     std::fs::write(&file, SERIES).unwrap();
     deployment.apply(&[file]);
     let service = deployment.serve();
-    let client = Client::new();
+    let client = testkit::client();
     let batches = format!("{}/api/v1/document-numbering/batches", service.url);
     for project in ["P1", "P2"] {
         let range = json!({ "type": "SCOPED", "project": project, "count": 3 });
@@ -84,7 +83,7 @@ async fn lookups_of_what_no_series_can_read_say_where_the_nearest_one_expects_so
 
 /// All pages of a list, as one; the path has a query already.
 async fn all_pages(service: &str, path: &str, list: &str, limit: usize) -> Vec<Value> {
-    let (client, mut all, mut after) = (Client::new(), Vec::new(), String::new());
+    let (client, mut all, mut after) = (testkit::client(), Vec::new(), String::new());
     loop {
         let url = format!("{service}/api/v1/document-numbering/{path}&limit={limit}{after}");
         let answer = client.get(&url).send().await.unwrap();
@@ -129,7 +128,7 @@ async fn rows_that_share_a_time_are_listed_page_by_page_each_once() {
         {
             let url =
                 format!("{}/api/v1/document-numbering/numbers?user_id=ann&{wrong}", service.url);
-            let answer = Client::new().get(url).send().await.unwrap();
+            let answer = testkit::client().get(url).send().await.unwrap();
             let problem: Value = answer.json().await.unwrap();
             let told = (&problem["code"], &problem["field"]);
             assert_eq!(told, (&json!("invalid-field"), &json!("after")), "{wrong}: {problem}");
@@ -150,7 +149,7 @@ async fn a_configuration_is_shown_by_its_code_as_well_as_by_its_id() {
     let service = deployment.serve();
     let show = async |name: &str| -> (u16, Value) {
         let url = format!("{}/api/v1/document-numbering/configs/{name}", service.url);
-        let answer = Client::new().get(url).send().await.unwrap();
+        let answer = testkit::client().get(url).send().await.unwrap();
         (answer.status().as_u16(), answer.json().await.unwrap())
     };
     let (status, spo) = show("SPO").await;
@@ -209,7 +208,7 @@ async fn events_are_listed_by_kind_series_and_time_page_by_page() {
         let refused = deployment.run(&["events", "--after", "x"]);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         let url = format!("{}/api/v1/document-numbering/events?after=1", service.url);
-        let problem: Value = Client::new().get(url).send().await.unwrap().json().await.unwrap();
+        let problem: Value = testkit::client().get(url).send().await.unwrap().json().await.unwrap();
         assert_eq!(problem["field"], "after", "{problem}");
         assert!(service.terminate());
     }
@@ -227,7 +226,7 @@ async fn events_of_an_unknown_kind_or_of_a_period_that_ends_before_it_begins_are
         ("from=2026-02-01&until=2026-02-01", "until", "2026-02-02"),
     ] {
         let url = format!("{}/api/v1/document-numbering/events?{query}", service.url);
-        let answer = Client::new().get(url).send().await.unwrap();
+        let answer = testkit::client().get(url).send().await.unwrap();
         let status = answer.status().as_u16();
         let problem: Value = answer.json().await.unwrap();
         assert_eq!((status, &problem["field"]), (422, &json!(field)), "{query}: {problem}");

@@ -41,7 +41,7 @@ async fn a_retry_finds_its_number_where_another_clock_tells_that_its_window_is_o
     }
     right.apply_load_series();
     let (one, other) = (right.serve(), ahead.serve());
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, first) = take(&client, &one.url, "d1").await;
     assert_eq!(status, 201, "{first}");
     let (status, again) = take(&client, &other.url, "d1").await;

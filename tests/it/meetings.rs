@@ -53,7 +53,7 @@ async fn another_process_meets(name: &str, write: &[&str], is_left: bool) {
         redis.cli(&command);
     }
     let second = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let mut handed_out: BTreeSet<String> = seen.numbers.into_values().collect();
     for document in 0..20 {
         // The one that has counted all along continues as well.
@@ -102,7 +102,7 @@ fn apply_series_of(deployment: &Deployment, types: &[&str]) {
 /// Asks for a number of a document of a type.
 async fn ask(url: &str, kind: &str, document: i64) -> (u16, Value) {
     let url = format!("{url}/api/v1/documents/{kind}-{document}/generate-number");
-    load::post(&reqwest::Client::new(), &url, &json!({ "type": kind })).await
+    load::post(&testkit::client(), &url, &json!({ "type": kind })).await
 }
 
 /// The number of a new document of this type.

@@ -37,7 +37,7 @@ async fn take(client: &reqwest::Client, url: &str, type_code: &str, document: &s
 
 async fn issue(service: &Service, type_code: &str, document: &str) -> String {
     let document = format!("{type_code}-{document}");
-    let body = take(&reqwest::Client::new(), &service.url, type_code, &document).await;
+    let body = take(&testkit::client(), &service.url, type_code, &document).await;
     body["document_number"].as_str().unwrap().to_owned()
 }
 
@@ -51,7 +51,7 @@ fn call(url: &str, stop: &Arc<AtomicBool>, answered: &Answered) -> Vec<JoinHandl
         for caller in 0..count {
             let (url, stop, answered) = (url.to_owned(), Arc::clone(stop), Arc::clone(answered));
             callers.push(tokio::spawn(async move {
-                let client = reqwest::Client::new();
+                let client = testkit::client();
                 let mut asked = 0;
                 while !stop.load(Ordering::Relaxed) {
                     asked += 1;
@@ -73,7 +73,7 @@ fn call(url: &str, stop: &Arc<AtomicBool>, answered: &Answered) -> Vec<JoinHandl
 async fn look(service: &Service, pool: &sqlx::PgPool, answered: &Answered) -> (usize, usize) {
     let (asked_at, known) = (Instant::now(), answered.lock().unwrap().clone());
     let told: Value =
-        reqwest::get(format!("{}/readyz", service.url)).await.unwrap().json().await.unwrap();
+        testkit::get(format!("{}/readyz", service.url)).await.unwrap().json().await.unwrap();
     // Read after the gauge: what is not there now was not there then.
     let rows: Vec<String> =
         sqlx::query_scalar("select number from journal where number like 'F-%'")

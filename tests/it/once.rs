@@ -24,7 +24,7 @@ async fn ask(service: &Service, type_code: &str, document: &str, more: Value) ->
     let mut body = json!({ "type": type_code, "date": "2024-01-22" });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
-    post(&reqwest::Client::new(), &url, &body).await
+    post(&testkit::client(), &url, &body).await
 }
 
 async fn take(service: &Service, type_code: &str, document: &str) -> (u16, Value) {
@@ -192,7 +192,7 @@ async fn once_two_processes_that_are_asked_at_once_give_a_document_one_number() 
                 asking.push(tokio::spawn(async move {
                     let url = format!("{url}/api/v1/documents/{name}/generate-number");
                     let body = json!({ "type": "KEPT", "date": "2024-01-22" });
-                    let (status, body) = post(&reqwest::Client::new(), &url, &body).await;
+                    let (status, body) = post(&testkit::client(), &url, &body).await;
                     assert!(matches!(status, 200 | 201), "request {index}: {body}");
                     (name, body["document_number"].clone())
                 }));

@@ -75,7 +75,7 @@ async fn a_stopped_service_leaves_one_file_and_moved_alone_it_issues_no_number_a
         assert_held(&service).await;
         other.ok(&["reconcile", "--ledger-restored", "--apply", "--margin", "0"]);
         let (status, body) = eventually(LIMIT, async || {
-            let taken = load::take(&reqwest::Client::new(), &service.url, "moved").await;
+            let taken = load::take(&testkit::client(), &service.url, "moved").await;
             if taken.0 == 201 { Ok(taken) } else { Err(format!("{taken:?}")) }
         })
         .await;

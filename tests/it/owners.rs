@@ -96,7 +96,7 @@ impl Place {
         let mut service: Child = command.stderr(log).spawn().unwrap();
         eventually(LIMIT, async || {
             assert_eq!(service.try_wait().unwrap(), None, "{}", self.log());
-            let answer = reqwest::get(format!("http://{address}/readyz")).await;
+            let answer = testkit::get(format!("http://{address}/readyz")).await;
             let is_ready = answer.is_ok_and(|answer| answer.status().is_success());
             is_ready.then_some(()).ok_or_else(|| self.log())
         })

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
@@ -36,7 +36,7 @@ struct Desk<'s> {
 
 impl Desk<'_> {
     fn post(&self, path: &str, person: &[(&'static str, &str)]) -> RequestBuilder {
-        let request = Client::new().post(format!("{}{path}", self.service.url)).json(&spo());
+        let request = testkit::client().post(format!("{}{path}", self.service.url)).json(&spo());
         let request = request.bearer_auth(self.token);
         person.iter().fold(request, |request, (name, value)| request.header(*name, *value))
     }
@@ -53,7 +53,7 @@ impl Desk<'_> {
     /// The entries of the list that answers a query: person, service, address.
     async fn listed(&self, query: &str) -> Value {
         let url = format!("{}{NUMBERS}?{query}", self.service.url);
-        let answer = Client::new().get(url).bearer_auth(self.token).send().await.unwrap();
+        let answer = testkit::client().get(url).bearer_auth(self.token).send().await.unwrap();
         let (status, list) = told(answer).await;
         assert_eq!(status, 200, "{list}");
         let rows = list["numbers"].as_array().unwrap().iter();
@@ -101,7 +101,8 @@ async fn nobody_else_names_a_person(crm: Desk<'_>) {
     let url = format!("{}/api/v1/documents/d4/generate-number", crm.service.url);
     let mut body = spo();
     body["on_behalf_of"] = json!({ "user": "ann" });
-    let in_body = Client::new().post(url).json(&body).bearer_auth(crm.token).send().await.unwrap();
+    let in_body =
+        testkit::client().post(url).json(&body).bearer_auth(crm.token).send().await.unwrap();
     assert_eq!(in_body.status(), 422);
     assert_eq!(crm.number("d4", &[("x-forwarded-for", "203.0.113.9")]).await.0, 201);
     let own = journaled(&crm, "from=2020-01-01", 1).await;

@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
@@ -67,7 +66,8 @@ fn series() -> String {
 
 async fn get(service: &str, query: &str, language: &str) -> (u16, String) {
     let url = format!("{service}/api/v1/document-numbering/statements?{query}");
-    let answer = Client::new().get(url).header("Accept-Language", language).send().await.unwrap();
+    let answer =
+        testkit::client().get(url).header("Accept-Language", language).send().await.unwrap();
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
@@ -92,7 +92,7 @@ async fn no_pair_of_a_period_and_a_reset_denies_numbers_that_were_taken() {
     std::fs::write(&file, series()).unwrap();
     deployment.apply(&[file]);
     let service = deployment.serve();
-    let client = Client::new();
+    let client = testkit::client();
     for (code, _) in RESETS {
         for (index, (project, date)) in
             DATES.iter().map(|date| ("P1", *date)).chain([("P2", "2025-01-05")]).enumerate()

@@ -18,7 +18,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Asks for one number of a type.
 async fn take(url: &str, type_code: &str, document: &str) -> (u16, Value) {
     let route = format!("{url}/api/v1/documents/{document}/generate-number");
-    post(&reqwest::Client::new(), &route, &json!({ "type": type_code })).await
+    post(&testkit::client(), &route, &json!({ "type": type_code })).await
 }
 
 /// The same in a task of its own.
@@ -124,7 +124,7 @@ async fn impatient_load(url: &str, name: &str, count: u64) {
     for caller in 0..16 {
         let (url, name) = (url.to_owned(), name.to_owned());
         callers.push(tokio::spawn(async move {
-            let client = reqwest::Client::new();
+            let client = testkit::client();
             for index in (caller..count).step_by(16) {
                 let document = format!("{name}-{index}");
                 let asked = load::take(&client, &url, &document);
@@ -142,7 +142,7 @@ async fn impatient_load(url: &str, name: &str, count: u64) {
 async fn gapless_series_has_no_gap(deployment: &Deployment, flush: impl Fn()) {
     deployment.apply(&[deployment.series_file("LOAD", "L-{SEQ:8}", "policy = \"gapless\"")]);
     let mut service = deployment.serve();
-    let (_, body) = load::take(&reqwest::Client::new(), &service.url, "first").await;
+    let (_, body) = load::take(&testkit::client(), &service.url, "first").await;
     assert_eq!(body["path"], "database", "{body}");
     impatient_load(&service.url, "impatient", 200).await;
     let load = Running::start(&service.url, 16);

@@ -1,6 +1,5 @@
 //! Previews over HTTP: what comes next, and nothing is taken.
 
-use reqwest::Client;
 use serde_json::json;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
@@ -14,7 +13,7 @@ use crate::deployment::Deployment;
 #[tokio::test]
 async fn a_preview_takes_nothing() {
     for (_deployment, service, _redis) in services() {
-        let client = Client::new();
+        let client = testkit::client();
         for _ in 0..3 {
             let (status, body) = post(&client, &numbering(&service, "preview"), &spo()).await;
             assert_eq!((status, &body["document_number"]), (200, &json!("SPO-20240122-001")));
@@ -32,7 +31,7 @@ async fn a_preview_right_after_a_number_shows_the_next_one() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let deployment = Deployment::new(&postgres.url("ahead"), Some(&redis.url()));
     deployment.apply_examples();
-    let (service, client) = (deployment.serve(), Client::new());
+    let (service, client) = (deployment.serve(), testkit::client());
     let mut holder = PgConnection::connect(&postgres.url("ahead")).await.unwrap();
     let (_, first) = post(&client, &generate(&service, "d1"), &spo()).await;
     assert_eq!(first["document_number"], "SPO-20240122-001");

@@ -22,7 +22,7 @@ async fn serve(data_dir: &Path) -> Child {
         .spawn()
         .unwrap();
     eventually(LIMIT, async || {
-        let answer = reqwest::get(format!("http://{address}/readyz")).await;
+        let answer = testkit::get(format!("http://{address}/readyz")).await;
         answer.map(|_| ()).map_err(|error| error.to_string())
     })
     .await;

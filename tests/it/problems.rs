@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Response};
+use reqwest::Response;
 use serde_json::{Value, json};
 use testkit::service::Service;
 
@@ -14,7 +14,7 @@ use crate::deployment::Deployment;
 const LONG: Duration = Duration::from_secs(20);
 
 async fn send(url: &str, language: &str, body: &Value) -> Response {
-    let request = Client::new().post(url).header("Accept-Language", language).json(body);
+    let request = testkit::client().post(url).header("Accept-Language", language).json(body);
     request.send().await.unwrap()
 }
 
@@ -27,7 +27,7 @@ async fn refusal(url: &str, body: &Value) -> (u16, Value, Value) {
 }
 
 async fn text(url: &str) -> (u16, String) {
-    let answer = reqwest::get(url).await.unwrap();
+    let answer = testkit::get(url).await.unwrap();
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
@@ -110,7 +110,7 @@ async fn overlapping_alphabets_are_answered_quickly_and_keep_no_probe_waiting() 
     let began = Instant::now();
     let saved = tokio::spawn(async move { refusal(&url, &wide_series()).await });
     loop {
-        let probe = Client::builder().timeout(Duration::from_secs(5)).build().unwrap();
+        let probe = testkit::client_builder().timeout(Duration::from_secs(5)).build().unwrap();
         let healthy = probe.get(format!("{}/healthz", service.url)).send().await.unwrap();
         assert_eq!(healthy.status(), 200);
         if saved.is_finished() {

@@ -130,7 +130,7 @@ async fn every_panel_and_every_rule_is_answered_by_a_service_under_load() {
         Prometheus::start(JOB, &[&one.url, &other.url], &folder().join("alerts.yaml")).await;
     let load = Running::start(&one.url, 4);
     load.reach(100).await;
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let url = format!("{}/api/v1/documents/slow/generate-number", other.url);
     let (status, body) = post(&client, &url, &json!({ "type": "SLOW" })).await;
     assert_eq!((status, &body["path"]), (201, &"database".into()), "{body}");
@@ -185,7 +185,7 @@ async fn a_lost_redis_and_a_full_counter_are_seen_by_the_rules() {
     deployment.apply(&[narrow]);
     let service = deployment.serve();
     let prometheus = Prometheus::start(JOB, &[&service.url], &folder().join("alerts.yaml")).await;
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for number in 1..=9 {
         let url = format!("{}/api/v1/documents/{number}/generate-number", service.url);
         let (status, body) = post(&client, &url, &json!({ "type": "LOAD" })).await;

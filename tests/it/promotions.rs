@@ -38,7 +38,7 @@ async fn answer(service: &Service, document: &str) -> (u16, String) {
 
 /// The same for a document of another type.
 pub(crate) async fn answer_of(service: &Service, kind: &str, document: &str) -> (u16, String) {
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
     eventually(LIMIT, async || {
         let (status, body) = load::post(&client, &url, &serde_json::json!({ "type": kind })).await;
@@ -206,7 +206,7 @@ async fn a_number_that_arrives_after_the_ledger_went_back_is_handed_out_to_nobod
     let before = counted(&redis);
     link.delay(UNDER_WAY);
     let url = lagging.one.url.clone();
-    let late = tokio::spawn(async move { load::take(&reqwest::Client::new(), &url, "late").await });
+    let late = tokio::spawn(async move { load::take(&testkit::client(), &url, "late").await });
     eventually(
         LIMIT,
         async || {

@@ -1,7 +1,6 @@
 //! What a text is read as: numbers that no version of a series can have issued are none, and those
 //! of a range and of an earlier version are found.
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 
@@ -15,7 +14,7 @@ fn apply(deployment: &Deployment, name: &str, text: &str) -> String {
 
 async fn look_up(service: &str, number: &str) -> (u16, Value) {
     let url = format!("{service}/api/v1/document-numbering/numbers/{number}");
-    let answer = Client::new().get(url).send().await.unwrap();
+    let answer = testkit::client().get(url).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
@@ -61,7 +60,7 @@ async fn a_value_that_no_version_of_a_series_can_have_is_no_reading() {
     assert_eq!(look_up(&service.url, "P-9999").await.0, 404);
     // A dry run names no other reader of the next numbers.
     let configs = format!("{}/api/v1/document-numbering/configs", service.url);
-    let list: Value = reqwest::get(&configs).await.unwrap().json().await.unwrap();
+    let list: Value = testkit::get(&configs).await.unwrap().json().await.unwrap();
     let plan = list["configs"].as_array().unwrap();
     let plan = plan.iter().find(|config| config["code"] == "PLAN").unwrap();
     let url = format!("{configs}/{}?dry_run=true", plan["config_id"]);
@@ -69,7 +68,7 @@ async fn a_value_that_no_version_of_a_series_can_have_is_no_reading() {
     body["name"] = json!("Plans");
     body["reason"] = json!("another name");
     let tag = format!("\"{}-{}\"", plan["config_id"].as_i64().unwrap(), plan["version"]);
-    let put = Client::new().put(&url).header("If-Match", tag);
+    let put = testkit::client().put(&url).header("If-Match", tag);
     let answer = put.json(&body).send().await.unwrap();
     let told: Value = answer.json().await.unwrap();
     assert_eq!(told["effect"]["readers"], json!([]), "{told}");
@@ -141,7 +140,7 @@ async fn members_of_a_range_are_found_in_hidden_dimensions_and_after_a_widening(
 async fn revised_at_once(service: &str, number: &str) {
     let url = format!("{service}/api/v1/documents/order-7/revisions");
     let body = json!({ "rev": "B", "number": number });
-    let (status, told) = post(&Client::new(), &url, &body).await;
+    let (status, told) = post(&testkit::client(), &url, &body).await;
     assert_eq!((status, &told["field"]), (422, &json!("number")), "{told}");
     let why = told["detail"].as_str().unwrap();
     assert!(why.contains(number) && why.contains("0148") && why.contains("range"), "{why}");
@@ -212,7 +211,7 @@ async fn a_hidden_range_is_answered_like_none_where_not_all_is_searched() {
     let service = deployment.serve();
     let ask = async |token: &str, query: &str| {
         let url = format!("{}/api/v1/document-numbering/numbers{query}", service.url);
-        let answer = Client::new().get(url).bearer_auth(token).send().await.unwrap();
+        let answer = testkit::client().get(url).bearer_auth(token).send().await.unwrap();
         (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
     };
     let (status, told) = ask(&whole, "/0150").await;
@@ -241,7 +240,7 @@ async fn numbers_of_others_do_not_hide_that_ones_own_is_in_a_range() {
     apply(&deployment, "both.toml", &(hidden(4) + others));
     let [own, other] = ["own", "other"].map(|name| token(&mut deployment, name, ""));
     let service = deployment.serve();
-    let client = Client::new();
+    let client = testkit::client();
     let post = async |token: &str, path: &str, body: &Value| {
         let url = format!("{}/api/v1/{path}", service.url);
         let sent = client.post(url).bearer_auth(token).json(body).send().await.unwrap();

@@ -109,7 +109,7 @@ async fn faults_redis_is_flushed_while_the_journal_waits_for_a_lock_and_there_is
     sqlx::query(hold).fetch_one(&mut *holder).await.unwrap();
 
     // These are handed out, and are in Redis and in the process only.
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for document in ["late-1", "late-2"] {
         assert_eq!(load::take(&client, &service.url, document).await.0, 201);
     }

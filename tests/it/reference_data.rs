@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use numbering::CounterKey;
-use reqwest::Client;
 use serde_json::{Map, Value, json};
 
 use crate::deployment::Deployment;
@@ -52,7 +51,7 @@ fn generate(service: &Service, document: &str) -> String {
 /// Waits until a running service would give a request this number.
 async fn until_next_is(service: &Service, request: &Value, number: &str) {
     let url = format!("{}/api/v1/document-numbering/preview", service.url);
-    let (client, deadline) = (Client::new(), Instant::now() + PICKED_UP_LIMIT);
+    let (client, deadline) = (testkit::client(), Instant::now() + PICKED_UP_LIMIT);
     loop {
         let (_, body) = post(&client, &url, request).await;
         if body["document_number"] == number {
@@ -124,7 +123,7 @@ async fn codes_and_ids_take_from_one_counter_on_redis_and_postgres_and_embedded(
         deployment.apply_examples();
         set_up(&deployment);
         let service = deployment.serve();
-        let client = Client::new();
+        let client = testkit::client();
         for (index, (codes, ids, number, key)) in requests().into_iter().enumerate() {
             for (turn, request) in [codes, ids].iter().enumerate() {
                 let url = generate(&service, &format!("d{index}-{turn}"));
@@ -152,7 +151,7 @@ async fn a_number_inside_a_range_is_found_by_the_codes_that_it_shows_before_and_
     deployment.apply_examples();
     set_up(&deployment);
     let service = deployment.serve();
-    let client = Client::new();
+    let client = testkit::client();
     let batches = format!("{}/api/v1/document-numbering/batches", service.url);
     let mut range = letter();
     range["count"] = json!(3);
@@ -228,7 +227,7 @@ async fn what_the_tables_do_not_allow_is_a_problem_that_names_its_field_and_take
         (edited(|r| r["context"]["RECIPIENT"] = json!(5)), "invalid-field", "context.RECIPIENT"),
         (edited(|r| r["project_id"] = json!(1.5)), "invalid-field", "project_id"),
     ];
-    let client = Client::new();
+    let client = testkit::client();
     for (request, slug, field) in cases {
         let (status, problem) = post(&client, &generate(&service, "d1"), &request).await;
         assert_eq!((status, &problem["code"]), (422, &json!(slug)), "{request}: {problem}");
@@ -246,7 +245,7 @@ async fn a_running_service_picks_up_a_renaming_and_a_new_type_and_counters_go_on
     deployment.apply_examples();
     set_up(&deployment);
     let service = deployment.serve();
-    let client = Client::new();
+    let client = testkit::client();
     let (_, body) = post(&client, &generate(&service, "d1"), &letter()).await;
     assert_eq!(body["document_number"], "คคง.-สคฉ.3-0001-2568");
 

@@ -104,7 +104,7 @@ fn moved_in() -> Vec<Reference> {
 /// Takes the numbers through HTTP; each is taken in Redis.
 async fn come_out_through_http(deployment: &Deployment, references: Vec<Reference>) {
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let mut documents = 0;
     for Reference { request, times, number } in references {
         let mut last = Value::Null;

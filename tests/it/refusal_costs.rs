@@ -138,7 +138,7 @@ impl Probe {
         let (stop, url) = (Arc::new(AtomicBool::new(false)), format!("{}/healthz", service.url));
         let stopped = Arc::clone(&stop);
         let task = tokio::spawn(async move {
-            let (client, mut longest) = (Client::new(), Duration::ZERO);
+            let (client, mut longest) = (testkit::client(), Duration::ZERO);
             // The first answer opens the connection.
             client.get(&url).send().await.unwrap();
             while !stopped.load(Ordering::Acquire) {
@@ -223,7 +223,7 @@ async fn a_thousand_documents_over_a_limit_keep_no_probe_waiting() {
     let mut headers = HeaderMap::new();
     headers.insert("authorization", format!("Bearer {}", token.trim()).parse().unwrap());
     headers.insert("on-behalf-of", "ann".parse().unwrap());
-    let client = Client::builder().default_headers(headers).build().unwrap();
+    let client = testkit::client_builder().default_headers(headers).build().unwrap();
     let stand = Stand { _deployment: deployment, service, client };
     let documents = documents(&json!({ "type": "SPO", "date": "2024-01-22" }));
     stand.take(&documents[..1], None).await;
@@ -252,7 +252,7 @@ async fn of_a_batch_the_first_ten_refusals_say_what_would_have_been_right() {
     std::fs::write(&file, dear::series("VALUES", "{V}-{SEQ:3}", "\"VALUES\"", more)).unwrap();
     deployment.apply(&[file]);
     let service = deployment.serve();
-    let stand = Stand { _deployment: deployment, service, client: Client::new() };
+    let stand = Stand { _deployment: deployment, service, client: testkit::client() };
     for (asked, says) in [
         (json!({ "type": "VALUES", "context": { "V": "ACNE" } }), "nearest is \"ACME\""),
         (json!({ "type": "VALUE" }), "VALUES"),

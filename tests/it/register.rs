@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 use testkit::postgres::Postgres;
@@ -49,7 +48,7 @@ async fn filled(deployment: &Deployment) -> Service {
         ("p1", plan("P1")),
         ("p2", plan("P2")),
     ];
-    let client = Client::new();
+    let client = testkit::client();
     for (document, request) in requests {
         let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
         let (status, body) = post(&client, &url, &request).await;
@@ -65,7 +64,7 @@ async fn filled(deployment: &Deployment) -> Service {
 async fn get(service: &str, query: &[(&str, &str)]) -> (u16, Value) {
     let url = format!("{service}/api/v1/document-numbering/numbers");
     let url = reqwest::Url::parse_with_params(&url, query).unwrap();
-    let answer = Client::new().get(url).send().await.unwrap();
+    let answer = testkit::client().get(url).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
@@ -176,7 +175,7 @@ async fn a_page_goes_on_in_its_own_list_alone() {
     let next = first["next"].as_str().unwrap();
     let url = format!("{}/api/v1/documents/late/generate-number", service.url);
     let memo = json!({ "type": "MEMO", "context": { "ORIGINATOR": "A" } });
-    let (status, body) = post(&Client::new(), &url, &memo).await;
+    let (status, body) = post(&testkit::client(), &url, &memo).await;
     assert_eq!(status, 201, "{body}");
     let (status, second) = get(&service.url, &[own[0], own[1], ("after", next)]).await;
     assert_eq!(status, 200, "{second}");
@@ -222,7 +221,7 @@ async fn the_register_is_printed_and_written_to_files() {
         let service = filled(&deployment).await;
         let url = format!("{}/api/v1/documents/%3Dx/generate-number", service.url);
         let memo = json!({ "type": "MEMO", "context": { "ORIGINATOR": "A" } });
-        let (status, body) = post(&Client::new(), &url, &memo).await;
+        let (status, body) = post(&testkit::client(), &url, &memo).await;
         assert_eq!(status, 201, "{body}");
 
         let found = deployment.ok(&["find", "--series", "PLAN"]);

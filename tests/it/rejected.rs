@@ -46,7 +46,7 @@ impl Seen {
     /// Asks until a number is given.
     async fn take(&self, url: &str, type_code: &str, document: &str) {
         let route = format!("{url}/api/v1/documents/{document}/generate-number");
-        let (client, started) = (reqwest::Client::new(), Instant::now());
+        let (client, started) = (testkit::client(), Instant::now());
         loop {
             let (status, body) = post(&client, &route, &json!({ "type": type_code })).await;
             if let (200 | 201, Some(number)) = (status, body["document_number"].as_str()) {
@@ -118,7 +118,7 @@ impl Scene {
     }
 
     async fn ready(&self) -> Value {
-        let answer = reqwest::get(format!("{}/readyz", self.service.url)).await;
+        let answer = testkit::get(format!("{}/readyz", self.service.url)).await;
         let Ok(answer) = answer else { panic!("{}", self.service.log()) };
         answer.json().await.unwrap()
     }
@@ -325,7 +325,7 @@ async fn what_is_put_aside_stays_its_documents_number_and_is_journaled_again() {
         let started = Instant::now();
         loop {
             let body = json!({ "type": type_code });
-            let (status, body) = post(&reqwest::Client::new(), &route, &body).await;
+            let (status, body) = post(&testkit::client(), &route, &body).await;
             if body["retryable"] != true {
                 let own = &numbers[&(type_code.to_owned(), "bad".to_owned())];
                 assert_eq!((status, body["document_number"].as_str()), (200, Some(&**own)));
@@ -344,16 +344,16 @@ async fn what_is_put_aside_stays_its_documents_number_and_is_journaled_again() {
         let number = &numbers[&(type_code.to_owned(), "bad".to_owned())];
         let url = &scene.service.url;
         let route = format!("{url}/api/v1/document-numbering/numbers/{number}");
-        let found: Value = reqwest::get(route).await.unwrap().json().await.unwrap();
+        let found: Value = testkit::get(route).await.unwrap().json().await.unwrap();
         assert_eq!(
             (&found["issued"], &found["numbers"][0]["put_aside"]),
             (&json!(true), &json!(true))
         );
     }
     let route = format!("{}/api/v1/documents/bad/numbers", scene.service.url);
-    let found: Value = reqwest::get(route).await.unwrap().json().await.unwrap();
+    let found: Value = testkit::get(route).await.unwrap().json().await.unwrap();
     assert_eq!(found["numbers"].as_array().unwrap().len(), 2, "{found}");
-    let metrics = reqwest::get(format!("{}/metrics", scene.service.url)).await.unwrap();
+    let metrics = testkit::get(format!("{}/metrics", scene.service.url)).await.unwrap();
     assert!(metrics.text().await.unwrap().contains("numerator_rejected_records "));
     told_on_the_paper(&scene, found["numbers"][0]["document_date"].as_str().unwrap());
     let (is_clean, report) = scene.deployment.verify();

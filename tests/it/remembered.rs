@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 async fn journaled(redis: &Redis, deployment: &Deployment) -> (Service, String) {
     deployment.apply_load_series();
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, body) = load::take(&client, &service.url, "d1").await;
     assert_eq!(status, 201, "{body}");
     let deadline = Instant::now() + LIMIT;
@@ -32,7 +32,7 @@ async fn a_retry_of_a_journaled_number_gets_it_from_the_journal() {
     let redis = Redis::start();
     let deployment = Deployment::sqlite(Some(&redis.url()));
     let (service, number) = journaled(&redis, &deployment).await;
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for _ in 0..2 {
         let (status, body) = load::take(&client, &service.url, "d1").await;
         assert_eq!((status, body["document_number"].as_str()), (200, Some(&*number)), "{body}");
@@ -48,7 +48,7 @@ async fn a_retry_whose_number_the_journal_lost_is_refused_at_once_and_gets_no_ot
     let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
     let forget = sqlx::AssertSqlSafe(testkit::forge::sqlite("delete from journal"));
     sqlx::raw_sql(forget).execute(&pool).await.unwrap();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, body) = load::take(&client, &service.url, "d1").await;
     assert_eq!(status, 503, "{body}");
     assert!(body["code"] == "number-not-journaled", "{body}");
@@ -66,7 +66,7 @@ async fn a_retry_of_a_journaled_number_is_told_that_it_may_be_taken_while_the_le
     let deployment = Deployment::new(&postgres.url("away"), Some(&redis.url()));
     let (service, _) = journaled(&redis, &deployment).await;
     postgres.kill();
-    let (status, body) = load::take(&reqwest::Client::new(), &service.url, "d1").await;
+    let (status, body) = load::take(&testkit::client(), &service.url, "d1").await;
     assert_eq!((status, &body["number_taken"]), (503, &"maybe".into()), "{body}");
 }
 
@@ -84,7 +84,7 @@ async fn a_process_with_another_window_is_refused_while_others_are_there_and_cha
     let (day, week) = (window("1d"), window("7d"));
     day.apply_load_series();
     let service = day.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, body) = load::take(&client, &service.url, "d1").await;
     assert_eq!(status, 201, "{body}");
     let differs = "idempotency.window is 7d here but 1d in the ledger";

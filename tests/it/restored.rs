@@ -31,7 +31,7 @@ const NOTICE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Waits until a service refuses because the partition is held.
 pub(crate) async fn assert_held(service: &Service) {
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let mut attempt = 0;
     eventually(NOTICE_LIMIT, async || {
         attempt += 1;
@@ -145,7 +145,7 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
     seen.numbers.extend(after.numbers);
     seen.assert_no_duplicate();
     // The client that asks again gets the number that the ledger had forgotten.
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for (document, number) in seen.numbers.iter().step_by(seen.numbers.len() / 50) {
         let (status, body) = load::take(&client, &service.url, document).await;
         assert_eq!((status, body["document_number"].as_str()), (200, Some(number.as_str())));
@@ -210,7 +210,7 @@ async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_
     deployment.apply_load_series();
     let (file, away) = (deployment.path("numerator.db"), deployment.path("away.db"));
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     load::documents(&service.url, 1, 5).await.assert_contiguous(5);
     std::fs::rename(&file, &away).unwrap();
     let (status, body) = load::take(&client, &service.url, "away").await;

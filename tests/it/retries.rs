@@ -24,7 +24,7 @@ struct Answer {
 /// Requests a number of a type, as a caller who reads Thai.
 async fn take(url: &str, type_code: &str, document: &str) -> Answer {
     let started = Instant::now();
-    let answer = reqwest::Client::new()
+    let answer = testkit::client()
         .post(format!("{url}/api/v1/documents/{document}/generate-number"))
         .header("Accept-Language", "th")
         .json(&json!({ "type": type_code }))
@@ -44,7 +44,7 @@ async fn take(url: &str, type_code: &str, document: &str) -> Answer {
 
 /// A counter of the metrics.
 async fn metric(service: &Service, name: &str) -> u64 {
-    let text = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let text = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     let text = text.text().await.unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.unwrap_or_else(|| panic!("{name} is not in\n{text}")).trim().parse().unwrap()

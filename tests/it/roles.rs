@@ -6,7 +6,7 @@ mod narrowed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
@@ -129,7 +129,7 @@ impl Scene {
         path: &str,
         body: Option<Value>,
     ) -> (u16, Value) {
-        let mut request = Client::new().request(method, format!("{}{path}", self.service.url));
+        let mut request = testkit::client().request(method, format!("{}{path}", self.service.url));
         if let Some(name) = who {
             request = request.bearer_auth(&self.tokens[name]);
         }

@@ -19,7 +19,7 @@ async fn a_service_reads_what_to_log_again_and_goes_on() {
     deployment.apply_load_series();
     deployment.extra = "[log]\nfilter = \"warn\"\n".into();
     let service = deployment.serve();
-    let (client, mut documents) = (reqwest::Client::new(), 0..);
+    let (client, mut documents) = (testkit::client(), 0..);
     let port = service.url.rsplit(':').next().unwrap().to_owned();
     let file = deployment.path(&format!("numerator-{port}.toml"));
     let settings = std::fs::read_to_string(&file).unwrap();
@@ -81,7 +81,7 @@ async fn a_process_that_is_asked_to_stop_says_so_and_takes_requests_for_its_dela
             deployment.http += &format!("health_listen = \"127.0.0.1:{}\"\n", free_port());
         }
         let mut service = deployment.serve();
-        let client = reqwest::Client::new();
+        let client = testkit::client();
         service.signal("TERM");
         let ready = format!("{}/readyz", service.health_url);
         eventually(LIMIT, async || match client.get(&ready).send().await.unwrap().status() {
@@ -91,7 +91,7 @@ async fn a_process_that_is_asked_to_stop_says_so_and_takes_requests_for_its_dela
         .await;
         for document in ["d1", "d2"] {
             // From a connection of its own, too.
-            let (status, body) = load::take(&reqwest::Client::new(), &service.url, document).await;
+            let (status, body) = load::take(&testkit::client(), &service.url, document).await;
             assert_eq!(status, 201, "{body}");
         }
         let alive = client.get(format!("{}/healthz", service.health_url)).send().await.unwrap();

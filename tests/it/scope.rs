@@ -7,7 +7,7 @@ mod shared;
 
 use std::collections::BTreeMap;
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::postgres::Postgres;
 use testkit::service::Service;
@@ -43,7 +43,7 @@ impl Scene {
         path: &str,
         body: Option<Value>,
     ) -> (u16, Value) {
-        let mut request = Client::new().request(method, format!("{}{path}", self.service.url));
+        let mut request = testkit::client().request(method, format!("{}{path}", self.service.url));
         request = request.bearer_auth(secret);
         if let Some(person) = person {
             request = request.header("On-Behalf-Of", person);

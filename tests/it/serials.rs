@@ -5,7 +5,6 @@ mod runs;
 
 use std::time::{Duration, Instant};
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 use testkit::postgres::Postgres;
@@ -44,12 +43,12 @@ impl Stand {
 
 /// Posts to a route under `/api/v1/serials/`.
 async fn ask(service: &Service, route: &str, body: &Value) -> (u16, Value) {
-    post(&Client::new(), &format!("{}/api/v1/serials/{route}", service.url), body).await
+    post(&testkit::client(), &format!("{}/api/v1/serials/{route}", service.url), body).await
 }
 
 async fn ask_with_key(service: &Service, route: &str, key: &str, body: &Value) -> (u16, Value) {
     let url = format!("{}/api/v1/serials/{route}", service.url);
-    let request = Client::new().post(url).header("Idempotency-Key", key).json(body);
+    let request = testkit::client().post(url).header("Idempotency-Key", key).json(body);
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
@@ -129,7 +128,7 @@ async fn a_step_gets_its_first_serial_again_from_whichever_instance() {
             let mut order = pay();
             order["instance"] = json!(format!("{:02}", instance % 4));
             tokio::spawn(async move {
-                post(&Client::new(), &format!("{url}/api/v1/serials/system"), &order).await
+                post(&testkit::client(), &format!("{url}/api/v1/serials/system"), &order).await
             })
         });
         let mut serials = std::collections::BTreeSet::new();
@@ -171,7 +170,7 @@ async fn a_step_keeps_its_serial_beyond_the_window_of_other_documents() {
     // A document that was numbered later gets another number: so the window has passed.
     let document = format!("{}/api/v1/documents/d1/generate-number", service.url);
     let spo = json!({ "type": "SPO", "date": "2024-01-22" });
-    let client = Client::new();
+    let client = testkit::client();
     let began = Instant::now();
     let (_, number) = post(&client, &document, &spo).await;
     loop {
@@ -313,7 +312,7 @@ async fn chain(service: &Service, limit: usize) -> Vec<Value> {
     let mut after = String::new();
     loop {
         let url = format!("{}/api/v1/serials/unified/{UNIFIED}?limit={limit}{after}", service.url);
-        let answer = Client::new().get(url).send().await.unwrap();
+        let answer = testkit::client().get(url).send().await.unwrap();
         if answer.status().as_u16() == 404 {
             return links;
         }
@@ -371,6 +370,6 @@ async fn the_chain_of_a_unified_serial_shows_all_that_carried_it() {
         assert_eq!((&links[5]["attempt"], &links[5]["reason"]), (&json!(1), &json!("no money")));
         assert_eq!(chain(service, 1).await, links, "in pages of one");
         let url = format!("{}/api/v1/serials/unified/{STEP}", service.url);
-        assert_eq!(Client::new().get(url).send().await.unwrap().status().as_u16(), 422);
+        assert_eq!(testkit::client().get(url).send().await.unwrap().status().as_u16(), 422);
     }
 }

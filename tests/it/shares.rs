@@ -40,7 +40,7 @@ pub(crate) fn resident_mib(service: &Service, figure: &str) -> u64 {
 async fn answers(url: &str, status: u16, service: &Service) {
     let deadline = Instant::now() + LIMIT;
     loop {
-        let client = Client::builder().timeout(Duration::from_secs(2)).build().unwrap();
+        let client = testkit::client_builder().timeout(Duration::from_secs(2)).build().unwrap();
         if client.get(url).send().await.is_ok_and(|answer| answer.status() == status) {
             return;
         }
@@ -61,7 +61,7 @@ async fn clients_that_never_read_keep_no_probe_waiting() {
     drop(deaf);
     // What has a listener of its own is shown nowhere else.
     for path in ["/healthz", "/readyz", "/metrics"] {
-        let answer = reqwest::get(format!("{}{path}", service.url)).await.unwrap();
+        let answer = testkit::get(format!("{}{path}", service.url)).await.unwrap();
         assert_eq!(answer.status(), 404, "{path}");
     }
     assert!(service.terminate());
@@ -82,7 +82,7 @@ async fn clients_that_never_read_take_little_memory_and_are_left() {
     assert!(grown < 128, "{grown} MiB more than before");
     drop((deaf, more));
     let number = format!("{}/api/v1/documents/d1/generate-number", service.url);
-    let (status, body) = post(&Client::new(), &number, &json!({ "type": "SPO" })).await;
+    let (status, body) = post(&testkit::client(), &number, &json!({ "type": "SPO" })).await;
     assert_eq!(status, 201, "{body}");
     assert!(service.terminate());
 }
@@ -114,7 +114,7 @@ pub(crate) fn clients(deployment: &mut Deployment, names: &[(&str, &str)]) -> Ve
         let mut headers = reqwest::header::HeaderMap::new();
         let token = made["token"].as_str().unwrap().to_owned();
         headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
-        let client = Client::builder().default_headers(headers).build().unwrap();
+        let client = testkit::client_builder().default_headers(headers).build().unwrap();
         holders.push(TokenHolder { client, token });
     }
     deployment.extra = sections;
@@ -123,7 +123,7 @@ pub(crate) fn clients(deployment: &mut Deployment, names: &[(&str, &str)]) -> Ve
 
 /// Requests that wait, of all partitions.
 async fn waiting(service: &Service) -> f64 {
-    let text = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let text = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     let text = text.text().await.unwrap();
     let lines = text.lines().filter_map(|line| line.strip_prefix("numerator_queue_length{"));
     lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
@@ -347,10 +347,10 @@ async fn counter_keys_are_in_the_metrics_only_where_they_are_wanted() {
         let service = deployment.serve();
         let number = format!("{}/api/v1/documents/d1/generate-number", service.url);
         let body = json!({ "type": "SPO", "date": "2024-01-22" });
-        assert_eq!(post(&Client::new(), &number, &body).await.0, 201);
+        assert_eq!(post(&testkit::client(), &number, &body).await.0, 201);
         let deadline = Instant::now() + LIMIT;
         let line = loop {
-            let text = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+            let text = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
             let text = text.text().await.unwrap();
             let metric = "numerator_counter_used_ratio{series=\"SPO\"";
             if let Some(line) = text.lines().find(|line| line.starts_with(metric)) {

@@ -191,7 +191,7 @@ async fn faults_the_ledger_refuses_rows_of_two_nodes_and_every_other_is_journale
          check (document_id not like 'bad-%') not valid"
     );
     pair.postgres.sql(&refuse);
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for round in 0..4 {
         let asked = [0, 1].map(|index: usize| {
             let (client, url) = (client.clone(), pair.services[index].url.clone());

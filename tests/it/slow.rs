@@ -39,7 +39,7 @@ fn apply_series(deployment: &Deployment, policy: &str) {
 /// Requests a number; each type has documents of its own.
 async fn take(url: &str, type_code: &str, document: &str) -> (u16, Value) {
     let url = format!("{url}/api/v1/documents/{type_code}-{document}/generate-number");
-    load::post(&reqwest::Client::new(), &url, &json!({ "type": type_code })).await
+    load::post(&testkit::client(), &url, &json!({ "type": type_code })).await
 }
 
 async fn issue(service: &Service, type_code: &str, document: &str) -> String {
@@ -244,7 +244,7 @@ async fn slow_an_adoption_that_waits_does_not_blind_the_watch_over_the_others() 
     let silent = async |count: f64| {
         let deadline = Instant::now() + SOON;
         loop {
-            let text = reqwest::get(format!("{}/metrics", watch.url)).await.unwrap();
+            let text = testkit::get(format!("{}/metrics", watch.url)).await.unwrap();
             let text = text.text().await.unwrap();
             let gauge = "numerator_nodes{state=\"silent\"} ";
             let line = text.lines().find_map(|line| line.strip_prefix(gauge)).unwrap();
@@ -292,7 +292,7 @@ async fn slow_a_seed_that_panics_is_reported_and_the_next_request_seeds_the_coun
     assert!(service.log().contains("panicked"), "{}", service.log());
     postgres.sql(CURE);
     assert_eq!(issue(&service, "HELD0", "third").await, "HELD0-0002");
-    let text = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let text = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     let text = text.text().await.unwrap();
     let failed = text.lines().find_map(|line| line.strip_prefix("numerator_chores_failed_total "));
     assert!(failed.is_some_and(|count| count != "0"), "{text}");
@@ -329,7 +329,7 @@ async fn slow_a_wait_for_a_counter_that_panics_gives_its_queue_back() {
 
 /// The sum of a metric's values.
 async fn metric(service: &Service, name: &str) -> f64 {
-    let text = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let text = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     let text = text.text().await.unwrap();
     let lines = text.lines().filter(|line| line.starts_with(name));
     lines
@@ -367,7 +367,7 @@ async fn slow_after_a_loss_of_redis_new_documents_need_the_ledger_and_that_is_to
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let ready: Value =
-        reqwest::get(format!("{}/readyz", service.url)).await.unwrap().json().await.unwrap();
+        testkit::get(format!("{}/readyz", service.url)).await.unwrap().json().await.unwrap();
     assert_eq!(ready["ready"], true, "{ready}");
     assert!(ready["asking_partitions"].as_u64() > Some(0), "{ready}");
     assert!(ready["asking_ms"].as_u64().is_some_and(|ms| 0 < ms && ms <= 20_000), "{ready}");

@@ -42,7 +42,7 @@ async fn take(client: &reqwest::Client, url: &str, document: &str) -> (u16, Valu
 
 /// Asks for the number of a document until there is one.
 async fn number(node: &Service, document: &str) -> String {
-    let (client, deadline) = (reqwest::Client::new(), Instant::now() + LIMIT);
+    let (client, deadline) = (testkit::client(), Instant::now() + LIMIT);
     loop {
         let (status, body) = take(&client, &node.url, document).await;
         if status == 201 {
@@ -63,7 +63,7 @@ async fn snowflakes_of_two_nodes_and_64_connections_are_all_different() {
     for caller in 0..64_u32 {
         let url = nodes[caller as usize % 2].url.clone();
         callers.push(tokio::spawn(async move {
-            let (client, mut numbers) = (reqwest::Client::new(), Vec::new());
+            let (client, mut numbers) = (testkit::client(), Vec::new());
             for index in (caller..5_000).step_by(64) {
                 let (status, body) = take(&client, &url, &format!("d{index}")).await;
                 assert_eq!(status, 201, "{body}");
@@ -91,7 +91,7 @@ async fn snowflakes_of_two_nodes_and_64_connections_are_all_different() {
     assert_eq!(told, node_numbers.into_iter().map(u64::from).collect(), "{status}");
     let first = ids.first().unwrap();
     let route = format!("{}/api/v1/document-numbering/numbers/ID-{first}", nodes[0].url);
-    let told: Value = reqwest::get(route).await.unwrap().json().await.unwrap();
+    let told: Value = testkit::get(route).await.unwrap().json().await.unwrap();
     let shown = json!({
         "id": first.to_string(), "time": first.time().to_string(),
         "node_number": first.node_number(), "serial": first.serial(),
@@ -158,7 +158,7 @@ async fn snowflakes_come_embedded_once_per_document_and_never_as_a_range() {
     assert!(first < second && first.node_number() != second.node_number());
     assert!(deployment.ok(&["parse", "ID", printed.trim()]).contains(&first.to_string()));
     let node = deployment.serve();
-    let (client, url) = (reqwest::Client::new(), &node.url);
+    let (client, url) = (testkit::client(), &node.url);
     let (status, body) = take(&client, url, "c1").await;
     assert_eq!((status, &body["document_number"]), (200, &printed.trim().into()), "{body}");
     let route = format!("{url}/api/v1/document-numbering/batches");

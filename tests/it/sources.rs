@@ -118,7 +118,7 @@ impl Stand {
         std::fs::write(&file, SERIES).unwrap();
         deployment.apply(&[file]);
         let service = deployment.serve();
-        Stand { erp, deployment, service, client: Client::new() }
+        Stand { erp, deployment, service, client: testkit::client() }
     }
 
     async fn take_with(&self, document: &str, body: &Value) -> (u16, Value) {
@@ -246,7 +246,7 @@ async fn what_is_no_value_is_told_apart(deployment: Deployment) {
 
     let log = stand.service.log();
     assert!(log.contains("source") && !log.contains("s3cret"), "{log}");
-    let metrics = reqwest::get(format!("{}/metrics", stand.service.url)).await.unwrap();
+    let metrics = testkit::get(format!("{}/metrics", stand.service.url)).await.unwrap();
     let metrics = metrics.text().await.unwrap();
     for (outcome, count) in [("taken", 1), ("invalid", 3), ("refused", 2), ("unavailable", 1)] {
         let line = format!("numerator_external_calls_total{{outcome=\"{outcome}\"}} {count}\n");

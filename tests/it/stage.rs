@@ -229,7 +229,7 @@ impl Stage {
         let deadline = Instant::now() + LIMIT;
         let none = format!("numerator_redis_call_seconds_count{{verb=\"{verb}\"}} 0\n");
         let url = format!("{}/metrics", self.nodes[0].url);
-        while reqwest::get(&url).await.unwrap().text().await.unwrap().contains(&none) {
+        while testkit::get(&url).await.unwrap().text().await.unwrap().contains(&none) {
             assert!(Instant::now() < deadline, "no call of {verb}: {}", self.troubles());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::eventually::eventually;
 use testkit::forge;
@@ -236,7 +235,7 @@ async fn a_start_that_was_stored_above_a_counter_is_kept_by_whoever_counts() {
         let service = deployment.serve();
         let take = async |service: &str, document: &str| {
             let url = format!("{service}/api/v1/documents/{document}/generate-number");
-            post(&Client::new(), &url, &json!({ "type": "LOAD" })).await
+            post(&testkit::client(), &url, &json!({ "type": "LOAD" })).await
         };
         for document in ["a", "b"] {
             assert_eq!(take(&service.url, document).await.0, 201);
@@ -307,7 +306,8 @@ async fn without_tokens_nobody_approves_over_http_what_a_command_has_left() {
     pool.close().await;
     let service = deployment.serve();
     let path = "/api/v1/document-numbering/change-requests/1/approve";
-    let (status, told) = post(&Client::new(), &format!("{}{path}", service.url), &json!({})).await;
+    let (status, told) =
+        post(&testkit::client(), &format!("{}{path}", service.url), &json!({})).await;
     assert_eq!((status, &told["code"]), (403, &json!("own-change")), "{told}");
     assert!(service.terminate());
     assert_eq!(deployment.ok(&["next", "INV"]), "INV-000002\n");

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::eventually::eventually;
 use testkit::forge;
@@ -19,14 +18,15 @@ const INSIDE: [&str; 8] =
 
 async fn take(service: &str, document: &str, body: &Value) {
     let url = format!("{service}/api/v1/documents/{document}/generate-number");
-    let (status, answer) = post(&Client::new(), &url, body).await;
+    let (status, answer) = post(&testkit::client(), &url, body).await;
     assert_eq!(status, 201, "{answer}");
 }
 
 /// The answer of the route, and its language and form.
 async fn get(service: &str, query: &str, language: &str) -> (u16, [String; 2], String) {
     let url = format!("{service}/api/v1/document-numbering/statements?{query}");
-    let answer = Client::new().get(url).header("Accept-Language", language).send().await.unwrap();
+    let answer =
+        testkit::client().get(url).header("Accept-Language", language).send().await.unwrap();
     let said =
         |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
     let named = ["Content-Language", "Content-Type"].map(|name| said(name).unwrap_or_default());
@@ -93,7 +93,7 @@ async fn the_paper_tells_what_became_of_every_number_in_every_language_and_form(
         assert!(body.contains("SPO-20240122-010") && body.contains("ครบถ้วน"), "{body}");
     }
     let page = "/api/v1/document-numbering/statements?series=SPO&period=2024&format=html";
-    let page = reqwest::get(format!("{}{page}", service.url)).await.unwrap();
+    let page = testkit::get(format!("{}{page}", service.url)).await.unwrap();
     let policy = page.headers()["content-security-policy"].to_str().unwrap();
     assert!(policy.starts_with("default-src 'none';"), "{policy}");
     refusals(&service.url).await;

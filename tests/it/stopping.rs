@@ -44,7 +44,7 @@ async fn ends_in_time(silent: Silent) {
     let mut service = through.serve();
     let before = load::documents(&service.url, 4, SOME as u64).await;
     before.assert_contiguous(SOME);
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let mut handed: Vec<String> = before.numbers.values().cloned().collect();
     match silent {
         Silent::Ledger => {
@@ -132,7 +132,7 @@ async fn a_process_that_drains_is_watched_until_it_has_left_and_is_not_ready() {
     let mut holder = pool.begin().await.unwrap();
     let lock = "lock table journal in exclusive mode";
     sqlx::query(lock).execute(&mut *holder).await.unwrap();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, body) = load::take(&client, &service.url, "waiting").await;
     assert_eq!(status, 201, "{body}");
 
@@ -140,7 +140,7 @@ async fn a_process_that_drains_is_watched_until_it_has_left_and_is_not_ready() {
     let deadline = Instant::now() + ADOPTION_LIMIT;
     let ready = format!("{health}/readyz");
     let told = loop {
-        let answer = reqwest::get(&ready).await.unwrap();
+        let answer = testkit::get(&ready).await.unwrap();
         if answer.status() == 503 {
             break answer.json::<serde_json::Value>().await.unwrap();
         }
@@ -149,17 +149,17 @@ async fn a_process_that_drains_is_watched_until_it_has_left_and_is_not_ready() {
     };
     assert!(told["code"] == "stopping", "{told}");
     assert!(told["detail"].as_str().unwrap().contains("1 records wait"), "{told}");
-    while reqwest::get(format!("{}/healthz", service.url)).await.is_ok() {
+    while testkit::get(format!("{}/healthz", service.url)).await.is_ok() {
         assert!(Instant::now() < deadline, "still accepts: {}", service.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(reqwest::get(format!("{health}/healthz")).await.unwrap().status(), 200);
-    let metrics = reqwest::get(format!("{health}/metrics")).await.unwrap().text().await.unwrap();
+    assert_eq!(testkit::get(format!("{health}/healthz")).await.unwrap().status(), 200);
+    let metrics = testkit::get(format!("{health}/metrics")).await.unwrap().text().await.unwrap();
     for shown in ["numerator_journal_lag_records 1\n", "numerator_ready 0\n"] {
         assert!(metrics.contains(shown), "{shown}: {metrics}");
     }
     holder.rollback().await.unwrap();
     assert!(service.has_ended_well(), "{}", service.log());
-    assert!(reqwest::get(&ready).await.is_err(), "somebody answers for it");
+    assert!(testkit::get(&ready).await.is_err(), "somebody answers for it");
     assert_eq!(postgres.sql("select count(*) from stopping.journal"), "1");
 }

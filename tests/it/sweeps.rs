@@ -23,14 +23,14 @@ const AT_ONCE: &str = "[sweep]\nkeep = \"1s\"\ncounters_max = 3\n\
 async fn take(service: &Service, document: &str, day: u32) -> String {
     let url = format!("{}/api/v1/documents/{document}-{day}/generate-number", service.url);
     let order = json!({ "type": "SPO", "date": format!("2024-01-{day:02}") });
-    let (status, body) = load::post(&reqwest::Client::new(), &url, &order).await;
+    let (status, body) = load::post(&testkit::client(), &url, &order).await;
     assert_eq!(status, 201, "{body} {}", service.log());
     body["document_number"].as_str().unwrap().to_owned()
 }
 
 /// The sum of a metric's values that are known.
 async fn metric(service: &Service, name: &str) -> f64 {
-    let text = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let text = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     let text = text.text().await.unwrap();
     let lines = text.lines().filter(|line| line.starts_with(name));
     let values = lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());

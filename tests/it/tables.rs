@@ -1,6 +1,6 @@
 //! Reference data over HTTP: read page by page, changed by the rules of the import.
 
-use reqwest::{Client, Method, Response};
+use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
@@ -11,12 +11,12 @@ fn reference(service: &Service, below: &str) -> String {
 }
 
 async fn get(service: &Service, below: &str) -> (u16, Value) {
-    let answer = Client::new().get(reference(service, below)).send().await.unwrap();
+    let answer = testkit::client().get(reference(service, below)).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
 async fn post(service: &Service, below: &str, tag: Option<&str>, body: &Value) -> (u16, Value) {
-    let request = Client::new().request(Method::POST, reference(service, below)).json(body);
+    let request = testkit::client().request(Method::POST, reference(service, below)).json(body);
     let request = match tag {
         Some(tag) => request.header("If-Match", tag),
         None => request,
@@ -59,9 +59,9 @@ async fn tables_are_read_page_by_page_and_changed_by_the_rules_of_an_import() {
     let known = json!({ "table": "orgs", "rows": 3, "active": 3 });
     assert!(tables["tables"].as_array().unwrap().contains(&known), "{tables}");
 
-    let read = Client::new().get(reference(&service, "/orgs")).send().await.unwrap();
+    let read = testkit::client().get(reference(&service, "/orgs")).send().await.unwrap();
     let before = tag(&read);
-    let again = Client::new().get(reference(&service, "/orgs"));
+    let again = testkit::client().get(reference(&service, "/orgs"));
     let again = again.header("If-None-Match", &before).send().await.unwrap();
     assert_eq!(again.status(), 304);
     let renamed = json!({ "rows": [row("1", "A2")], "reason": "renamed" });

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, RequestBuilder};
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use testkit::redis::Redis;
 use testkit::service::Service;
@@ -24,7 +24,7 @@ struct Desk {
 
 impl Desk {
     fn post(&self, person: &str, path: &str, body: &Value) -> RequestBuilder {
-        let request = Client::new().post(format!("{}/api/v1/{path}", self.service.url));
+        let request = testkit::client().post(format!("{}/api/v1/{path}", self.service.url));
         request.bearer_auth(&self.token).header("on-behalf-of", person).json(body)
     }
 
@@ -330,7 +330,7 @@ async fn a_limit_of_a_token_counts_calls_and_lets_repeats_in() {
     let (service, token) = (deployment.serve(), created.trim().to_owned());
     let batch = async |body: &Value| {
         let request =
-            Client::new().post(format!("{}/api/v1/document-numbering/batches", service.url));
+            testkit::client().post(format!("{}/api/v1/document-numbering/batches", service.url));
         told(request.bearer_auth(&token).json(body)).await
     };
     assert_eq!(batch(&list(0..20, "a")).await.0, 200);

@@ -49,7 +49,7 @@ async fn a_burst_leaves_no_large_gap_to_a_crash_after_the_next_start() {
 
     let mut service = deployment.serve();
     ended_by_plan(&postgres, "burst", || service.log()).await;
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let (status, body) = take(&client, &service.url, "after").await;
     assert_eq!((status, &body["document_number"]), (201, &"L-00006001".into()), "{body}");
     service.kill();
@@ -74,7 +74,7 @@ async fn a_ceiling_that_nobody_needs_any_more_goes_while_two_services_run() {
     deployment.extra = "[ceiling]\nhorizon = \"1s\"\n".into();
     deployment.apply_load_series();
     let services = [deployment.serve(), deployment.serve()];
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for (service, document) in services.iter().zip(["a", "b"]) {
         assert_eq!(take(&client, &service.url, document).await.0, 201);
     }
@@ -100,7 +100,7 @@ async fn a_ceiling_that_nobody_needs_any_more_goes_while_two_services_run() {
     })
     .await;
     // Earlier connections may be closed by now.
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     for (service, value) in services.iter().zip(3..) {
         let (status, body) = take(&client, &service.url, &format!("after {value}")).await;
         let next = format!("L-{value:08}");

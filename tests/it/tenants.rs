@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::postgres::Postgres;
 use testkit::redis::Redis;
@@ -56,7 +56,7 @@ impl Scene {
     async fn ask(&self, who: usize, method: Method, path: &str, body: &Value) -> (u16, Value) {
         let (url, started) = (format!("{}{path}", self.service.url), Instant::now());
         loop {
-            let request = Client::new().request(method.clone(), &url);
+            let request = testkit::client().request(method.clone(), &url);
             let request = request.bearer_auth(&self.secrets[who]);
             let request = if body.is_null() { request } else { request.json(body) };
             let answer = request.send().await.unwrap();
@@ -179,7 +179,7 @@ async fn a_renamed_project_keeps_its_documents() {
                     references = { project = \"projects\" }";
     deployment.apply(&[deployment.series_file("LISTED", "L-{SEQ:4}", settings)]);
     let service = deployment.serve();
-    let client = Client::new();
+    let client = testkit::client();
     let take = async |document: &str, project: Value| {
         let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
         let mut body = json!({ "type": "LISTED" });
@@ -244,7 +244,7 @@ async fn a_series_that_has_numbers_keeps_whose_documents_its_ids_name() {
         for query in ["", "?dry_run=true"] {
             let path = format!("{CONFIGS}/{}{query}", saved["config_id"]);
             let url = format!("{}{path}", scene.service.url);
-            let request = Client::new().put(url).bearer_auth(&scene.secrets[CLERK]);
+            let request = testkit::client().put(url).bearer_auth(&scene.secrets[CLERK]);
             let request = request.header("If-Match", format!("\"{}\"", saved["version"]));
             let answer = request.json(&change).send().await.unwrap();
             let (status, told) = (answer.status().as_u16(), answer.json::<Value>().await.unwrap());

@@ -179,7 +179,7 @@ impl Ledger<'_> {
 }
 
 async fn metrics(service: &Service) -> String {
-    let page = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let page = testkit::get(format!("{}/metrics", service.url)).await.unwrap();
     page.text().await.unwrap()
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;
@@ -25,7 +25,7 @@ async fn ask(
     path: &str,
     body: Option<Value>,
 ) -> (u16, Value, bool) {
-    let request = Client::new().request(method, format!("{}{path}", service.url));
+    let request = testkit::client().request(method, format!("{}{path}", service.url));
     let request = match body {
         Some(body) => request.json(&body),
         None => request,

@@ -29,7 +29,7 @@ fn warnings(service: &Service) -> Vec<String> {
 /// How many transactions did not get their locks in time.
 async fn timeouts(service: &Service) -> f64 {
     let page =
-        reqwest::get(format!("{}/metrics", service.url)).await.unwrap().text().await.unwrap();
+        testkit::get(format!("{}/metrics", service.url)).await.unwrap().text().await.unwrap();
     let name = "numerator_lock_acquisitions_total{outcome=\"timeout\"} ";
     let line = page.lines().find_map(|line| line.strip_prefix(name));
     line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
@@ -55,7 +55,7 @@ async fn a_lock_is_one_event_and_one_warning_however_many_wait_and_another_as_it
     });
     deployment.apply(&files);
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let ask = async |client: &reqwest::Client, code: &str, number: u32| {
         let url = format!("{}/api/v1/documents/{code}-{number}/generate-number", service.url);
         post(client, &url, &json!({ "type": code })).await

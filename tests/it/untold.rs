@@ -134,7 +134,7 @@ async fn status_names_the_process_that_cannot_journal_and_why() {
     load.finish().await.assert_no_duplicate();
     // Gapless alone: nothing lags, and callers are refused.
     full(&postgres, "behind", "journal", "insert");
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let asked = serde_json::json!({ "type": "GAP" });
     let url = format!("{}/api/v1/documents/g1/generate-number", service.url);
     let (status, body) = testkit::load::post(&client, &url, &asked).await;

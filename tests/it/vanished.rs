@@ -85,7 +85,7 @@ async fn readiness_follows_a_ledger_that_takes_the_numbers_without_a_request() {
     let mut postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.url("ready"), None);
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let becomes = async |wanted: u16| {
         let started = Instant::now();
         let url = format!("{}/readyz", service.url);

@@ -146,7 +146,7 @@ async fn run(deployment: &Deployment, path: &str) {
     let files = files();
     apply(deployment, &files);
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let vectors = files.iter().flat_map(|file| {
         let leads_back = file["leads_back"] == true;
         file["vectors"].as_array().unwrap().iter().map(move |vector| (vector, leads_back))

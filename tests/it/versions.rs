@@ -26,7 +26,7 @@ const AS_BEFORE: &str = "delete from _sqlx_migrations where version = 9999";
 async fn goes_on(deployment: &Deployment, migrate: impl AsyncFn(), take_back: impl AsyncFn()) {
     deployment.apply_load_series();
     let service = deployment.serve();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let retry = || load::take(&client, &service.url, "retried");
     retry().await;
     let (_, before) = retry().await;

@@ -8,7 +8,6 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 
@@ -279,7 +278,7 @@ async fn spoilt_bytes_cost_no_number_no_answer_above_499_and_no_service() {
 
     let next = format!("{}/api/v1/documents/next/generate-number", service.url);
     let body = json!({ "type": "SPO", "date": "2024-01-22" });
-    let (status, answer) = post(&Client::new(), &next, &body).await;
+    let (status, answer) = post(&testkit::client(), &next, &body).await;
     assert_eq!(status, 201, "{answer}");
     let log = service.log();
     assert!(!log.contains("panicked"), "{log}");

@@ -8,6 +8,7 @@
 pub mod cluster;
 pub mod eventually;
 pub mod forge;
+mod http;
 pub mod load;
 pub mod postgres;
 pub mod process;
@@ -16,3 +17,5 @@ pub mod proxy;
 pub mod redis;
 pub mod sentinel;
 pub mod service;
+
+pub use http::{client, client_builder, get};

@@ -167,7 +167,7 @@ async fn run(
     for _ in 0..connections {
         let (url, next, stop) = (url.to_owned(), Arc::clone(&next), Arc::clone(&stop));
         let (last_us, stall_us) = (Arc::clone(&last_us), Arc::clone(&stall_us));
-        let client = reqwest::Client::builder().default_headers(headers.clone());
+        let client = crate::client_builder().default_headers(headers.clone());
         callers.push(tokio::spawn(async move {
             let client = client.pool_max_idle_per_host(1).build().unwrap();
             let mut seen = Seen::default();

@@ -105,7 +105,7 @@ fn spawn(job: &str, services: &[&str], rules: &Path, port: u16) -> Prometheus {
     ];
     let program = find_program("prometheus", &[]);
     let process = Process::start(&program, &args, &folder.path().join("prometheus.log"));
-    Prometheus { process, folder, port, client: reqwest::Client::new() }
+    Prometheus { process, folder, port, client: crate::client() }
 }
 
 /// Runs promtool in a folder; whether it is content, and what it prints.

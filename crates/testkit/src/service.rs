@@ -251,7 +251,7 @@ impl Service {
             scope.spawn(|| {
                 let builder = &mut tokio::runtime::Builder::new_current_thread();
                 builder.enable_all().build().unwrap().block_on(async {
-                    let client = reqwest::Client::new();
+                    let client = crate::client();
                     loop {
                         let answer = client.get(&ready).send().await;
                         if answer.is_ok_and(|answer| answer.status().is_success()) {

@@ -114,7 +114,7 @@ impl Load {
 }
 
 fn client() -> Client {
-    let builder = Client::builder().timeout(PATIENCE).pool_max_idle_per_host(1);
+    let builder = testkit::client_builder().timeout(PATIENCE).pool_max_idle_per_host(1);
     builder.build().expect("a client without TLS")
 }
 

@@ -1,8 +1,8 @@
-//! The keys in force: read at the start, again every ten minutes, and when a JWT names one that is
-//! not among them; then at most once in ten seconds, whatever is asked for.
+//! The keys in force: read at the start, again every ten minutes, and when a JWT names an unknown
+//! key; then at most once in ten seconds, however often it is asked for.
 //!
-//! One loop reads. Requests ask it to and wait a moment; who names a known key waits for nothing.
-//! What cannot be read leaves the keys in force that were read last, for a day.
+//! One loop reads. Requests wake it and wait for a limited time; a JWT of a known key does not
+//! wait. When the keys cannot be read, those read last stay in force for a day.
 
 use std::collections::HashMap;
 use std::io;
@@ -29,13 +29,13 @@ const VERIFIED_MAX: usize = 10_000;
 /// How often the keys are read, and for how long what waits for that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyRefresh {
-    /// Between two looks that nobody asks for.
+    /// Between two regular reads.
     pub(super) period: Duration,
-    /// Between two looks at least.
+    /// Shortest time between two reads.
     pub(super) gap: Duration,
-    /// How long one look may take.
+    /// How long one read may take.
     pub(super) limit: Duration,
-    /// How long a request waits for a look.
+    /// How long a request waits for a read.
     pub(super) wait: Duration,
     /// For how long keys stay in force that cannot be read again.
     pub(super) kept: Duration,
@@ -86,7 +86,7 @@ enum Source {
     Address(Box<Address>),
 }
 
-/// How the looks of the loop stand.
+/// The state of the reads of the loop.
 #[derive(Clone, Copy, Debug, Default)]
 struct Looks {
     begun_at: Option<Instant>,
@@ -107,11 +107,11 @@ pub(super) struct Keyring {
 }
 
 impl Keyring {
-    /// Reads the keys where they are in a file. Those of an address are asked for by the loop: who
-    /// does not answer keeps nobody from starting.
+    /// Reads the keys where they are in a file. The loop fetches those of an address: an issuer
+    /// that does not answer does not stop the start.
     ///
     /// # Errors
-    /// A file that cannot be read, or has no key that could be used.
+    /// A file that cannot be read or has no usable key, or an address that cannot be asked.
     pub(super) fn open(
         place: JwtKeys,
         pinned: Vec<JwtAlgorithm>,
@@ -119,7 +119,10 @@ impl Keyring {
     ) -> anyhow::Result<Self> {
         let source = match &place {
             JwtKeys::File(path) | JwtKeys::SetFile(path) => Source::File(path.clone()),
-            JwtKeys::SetAddress(uri) => Source::Address(Box::new(Address::new(uri))),
+            JwtKeys::SetAddress(uri) => {
+                let address = Address::new(uri).with_context(|| place.to_string())?;
+                Source::Address(Box::new(address))
+            }
         };
         let (read, wanted, looks) = (RwLock::default(), Notify::new(), watch::Sender::default());
         let keyring = Keyring { place, source, pinned, pace, read, wanted, looks };
@@ -151,7 +154,7 @@ impl Keyring {
             return;
         }
         self.wanted.notify_one();
-        // Whoever waited in vain is told to come again.
+        // A request that waited in vain is refused as one to be retried.
         let _ = timeout(self.pace.wait, looks.wait_for(|looks| looks.ended > now.ended)).await;
     }
 
@@ -192,7 +195,7 @@ impl Keyring {
         })
     }
 
-    /// One line for each change: nobody asks for one every ten seconds.
+    /// One line for each change: one every ten seconds would flood the log.
     fn tell(&self, looked: anyhow::Result<usize>, fails: &mut bool) {
         let place = &self.place;
         match looked {
@@ -223,7 +226,7 @@ impl Keyring {
         self.take(bytes)
     }
 
-    /// Puts keys in force, and says how many. Others than before verify every JWT anew.
+    /// Puts keys in force and returns how many. After a change every JWT is verified again.
     fn take(&self, bytes: Vec<u8>) -> anyhow::Result<usize> {
         let keys = match &self.place {
             JwtKeys::File(_) => Keys::of_file(&bytes, &self.pinned)?,

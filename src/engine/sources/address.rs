@@ -1,135 +1,169 @@
 //! One HTTP request to an address of the settings, for one bounded answer in bounded time: the keys
-//! of an issuer, the value of a source. Where it leads elsewhere, nobody goes.
+//! of an issuer, the value of a source.
 //!
-//! A name is looked up once, what it stands for is judged (`reachable`), and the very addresses
-//! that passed are connected to: whoever answers for the name has no second word.
+//! Each request has its own connection: the name is resolved once, the addresses found are judged
+//! (`reachable`), and only those that pass are connected to. Redirects and the proxies of the
+//! environment are never followed.
 
-use std::net::{IpAddr, SocketAddr};
+use std::error::Error;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, HOST, HeaderMap, USER_AGENT};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use hyper::http::uri::Scheme;
-use hyper::{Method, Request, StatusCode, Uri};
-use hyper_util::rt::TokioIo;
+use hyper::{StatusCode, Uri};
 use numerator_runtime::hosts::is_this_machine;
+use reqwest::dns::Resolve;
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, Url, retry};
 use rustls::crypto::ring;
-use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
-use super::reachable::may_be_asked;
+use super::reachable::{Judged, SystemNames, may_be_asked};
 
-/// Addresses of one name that are looked at.
-const ADDRESSES_MAX: usize = 16;
-/// Names that are looked up at once: nobody can end a look-up of the system, and each has a thread
-/// of its own until it does.
-const LOOKUPS_MAX: usize = 16;
-static LOOKUPS: Semaphore = Semaphore::const_new(LOOKUPS_MAX);
+/// Header lines of an answer that are read; an answer with more is no HTTP.
+const HEADERS_MAX: usize = 100;
 
-/// No answer.
+/// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum AddressError {
-    /// It takes too long.
+    /// The answer takes longer than the limit.
     #[error("no answer within {0:?}")]
     TooLate(Duration),
-    /// It cannot be reached.
-    #[error("cannot be reached: {0}")]
-    Unreached(#[from] std::io::Error),
-    /// Its name stands for nothing that is asked.
+    /// The address is no URL.
+    #[error("is no URL: {0}")]
+    NoUrl(String),
+    /// No connection can be made: the name, the network or the certificate fails.
+    #[error("cannot be reached: {}", cause(.0))]
+    Unreached(reqwest::Error),
+    /// None of the addresses of its name may be asked; the first of them.
     #[error("stands for {0}, which is never asked under that name (docs/security.md)")]
     Forbidden(IpAddr),
-    /// No HTTP.
-    #[error("answers no HTTP: {0}")]
-    NoHttp(#[from] hyper::Error),
-    /// An answer that is none.
+    /// The connection ends without an HTTP answer.
+    #[error("answers no HTTP: {}", cause(.0))]
+    NoHttp(reqwest::Error),
+    /// The status is not 200.
     #[error("answers with status {0}; redirects are not followed: write the address they lead to")]
     Status(StatusCode),
-    /// Too long.
+    /// The body exceeds this limit in bytes, or is incomplete.
     #[error("answers with more than {0} bytes, or ends in the middle")]
     Body(usize),
 }
 
-/// Whether nobody on the way to an address can answer for it: it is encrypted or on this machine,
-/// says no user and password, and is no place that is never asked.
+impl From<reqwest::Error> for AddressError {
+    fn from(error: reqwest::Error) -> Self {
+        let forbidden = causes(&error).find_map(|cause| cause.downcast_ref::<AddressError>());
+        match forbidden {
+            Some(AddressError::Forbidden(ip)) => AddressError::Forbidden(*ip),
+            _ if error.is_connect() => AddressError::Unreached(error),
+            _ => AddressError::NoHttp(error),
+        }
+    }
+}
+
+/// An error and what caused it, the outermost first.
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}
+
+/// The innermost cause: the outer errors name the address, which the log names already.
+fn cause(error: &reqwest::Error) -> &(dyn Error + 'static) {
+    causes(error).last().unwrap_or(error)
+}
+
+/// Whether an answer from an address can be trusted: the connection is encrypted or stays on this
+/// machine, no user and password are sent, and the address is none that is never asked.
 #[must_use]
 pub fn is_trustworthy(uri: &Uri) -> bool {
-    let Some(host) = uri.host() else { return false };
-    let is_local = is_this_machine(host);
+    let is_local = is_local(uri);
     let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
-    let ip = host.trim_matches(['[', ']']).parse();
-    let is_asked = ip.map_or(true, |ip: IpAddr| may_be_asked(ip, is_local));
     let is_safe = match uri.scheme() {
         Some(scheme) if *scheme == Scheme::HTTPS => true,
         Some(scheme) => *scheme == Scheme::HTTP && is_local,
         None => false,
     };
-    is_safe && is_asked && !has_user
+    is_safe && !has_user && url_of(uri, is_local).is_ok()
 }
 
-/// Who says in the system's place what a name stands for.
-#[cfg(test)]
-type Resolver = Box<dyn Fn() -> Vec<SocketAddr> + Send + Sync>;
-
-/// What is sent, and how much may come back.
-struct Exchange {
-    request: Request<Body>,
-    answer_bytes_max: usize,
+/// Whether the host of an address is this machine.
+fn is_local(uri: &Uri) -> bool {
+    uri.host().is_some_and(is_this_machine)
 }
 
-/// Where to ask.
+/// An address as it is asked. The host is judged here where it is an IP address: those are not
+/// resolved.
+fn url_of(uri: &Uri, is_local: bool) -> Result<Url, AddressError> {
+    let url =
+        Url::parse(&uri.to_string()).map_err(|error| AddressError::NoUrl(error.to_string()))?;
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    match host.parse() {
+        Ok(ip) if !may_be_asked(ip, is_local) => Err(AddressError::Forbidden(ip)),
+        _ => Ok(url),
+    }
+}
+
+/// An address of the settings.
 pub struct Address {
-    uri: Uri,
-    host: String,
-    /// Whether its name is this machine's.
-    is_local: bool,
-    /// Whom to trust; nothing for plain HTTP, which is on loopback alone.
-    tls: Option<TlsConnector>,
-    #[cfg(test)]
-    resolver: Option<Resolver>,
+    url: Url,
+    client: Client,
 }
 
 impl Address {
-    /// An address; authorities are the system's, or those in the file that `SSL_CERT_FILE` names.
-    #[must_use]
-    pub fn new(uri: &Uri) -> Self {
-        let is_encrypted = uri.scheme() != Some(&Scheme::HTTP);
-        let tls = is_encrypted.then(|| {
-            let mut authorities = RootCertStore::empty();
-            let found = rustls_native_certs::load_native_certs();
-            authorities.add_parsable_certificates(found.certs);
-            connector(authorities)
-        });
-        let host = uri.host().unwrap_or_default();
-        let is_local = is_this_machine(host);
-        let host = host.trim_matches(['[', ']']).to_owned();
-        Address {
-            uri: uri.clone(),
-            host,
-            is_local,
-            tls,
-            #[cfg(test)]
-            resolver: None,
+    /// An address, and a client for it. The certificate authorities are the system's, or those in
+    /// the file that `SSL_CERT_FILE` names. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// An address that is no URL or is never asked, or a client that cannot be built.
+    pub fn new(uri: &Uri) -> Result<Self, AddressError> {
+        let mut authorities = RootCertStore::empty();
+        // Plain HTTP, which stays on this machine, needs none.
+        if uri.scheme() != Some(&Scheme::HTTP) {
+            authorities.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
+        Self::with(uri, authorities, SystemNames)
     }
 
-    /// What it has. Safe to drop.
+    fn with(
+        uri: &Uri,
+        authorities: RootCertStore,
+        names: impl Resolve + 'static,
+    ) -> Result<Self, AddressError> {
+        let is_local = is_local(uri);
+        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("the provider has the default versions")
+            .with_root_certificates(authorities)
+            .with_no_client_auth();
+        let accept = (ACCEPT, HeaderValue::from_static("application/json"));
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .dns_resolver(Judged { names, is_local })
+            .no_proxy()
+            .redirect(Policy::none())
+            .retry(retry::never())
+            .pool_max_idle_per_host(0)
+            .http1_only()
+            .http1_max_headers(HEADERS_MAX)
+            .user_agent("numerator")
+            .default_headers(HeaderMap::from_iter([accept]))
+            .build()?;
+        Ok(Address { url: url_of(uri, is_local)?, client })
+    }
+
+    /// The answer to a GET: its body, of at most `bytes_max` bytes, within `limit`. Safe to drop.
     ///
     /// # Errors
     /// No answer within the limit, or one that is not 200 or has more bytes.
     pub async fn get(&self, limit: Duration, bytes_max: usize) -> Result<Vec<u8>, AddressError> {
-        self.ask(Method::GET, HeaderMap::new(), Body::empty(), limit, bytes_max).await
+        ask(self.client.get(self.url.clone()), limit, bytes_max).await
     }
 
-    /// What it answers to a body. Safe to drop; then nobody knows whether it was heard.
+    /// The answer to a body, as that of [`Address::get`]. Safe to drop; whether the request arrived
+    /// is unknown then.
     ///
     /// # Errors
     /// As [`Address::get`].
@@ -140,107 +174,34 @@ impl Address {
         limit: Duration,
         bytes_max: usize,
     ) -> Result<Vec<u8>, AddressError> {
-        self.ask(Method::POST, headers, Body::from(body), limit, bytes_max).await
-    }
-
-    async fn ask(
-        &self,
-        method: Method,
-        headers: HeaderMap,
-        body: Body,
-        limit: Duration,
-        answer_bytes_max: usize,
-    ) -> Result<Vec<u8>, AddressError> {
-        let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
-        let host = self.uri.authority().map_or("", |authority| authority.as_str());
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header(HOST, host).header(ACCEPT, "application/json");
-        let request = request.header(USER_AGENT, "numerator").body(body);
-        let mut request = request.map_err(std::io::Error::other)?;
-        request.headers_mut().extend(headers);
-        let exchange = Exchange { request, answer_bytes_max };
-        let asked = timeout(limit, self.connect_and_ask(exchange)).await;
-        asked.map_err(|_| AddressError::TooLate(limit))?
-    }
-
-    async fn connect_and_ask(&self, exchange: Exchange) -> Result<Vec<u8>, AddressError> {
-        let stream = self.connect().await?;
-        match &self.tls {
-            None => exchange.over(stream).await,
-            Some(connector) => {
-                let name = ServerName::try_from(self.host.clone());
-                let name = name.map_err(std::io::Error::other)?;
-                exchange.over(connector.connect(name, stream).await?).await
-            }
-        }
-    }
-
-    /// A connection to the first address that takes one, of those that may be asked.
-    async fn connect(&self) -> Result<TcpStream, AddressError> {
-        let mut failure = AddressError::Unreached(std::io::ErrorKind::NotFound.into());
-        for address in self.resolve().await? {
-            if !may_be_asked(address.ip(), self.is_local) {
-                failure = AddressError::Forbidden(address.ip());
-                continue;
-            }
-            match TcpStream::connect(address).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => failure = error.into(),
-            }
-        }
-        Err(failure)
-    }
-
-    /// What its name stands for.
-    async fn resolve(&self) -> Result<Vec<SocketAddr>, AddressError> {
-        #[cfg(test)]
-        if let Some(told) = &self.resolver {
-            return Ok(told());
-        }
-        let port = self.uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
-        let place = LOOKUPS.acquire().await.map_err(std::io::Error::other)?;
-        let host = self.host.clone();
-        let looking = tokio::spawn(async move {
-            let found = lookup_host((host, port)).await;
-            drop(place);
-            found.map(|found| found.take(ADDRESSES_MAX).collect())
-        });
-        Ok(looking.await.map_err(std::io::Error::other)??)
+        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        ask(request, limit, bytes_max).await
     }
 }
 
-impl Exchange {
-    async fn over<S>(self, stream: S) -> Result<Vec<u8>, AddressError>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // Ends with this call, however that ends.
-        let mut connections = JoinSet::new();
-        connections.spawn(connection);
-        let answer = sender.send_request(self.request).await?;
+/// Sends a request; the limit covers the look-up, the connection and the whole answer.
+async fn ask(
+    request: RequestBuilder,
+    limit: Duration,
+    bytes_max: usize,
+) -> Result<Vec<u8>, AddressError> {
+    let asked = timeout(limit, async {
+        let answer = request.send().await?;
         if answer.status() != StatusCode::OK {
             return Err(AddressError::Status(answer.status()));
         }
-        let bytes = to_bytes(Body::new(answer.into_body()), self.answer_bytes_max).await;
-        Ok(bytes.map_err(|_| AddressError::Body(self.answer_bytes_max))?.to_vec())
-    }
-}
-
-/// Trusts these authorities.
-fn connector(authorities: RootCertStore) -> TlsConnector {
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the provider has the default versions")
-        .with_root_certificates(authorities)
-        .with_no_client_auth();
-    TlsConnector::from(Arc::new(config))
+        let bytes = to_bytes(Body::new(reqwest::Body::from(answer)), bytes_max).await;
+        Ok(bytes.map_err(|_| AddressError::Body(bytes_max))?.to_vec())
+    });
+    asked.await.map_err(|_| AddressError::TooLate(limit))?
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::sync::Mutex;
 
+    use reqwest::dns::{Addrs, Name, Resolving};
     use rustls::ServerConfig;
     use rustls::pki_types::PrivatePkcs8KeyDer;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -275,37 +236,45 @@ mod tests {
             }
         });
         let uri = format!("https://localhost:{port}/jwks").parse().expect("an address");
-        let mut address = Address::new(&uri);
+        let address = Address::new(&uri).expect("an address");
         let limit = Duration::from_secs(60);
         let refused = address.get(limit, 2).await.expect_err("nobody knows that certificate");
         assert!(matches!(refused, AddressError::Unreached(_)), "{refused}");
         let mut authorities = RootCertStore::empty();
         authorities.add(certificate).expect("a certificate");
-        address.tls = Some(connector(authorities));
+        let address = Address::with(&uri, authorities, SystemNames).expect("an address");
         assert_eq!(address.get(limit, 2).await.expect("an answer"), b"{}");
         let long = address.get(limit, 1).await.expect_err("too long");
         assert!(matches!(long, AddressError::Body(1)), "{long}");
     }
 
-    /// Goal: a name that stands for a partner when it is judged and for this machine when it is
-    /// connected to leads nowhere else. Method: who answers for it says something else each time,
-    /// and would be asked once too often.
+    /// Answers look-ups in turn, and panics at one too many.
+    struct Answers(Mutex<Vec<Vec<SocketAddr>>>);
+
+    impl Resolve for Answers {
+        fn resolve(&self, _: Name) -> Resolving {
+            let found = self.0.lock().expect("lock").pop().expect("asked once");
+            Box::pin(async { Ok(Box::new(found.into_iter()) as Addrs) })
+        }
+    }
+
+    /// Goal: a name that resolves to a partner when it is judged and to this machine when it is
+    /// connected to leads nowhere else. Method: the resolver answers differently each time, and
+    /// panics at one look-up too many.
     #[tokio::test]
     async fn a_name_is_looked_up_once_and_what_it_stood_for_then_is_connected_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let here = listener.local_addr().expect("an address");
         let answers = |mut answers: Vec<Vec<SocketAddr>>| {
             answers.reverse();
-            let answers = Mutex::new(answers);
-            let told = move || answers.lock().expect("lock").pop().expect("asked once");
-            Some(Box::new(told) as Resolver)
+            Answers(Mutex::new(answers))
         };
-        let ask = |host: &str, resolver: Option<Resolver>| {
+        let ask = |host: &str, names: Answers| {
             let uri = format!("http://{host}/keys").parse().expect("an address");
-            let address = Address { resolver, ..Address::new(&uri) };
+            let address = Address::with(&uri, RootCertStore::empty(), names).expect("an address");
             async move { address.get(Duration::from_secs(60), 2).await.expect_err("no answer") }
         };
-        // Nobody listens there, and the second look-up would lead to who does.
+        // No server listens there, and the second look-up would lead to one that does.
         let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let gone = nobody.local_addr().expect("an address");
         drop(nobody);
@@ -338,6 +307,10 @@ mod tests {
             ("https://[fd00:ec2::254]/latest", false),
             ("https://[::ffff:169.254.169.254]/", false),
             ("https://0.0.0.0/", false),
+            // Other ways of writing 169.254.169.254 and 127.0.0.1, and of no address.
+            ("https://2852039166/", false),
+            ("https://127.1/", false),
+            ("https://1.2.3.999/", false),
             ("ftp://erp.example/", false),
             ("/numbers", false),
         ] {

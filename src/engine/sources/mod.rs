@@ -1,8 +1,9 @@
-//! Asks others: the sources of the settings that give values to numbers, and the keys of an issuer.
+//! Outgoing requests: to the sources of the settings, which give values to numbers, and for the
+//! keys of an issuer.
 //!
-//! An address stands in the settings, never in a request or a series. What comes back is a value or
-//! a reason why there is none; whether the value suits a number is the numbering language's to say.
-//! Takes no numbers, and knows no series. Tokens are sent, and written nowhere.
+//! Addresses come from the settings, never from a request or a series. The result is a value or a
+//! reason why there is none; the numbering language decides whether the value suits a number. Takes
+//! no numbers, and knows no series. Tokens are sent, and never logged or stored.
 
 mod address;
 mod places;
@@ -98,7 +99,7 @@ pub enum SourceError {
         /// The source.
         name: String,
     },
-    /// It says no.
+    /// It refuses the request.
     #[error("the source {name} refuses this request with status {status}")]
     Refused {
         /// The source.
@@ -128,7 +129,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// Whether the same request may succeed later without anybody's doing.
+    /// Whether the same request may succeed later without a change.
     #[must_use]
     pub fn retry_useful(&self) -> bool {
         matches!(
@@ -137,7 +138,7 @@ impl SourceError {
         )
     }
 
-    /// What became of the value, as it is counted.
+    /// The outcome of the value, as it is counted.
     #[must_use]
     pub fn outcome(&self) -> &'static str {
         match self {
@@ -166,18 +167,18 @@ struct Source {
     headers: HeaderMap,
 }
 
-/// What it answers; whatever else that says is not looked at.
+/// Its answer; other fields are ignored.
 #[derive(Deserialize)]
 struct Given {
     value: String,
 }
 
 impl Sources {
-    /// Reads the tokens of the sources, of whose refusals so many have a line in a second. Asks
-    /// nobody: a source that is away keeps nobody from starting.
+    /// Reads the tokens of the sources; the refusals of sources have at most `lines_per_second_max`
+    /// log lines in a second. Sends nothing: a source that is away does not stop the start.
     ///
     /// # Errors
-    /// A token that cannot be read or sent.
+    /// A token that cannot be read or sent, or an address that is never asked.
     pub fn open(settings: &[SourceSettings], lines_per_second_max: u32) -> anyhow::Result<Self> {
         let mut by_name = BTreeMap::new();
         for one in settings {
@@ -188,8 +189,9 @@ impl Sources {
                 let said = || format!("external.{}.token_file: {}", one.name, file.display());
                 headers.insert(AUTHORIZATION, token.with_context(said)?);
             }
+            let setting = || format!("external.{}.address", one.name);
             let source = Source {
-                address: Address::new(&one.address),
+                address: Address::new(&one.address).with_context(setting)?,
                 time_limit: one.time_limit,
                 attempts_max: one.attempts_max,
                 places: Places::new(one.concurrency_max),
@@ -208,8 +210,8 @@ impl Sources {
     }
 
     /// Asks a source for a value on behalf of a caller, as often as its settings allow, under one
-    /// key. Safe to drop: the value is the source's until a number shows it, and who asks again
-    /// under the same key is given the same one.
+    /// key. Safe to drop: the value is the source's until a number shows it, and the next request
+    /// under the same key gets the same value.
     ///
     /// # Errors
     /// See [`SourceError`].
@@ -263,7 +265,7 @@ impl Sources {
         }
     }
 
-    /// Tells of what a source gave that is no value.
+    /// Logs an answer of a source that is no value.
     pub fn tell_invalid(&self, name: &str, error: &SourceError) {
         if self.refusals.admit() {
             tracing::warn!(source = name, %error, "a source of numbers gives what is no value");
@@ -271,7 +273,7 @@ impl Sources {
     }
 }
 
-/// Whether a source that answers so may answer otherwise in a moment: its own trouble, too many
+/// Whether a source that answers so may answer otherwise in a moment: its own failure, too many
 /// requests, or another attempt under the same key that it is still at.
 fn may_change(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status.as_u16(), 408 | 409 | 425 | 429)

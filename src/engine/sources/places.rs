@@ -1,6 +1,6 @@
-//! The places of a source: so many calls at once, half of them of one caller at most. Whoever finds
-//! no place waits a moment for one, in turn; who has as many waiting as it may have is refused at
-//! once.
+//! The permits of a source: a bounded number of calls at once, half of them of one caller at most.
+//! A call without a permit waits for one for a limited time, in turn; a caller with too many
+//! waiting calls is refused at once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-/// Longest wait for a place: whoever waits holds a place of its partition meanwhile.
+/// Longest wait for a permit: the caller holds a permit of its partition meanwhile.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Calls of one caller that wait at once.
@@ -61,7 +61,8 @@ impl Places {
     pub(super) async fn take<'p>(&'p self, caller: &'p str) -> Option<Place<'p>> {
         let call = self.begin(caller)?;
         let waited = timeout(WAIT_MAX, async {
-            // Its own first: who waits for one of all keeps nobody else from it.
+            // The caller's own permit first: a call that waits for it does not keep other callers
+            // from one of all.
             let own = Arc::clone(&call.of_caller).acquire_owned().await;
             (own.expect("nobody closes it"), self.all.acquire().await.expect("nobody closes it"))
         });
@@ -88,7 +89,7 @@ impl Drop for Call<'_> {
         let mut callers = self.places.callers.lock().expect("no holder of this lock panics");
         if let Entry::Occupied(mut known) = callers.entry(self.caller.to_owned()) {
             known.get_mut().calls -= 1;
-            // Who asks nothing any more is not remembered.
+            // A caller without calls is not kept.
             if known.get().calls == 0 {
                 known.remove();
             }

@@ -1,11 +1,24 @@
-//! Which addresses are asked at all. Whoever answers for a name may let it stand for this machine,
-//! for what lies around it on its link, or for the place where a cloud tells a machine its secrets:
-//! none of them is a partner, whatever its name. Networks of one's own are: systems that give
-//! numbers stand there.
+//! Which addresses are asked at all, and the resolver that leaves out the others. The DNS of a name
+//! may answer with this machine, with its link, or with the address where a cloud serves the
+//! machine's secrets: none of them is a partner, whatever its name. Private networks are asked:
+//! systems that give numbers run there.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where clouds tell machines who they are, outside of the link-local addresses that most use.
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::net::lookup_host;
+use tokio::sync::Semaphore;
+
+use super::address::AddressError;
+
+/// Addresses of one name that are considered.
+const ADDRESSES_MAX: usize = 16;
+/// Names that are looked up at once: a look-up of the system cannot be ended, and occupies a thread
+/// until it ends.
+const LOOKUPS_MAX: usize = 16;
+static LOOKUPS: Semaphore = Semaphore::const_new(LOOKUPS_MAX);
+
+/// Metadata services of clouds outside of the link-local addresses that most use.
 const METADATA: [IpAddr; 5] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
@@ -26,6 +39,48 @@ pub(super) fn may_be_asked(ip: IpAddr, is_local: bool) -> bool {
         IpAddr::V6(ip) => ip.is_unspecified() || ip.is_unicast_link_local() || ip.is_multicast(),
     };
     !is_nobody && !METADATA.contains(&ip) && ip.is_loopback() == is_local
+}
+
+/// The names of the system.
+pub(super) struct SystemNames;
+
+impl Resolve for SystemNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let permit = LOOKUPS.acquire().await?;
+            // A separate task: a request that is dropped must not free the permit of a thread that
+            // is still looking.
+            let looking = tokio::spawn(async move {
+                // The client sets the port.
+                let found = lookup_host((name.as_str(), 0)).await;
+                drop(permit);
+                found.map(|found| found.take(ADDRESSES_MAX).collect::<Vec<_>>())
+            });
+            Ok(Box::new(looking.await??.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Those of the addresses of a name that may be asked.
+pub(super) struct Judged<R> {
+    /// The resolver whose answers are judged.
+    pub(super) names: R,
+    /// Whether the settings name this machine.
+    pub(super) is_local: bool,
+}
+
+impl<R: Resolve> Resolve for Judged<R> {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (found, is_local) = (self.names.resolve(name), self.is_local);
+        Box::pin(async move {
+            let is_asked = |address: &SocketAddr| may_be_asked(address.ip(), is_local);
+            let (asked, refused): (Vec<_>, Vec<_>) = found.await?.partition(is_asked);
+            match refused.first() {
+                Some(first) if asked.is_empty() => Err(AddressError::Forbidden(first.ip()).into()),
+                _ => Ok(Box::new(asked.into_iter()) as Addrs),
+            }
+        })
+    }
 }
 
 /// The address that one of IPv6 carries, where it is a way of writing one of IPv4: mapped,

@@ -1,5 +1,5 @@
-//! Sources of all kinds, at a real server on loopback: what is asked of them, and what becomes of
-//! what they answer.
+//! Sources of all kinds, at a real server on loopback: the requests that they get, and the outcome
+//! of their answers.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ enum Act {
     Answer(u16, String),
     /// Leads elsewhere.
     Redirect(String),
-    /// Says nothing, and keeps the connection.
+    /// Sends nothing, and keeps the connection.
     Silence,
-    /// Sends header lines for ever.
+    /// Sends header lines forever.
     Drip,
     /// Goes away in the middle of its answer.
     Break,
@@ -81,7 +81,7 @@ async fn perform(mut stream: TcpStream, act: Act) {
     match act {
         Act::Answer(status, body) => {
             let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", body.len());
-            // Who is answered too much goes before the end.
+            // A client that is sent too much closes before the end.
             let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
         }
         Act::Redirect(to) => {
@@ -167,8 +167,8 @@ async fn a_source_is_asked_under_one_key_until_it_answers_and_not_again() {
     assert_eq!(body, asked);
 }
 
-/// Goal: nothing that a source does leads elsewhere, takes longer or more than the settings allow,
-/// or is asked for again where it said no.
+/// Goal: whatever a source does, no request goes elsewhere, takes longer or reads more than the
+/// settings allow, or is repeated after a refusal.
 #[tokio::test]
 async fn a_source_that_gives_no_value_is_asked_as_often_as_is_of_use() {
     let elsewhere = Server::start(vec![value("1")]).await;

@@ -62,7 +62,7 @@ async fn away_a_caller_says_how_long_it_waits_and_its_retry_finds_the_number() {
     let mut holder = pool.begin().await.unwrap();
     let hold = "select taken from counter where key = 'type=WHOLE' for update";
     sqlx::query(hold).fetch_one(&mut *holder).await.unwrap();
-    let client = reqwest::Client::new();
+    let client = testkit::client();
     let single = format!("{}/api/v1/documents/second/generate-number", service.url);
     let batch = format!("{}/api/v1/document-numbering/batches", service.url);
     let waits = async |url: &str, body: Value, prefer: &[&str]| {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{PICKED_UP_LIMIT, configs, create, get, send, series, take, told};
@@ -17,7 +17,7 @@ async fn configs_a_series_that_has_issued_nothing_is_removed_and_its_code_is_fre
     let id = create(&service, &series("TYPO", "T-{SEQ:3}")).await;
     let url = configs(&service, &format!("/{id}"));
     let remove = async |version: Option<u64>, query: &str| {
-        let request = Client::new().delete(format!("{url}{query}"));
+        let request = testkit::client().delete(format!("{url}{query}"));
         let answer = match version {
             Some(version) => request.header("If-Match", format!("\"{version}\"")),
             None => request,

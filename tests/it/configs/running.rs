@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::json;
 
 use super::{PICKED_UP_LIMIT, change, configs, create, send, series, take, told, with};
@@ -94,7 +94,7 @@ async fn ask_while(services: [&Service; 2], stop: &Arc<AtomicBool>) -> BTreeMap<
     for caller in 0..8 {
         let (url, stop) = (services[caller % 2].url.clone(), Arc::clone(stop));
         callers.push(tokio::spawn(async move {
-            let (client, mut seen) = (Client::new(), Vec::new());
+            let (client, mut seen) = (testkit::client(), Vec::new());
             for index in 0.. {
                 if stop.load(Ordering::Relaxed) {
                     break;

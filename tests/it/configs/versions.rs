@@ -1,7 +1,7 @@
 //! Versions of series: what a reader already has, what differs, going back, and the effect of a
 //! change that is not saved.
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{change, configs, create, get, send, series, take, told, with};
@@ -10,7 +10,7 @@ use testkit::service::Service;
 
 /// The status and the tag of a reading by who has something of these tags.
 async fn read(url: &str, known: Option<&str>) -> (u16, String) {
-    let request = Client::new().get(url);
+    let request = testkit::client().get(url);
     let request = match known {
         Some(tag) => request.header("If-None-Match", tag),
         None => request,
@@ -25,7 +25,7 @@ async fn read(url: &str, known: Option<&str>) -> (u16, String) {
 /// The answer to a caller that sends a header `If-Match` as it is.
 async fn put_on(service: &Service, id: i64, tag: &str, body: &Value) -> (u16, Value) {
     let url = configs(service, &format!("/{id}"));
-    let request = Client::new().put(url).header("If-Match", tag).json(body);
+    let request = testkit::client().put(url).header("If-Match", tag).json(body);
     told(request.send().await.unwrap()).await
 }
 

@@ -163,7 +163,7 @@ impl Place {
                 deployment.extra += &settings;
                 // A connection is given up before the service ends it, which it does after ten idle
                 // seconds: a request that crosses its end has no answer.
-                let client = Client::builder().pool_idle_timeout(Duration::from_secs(5));
+                let client = testkit::client_builder().pool_idle_timeout(Duration::from_secs(5));
                 let client = client.build().unwrap();
                 let (service, ids) = (deployment.serve(), Ids::UNKNOWN);
                 let tokens = tokens.clone();

@@ -1,6 +1,5 @@
 //! Documents that come with an import are numbered like those that were numbered here (F29).
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 use testkit::postgres::Postgres;
@@ -12,7 +11,7 @@ use crate::deployment::Deployment;
 
 async fn request(service: &Service, document: &str, day: &str) -> (u16, Value) {
     let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
-    post(&Client::new(), &url, &json!({ "type": "SPO", "date": day })).await
+    post(&testkit::client(), &url, &json!({ "type": "SPO", "date": day })).await
 }
 
 async fn assert_numbered(service: &Service, document: &str, day: &str, number: &str) {

@@ -3,7 +3,6 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::{Running, post};
 use testkit::postgres::Postgres;
@@ -140,7 +139,7 @@ async fn an_import_beside_a_running_service_is_continued_by_it() {
     let service = deployment.serve();
     let load = Running::start(&service.url, 4);
     load.reach(50).await;
-    let client = Client::new();
+    let client = testkit::client();
     let spo = |document: &str, day: &str| {
         let url = format!("{}/api/v1/documents/{document}/generate-number", service.url);
         (url, json!({ "type": "SPO", "date": day }))
@@ -180,7 +179,7 @@ async fn a_service_and_an_import_at_the_same_counter_never_issue_a_number_twice(
     let deployment = Deployment::new(&postgres.url("race"), Some(&redis.url()));
     deployment.apply_examples();
     let service = deployment.serve();
-    let client = Client::new();
+    let client = testkit::client();
     let mut first = 0;
     for day in 1..=8 {
         let list = format!("SPO-202402{day:02}-001\nSPO-202402{day:02}-002\n");

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use reqwest::Client;
 use serde_json::Value;
 use testkit::load::{Running, take};
 use testkit::postgres::Postgres;
@@ -78,7 +77,7 @@ async fn a_counter_is_lifted_while_a_service_issues_from_it() {
     let gaps = deployment.ok(&["gaps", "--json", "--limit", "10000"]);
     assert!(gaps.contains("before-import") && !gaps.contains("unaccounted"), "{gaps}");
     // Redis has the partition back, once it was healthy for long enough.
-    let client = Client::new();
+    let client = testkit::client();
     let deadline = Instant::now() + Duration::from_secs(60);
     for attempt in 0.. {
         let (status, answer) = take(&client, &service.url, &format!("back-{attempt}")).await;

@@ -62,7 +62,7 @@ impl Late {
         deployment.apply(&[file]);
         let slow = deployment.serve();
         ok(&deployment, &["fallback", "on"]);
-        let client = Client::new();
+        let client = testkit::client();
         assert_eq!(take(&client, &slow.url, "first").await.0, 201);
         // A transaction that has its counter, and takes its time.
         postgres.sql(

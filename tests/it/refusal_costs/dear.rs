@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::post;
-use reqwest::Client;
 use serde_json::{Value, json};
 
 use super::{Dear, Stand};
@@ -263,7 +262,7 @@ impl Stand {
             .into();
         deployment.apply(&files);
         let service = deployment.serve();
-        Stand { _deployment: deployment, service, client: Client::new() }
+        Stand { _deployment: deployment, service, client: testkit::client() }
     }
 
     /// The most expensive refusal of a kind; what it needs is taken.

@@ -1,6 +1,6 @@
 //! Only a token that is not narrowed may define what reaches beyond a series' projects (F43).
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Scene;
@@ -60,7 +60,7 @@ impl Scene {
         version: u64,
         body: &Value,
     ) -> (u16, Value) {
-        let request = Client::new().request(method, format!("{}{path}", self.service.url));
+        let request = testkit::client().request(method, format!("{}{path}", self.service.url));
         let request = request.bearer_auth(&self.tokens[who]).json(body);
         let answer = request.header("If-Match", format!("\"{version}\"")).send().await.unwrap();
         (answer.status().as_u16(), answer.json().await.unwrap_or_default())

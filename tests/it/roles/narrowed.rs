@@ -1,6 +1,6 @@
 //! What narrowed tokens see of configurations, of their versions, and of tables.
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Scene;
@@ -61,7 +61,7 @@ async fn what_was_removed_and_numbers_of_others_are_told_to_who_would_have_seen_
     let (_, made) = scene.ask(Some("all"), Method::POST, configs, Some(gone)).await;
     let path = format!("{configs}/{}", made["config_id"]);
     let url = format!("{}{path}?reason=x", scene.service.url);
-    let request = Client::new().delete(url).bearer_auth(&scene.tokens["all"]);
+    let request = testkit::client().delete(url).bearer_auth(&scene.tokens["all"]);
     assert_eq!(request.header("If-Match", "\"1\"").send().await.unwrap().status(), 204);
     assert_eq!(scene.get("all", &format!("{path}/versions")).await.0, 200);
     for who in ["p1", "plain"] {

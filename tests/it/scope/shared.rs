@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use reqwest::{Client, RequestBuilder};
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 use super::{API, Scene};
@@ -143,9 +143,9 @@ async fn a_project_takes_up_so_many_series_and_bytes_by_its_own_admins_and_no_mo
         answer.status().as_u16()
     };
     let another = series("LAST", &["C1"], &json!({ "name": "L" }));
-    assert_eq!(upon(Client::new().put(&url).json(&another), 1).await, 200);
+    assert_eq!(upon(testkit::client().put(&url).json(&another), 1).await, 200);
     // A removed one keeps its row, and frees no room.
-    let removal = Client::new().delete(format!("{url}?reason=over"));
+    let removal = testkit::client().delete(format!("{url}?reason=over"));
     assert_eq!(upon(removal, 2).await, 204);
     let (status, field, _) = save("c1", false, series("ONE", &["C1"], &json!({}))).await;
     assert_eq!((status, field), full);

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use testkit::load::post;
 use testkit::service::Service;
@@ -15,7 +14,7 @@ async fn at_once(services: [&Service; 2], route: &str, body: &Value) -> Vec<(u16
     let calls = (0..32).map(|n| {
         let url = format!("{}/api/v1/serials/{route}", services[n % 2].url);
         let body = body.clone();
-        tokio::spawn(async move { post(&Client::new(), &url, &body).await })
+        tokio::spawn(async move { post(&testkit::client(), &url, &body).await })
     });
     let mut answers = Vec::new();
     for call in calls.collect::<Vec<_>>() {
@@ -47,7 +46,7 @@ async fn of_many_checks_on_two_nodes_one_is_accepted_and_a_flush_forgets_nothing
         }
         let (status, problem) = ask(&other, "interface/check", &check).await;
         assert_eq!((status, &problem["standing"]["repeats"]), (409, &json!(32)), "{problem}");
-        let metrics = Client::new().get(format!("{}/metrics", other.url)).send().await.unwrap();
+        let metrics = testkit::client().get(format!("{}/metrics", other.url)).send().await.unwrap();
         let metrics = metrics.text().await.unwrap();
         assert!(
             metrics.contains("numerator_serial_checks_total{outcome=\"repeated\"}"),
@@ -118,7 +117,7 @@ async fn a_result_is_refused_whose_lists_stand_too_deep_in_each_other() {
     for (depth, expected) in [(65, 422), (8_000, 422), (64, 200)] {
         let result = "[".repeat(depth) + &"]".repeat(depth);
         let body = format!("{{\"serial\":\"{STEP}\",\"attempt\":1,\"result\":{result}}}");
-        let request = Client::new().post(&url).header("content-type", "application/json");
+        let request = testkit::client().post(&url).header("content-type", "application/json");
         let answer = request.body(body).send().await.unwrap();
         let (status, text) = (answer.status(), answer.text().await.unwrap());
         assert_eq!(status, expected, "{depth}: {text}");
@@ -137,7 +136,7 @@ async fn a_result_comes_back_byte_for_byte_and_a_keyed_begin_is_told_the_same_ag
     let result = "{ \"amount\": 0.10, \"id\": 12345678901234567890123 }";
     let body = format!("{{\"serial\": \"{STEP}\", \"attempt\": 1, \"result\": {result}}}");
     let url = format!("{}/api/v1/serials/system/succeed", stand.service.url);
-    let request = Client::new().post(url).header("Content-Type", "application/json").body(body);
+    let request = testkit::client().post(url).header("Content-Type", "application/json").body(body);
     let answer = request.send().await.unwrap();
     assert_eq!(answer.status().as_u16(), 200);
     let text = answer.text().await.unwrap();

@@ -152,7 +152,7 @@ impl Spread {
 impl Caller {
     /// Asks for one document after another, each until there is an answer.
     async fn run(mut self, shared: Arc<Shared>) -> Self {
-        let client = reqwest::Client::builder().pool_max_idle_per_host(1).build().unwrap();
+        let client = testkit::client_builder().pool_max_idle_per_host(1).build().unwrap();
         let mut last = Instant::now();
         for index in 0.. {
             let document = format!("{}-{index}", self.name);
