@@ -53,7 +53,7 @@ use changes::watch_changes;
 use joining::{agree_window, join};
 use opening::open_to_write;
 
-/// What a process that serves does in the ledger beside its numbers.
+/// The work of a serving process in the ledger apart from its numbers.
 fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Result<Vec<Task>> {
     let mut tasks = vec![
         settle_behind(Arc::clone(context)),
@@ -72,11 +72,11 @@ pub struct Service {
     pub allocator: Allocator,
     /// The ledger.
     pub ledger: SharedLedger,
-    /// The tokens by which callers are let in; nothing where nobody has to name themselves.
+    /// The tokens of callers; nothing where no authentication is required.
     pub tokens: Option<Arc<Tokens>>,
     /// How often callers may ask.
     pub limits: Arc<Limits>,
-    /// The issuer whose JWTs are let in beside them.
+    /// The issuer whose JWTs are accepted, too.
     pub jwts: Option<Arc<Jwts>>,
     /// The clock.
     pub clock: SharedClock,
@@ -97,7 +97,7 @@ pub struct Service {
     is_stopping: AtomicBool,
 }
 
-/// The background loops beside partition workers and journal. None of them waits for another.
+/// The background loops apart from partition workers and journal. None of them waits for another.
 #[derive(Debug, Default)]
 struct Loops {
     /// The workers need them as long as they serve.
@@ -123,8 +123,8 @@ impl Loops {
     }
 }
 
-/// What a process that serves does about Redis beside its numbers: watches how far counters may go
-/// and how the servers are set up, and tells other nodes how often callers asked here.
+/// The work of a serving process in Redis apart from its numbers: it watches the ceilings of
+/// counters and the setup of the servers, and shares the rate limits with other nodes.
 fn tend_redis(redis: Redis, limits: &Arc<Limits>, context: &Arc<Context>) -> Vec<Task> {
     let (keys, partitions) = (context.keys.clone(), context.deployment.partitions);
     vec![
@@ -248,7 +248,7 @@ impl Service {
         }))
     }
 
-    /// Sets the gauges that are looked at rather than counted.
+    /// Sets the gauges that are read rather than counted.
     pub fn observe(&self) {
         self.gauges.observe();
         self.metrics.ready.set(f64::from(u8::from(self.readiness().is_ready())));
@@ -259,8 +259,8 @@ impl Service {
         self.metrics.due.token_left.set(first_end.map_or(f64::INFINITY, seconds_to));
     }
 
-    /// From here on the service is not ready, so that nobody sends it more; what comes is answered
-    /// until [`Service::stop`].
+    /// From here on the service is not ready, so that load balancers send it no more requests;
+    /// requests that arrive are answered until [`Service::stop`].
     pub fn announce_stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
     }
@@ -290,10 +290,10 @@ impl Service {
             }
         }
         if let Some(redis) = &self.context.redis {
-            // A farewell that nobody hears is none.
+            // The farewell is optional: a failure changes nothing.
             let _ = timeout_at(by, redis.stop()).await;
         }
-        // Whoever leaves says that its outbox is empty: nobody would adopt it.
+        // A node that leaves reports its outbox as empty: no other node would take it over.
         let remain = "records may remain in the outbox; another node will adopt them";
         anyhow::ensure!(workers.are_drained, remain);
         let left = timeout_at(by, tokio::spawn(self.leave(by))).await;

@@ -12,7 +12,7 @@ use crate::auth::rate::Pace;
 use crate::auth::scope::Reach;
 use crate::auth::{IDENTITY_NAME_CHARS_MAX, Identity, LetIn, Role, Roles, is_identity_name};
 
-/// Series, and projects, to which one token is narrowed.
+/// Series, and projects, to which one token is restricted.
 const REACH_MAX: usize = 1_000;
 /// The highest limit of a token, in requests a minute.
 const REQUESTS_MOST: u64 = 60_000_000;
@@ -26,9 +26,9 @@ pub struct WrittenGrant<'a> {
     pub name: &'a str,
     /// Words for roles; without any, a caller's.
     pub roles: Option<&'a [String]>,
-    /// Codes of the series to which it is narrowed; none: to none.
+    /// Codes of the series to which it is restricted; none: to none.
     pub series: &'a [String],
-    /// Codes of the projects to which it is narrowed; none: to none.
+    /// Codes of the projects to which it is restricted; none: to none.
     pub projects: &'a [String],
     /// Its last day, in UTC.
     pub expires: Option<&'a str>,
@@ -43,9 +43,10 @@ pub struct WrittenGrant<'a> {
 /// What a token gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Who has it.
+    /// The identity that holds the token.
     pub identity: Arc<Identity>,
-    /// From then on it is let in no more, in microseconds since 1970; nothing: never.
+    /// The token is no longer accepted from then on, in microseconds since 1970; nothing: it never
+    /// expires.
     pub expires_at_us: Option<i64>,
 }
 
@@ -54,7 +55,7 @@ pub struct Grant {
 pub struct GrantMistake {
     /// The field.
     pub field: &'static str,
-    /// What it says, and the remedy.
+    /// What is wrong, and the remedy.
     pub reason: String,
 }
 
@@ -69,10 +70,10 @@ fn mistake<T>(field: &'static str, reason: String) -> Result<T, GrantMistake> {
 }
 
 impl WrittenGrant<'_> {
-    /// Reads it. `count_most`: what nobody may ask for more than.
+    /// Reads the written token. `count_most`: the most numbers of one range that it may allow.
     ///
     /// # Errors
-    /// The first field that says nothing of use.
+    /// The first field that cannot be used.
     pub fn read(self, count_most: u64) -> Result<Grant, GrantMistake> {
         let name = self.name;
         if !is_identity_name(name) {
@@ -82,10 +83,10 @@ impl WrittenGrant<'_> {
         self.read_of_named(count_most)
     }
 
-    /// The same for somebody whose name was read already.
+    /// The same for a name that was read already.
     ///
     /// # Errors
-    /// The first field that says nothing of use.
+    /// The first field that cannot be used.
     pub fn read_of_named(self, count_most: u64) -> Result<Grant, GrantMistake> {
         let WrittenGrant { name, roles, series, projects, expires, count_max, .. } = self;
         let count_max = count_max.unwrap_or(count_most);

@@ -1,4 +1,4 @@
-//! Who asks.
+//! Identities: the authenticated callers.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::auth::scope::Reach;
 use crate::auth::{Act, Role, Roles, Whose};
 use crate::ledger::{CodesWithin, RowSight};
 
-/// Who asks where nobody has to say who they are.
+/// The identity of callers where no authentication is required.
 pub const LOCAL_USER: &str = "local";
 
 /// The journal keeps the name with every number.
 pub const IDENTITY_NAME_CHARS_MAX: usize = 64;
 
-/// By what an identity is let in, as far as the ledger knows of it.
+/// The credential of an identity, as far as the ledger has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LetIn {
-    /// By nothing of the ledger: a token of the settings, a JWT, or nobody has to say.
+    /// None of the ledger's: a token of the settings, a JWT, or no authentication at all.
     #[default]
     Elsewhere,
     /// By the secret of one of its tokens.
@@ -39,7 +39,7 @@ pub struct Identity {
     pub name: Arc<str>,
     /// What it is there for.
     pub roles: Roles,
-    /// To what it is narrowed.
+    /// To what it is restricted.
     pub reach: Reach,
     /// Most numbers that one call may ask for.
     pub count_max: u64,
@@ -47,13 +47,13 @@ pub struct Identity {
     pub pace: Pace,
     /// Whether it may ask on behalf of people.
     pub speaks_for_people: bool,
-    /// By what it is let in.
+    /// Its credential.
     pub let_in: LetIn,
 }
 
 impl Identity {
-    /// Whoever reaches a loopback address where nobody has to say who they are, or whoever has the
-    /// settings of the ledger and runs a command: may do everything.
+    /// A caller of a loopback address where no authentication is required, or a command run with
+    /// the settings of the ledger: may do everything.
     #[must_use]
     pub fn local(name: &str, count_max: u64) -> Self {
         let (roles, reach) = (Roles::all(), Reach::EVERYTHING);
@@ -62,10 +62,10 @@ impl Identity {
         Identity { name, roles, reach, count_max, pace, speaks_for_people, let_in }
     }
 
-    /// Of whom it may do that; nothing where it may not. Who is narrowed manages no tokens, for one
-    /// that it made could reach further than itself, resets no counters, and changes no tables,
-    /// which all series share. A secret that was replaced manages nothing: whoever has it may be
-    /// the one on whose account it was.
+    /// The visibility that the right gives it; nothing where it does not have the right. A
+    /// restricted identity manages no tokens (one that it made could reach further than itself),
+    /// resets no counters, and changes no tables, which all series share. A secret that was
+    /// replaced manages nothing: it may be the leaked one.
     #[must_use]
     pub fn may(&self, act: Act) -> Option<Whose> {
         use Act::{AnswerForChanges, ChangeReference, ManageTokens};
@@ -77,7 +77,7 @@ impl Identity {
     /// Whether it may see a number of that series and project which was issued to that actor.
     #[must_use]
     pub fn sees_number(&self, actor: &str, series: &str, project: Option<&str>) -> bool {
-        // For whomever it asked.
+        // The person for whom it asked.
         let user = identity_of(actor);
         match self.may(Act::ReadNumbers) {
             None => false,
@@ -116,9 +116,9 @@ pub fn is_identity_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-/// The name of an identity that a JWT names so; nothing where it cannot be one. No token can have
-/// it, ever: what a name took is its own, so two callers must not share one. Nor does it hold a
-/// `/`, which stands before the person for whom an identity asks.
+/// The name of an identity from the name in a JWT; nothing where it cannot be one. No token can
+/// ever have it: the numbers that a name took belong to it, so two callers must not share one. It
+/// has no `/`, which separates it from the person for whom an identity asks.
 #[must_use]
 pub fn jwt_identity_name(named: &str) -> Option<String> {
     let is_written_so = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@|+:".contains(&byte);
@@ -165,7 +165,7 @@ mod tests {
         assert!(narrowed.may(Act::ChangeSeries).is_some());
     }
 
-    /// One rule, said to the ledger and asked of a row.
+    /// One rule in two forms: as a query of the ledger, and as a check of a row.
     #[test]
     fn the_ledger_leaves_out_what_is_not_shown() {
         let reach = |series: &[&str], projects: &[&str]| {

@@ -1,9 +1,9 @@
-//! Who asks, and what they may do: identities, their roles, and the series and projects to which
-//! they are narrowed (R7.1).
+//! Principals and what they may do: identities, their roles, and the series and projects to which
+//! they are restricted.
 //!
-//! Decides from what it is told; knows no request and no settings, and asks no ledger. What nobody
-//! may do here, no route does: `http` asks before a handler runs, the allocator before a number is
-//! taken.
+//! Decides from its arguments; knows no request and no settings, and never calls the ledger. What
+//! it refuses is refused on every route: the middleware asks before a handler runs, the allocator
+//! before a number is taken.
 
 mod grant;
 mod identity;
@@ -25,5 +25,5 @@ pub use role::{Act, Role, Roles, Whose};
 pub use secret::{SECRET_PREFIX, Secret, hash_of};
 pub use shared::Shared;
 
-/// Most numbers in one range (R1.9).
+/// Most numbers in one range.
 pub const COUNT_MAX: u64 = 1_000_000;

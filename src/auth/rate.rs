@@ -1,9 +1,9 @@
-//! How often somebody may ask.
+//! The class of rate limit of an identity.
 
 /// How often an identity may ask for numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// As often as it likes: a service without a limit of its own.
+    /// Unlimited: a service without a limit of its own.
     Free,
     /// So many requests a minute: a service with one.
     PerMinute(u64),

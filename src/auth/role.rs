@@ -1,9 +1,9 @@
-//! The table of rights: which role may do what (R7.1). `docs/security.md` shows the same table, and
-//! a test compares them.
+//! The table of rights: which role may do what. `docs/security.md` shows the same table, and a test
+//! compares them.
 
 use std::fmt;
 
-/// What somebody is there for. An identity may have several roles, and may do what any of them may.
+/// The purpose of an identity. An identity may have several roles, and may do what any of them may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Takes and previews numbers, and reads its own.
@@ -41,7 +41,7 @@ impl Role {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
 
-    /// Of whom the role may do it; nothing where it may not.
+    /// The visibility that the right has in this role; nothing where the role does not have it.
     #[must_use]
     pub const fn may(self, act: Act) -> Option<Whose> {
         use Act::{
@@ -91,7 +91,7 @@ pub enum Act {
     ReadRegisters,
     /// Reads tables of ids and codes, and memberships.
     ReadReference,
-    /// Reads what the ledger noted beside the numbers.
+    /// Reads the events of the ledger.
     ReadEvents,
     /// Creates, changes, activates and removes series.
     ChangeSeries,
@@ -119,7 +119,7 @@ impl Act {
         Act::AnswerForChanges,
     ];
 
-    /// Whether it counts by how often somebody may ask (R7.2): what takes numbers, or tries to.
+    /// Whether it counts against the rate limit: what takes numbers, or tries to.
     #[must_use]
     pub const fn is_limited(self) -> bool {
         matches!(self, Act::TakeNumbers | Act::Preview)
@@ -151,13 +151,13 @@ impl Act {
     }
 }
 
-/// Whose numbers a right is for. Of an identity that is narrowed to series or projects, never more
+/// Whose numbers a right is for; where the identity is restricted to series or projects, never more
 /// than those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Whose {
     /// Those that it took itself.
     Own,
-    /// Those of everybody.
+    /// Those of every identity.
     Any,
 }
 
@@ -166,7 +166,7 @@ pub enum Whose {
 pub struct Roles(u8);
 
 impl Roles {
-    /// Every role: of whom reaches a loopback address where nobody has to say who they are.
+    /// Every role: of a caller of a loopback address where no authentication is required.
     #[must_use]
     pub fn all() -> Self {
         Role::ALL.into_iter().collect()
@@ -183,7 +183,7 @@ impl Roles {
         Role::ALL.into_iter().filter(move |role| self.has(*role))
     }
 
-    /// Of whom one with these roles may do it; nothing where none of them may.
+    /// The widest visibility that the right has in these roles; nothing where none of them has it.
     #[must_use]
     pub fn may(self, act: Act) -> Option<Whose> {
         self.iter().filter_map(|role| role.may(act)).max()

@@ -1,8 +1,8 @@
-//! To which series and projects an identity is narrowed.
+//! To which series and projects an identity is restricted.
 
 use std::sync::Arc;
 
-/// Series and projects to which an identity is narrowed; what it does not reach looks to it like
+/// Series and projects to which an identity is restricted; what it does not reach looks to it like
 /// what does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
@@ -21,25 +21,25 @@ impl Reach {
         Reach { series: narrowed(series), projects: narrowed(projects) }
     }
 
-    /// Whether it is narrowed at all.
+    /// Whether it is restricted at all.
     #[must_use]
     pub const fn is_everything(&self) -> bool {
         self.series.is_none() && self.projects.is_none()
     }
 
-    /// The codes of series to which it is narrowed; none where to none.
+    /// The codes of series to which it is restricted; none where to none.
     #[must_use]
     pub fn series(&self) -> &[String] {
         self.series.as_deref().unwrap_or_default()
     }
 
-    /// The codes of projects to which it is narrowed; none where to none.
+    /// The codes of projects to which it is restricted; none where to none.
     #[must_use]
     pub fn projects(&self) -> &[String] {
         self.projects.as_deref().unwrap_or_default()
     }
 
-    /// The projects to which it is narrowed, shared; nothing where to none.
+    /// The projects to which it is restricted, shared; nothing where to none.
     #[must_use]
     pub fn projects_within(&self) -> Option<Arc<[String]>> {
         self.projects.clone()
@@ -51,8 +51,8 @@ impl Reach {
         self.series.as_ref().is_none_or(|list| list.iter().any(|known| known == code))
     }
 
-    /// Whether a project may be seen. What belongs to no project is out of reach of who is narrowed
-    /// to projects.
+    /// Whether a project may be seen. What belongs to no project is out of scope where the identity
+    /// is restricted to projects.
     #[must_use]
     pub fn has_project(&self, project: Option<&str>) -> bool {
         let Some(list) = &self.projects else { return true };

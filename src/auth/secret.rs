@@ -40,7 +40,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The hash by which a token is known that somebody sends.
+/// The hash of a token that a caller sent; tokens are found by it.
 #[must_use]
 pub fn hash_of(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()

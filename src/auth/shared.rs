@@ -1,5 +1,5 @@
-//! What all projects share, sources and tables of reference data, as far as the settings give it to
-//! some of them: whoever is narrowed to those may have their series use it.
+//! What all projects share, sources and tables of reference data, as far as the settings grant it
+//! to some of them: series of restricted identities may use only what is granted to them.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use numbering::{SeriesDefinition, SharedName};
 
 use crate::auth::scope::Reach;
 
-/// To whom sources and tables are given. One that is given to nobody by name is named in series by
-/// who is not narrowed.
+/// The grants of sources and tables. One that has no grant by name is used only in series that an
+/// unrestricted identity saves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared {
     sources: BTreeMap<String, Reach>,
@@ -16,8 +16,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Sources and tables, each with the series and projects to which it is given. One that is
-    /// given to everything is left out: nobody has said so.
+    /// Sources and tables, each with the series and projects to which it is granted. One that is
+    /// granted to everything is left out: it has no grant by name.
     #[must_use]
     pub fn of(sources: Vec<(String, Reach)>, tables: Vec<(String, Reach)>) -> Self {
         let given = |list: Vec<(String, Reach)>| {

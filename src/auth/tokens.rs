@@ -1,10 +1,10 @@
-//! The tokens by which callers are let in, in memory: those of the settings and, where callers have
-//! to name themselves, those of the ledger. No request asks the ledger.
+//! The tokens of callers, in memory: those of the settings and, where authentication is required,
+//! those of the ledger. No request reads the ledger for them.
 //!
-//! Replaced as a whole when the ledger's stamp has changed, which is looked at with that of the
-//! series. While the ledger is away, what was known last stays in force: an outage stops no caller,
-//! and no node sees a revocation that it cannot read. Uses are noted in memory, and written to the
-//! ledger now and then.
+//! The table is replaced as a whole when the ledger's stamp has changed; the stamp is read together
+//! with that of the series. While the ledger is away, the last table stays in force: an outage
+//! refuses no caller, and a node does not see a revocation that it cannot read. Uses are collected
+//! in memory and written to the ledger from time to time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -25,8 +25,7 @@ use crate::task::{Stop, Task, Ticks};
 /// How often uses are written.
 const USES_PERIOD: Duration = Duration::from_secs(60);
 
-/// Who is known by which hash. How long a look-up takes says something of hashes alone, which
-/// nobody can choose.
+/// Tokens by hash. The time of a look-up depends on hashes alone, which a caller cannot choose.
 type ByHash = HashMap<[u8; 32], KnownToken>;
 
 /// A bearer token that may ask for numbers. The token itself is kept nowhere.
@@ -34,17 +33,17 @@ type ByHash = HashMap<[u8; 32], KnownToken>;
 pub struct Token {
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// What it gives, and to whom.
+    /// The identity and its rights.
     pub granted: Grant,
 }
 
-/// The tokens by which callers are let in.
+/// The tokens of callers.
 pub struct Tokens {
     ledger: Option<SharedLedger>,
     clock: SharedClock,
     settings: Vec<Token>,
     known: RwLock<Arc<ByHash>>,
-    /// Where the ledger stood when its tokens were read; held while they are.
+    /// The ledger's stamp when its tokens were read; locked while they are read.
     read_at: Mutex<Option<i64>>,
 }
 
@@ -53,7 +52,7 @@ pub struct Tokens {
 struct KnownToken {
     identity: Arc<Identity>,
     expires_at_us: Option<i64>,
-    /// The secret was replaced by another, and is let in until then.
+    /// The secret was replaced by another, and is accepted until then.
     former_until_us: Option<i64>,
     last: Option<Arc<LastUse>>,
 }
@@ -66,10 +65,10 @@ struct LastUse {
     written_us: AtomicI64,
 }
 
-/// Why somebody is not let in.
+/// Why a token is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAdmitted {
-    /// Nobody has that token.
+    /// The token is unknown.
     Unknown,
     /// Its last day is over.
     Expired,
@@ -87,10 +86,10 @@ impl Tokens {
         tokens
     }
 
-    /// Those of the settings and of the ledger, which is asked at once.
+    /// The tokens of the settings and of the ledger, which is read at once.
     ///
     /// # Errors
-    /// A ledger that does not answer: who cannot read its tokens serves nobody.
+    /// A ledger that does not answer: a process that cannot read its tokens serves no caller.
     pub(crate) async fn of(
         settings: Vec<Token>,
         ledger: &SharedLedger,
@@ -101,10 +100,10 @@ impl Tokens {
         Ok(Arc::new(tokens))
     }
 
-    /// Who has a token.
+    /// The identity of a token.
     ///
     /// # Errors
-    /// Why nobody is let in by it.
+    /// Why the token is not accepted.
     pub fn admit(&self, token: &str) -> Result<Arc<Identity>, NotAdmitted> {
         let known = self.known();
         let known = known.get(&hash_of(token)).ok_or(NotAdmitted::Unknown)?;
@@ -130,11 +129,11 @@ impl Tokens {
         ends.filter(|end_us| *end_us > now_us).min()
     }
 
-    /// Reads the ledger's tokens anew where they have changed since; `stamp` is where the ledger
-    /// stands, where that is known. Must not be cancelled: it asks the ledger.
+    /// Reads the ledger's tokens again where they have changed since; `stamp` is the stamp of the
+    /// ledger where it is known. Must not be cancelled: it calls the ledger.
     ///
     /// # Errors
-    /// A ledger that does not answer; what was known before stays in force.
+    /// A ledger that does not answer; the last table stays in force.
     pub async fn refresh(&self, stamp: Option<i64>) -> Result<(), LedgerError> {
         let Some(ledger) = &self.ledger else { return Ok(()) };
         // One after the other: what was read earlier never replaces what was read later.

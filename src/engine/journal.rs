@@ -1,10 +1,10 @@
-//! The journal loop: writes what was handed out to the ledger, in batches, behind the answers.
+//! The journal loop: writes what was handed out to the ledger, in batches, after the answers.
 //!
 //! ```text
 //!  worker ──reserve─▶ permits ──send─▶ hand over ──▶ queue ──▶ batch ──commit─▶ progress ──▶ trim
 //!                                       │                       │
 //!                             now it is handed out       ├─ unfit: halve, then journal_rejected
-//!                                                        └─ counter held: beside, until it is free
+//!                                                        └─ counter locked: waits until it is free
 //!  database path ──committed─▶ kept ◀──committed── batch      (what is kept waits for no batch)
 //! ```
 //!
@@ -15,13 +15,13 @@
 //! since when the oldest of it waits (F42).
 //!
 //! What is committed stays in memory for a minute: a ledger that went back gets it again
-//! (F9). It finds the counters by their names then, for their ids may be others' by now. Records
-//! of the database path are kept by the worker that took them, beside the queue.
+//! (F9). It then finds the counters by their names, for their ids may belong to others by now. The
+//! worker that took the records of the database path keeps them, without the queue.
 //!
-//! Failure handling: a ledger that is away or fails is tried again for ever, the records waiting in
-//! memory and in the outbox. A batch refused for its content is halved until the row is alone; that
-//! row goes, raw, to `journal_rejected`, once the ledger has taken another one (F13, F45). Records
-//! of a counter that somebody else holds wait beside, and the others are committed (F31). Nothing
+//! Failure handling: a ledger that is away or fails is tried again for ever, and the records wait
+//! in memory and in the outbox. A batch refused for its content is halved until the row is alone;
+//! that row goes, raw, to `journal_rejected`, once the ledger has taken another one (F13, F45).
+//! Records of a counter that is locked elsewhere wait, and the others are committed (F31). Nothing
 //! is ever dropped.
 
 mod kept;
@@ -31,7 +31,7 @@ mod queue;
 mod writing;
 
 pub use outstanding::Lag;
-pub use queue::{Handover, JournalQueue, Told};
+pub use queue::{Handover, JournalQueue, Spectator, Told};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ use crate::ledger::{Entry, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 use crate::task::{Stop, Task, until};
-use kept::Kept;
+use kept::{Kept, with_text};
 use late::{Late, Part, Tag};
 use outstanding::Outstanding;
 use queue::{Message, Queued, Waiting};
@@ -88,9 +88,6 @@ impl Default for JournalSettings {
         JournalSettings::of(100_000)
     }
 }
-
-/// Sees the records that are journaled here or kept, whatever their path; must not wait.
-pub type Spectator = Box<dyn Fn(&[Entry]) + Send + Sync>;
 
 /// Starts the loop. Asked to end, it first commits what waits; ask only after the workers have
 /// ended. `backoff` is what it waits between two tries at a ledger that does not answer.
@@ -141,7 +138,7 @@ struct Writer {
     ledger: SharedLedger,
     clock: SharedClock,
     receiver: mpsc::UnboundedReceiver<Message>,
-    /// Who waits until what is kept is told again.
+    /// The requests that wait until what is kept is replayed.
     asked: Vec<oneshot::Sender<Told>>,
     late: Late,
     kept: Arc<Kept>,
@@ -154,17 +151,17 @@ struct Writer {
     metrics: Metrics,
     /// Records that the ledger refused and took raw, in the life of the process.
     refused: u64,
-    /// Partitions in which the counters live of records that were written again and that the ledger
-    /// may not have had, since it was last told.
+    /// Partitions with counters of records that were written again and that the ledger may not have
+    /// had, since the last report.
     rewritten: BTreeSet<u32>,
 }
 
 /// What the loop does next.
 enum Next {
     Write(Queued),
-    /// Tell again what is kept.
+    /// Replay what is kept.
     Tell,
-    /// Look whether counters are free again.
+    /// Check whether counters are free again.
     Look,
     End,
 }
@@ -181,7 +178,7 @@ impl Writer {
                 Next::Tell => {
                     let told = self.tell_again().await;
                     for listener in self.asked.drain(..) {
-                        // Whoever asks next hears what nobody heard.
+                        // The next request gets a result that had no receiver.
                         if let Err(unheard) = listener.send(told.clone()) {
                             self.rewritten.extend(unheard.partitions);
                         }
@@ -207,8 +204,8 @@ impl Writer {
         }
     }
 
-    /// Commits a flight, and with it those that wait behind it, but for records of counters that
-    /// somebody else holds.
+    /// Commits a flight, and with it those that wait after it, except for records of counters that
+    /// are locked elsewhere.
     async fn commit(&mut self, first: Queued) {
         let mut batch = self.collect(first);
         let records = batch.iter().map(|queued| queued.handover.entries.len()).sum::<usize>();
@@ -243,7 +240,7 @@ impl Writer {
         self.waiting.rest();
     }
 
-    /// Says up to which flight everything is committed.
+    /// Publishes up to which flight everything is committed.
     fn tell_progress(&self, partitions: impl IntoIterator<Item = u32>) {
         for partition in partitions {
             self.progress[partition as usize].send_replace(self.late.progress(partition));
@@ -271,7 +268,7 @@ impl Writer {
         self.tell_progress(partitions);
     }
 
-    /// Writes what is kept once more, and what waits beside for its counters with it.
+    /// Writes what is kept once more, and with it what waits for locked counters.
     async fn tell_again(&mut self) -> Told {
         let refused = self.refused;
         let kept = self.kept.take();
@@ -322,8 +319,8 @@ impl Writer {
         }
     }
 
-    /// As many waiting flights as fit into one transaction. Whoever asks between them for what is
-    /// kept to be told again waits for no other batch.
+    /// As many waiting flights as fit into one transaction. A replay that is requested between them
+    /// waits for no other batch.
     fn collect(&mut self, first: Queued) -> Vec<Queued> {
         let mut rows = first.handover.entries.len();
         let mut batch = vec![first];
@@ -340,10 +337,4 @@ impl Writer {
         }
         batch
     }
-}
-
-/// An entry beside its record as it travels through Redis.
-fn with_text(entry: Entry) -> (Entry, Arc<str>) {
-    let text = entry.record.to_flat_json().into();
-    (entry, text)
 }

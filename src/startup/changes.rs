@@ -1,4 +1,4 @@
-//! Looks for what others changed: series, reference data, tokens.
+//! Reads what others changed: series, reference data, tokens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::node::NodeId;
 use crate::startup::unrecorded::watch_untold;
 use crate::task::{Stop, Task, Ticks};
 
-/// Longest time between two looks: a change is seen everywhere within a second.
+/// Longest time between two polls: a change is seen everywhere within a second.
 const PERIOD_MAX: Duration = Duration::from_millis(500);
 
 /// What is kept in memory of a ledger that others change too.
@@ -21,9 +21,9 @@ struct Kept {
     context: Arc<Context>,
     allocator: Allocator,
     tokens: Option<Arc<Tokens>>,
-    /// What the ledger was told that this process knows, and under which identity.
+    /// The stamps that this process has reported to the ledger as known, and under which identity.
     told: Option<(NodeId, Stamps)>,
-    /// Where the ledger's tokens stand.
+    /// The stamp of the ledger's tokens.
     tokens_at: watch::Sender<Option<i64>>,
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn watch_changes(
     [changes, untold]
 }
 
-/// Tells a failure once that somebody has to mend, until it is over or another one. A ledger that
-/// is away or busy has alarms of its own.
+/// Logs a failure that an operator must mend once, until it is over or another one occurs. A ledger
+/// that is away or busy has alarms of its own.
 pub(crate) fn tell_failure(told: &mut Option<String>, error: Option<LedgerError>, what: &str) {
     use LedgerError::{Conflict, LockTimeout, Unreachable};
     let Some(error) = error else {
@@ -68,7 +68,7 @@ pub(crate) fn tell_failure(told: &mut Option<String>, error: Option<LedgerError>
 }
 
 impl Kept {
-    /// Each of the three goes on where another cannot be read.
+    /// Each of the three continues where another cannot be read.
     async fn look(&mut self) -> Result<(), LedgerError> {
         let ledger = &self.context.ledger;
         let stamps = ledger.stamps().await?;

@@ -25,7 +25,7 @@ const REMEDY: &str =
 /// Saves the series of the settings in a ledger that has none, all or none.
 ///
 /// # Errors
-/// A file that cannot be read or used, with its name; series that cannot stand beside each other.
+/// A file that cannot be read or used, with its name; series that conflict with each other.
 pub(crate) async fn load(
     sources: &[SeriesSource],
     ledger: &SharedLedger,
@@ -69,8 +69,8 @@ pub(crate) async fn definitions(
     }
     for source in sources {
         match source {
-            // On a server, others may be setting the ledger up; and whoever has brought series of
-            // their own wants no others.
+            // On a server, others may be setting the ledger up; and an operator who brings series
+            // wants no others.
             SeriesSource::BuiltIn
                 if ledger.engine() == "sqlite" && !ledger.has_own_series().await? =>
             {

@@ -1,6 +1,6 @@
-//! Whether the database has what records need: tables, keys, rights (F45). Asked before the first
-//! number, and again once a call has failed for a fault of the database. Only looks: records wait
-//! by themselves, and go on by themselves.
+//! Whether the database has what records need: tables, keys, rights (F45). Checked before the first
+//! number, and again once a call has failed for a fault of the database. Only reads: records wait
+//! and continue automatically.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use crate::ledger::{Lack, LedgerError, SharedLedger, all_lacks};
 use crate::task::Task;
 
-/// Least time between two looks, and how long something is missing before it is looked again.
+/// Least time between two polls, and how long something is missing before the next poll.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
 /// Refuses to write numbers to a database in which something is missing.
@@ -21,7 +21,7 @@ pub(crate) async fn must_be_fit(ledger: &SharedLedger) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is missing, as of the last look.
+/// What is missing, as of the last poll.
 #[derive(Debug, Default)]
 pub struct Fitness(Mutex<Vec<Lack>>);
 
@@ -51,7 +51,7 @@ impl Fitness {
         })
     }
 
-    /// Takes in what a look has shown; the log says it once.
+    /// Takes over the result of a check; the log shows it once.
     fn take_in(&self, shown: Result<Vec<Lack>, LedgerError>) {
         let shown = match shown {
             Ok(shown) => shown,

@@ -1,5 +1,5 @@
-//! How a process joins its ledger as a node: once the ledger has all that witnesses say, and as one
-//! that remembers retries as long as the others.
+//! How a process joins its ledger as a node: once the ledger has all records that last-seen marks
+//! report, and as a node that remembers retries as long as the others.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::ledger::{Deployment, SharedLedger};
 use crate::node::NodeId;
 use crate::redis::{Keys, Redis};
 
-/// Joins as a node, once the clocks agree and the ledger has all that the witnesses of earlier
-/// processes say.
+/// Joins as a node, once the clocks agree and the ledger has all records that the last-seen marks
+/// of earlier processes report.
 pub(crate) async fn join(
     settings: &Settings,
     ledger: &SharedLedger,
@@ -42,7 +42,7 @@ pub(crate) async fn agree_window(
 ) -> anyhow::Result<()> {
     let window_ms = bounds.idempotency_window_ms();
     if let Err(differs) = ledger.agree_window(node, window_ms, mode == Mode::Serve).await {
-        // It has done nothing yet that anybody would have to adopt.
+        // It has done nothing yet that another node would have to take over.
         ledger.leave(node).await.context("leaving the ledger")?;
         return Err(differs.into());
     }

@@ -1,5 +1,5 @@
-//! Who writes without the key where the record is under seal: refused, or told and on record. What
-//! is written so is named by `numerator audit verify`, for it could be anybody's.
+//! A process without the key where the record is under seal: refused, or logged and recorded.
+//! `numerator audit verify` names the records that it writes, for they could come from any source.
 
 use anyhow::bail;
 
@@ -8,8 +8,8 @@ use crate::config::{AuditSettings, Keyless};
 use crate::ledger::{Event, SharedLedger};
 use crate::node::host;
 
-/// Refuses to write without a key where the ledger knows one, unless it was told to: then an event
-/// says so.
+/// Refuses to write without a key where the ledger knows one, unless the settings allow it: then an
+/// event records it.
 ///
 /// # Errors
 /// The refusal, with its remedy; a ledger that cannot be read.

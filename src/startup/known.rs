@@ -1,5 +1,5 @@
-//! Waits until the processes that serve know what somebody has just saved, so that the next call
-//! may go to any of them.
+//! Waits until the processes that serve know what was just saved, so that the next call may go to
+//! any of them.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::time::Instant;
 use crate::ledger::{LedgerError, SharedLedger};
 use crate::node::NodeId;
 
-/// Longest wait: a process looks twice a second, and one that says nothing for longer does not
-/// reach the ledger, or died a moment ago.
+/// Longest wait: a process reads the stamps twice a second, and one that reports nothing for longer
+/// does not reach the ledger, or died a moment ago.
 const KNOWN_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// How often it is looked at.
+/// How often it is read.
 const LOOK_PERIOD: Duration = Duration::from_millis(25);
 
 /// Waits, for 3 s at most, until every process but one knows of all series, tables and tokens that

@@ -1,5 +1,5 @@
 //! The ledgers that this process has opened. All of them are closed as it ends, however it ends, so
-//! that a SQLite file holds by itself what was confirmed (F38).
+//! that a SQLite file alone holds what was confirmed (F38).
 
 use std::sync::Mutex as Held;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) const CLOSE_MAX: Duration = Duration::from_secs(5);
 /// Those that are open.
 static OPENED: Held<Vec<SharedLedger>> = Held::new(Vec::new());
 
-/// Held by whoever closes them: nobody ends the process meanwhile.
+/// Held while they are closed: the process does not end meanwhile.
 static CLOSING: Mutex<()> = Mutex::const_new(());
 
 /// Opens a ledger that [`close_ledgers`] closes.
@@ -38,7 +38,7 @@ pub(crate) async fn open(
     Ok(ledger)
 }
 
-/// An event in the ledger (R5.2); without it the migration stands all the same.
+/// An event in the ledger; without it the migration is still done.
 async fn note_migration(ledger: &SharedLedger, Migrated { from, to }: Migrated, at_us: i64) {
     let event = Event {
         at_us,

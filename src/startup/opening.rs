@@ -1,4 +1,4 @@
-//! The ledger of the settings, opened: to look at it, or to write numbers to it.
+//! The ledger of the settings, opened: to read it, or to write numbers to it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::engine::allocator::Catalog;
 use crate::ledger::{Deployment, LedgerSettings, SharedLedger};
 use crate::node::system_random;
 
-/// Opens the ledger of the settings; one that is new is set up as they say.
+/// Opens the ledger of the settings; a new one is set up by them.
 ///
 /// # Errors
 /// When it cannot be reached, is newer than this program, or older where that is not to be changed,
@@ -35,7 +35,7 @@ async fn open_database(settings: &Settings, clock: &SharedClock) -> anyhow::Resu
     opened.context("the ledger (database.url) cannot be opened")
 }
 
-/// Sets an empty ledger up as the settings say; one that is there must have been set up so.
+/// Sets an empty ledger up by the settings; an existing one must have been set up so.
 async fn deploy(settings: &Settings, ledger: &SharedLedger) -> anyhow::Result<Deployment> {
     let wanted = Deployment {
         deployment_id: system_random(),
@@ -57,7 +57,7 @@ pub async fn open_catalog(
     read_catalog(settings, clock, ledger, deployment).await
 }
 
-/// The same for a look that writes nothing: a ledger without series stays so, and is read by those
+/// The same for a read that writes nothing: a ledger without series stays so, and is read by those
 /// that it would get.
 ///
 /// # Errors

@@ -1,9 +1,9 @@
 //! Whether a new document would get its number here now, and if not, why: a list of named reasons.
 //!
-//! Ready is who has no reason against it. A reason is a variant of [`Reason`], with its word and
-//! its sentence, and a line in [`Service::reasons`] that says when it is so: from what this process
-//! has last seen of the stores, never from what it means to do. `/readyz`, `numerator_ready` and
-//! whatever is drawn from it say the same.
+//! A process is ready when no reason applies. A reason is a variant of [`Reason`], with its word
+//! and its sentence, and a line in [`Service::reasons`] that decides when it applies: from the last
+//! known state of the stores, never from a plan. `/readyz`, `numerator_ready` and everything
+//! derived from it agree.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -24,8 +24,8 @@ pub enum Reason {
     Clock(ClockOff),
     /// It alone cannot reach the Redis of partitions that others can serve.
     CutOff(CutOff),
-    /// No partition in which a series is active issues numbers: one stands so, which is neither
-    /// `redis` nor `database`,
+    /// No partition in which a series is active issues numbers: one has this state, which is
+    /// neither `redis` nor `database`,
     Standing(&'static str),
     /// or is refused for this.
     Refused(Unavailable),
@@ -108,7 +108,7 @@ pub struct Readiness {
     pub asking_partitions: usize,
     /// For how long at most.
     pub asking_for: Duration,
-    /// Per partition, that of gapless series last, its standing: `idle`, `redis`, `database`,
+    /// Per partition, that of gapless series last, its state: `idle`, `redis`, `database`,
     /// `recovering` or `held`; followed by what keeps it from issuing, where something does.
     pub partitions: Vec<String>,
 }
@@ -176,7 +176,7 @@ impl Service {
     fn against_series(&self, workers: &[WorkerView]) -> Vec<Reason> {
         let catalog = self.allocator.catalog();
         if catalog.active().is_empty() {
-            // A series that comes goes by the partition where it will be.
+            // A series that is added counts in its future partition.
             let hashed = &workers[..self.context.deployment.partitions as usize];
             return each_once(hashed.iter().map(against));
         }
@@ -190,7 +190,7 @@ impl Service {
         let sight = self.context.membership.sight();
         let waits = definition.policy == Policy::Durable || worker.standing == "database";
         let waits_for_commit = waits && self.lacks_commits();
-        // What is numbered once for ever is always looked up.
+        // What is numbered once forever is always looked up.
         let looks_up = definition.is_once_per_document() && sight.lacks(Use::Read);
         let lacks_ledger = waits_for_commit || looks_up;
         against(worker).or(lacks_ledger.then_some(Reason::Refused(Unavailable::Ledger)))

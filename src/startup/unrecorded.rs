@@ -1,5 +1,5 @@
-//! Tokens that somebody wrote into the ledger past the program: told once each, and counted. They
-//! are let in all the same: who may write the ledger can write the event, too.
+//! Tokens that were written into the ledger without the program: logged once each, and counted.
+//! They are accepted all the same: a user who may write the ledger can write the event, too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::ledger::{LedgerError, TokenPrint, UntoldToken};
 use crate::startup::changes::tell_failure;
 use crate::task::{Stop, Task, Ticks};
 
-/// What was told of tokens.
+/// The tokens that were logged.
 #[derive(Debug, Default)]
 struct UntoldTokens {
-    /// Where the ledger's tokens stood when they were looked at.
+    /// The stamp of the ledger's tokens when they were checked.
     looked_at: Option<i64>,
     as_told: HashSet<TokenPrint>,
     told: Vec<UntoldToken>,
 }
 
-/// Looks at the tokens once they have changed, in a loop of its own: a first look reads many
-/// events, and no revocation waits for that.
+/// Checks the tokens once they have changed, in its own loop: a first check reads many events, and
+/// no revocation waits for that.
 pub(crate) fn watch_untold(
     context: &Arc<Context>,
     stamp: watch::Receiver<Option<i64>>,

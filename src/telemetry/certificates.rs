@@ -1,5 +1,5 @@
-//! How long the certificates last that this process shows, or goes by: for the metrics. A file is
-//! read now and then; what `http.listen` shows is told by who shows it.
+//! When the certificates of this process expire, for the metrics. Files are read from time to time;
+//! the owner of the certificate of `http.listen` reports it here.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::metrics::{CERTIFICATES, Metrics};
 use crate::telemetry::gauges::ends_in;
 
-/// Time between two looks at the files.
+/// Time between two polls of the files.
 const LOOK_PERIOD: Duration = Duration::from_secs(60);
 
 /// Whose certificate `http.listen` shows.
@@ -38,7 +38,7 @@ pub struct Certificates {
     /// Those that are read here.
     files: Vec<CertificateFile>,
     shown: Mutex<Option<Shown>>,
-    /// When the files were looked at last, and what each said.
+    /// When the files were read last, and the result of each.
     seen: Mutex<Option<(Instant, Vec<Option<i64>>)>>,
 }
 
@@ -49,7 +49,7 @@ impl Certificates {
         Certificates { files, ..Certificates::default() }
     }
 
-    /// Goes by what the listener shows from now on.
+    /// Uses the certificate that the listener shows from now on.
     pub fn follow(&self, shown: Shown) {
         *self.shown.lock().expect("no holder of this lock panics") = Some(shown);
     }
@@ -70,7 +70,7 @@ impl Certificates {
         }
     }
 
-    /// When each file's certificates end, as of the last look.
+    /// When each file's certificates end, as of the last poll.
     fn look(&self) -> Vec<Option<i64>> {
         let mut seen = self.seen.lock().expect("no holder of this lock panics");
         if let Some((at, ends)) = &*seen

@@ -38,8 +38,8 @@ const ANSWER_BYTES_MAX: usize = 64 * 1_024;
 /// What sends the spans of this process.
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// The layer that sends spans where the settings say; none where they say nothing. Call it inside
-/// the runtime.
+/// The layer that sends spans where the settings ask for it; otherwise none. Call it inside the
+/// runtime.
 ///
 /// # Errors
 /// A URL that is not one.
@@ -63,7 +63,7 @@ pub(crate) fn layer(settings: &TraceSettings) -> anyhow::Result<Option<Spans>> {
     let tracer = PROVIDER.get_or_init(|| provider).tracer("numerator");
     let layer = tracing_opentelemetry::layer()
         .with_tracer(tracer)
-        // Else a span's name is fixed before it is known what became of it.
+        // Else a span's name is fixed before its outcome is known.
         .with_context_activation(false)
         .with_location(false)
         .with_threads(false)
@@ -80,7 +80,7 @@ pub(crate) fn finish() {
     }
 }
 
-/// Who sends.
+/// The sender, as an OpenTelemetry resource.
 fn resource() -> Resource {
     Resource::builder()
         .with_service_name("numerator")
@@ -91,7 +91,7 @@ fn resource() -> Resource {
         .build()
 }
 
-/// Sends batches: each over a connection of its own, as there is one in seconds.
+/// Sends batches, each over its own connection: there is one in seconds.
 #[derive(Debug)]
 struct Client {
     /// Batches come from a thread of the exporter.

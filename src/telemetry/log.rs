@@ -14,7 +14,7 @@ use crate::telemetry::log_lines::{JsonLines, PrettyLines};
 use crate::telemetry::log_writer::{Gathering, LogWriter};
 use crate::telemetry::settings::{LogFormat, LogSettings};
 
-/// What a service logs where the settings say nothing.
+/// The level of a service where the settings name none.
 const OF_SERVICE: &str = "info";
 
 /// What else gets the spans and lines that pass the filter.
@@ -26,7 +26,7 @@ pub(crate) fn start(settings: &LogSettings, default_filter: &str) {
     install(settings, default_filter, None, stderr);
 }
 
-/// What the log of a service goes by, while it runs.
+/// The filter of the log of a service, while it runs.
 pub(crate) struct LogFilter(Box<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>);
 
 impl LogFilter {
@@ -73,7 +73,7 @@ fn install(
     is_ours.then(|| LogFilter(Box::new(move |filter| handle.reload(filter))))
 }
 
-/// A panic as a line like any other: whoever reads JSON should not meet anything else.
+/// A panic as a line like any other: a reader of JSON lines must not meet another format.
 fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let cause = panic.payload_as_str().unwrap_or("a panic without a text");
     let place = panic.location().map(ToString::to_string).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! How a line of the log is written, for people and for machines. Each that is written while a
-//! request is worked for has its id.
+//! The format of a log line, for people and for machines. Each line that is written while a request
+//! is processed has the id of the request.
 //!
-//! No span: that costs more than all that a request is checked by. Knows no request beside its id;
-//! where lines go is the business of the commands.
+//! No spans: one costs more than all checks of a request together. Knows no request but its id; the
+//! commands choose where lines go.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub fn working_for<W: Future>(request_id: Arc<str>, work: W) -> impl Future<Outp
     WORKED_FOR.scope(request_id, work)
 }
 
-/// Work that goes on in a task of its own, for the request for which it was begun, if for any.
+/// Work that continues in its own task, for the request for which it was begun, where there is one.
 pub fn along<W: Future>(work: W) -> impl Future<Output = W::Output> {
     let request_id = current();
     async move {
@@ -46,7 +46,7 @@ fn current() -> Option<Arc<str>> {
 /// For people: time, level, request, place and fields.
 pub struct PrettyLines;
 
-/// For machines: an object, its fields beside `timestamp`, `level` and `target`.
+/// For machines: an object, its fields next to `timestamp`, `level` and `target`.
 pub struct JsonLines;
 
 impl<S, N> FormatEvent<S, N> for PrettyLines
@@ -120,7 +120,7 @@ impl PlainFields<'_, '_> {
         if self.outcome.is_ok() {
             let mut usual = DefaultVisitor::new(self.line.by_ref(), self.is_empty);
             write(&mut usual);
-            // What another logger says of a line is left out.
+            // Fields that another logger adds about a line are left out.
             self.is_empty &= field.name().starts_with("log.");
             self.outcome = usual.finish();
         }

@@ -1,10 +1,9 @@
 //! Lines of the log on their way to stderr: gathered for a moment, so that a busy service pays for
 //! one write and not for one per request.
 //!
-//! Loses no line and keeps their order. A line of level `warn` or above goes out at once, and with
-//! it all that came before: who looks after a crash finds what led to it. Only a process that ends
-//! without a word (killed, out of memory, out of stack) takes the last [`GATHER_PERIOD`] of its
-//! other lines along.
+//! Loses no line and keeps their order. A line of level `warn` or above is written at once, with
+//! all lines before it: what led to a crash is found in the log. Only a process that ends abruptly
+//! (killed, out of memory, out of stack) loses the last [`GATHER_PERIOD`] of its other lines.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,7 +15,7 @@ use tracing_subscriber::fmt::MakeWriter;
 /// How long a line waits for others at most.
 const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
-/// So many bytes may wait; whoever logs past that writes them itself.
+/// Bytes that may wait; a thread that logs past that writes them itself.
 const GATHERED_BYTES_MAX: usize = 256 * 1_024;
 
 /// Gathers lines for one sink.
@@ -40,7 +39,7 @@ struct Gathered {
 }
 
 impl LogWriter {
-    /// Lines for `sink`, gathered by a thread of its own until the second value is dropped.
+    /// Lines for `sink`, gathered by a dedicated thread until the second value is dropped.
     pub(crate) fn gathering(sink: impl Write + Send + 'static) -> (Self, Gathering) {
         let shared = Shared {
             gathered: Mutex::default(),
@@ -80,7 +79,7 @@ impl LogWriter {
             let room = Vec::with_capacity(gathered.bytes.len());
             std::mem::replace(&mut gathered.bytes, room)
         };
-        // Nobody is left to learn that the log cannot be written.
+        // An error of the log cannot be reported anywhere.
         let _ = sink.write_all(&bytes);
     }
 

@@ -1,4 +1,4 @@
-//! What the process says of itself: log, spans, gauges, certificates.
+//! What the process reports about itself: log, spans, gauges, certificates.
 
 pub mod certificates;
 #[cfg(feature = "otlp")]

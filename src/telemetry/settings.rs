@@ -20,7 +20,7 @@ pub struct TraceSettings {
     /// `trace.otlp_url`: a collector that takes OTLP over HTTP; absent: none leaves.
     pub otlp_url: Option<String>,
     /// `trace.sampled_percent`: how many of a hundred requests are traced where the caller does not
-    /// say.
+    /// decide.
     pub sampled_percent: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A call as a span for tracing systems: whose trace it belongs to, and what became of it.
+//! A call as a span for tracing systems: whose trace it belongs to, and its outcome.
 //!
 //! Knows no exporter, but whether there is one: without it a call is no span, as in a program built
 //! without this, and pays for nothing.
@@ -12,7 +12,7 @@ use tracing::Span;
 use tracing::field::Empty;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-/// What became of a call.
+/// The outcome of a call.
 pub(crate) struct Answered<'a> {
     pub(crate) method: &'a str,
     /// Pattern of the route.
@@ -22,10 +22,10 @@ pub(crate) struct Answered<'a> {
     pub(crate) served_by: &'static str,
 }
 
-/// Whether somebody takes the spans.
+/// Whether spans are sent.
 static ARE_SENT: AtomicBool = AtomicBool::new(false);
 
-/// From now on somebody takes the spans of calls.
+/// From now on the spans of calls are sent.
 pub(crate) fn send_spans() {
     ARE_SENT.store(true, Ordering::Relaxed);
 }
@@ -48,7 +48,7 @@ pub(crate) fn span(request_id: &str, headers: &HeaderMap) -> Span {
     span
 }
 
-/// Tells the current span what became of its call. After its last line, which has it already.
+/// Records the outcome of its call in the current span. After its last line, which has it already.
 pub(crate) fn describe(answered: &Answered<'_>) {
     if !ARE_SENT.load(Ordering::Relaxed) {
         return;

@@ -1,4 +1,4 @@
-//! How a command ends: by itself or by a signal, and never with its ledger open (F38).
+//! How a command ends: when its work is done or by a signal, and never with its ledger open (F38).
 
 use std::future::pending;
 use std::process::exit;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::startup::close_ledgers;
 
-/// Exit codes of who is told to end, as shells write them.
+/// Exit codes after a signal, as shells write them.
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
 
@@ -23,7 +23,7 @@ pub(crate) async fn closing<T>(work: impl Future<Output = T>) -> T {
 /// that watches until it is interrupted ends well.
 pub(crate) async fn interruptible<T>(work: impl Future<Output = T>, watches: bool) -> T {
     let (telling, told) = oneshot::channel::<()>();
-    // A task of its own: the work may be reading standard input.
+    // A separate task: the work may be reading standard input.
     tokio::spawn(async move {
         let code = told_to_end(if watches { 0 } else { INTERRUPTED }).await;
         drop(telling);
@@ -43,7 +43,7 @@ pub(crate) async fn interruptible<T>(work: impl Future<Output = T>, watches: boo
 async fn told_to_end(interrupted: i32) -> i32 {
     let (interrupt, terminate) = (SignalKind::interrupt(), SignalKind::terminate());
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(interrupt), signal(terminate)) else {
-        // Nobody listens: the signal ends the process by itself.
+        // No handler is installed: the signal ends the process.
         return pending().await;
     };
     tokio::select! {

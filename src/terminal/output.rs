@@ -1,8 +1,8 @@
 //! stdout for results, stderr for everything else. Neither ever panics on a closed pipe.
 //!
-//! A reader that has read enough (`numerator statement … | head`) ends nothing: what is left to be
-//! printed is left out, and the command ends as it would have, with the same exit code and no word
-//! of that. Only what nobody can be told again is told elsewhere: [`must_print`].
+//! A reader that has read enough (`numerator statement … | head`) ends nothing: the rest is not
+//! printed, and the command ends as it would have, with the same exit code and without a message.
+//! Only a result that cannot be shown again is reported elsewhere: [`must_print`].
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use numbering::{Lines, check_printable, escaped};
 use serde::Serialize;
 
-/// Tells a person something that is not the result. A closed stderr is ignored.
+/// Prints a line for people that is not the result. A closed stderr is ignored.
 pub fn say(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", escaped(&line.to_string()));
 }
 
-/// Tells why a command failed, as JSON where its result would be.
+/// Prints why a command failed, as JSON where its result would be.
 pub(crate) fn complain(error: &anyhow::Error, as_json: bool) {
     let line = format!("{error:#}").replace('\n', " ");
     if as_json {
@@ -27,15 +27,16 @@ pub(crate) fn complain(error: &anyhow::Error, as_json: bool) {
     }
 }
 
-/// Whether nobody reads standard output any more.
+/// Whether the reader of standard output has closed it.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether nobody reads standard output any more: whoever would print on and on ends.
+/// Whether the reader of standard output has closed it: a command that prints without end stops
+/// then.
 pub(crate) fn is_closed() -> bool {
     IS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// What a failed write means: that nobody reads any more is no failure.
+/// The meaning of a failed write: a reader that has closed the pipe is no failure.
 ///
 /// # Errors
 /// Any other.
@@ -50,7 +51,7 @@ pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
 }
 
 /// Prints lines of the result. What files and ledgers hold is shown, never obeyed: a character that
-/// a terminal would act upon stands there as `\u{1b}`.
+/// a terminal would act upon is printed as `\u{1b}`.
 ///
 /// # Errors
 /// When stdout cannot be written.
@@ -74,10 +75,10 @@ pub(crate) fn print_json(result: &impl Serialize) -> io::Result<()> {
     unless_closed(must_print_json(result))
 }
 
-/// Prints lines that nobody can ask for again, such as a secret.
+/// Prints lines that cannot be shown again, such as a secret.
 ///
 /// # Errors
-/// When stdout cannot be written, or nobody reads it.
+/// When stdout cannot be written, or its reader has closed it.
 pub(crate) fn must_print(lines: impl IntoIterator<Item = impl Display>) -> io::Result<()> {
     write_lines(lines.into_iter().map(|line| escaped(&line.to_string()).into_owned()))
 }
@@ -99,7 +100,7 @@ fn write_lines(lines: impl IntoIterator<Item = impl Display>) -> io::Result<()> 
     out.flush()
 }
 
-/// The same JSON, in which what is not printable stands as JSON escapes it.
+/// The same JSON, in which what is not printable is escaped as JSON.
 fn escaped_json(text: &str) -> Cow<'_, str> {
     if check_printable(text, Lines::Many).is_ok() {
         return Cow::Borrowed(text);

@@ -1,6 +1,6 @@
-//! What a command leaves beside a ledger or in `data.dir` must be of use to the service (F46): root
-//! gives it to whom the place belongs, and whoever else would leave files that only he may use is
-//! refused before anything is done.
+//! What a command leaves next to a ledger or in `data.dir` must be usable by the service (F46):
+//! root gives it to the owner of the place, and any other user that would leave files that only it
+//! may use is refused before anything is done.
 
 use std::fs::{metadata, read_dir};
 use std::os::unix::fs::MetadataExt as _;
@@ -13,7 +13,7 @@ use crate::config::Settings;
 /// Refuses a command that opens the ledger of the settings as another user than its owner.
 ///
 /// # Errors
-/// A ledger's file, or the folder of a new one, that belongs to somebody else.
+/// A ledger's file, or the folder of a new one, that belongs to another user.
 pub(crate) fn must_own_ledger(settings: &Settings) -> anyhow::Result<()> {
     must_own(&ledger_file(settings).into_iter().collect::<Vec<_>>())
 }
@@ -41,7 +41,7 @@ pub(crate) fn ledger_file(settings: &Settings) -> Option<PathBuf> {
 
 fn must_own(places: &[PathBuf]) -> anyhow::Result<()> {
     let me = geteuid();
-    // What root makes belongs to whom the place belongs.
+    // What root makes belongs to the owner of the place.
     if me.is_root() {
         return Ok(());
     }
@@ -52,7 +52,7 @@ fn must_own(places: &[PathBuf]) -> anyhow::Result<()> {
             metadata(above).ok().map(|found| (above, found.uid()))
         });
         let Some((there, owner)) = there else { continue };
-        // A folder of root takes files of any user whom it lets in, such as those of a container.
+        // A folder of root takes files of any user with write access, such as those of a container.
         anyhow::ensure!(
             owner == me.as_raw() || owner == 0,
             "{} belongs to the user {owner}, who could not use what this command would leave \

@@ -21,7 +21,7 @@ pub(crate) fn clock() -> SharedClock {
     Arc::new(SystemClock)
 }
 
-/// Runs work on a service that joins, and leaves again whatever became of the work.
+/// Runs work on a service that joins, and leaves again whatever the outcome of the work.
 ///
 /// A number that was taken is good even where leaving fails: its record is in the outbox, and the
 /// next node adopts it. So that failure is only a warning.
@@ -35,7 +35,7 @@ pub(crate) async fn with_service<T>(
     outcome
 }
 
-/// A service that joins for a command; whoever has it [leaves](leave).
+/// A service that joins for a command; the command must [leave](leave) again.
 pub(crate) async fn join_for_command(settings: &Settings) -> anyhow::Result<Arc<Service>> {
     must_own_data(settings)?;
     Service::start(settings, clock(), Mode::Command).await
@@ -70,7 +70,7 @@ pub(crate) async fn open_ledger(settings: &Settings) -> anyhow::Result<SharedLed
     Ok(open_deployment(settings).await?.0)
 }
 
-/// Waits until the services on a ledger know what was just saved, and says so where some do not.
+/// Waits until the services on a ledger know what was just saved, and prints which of them do not.
 pub(crate) async fn until_known(ledger: &SharedLedger) {
     let unaware = startup::until_known(ledger, None).await;
     if unaware > 0 {
@@ -81,7 +81,7 @@ pub(crate) async fn until_known(ledger: &SharedLedger) {
     }
 }
 
-/// Opens the ledger alone and says what it was set up with.
+/// Opens the ledger alone and returns what it was set up with.
 pub(crate) async fn open_deployment(
     settings: &Settings,
 ) -> anyhow::Result<(SharedLedger, Deployment)> {
@@ -89,7 +89,7 @@ pub(crate) async fn open_deployment(
     startup::open_ledger(settings, &clock()).await
 }
 
-/// Opens the stores to look at, without joining as a node.
+/// Opens the stores to read them, without joining as a node.
 pub(crate) async fn open_stores(settings: &Settings) -> anyhow::Result<Stores> {
     Ok(open_stores_of(settings).await?.0)
 }
@@ -138,7 +138,8 @@ pub(crate) async fn check_partition(
     Ok(())
 }
 
-/// Notes among the events what a command did, and who ran it. What is done stands without it.
+/// Records among the events what a command did, and who ran it. The act is kept even where that
+/// fails.
 pub(crate) async fn note_act(ledger: &SharedLedger, kind: &str, mut detail: serde_json::Value) {
     detail["user"] = operator().into();
     let (at_us, kind) = (clock().now_us(), kind.to_owned());
@@ -154,7 +155,7 @@ pub(crate) async fn open_catalog(settings: &Settings) -> anyhow::Result<Catalog>
     Ok(open_ledger_and_catalog(settings).await?.1)
 }
 
-/// The same for a look that writes nothing, not even the first series of a ledger.
+/// The same for a read that writes nothing, not even the first series of a ledger.
 pub(crate) async fn foresee_catalog(
     settings: &Settings,
 ) -> anyhow::Result<(SharedLedger, Catalog)> {

@@ -38,7 +38,7 @@ pub struct SettingsArgs {
 
 impl SettingsArgs {
     /// Loads the settings and starts the log of a one-shot command. It changes no schema that is
-    /// there: a look at a ledger must not stop the older program that runs on it.
+    /// there: reading a ledger must not stop the older program that runs on it.
     ///
     /// # Errors
     /// The first wrong setting.
@@ -48,7 +48,7 @@ impl SettingsArgs {
         Ok(settings)
     }
 
-    /// The same for a command that changes an older schema where the settings say so.
+    /// The same for a command that changes an older schema where the settings allow it.
     ///
     /// # Errors
     /// The first wrong setting.

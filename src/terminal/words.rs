@@ -32,12 +32,12 @@ pub(crate) fn owner(owner: &Owner) -> &'static str {
     }
 }
 
-/// Who should own a partition as it stands.
+/// The wanted owner of a partition of the ledger.
 pub(crate) fn wanted_of(row: &Partition) -> &'static str {
     if row.is_lent && row.wanted == Wanted::Auto { "lent" } else { wanted(row.wanted) }
 }
 
-/// Who should own a partition, by an operator's word.
+/// The wanted owner of a partition, by the word of an operator.
 pub(crate) fn wanted(wanted: Wanted) -> &'static str {
     match wanted {
         Wanted::Auto => "auto",

@@ -1,5 +1,5 @@
-//! What the claims of a JWT mean here, once its signature is verified: who calls, what it may do,
-//! to what it is narrowed, and for how long. What is not said gives nothing.
+//! The meaning of the claims of a JWT, once its signature is verified: the caller, its rights, its
+//! restrictions, and the time of its validity. A missing claim gives nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::auth::jwt::JwtSettings;
 use crate::auth::rate::Pace;
 use crate::auth::{Identity, Role, WrittenGrant, jwt_identity_name};
 
-/// What stands in a claim for everything: no claim, or an empty one, gives nothing.
+/// The value of a claim that means everything: no claim, or an empty one, gives nothing.
 const EVERYTHING: &str = "*";
 
 /// The claims of a JWT.
@@ -26,13 +26,13 @@ const CLOCK_SKEW: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub(super) struct Verified {
     identity: Arc<Identity>,
-    /// Neither earlier nor as late is it let in; in microseconds since 1970.
+    /// The JWT is valid from this time, in microseconds since 1970.
     from_us: i64,
     until_us: i64,
 }
 
 impl Verified {
-    /// What the claims say.
+    /// The meaning of the claims.
     pub(super) fn read(claims: &Claims, settings: &JwtSettings) -> Result<Self, JwtRefusal> {
         let skew_us = i64::try_from(CLOCK_SKEW.as_micros()).unwrap_or(i64::MAX);
         let until_us = claims.get("exp").map(time_us).ok_or(JwtRefusal::NoExpiry)?;
@@ -72,7 +72,7 @@ impl Verified {
         })
     }
 
-    /// Who calls, at that time.
+    /// The identity of the caller at that time.
     pub(super) fn at(&self, now_us: i64) -> Result<Arc<Identity>, JwtRefusal> {
         if now_us < self.from_us {
             return Err(JwtRefusal::NotYet);
@@ -83,7 +83,7 @@ impl Verified {
         Ok(Arc::clone(&self.identity))
     }
 
-    /// Whether it is let in never more.
+    /// Whether it has expired for good.
     pub(super) fn is_over(&self, now_us: i64) -> bool {
         now_us >= self.until_us
     }
@@ -119,7 +119,8 @@ fn roles(claims: &Claims, settings: &JwtSettings) -> Vec<String> {
     given.into_iter().flat_map(ours).map(|role| role.name().to_owned()).collect()
 }
 
-/// The codes to which somebody is narrowed: an empty list for everything, which has to be said.
+/// The codes to which an identity is restricted: an empty list for everything, which must be
+/// explicit.
 fn codes(claim: &Value) -> Option<Vec<String>> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let codes: Vec<String> = match claim {

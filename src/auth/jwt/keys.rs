@@ -1,5 +1,6 @@
 //! The keys that JWTs are verified with, each for exactly one algorithm: read from a file or an
-//! answer, found by what a JWT says of its key. That is a text which is compared, and nothing else.
+//! answer, and found by the key name in the JWT. That name is compared as a text, and used for
+//! nothing else.
 
 use jsonwebtoken::jwk::{
     AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse,

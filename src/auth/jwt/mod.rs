@@ -1,9 +1,9 @@
-//! JWTs as a second way to name oneself: of one issuer, for this audience, signed by one of its
+//! JWTs as a second way to authenticate: of one issuer, for this audience, signed by one of its
 //! keys.
 //!
-//! Nothing that a JWT says is believed before its signature is verified, and of its header two
-//! fields are looked at: the algorithm, which must be that of the key, and the name of the key,
-//! which is compared with those that are known. Addresses and keys in a header are never used.
+//! Nothing in a JWT is believed before its signature is verified. Two fields of its header are
+//! read: the algorithm, which must be that of the key, and the name of the key, which is compared
+//! with the known ones. Addresses and keys in a header are never used.
 
 mod claims;
 mod keyring;
@@ -30,10 +30,10 @@ use keyring::{InForce, KeyRefresh, Keyring};
 use keys::{Key, NoKey};
 use written::Written;
 
-/// Longest JWT that is looked at.
+/// Longest JWT that is read.
 const JWT_CHARS_MAX: usize = 8 * 1_024;
 
-/// Why a JWT lets nobody in: what to tell its sender. Shows nothing of its claims.
+/// Why a JWT is not accepted: the message for its sender. Shows nothing of its claims.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JwtRefusal {
     /// Too long.
@@ -72,7 +72,7 @@ pub enum JwtRefusal {
          service"
     )]
     Audience,
-    /// It would be let in for ever.
+    /// It would never expire.
     #[error("the JWT does not say when it expires (exp)")]
     NoExpiry,
     /// Times that are none.
@@ -114,14 +114,14 @@ pub enum JwtRefusal {
 }
 
 impl JwtRefusal {
-    /// Whether the same may be let in a moment later.
+    /// Whether the same JWT may be accepted a moment later.
     #[must_use]
     pub const fn retry_useful(&self) -> bool {
         matches!(self, JwtRefusal::NoKeys)
     }
 }
 
-/// The issuer whose JWTs are let in.
+/// The issuer whose JWTs are accepted.
 pub struct Jwts {
     settings: JwtSettings,
     keyring: Arc<Keyring>,
@@ -150,10 +150,10 @@ impl Jwts {
         !token.starts_with(crate::auth::SECRET_PREFIX) && token.matches('.').count() == 2
     }
 
-    /// Who sends a JWT. Waits for nothing unless its key is not known; safe to drop.
+    /// The identity of the sender of a JWT. Waits only where its key is not known; safe to drop.
     ///
     /// # Errors
-    /// Why nobody is let in by it.
+    /// Why the JWT is not accepted.
     pub async fn admit(&self, jwt: &str) -> Result<Arc<Identity>, JwtRefusal> {
         if jwt.len() > JWT_CHARS_MAX {
             return Err(JwtRefusal::TooLong);

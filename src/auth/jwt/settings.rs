@@ -35,7 +35,7 @@ pub enum JwtKeys {
 }
 
 impl JwtKeys {
-    /// The setting that says so.
+    /// The setting of the issuer's keys.
     #[must_use]
     pub const fn setting(&self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl fmt::Display for JwtKeys {
     }
 }
 
-/// The issuer whose JWTs are let in.
+/// The issuer whose JWTs are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JwtSettings {
     /// `auth.jwt.issuer`: the claim `iss` of each.
@@ -69,15 +69,15 @@ pub struct JwtSettings {
     pub algorithms: Vec<JwtAlgorithm>,
     /// Where the keys are.
     pub keys: JwtKeys,
-    /// `auth.jwt.name_claim`: the claim that names who calls.
+    /// `auth.jwt.name_claim`: the claim that names the caller.
     pub name_claim: String,
-    /// `auth.jwt.people`: whether they are people, who are limited as such.
+    /// `auth.jwt.people`: whether the callers are people, who are limited as such.
     pub people: bool,
     /// `auth.jwt.roles_claim`: the claim that lists roles.
     pub roles_claim: String,
     /// `auth.jwt.roles`: the roles by the words of that claim; absent: the words are our own.
     pub roles: Option<BTreeMap<String, Vec<Role>>>,
-    /// `auth.jwt.projects_claim`: the claim that lists the projects to which who calls is narrowed.
+    /// `auth.jwt.projects_claim`: the claim that lists the projects of the caller's restriction.
     pub projects_claim: Option<String>,
     /// `auth.jwt.series_claim`: the same of series.
     pub series_claim: Option<String>,

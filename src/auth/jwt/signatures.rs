@@ -1,5 +1,5 @@
-//! Signatures of JWTs, verified by `ring`: the library that reads JWTs leaves that to whom it is
-//! told, and `ring` is what everything else here is verified by.
+//! Signatures of JWTs, verified by `ring`: the JWT library leaves verification to a provider, and
+//! `ring` verifies everything else here.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};

@@ -1,7 +1,7 @@
 //! The claims of a JWT as its issuer wrote them: each name once, at every depth.
 //!
-//! Of two claims of one name each reader takes the one that it likes (RFC 7519, 4). Who may write
-//! one of them would be somebody else here than to whoever let them write it.
+//! Of two claims of one name each reader picks the one that it prefers (RFC 7519, 4). A user who
+//! may write one of them could become another identity here than the issuer meant.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::claims::Claims;
 
-/// Claims, and whether any name stands there twice.
+/// Claims, and whether any name occurs twice.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) claims: Claims,
@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for Written {
     }
 }
 
-/// A value, and whether a name stands twice in any object of it.
+/// A value, and whether a name occurs twice in any object of it.
 struct Tree {
     value: Value,
     is_repeated: bool,

@@ -1,5 +1,5 @@
 //! The arithmetic of a limit: the generic cell rate algorithm (ITU-T I.371, annex A) as a virtual
-//! schedule. One number is kept for each who is limited: the time by which all that was asked for
+//! schedule. One number is kept for each account: the time by which all that was asked for
 //! would have come if it had come evenly.
 
 /// The length of the window in which a quota counts, in microseconds.
@@ -11,10 +11,10 @@ pub(super) struct Rate {
     per_minute: i64,
 }
 
-/// What a limit says to what is asked for.
+/// The judgement of a limit on a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// Where the schedule stands with it; nothing where it comes too soon.
+    /// The schedule with the load; nothing where the load comes too soon.
     pub(super) scheduled_us: Option<i64>,
     /// How many might follow at once.
     pub(super) remaining: i64,
@@ -45,10 +45,10 @@ impl Rate {
         i64::try_from(count).unwrap_or(i64::MAX).saturating_mul(self.spacing_us())
     }
 
-    /// Judges so many that are asked for now, where the schedule stands there; of none it says how
-    /// it stands.
+    /// Judges a load of `count` against the schedule at `now_us`; a load of zero shows the state of
+    /// the schedule.
     pub(super) fn judge(self, scheduled_us: i64, now_us: i64, count: u64) -> Verdict {
-        // A clock that was set back owes nobody more than a window.
+        // A clock that was set back delays a caller by one window at most.
         let begun = scheduled_us.clamp(now_us, now_us.saturating_add(2 * WINDOW_US));
         let cost_us = self.cost_us(count);
         let next = begun.saturating_add(cost_us);

@@ -1,14 +1,14 @@
-//! How much somebody may ask for in a minute (R7.2): decided in memory, without asking anybody, and
-//! shared with the other nodes through Redis a moment later. Knows no request and no number.
+//! How much an identity may ask for in a minute: decided in memory, without a call, and shared with
+//! the other nodes through Redis a moment later. Knows no request and no number.
 //!
-//! People are limited in what they take, however many calls they need for it; a service in its
-//! calls. What is asked for counts at once, so that nobody gets more by asking in parallel; what
-//! comes to nothing is given back.
+//! People are limited by the numbers that they take, however many calls they need; a service is
+//! limited by its calls. A load counts at once, so that parallel requests gain nothing; what comes
+//! to nothing is given back.
 //!
-//! Each node adds what was kept of it to the schedule in Redis five times a second, and takes over
-//! what all have kept. So a limit costs no call on a request's way, and holds on each node
-//! where Redis is away. What it does not hold: whoever asks several nodes within one such moment
-//! may get its quota from each of them, once; it waits the longer afterwards.
+//! Each node adds the loads that it kept to the schedule in Redis five times a second, and takes
+//! over the sum of all nodes. So a limit costs no call on a request's way, and holds on each node
+//! while Redis is away. It does not hold within one such moment: a caller that asks several nodes
+//! then may get its quota from each of them, once, and waits longer afterwards.
 
 mod gcra;
 mod network;
@@ -25,8 +25,8 @@ use gcra::{Rate, WINDOW_US};
 pub use network::network_of;
 pub use sharing::share;
 
-/// Schedules kept at once. Those that are over are let go when there are as many; where none is,
-/// who is new is admitted and not counted, which is logged.
+/// Schedules kept at once. Expired ones are dropped when there are as many; where none has expired,
+/// a new caller is admitted and not counted, which is logged.
 const KEPT_MAX: usize = 100_000;
 
 /// Limits of people, in numbers and previews a minute; 0: none.
@@ -98,7 +98,7 @@ impl Limit {
     }
 }
 
-/// Where a request stands with a limit.
+/// The state of a limit for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// `user`, `address` or `service`.
@@ -111,13 +111,13 @@ pub struct Standing {
     pub reset_s: u64,
 }
 
-/// What all limits say to a request.
+/// The judgement of all limits on a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// Of each limit.
     pub standings: Vec<Standing>,
     /// The limit that refuses it for longest, and after how many milliseconds it would not;
-    /// whatever asks for more than a minute's quota is refused for ever.
+    /// whatever asks for more than a minute's quota is refused forever.
     pub exceeded: Option<(Standing, u64)>,
 }
 
@@ -129,22 +129,22 @@ pub struct Limits {
     kept: Mutex<Kept>,
 }
 
-/// A limited one: 128 bits of the SHA-256 of what it is. Redis is told no name.
+/// A limited account: 128 bits of the SHA-256 of its name. Redis never receives the name.
 type LimitKey = [u8; 16];
 
 #[derive(Default)]
 struct Kept {
-    /// Where each schedule stands, in microseconds.
+    /// The time of each schedule, in microseconds.
     schedules: HashMap<LimitKey, i64>,
-    /// What was kept since it was shared, in microseconds of the schedule; nothing where nobody is
-    /// told.
+    /// What was kept since it was last shared, in microseconds of the schedule; nothing where
+    /// limits are not shared.
     unshared: HashMap<LimitKey, i64>,
     /// When those that are over were let go.
     swept_at_us: i64,
 }
 
 impl Limits {
-    /// Limits that nobody has used yet. Of those that are shared, [`share`] tells the other nodes.
+    /// Limits that are unused so far. [`share`] sends those that are shared to the other nodes.
     #[must_use]
     pub fn new(settings: LimitSettings, clock: SharedClock, is_shared: bool) -> Self {
         Limits { settings, clock, is_shared, kept: Mutex::default() }
@@ -169,12 +169,11 @@ impl Limits {
         judgement
     }
 
-    /// Judges a load and, unless a limit refuses it, counts it by all of them; once it is known
-    /// what came of it, it must be [settled](Limits::settle). A load of nothing shows how they
-    /// stand.
+    /// Judges a load and, unless a limit refuses it, counts it by all of them; once the outcome is
+    /// known, it must be [settled](Limits::settle). A load of zero shows the state of the limits.
     ///
     /// # Panics
-    /// Where another holder of the lock did, which none does.
+    /// When the lock is poisoned, which no holder causes.
     pub fn charge(&self, account: &Account, load: Load) -> Judgement {
         let mut judgement = Judgement::default();
         if account.is_unlimited() {
@@ -216,11 +215,11 @@ impl Limits {
         judgement
     }
 
-    /// Keeps a part of a load that was counted, of which the other nodes hear now, and gives the
-    /// rest back.
+    /// Keeps the part of a counted load that was taken, which the other nodes learn now, and gives
+    /// the rest back.
     ///
     /// # Panics
-    /// Where another holder of the lock did, which none does.
+    /// When the lock is poisoned, which no holder causes.
     pub fn settle(&self, account: &Account, counted: Load, taken: Load) {
         let mut kept = self.kept();
         for limit in &account.0 {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Bits of an IPv6 address that tell its network: a machine has all addresses of one.
+/// Bits of an IPv6 address that identify its network: a machine has all addresses of one.
 const NETWORK_BITS: u32 = 64;
 
 /// What counts as one address with this one: itself, or its network in IPv6.

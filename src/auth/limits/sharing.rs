@@ -1,4 +1,4 @@
-//! What nodes tell each other of their limits, through Redis.
+//! How nodes share their limits through Redis.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{LimitKey, Limits};
 use crate::redis::{CounterError, Keys, LIMITS_MAX, Redis};
 use crate::task::{Stop, Task, Ticks};
 
-/// How often a node tells what it admitted.
+/// How often a node shares what it admitted.
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Shares the limits of a node with those of the others, until it is stopped.
@@ -21,7 +21,7 @@ pub fn share(limits: Arc<Limits>, redis: Redis, keys: Keys, partitions: u32) -> 
         let mut ticks = Ticks::every(PERIOD, stop);
         while ticks.next().await {
             if let Err(error) = limits.share_once(&redis, &keys, partitions).await {
-                // Each node holds to the limits by itself meanwhile.
+                // Each node keeps the limits on its own meanwhile.
                 tracing::debug!(%error, "limits are not shared at the moment");
             }
         }
@@ -29,8 +29,8 @@ pub fn share(limits: Arc<Limits>, redis: Redis, keys: Keys, partitions: u32) -> 
 }
 
 impl Limits {
-    /// Tells what was admitted since the last time, and takes over what the others admitted. What
-    /// could not be told is not told later: by then it counts for little.
+    /// Sends what was admitted since the last time, and takes over what the others admitted. What
+    /// could not be sent is not sent later: by then it counts for little.
     async fn share_once(
         &self,
         redis: &Redis,

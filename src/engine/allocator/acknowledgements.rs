@@ -1,10 +1,10 @@
 //! The acknowledgements that a worker still has to give: one for each epoch of Redis in which its
-//! process took part (F5). Knows no ledger; the worker asks it what to say there.
+//! process took part (F5). Knows no ledger; the worker asks it what to report there.
 
 use crate::node::NodeId;
 
-/// Epochs in which this process took part, and as whom: each waits for an acknowledgement when it
-/// ends.
+/// Epochs in which this process took part, and under which identity: each waits for an
+/// acknowledgement when it ends.
 #[derive(Debug, Default)]
 pub(super) struct PendingAcknowledgements {
     joined: Vec<(u64, NodeId)>,
@@ -23,19 +23,20 @@ impl PendingAcknowledgements {
 
     /// May have been entered in an epoch.
     pub(super) fn may_join(&mut self, epoch: u64, node: NodeId) {
-        // Who took part before answers for what it handed out, not as one who never sent a flight.
+        // The identity that took part first answers for what it handed out, not as one that never
+        // sent a flight.
         if !self.joined.contains(&(epoch, node)) {
             self.unsure = Some((epoch, node));
         }
     }
 
-    /// Nobody asks about epochs before this one any more.
+    /// Epochs before this one need no acknowledgement any more.
     pub(super) fn forget_before(&mut self, epoch: u64) {
         self.joined.retain(|joined| joined.0 >= epoch);
         self.unsure.take_if(|unsure| unsure.0 < epoch);
     }
 
-    /// The ledger knows that who was unsure never sent a flight.
+    /// The ledger knows that an uncertain participant never sent a flight.
     pub(super) fn clear_unsure(&mut self) {
         self.unsure = None;
     }

@@ -1,9 +1,10 @@
-//! What a request has already: asked without taking anything, for whoever gets no new number now.
+//! The earlier number of a request: looked up without taking anything, for a caller that gets no
+//! new number now.
 
 use tokio::time::Instant;
 
 use super::answers;
-use super::drafting::{Drafting, Purpose};
+use super::drafted::{Drafting, Purpose};
 use super::pending_request::Order;
 use super::{AllocError, Allocator, Hints, Issued, Request};
 
@@ -26,7 +27,7 @@ impl Allocator {
         let began = Instant::now();
         let limit = began + context.settings.time_limit;
         let by = by.map_or(limit, |by| by.min(limit));
-        // What would be right is told to who is within the limit.
+        // Hints are for callers within the limit.
         let brief = (Purpose::Issue, &Hints::first(0));
         let drafted = match self.draft(&request, (began, by), brief).await? {
             Drafting::Answered(answer) => return answer.map(Some),

@@ -8,14 +8,14 @@ use crate::metrics::Metrics;
 
 /// Where the answer to a request goes.
 pub(super) enum Reply {
-    /// To who gets a number.
+    /// To a caller that gets a number.
     Number(oneshot::Sender<Result<Issued, AllocError>>),
-    /// To who asks whether there is one (F40).
+    /// To a caller that asks whether there is one (F40).
     Found(oneshot::Sender<Result<Option<Issued>, AllocError>>),
 }
 
 impl Reply {
-    /// Whether nobody waits for it any more.
+    /// Whether the caller is gone.
     pub(super) fn is_closed(&self) -> bool {
         match self {
             Reply::Number(reply) => reply.is_closed(),
@@ -23,7 +23,7 @@ impl Reply {
         }
     }
 
-    /// Answers whoever waits; with no number only whoever asked for an earlier one.
+    /// Answers the caller; without a number only one that asked for an earlier one.
     pub(super) fn send(self, answer: Result<Option<Issued>, AllocError>) {
         match self {
             Reply::Found(reply) => drop(reply.send(answer)),

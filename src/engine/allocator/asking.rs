@@ -1,51 +1,23 @@
-//! Asks the source of a series for the value that a number is to show (R4.5).
+//! Asks the source of a series for the value that a number is to show.
 //!
-//! Everything that can be refused is refused before, and who has a number already is given that:
-//! nobody else is bothered for a request that gets no new number. A source is asked within the
-//! request of its caller. Where that one goes away, the question goes with it: nothing was taken
-//! here, and whoever asks again asks under the same key, under which a source gives the same value.
+//! Everything that can be refused is refused before, and a request that has a number already gets
+//! that: the source is not asked for a request that gets no new number. A source is asked within
+//! the request of its caller. When the caller leaves, the question is dropped: nothing was taken
+//! here, and a retry asks under the same key, under which a source gives the same value.
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use numbering::{Draft, Inputs, Series, hexadecimal};
+use numbering::{Draft, Series, hexadecimal};
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout_at};
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::catalog::unknown_source;
+use super::order::Asking;
 use super::pending_request::Order;
-use super::{AllocError, Allocator, Catalog, Request};
-use crate::engine::sources::{SourceError, SourceQuestion, Sources};
+use super::{AllocError, Allocator};
+use crate::engine::sources::{SourceError, SourceQuestion};
 use crate::ledger::Record;
-
-/// What an order still has to ask a source.
-pub(super) struct Asking {
-    /// What was drafted with a stand-in, and is drafted again with the value.
-    inputs: Inputs,
-    now: Timestamp,
-}
-
-impl Asking {
-    /// What a draft of now leaves to ask; nothing where its series asks no source.
-    ///
-    /// # Errors
-    /// More than one number: each asks for itself.
-    pub(super) fn of(
-        request: &Request,
-        source: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Option<Self>, AllocError> {
-        let Some(source) = source else { return Ok(None) };
-        if request.count > 1 {
-            let reason = format!(
-                "must be 1: the source {source} is asked for each number of the series; ask for a \
-                 list of documents"
-            );
-            return Err(AllocError::Field { field: "count", reason });
-        }
-        Ok(Some(Asking { inputs: request.inputs.clone(), now }))
-    }
-}
 
 impl Order {
     /// The source that its series asks.
@@ -82,10 +54,10 @@ impl Order {
 }
 
 impl Allocator {
-    /// What is told where a series is saved that asks a source which this process does not know.
+    /// The warning where a series is saved whose source this process does not know.
     #[must_use]
     pub fn warning_of(&self, series: &Series) -> Option<String> {
-        warning(series, &self.shared.sources)
+        unknown_source(series, &self.shared.sources)
     }
 
     /// Asks the source of an order, where it has one, until a time.
@@ -113,22 +85,6 @@ impl Allocator {
         }
         put.map_err(AllocError::from)
     }
-}
-
-/// Tells of series whose source is not in the settings: their requests are refused until it is.
-pub(super) fn tell_unknown(catalog: &Catalog, sources: &Sources) {
-    for served in catalog.active() {
-        if let Some(warning) = warning(&served.series, sources) {
-            let code = &served.version.definition.code;
-            tracing::warn!(code, "{warning}; it gives no numbers here until then");
-        }
-    }
-}
-
-fn warning(series: &Series, sources: &Sources) -> Option<String> {
-    let name = series.sourced()?.source;
-    let unknown = || SourceError::Unknown { name: name.to_owned() }.to_string();
-    (!sources.knows(name)).then(unknown)
 }
 
 /// The key of a request at its source: the same for each attempt and each retry, and for no other

@@ -1,9 +1,9 @@
-//! Ledger work that a worker waits for without standing still: seeds, raises, questions, and what
-//! the ledger knows of a counter.
+//! Ledger work that a worker waits for without blocking: seeds, raises, questions, and what the
+//! ledger knows of a counter.
 //!
-//! Each job is a task of its own that nobody cancels; it reports to its worker, also when it
-//! fails. While the ledger is away, warm counters go on below their ceilings. A job waits for a
-//! lock a moment at a time, and holds no connection between two tries (F31).
+//! Each job is its own task that is never cancelled; it reports to its worker, also when it fails.
+//! While the ledger is away, warm counters continue below their ceilings. A job waits for a lock a
+//! moment at a time, and holds no connection between two attempts (F31).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,8 +103,8 @@ pub(super) struct BackgroundJobs {
 
 impl BackgroundJobs {
     /// A starter that reports to `sender`. At most one job per parked counter and one per asking
-    /// flight is under way: requests, and so jobs, are bounded by `allocator.queue_max`. How many
-    /// of them are at the ledger at a time, [`crate::engine::node::Places`] says.
+    /// flight is under way: requests, and so jobs, are bounded by `allocator.queue_max`.
+    /// [`crate::engine::node::Places`] bounds how many of them are at the ledger at a time.
     #[must_use]
     pub(super) fn new(context: Arc<Context>, sender: mpsc::UnboundedSender<Done>) -> Self {
         BackgroundJobs { context, sender, out: Arc::default() }
@@ -120,7 +120,7 @@ impl BackgroundJobs {
         self.out.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Starts a job, which ends with its report. What may fail in it is a task of its own.
+    /// Starts a job, which ends with its report. What may fail in it is a separate task.
     fn start(&self, job: impl Future<Output = Done> + Send + 'static) {
         self.out.fetch_add(1, Ordering::AcqRel);
         let sender = self.sender.clone();
@@ -129,7 +129,7 @@ impl BackgroundJobs {
         });
     }
 
-    /// Seeds counters in the ledger. One that somebody else holds waits by itself: the others are
+    /// Seeds counters in the ledger. One that is locked elsewhere waits alone: the others are
     /// seeded meanwhile.
     pub(super) fn seed(&self, at: At, node: NodeId, mut counters: Vec<(String, CounterSpec)>) {
         let jobs = self.clone();
@@ -147,7 +147,7 @@ impl BackgroundJobs {
                 if let Some(place) = held {
                     jobs.seed(at, node, vec![counters.swap_remove(place)]);
                 } else if matches!(error, LedgerError::SeriesChanged) && counters.len() > 1 {
-                    // Nobody is refused for another one's series.
+                    // No request is refused because of another one's series.
                     let others = counters.split_off(1);
                     others.into_iter().for_each(|other| jobs.seed(at, node, vec![other]));
                 } else if !patience.another_try(&error).await {
@@ -197,7 +197,8 @@ impl BackgroundJobs {
     }
 
     /// Waits for a contended counter and serves its queue. Should that fail, the queue goes back to
-    /// the worker; who was in the transaction gets the answer that a number may have been taken.
+    /// the worker; requests that were in the transaction get the answer that a number may have been
+    /// taken.
     pub(super) fn wait_aside(&self, at: At, node: NodeId, counter: String, contended: Contended) {
         let context = Arc::clone(&self.context);
         self.start(async move {
@@ -224,7 +225,7 @@ impl BackgroundJobs {
             let node = context.membership.node();
             // Twice the time-to-live: to see that a node is silent, and to adopt what it left.
             let limit = context.settings.node_ttl * 2;
-            // What Redis knows to be journaled is there, whoever is in doubt.
+            // What Redis knows to be journaled is there, even where a request is in doubt.
             let in_doubt = requests.iter().any(|pending| !pending.is_journaled);
             if in_doubt && !is_clear(&context, at.partition, limit).await {
                 return Done::Asked { at, requests, result: Err(known_to_be_away()) };
@@ -285,7 +286,7 @@ fn kept(context: &Context, node: NodeId, found: Vec<Found>) -> Result<Vec<Found>
     Ok(found)
 }
 
-/// The place of the counter that somebody else holds.
+/// The position of the counter that is locked elsewhere.
 fn held_among(counters: &[(String, CounterSpec)], error: &LedgerError) -> Option<usize> {
     let LedgerError::LockTimeout { counter: Some(held), .. } = error else { return None };
     counters.iter().position(|(name, _)| name == held)

@@ -1,4 +1,4 @@
-//! What a caller who gives up is answered: whether a number may have been taken.
+//! The answer to a caller that gives up: whether a number may have been taken.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -21,7 +21,7 @@ impl CancellationState {
     }
 
     /// Puts a request back that certainly took nothing that will ever be handed out. One that was
-    /// given up stays so: its caller was told that it takes no number.
+    /// given up stays so: its caller has the answer that it takes no number.
     pub(super) fn put_back(&self) {
         self.moves(IN_FLIGHT, BACK);
     }

@@ -8,10 +8,11 @@ use uuid::Uuid;
 
 use super::earlier::Earlier;
 use crate::engine::node::Context;
+use crate::engine::sources::{SourceError, Sources};
 use crate::ledger::{LedgerError, RestingSeries, SeriesVersion, SharedLedger, Stamps};
 use crate::metrics::{Metrics, SeriesMeter};
 
-/// What the log says of a series that gives no numbers.
+/// The log line of a series that gives no numbers.
 const SET_ASIDE: &str =
     "a stored series cannot be used and is set aside; save it again as it should be";
 
@@ -30,14 +31,14 @@ pub struct Catalog {
     in_turns: Vec<Arc<ServedSeries>>,
     /// What refusals list.
     pub(super) types: TypesServed,
-    /// Versions that others have followed, once somebody has asked for them.
+    /// Versions that others have followed, once a request has needed them.
     pub(super) earlier: Earlier,
     reference: Arc<ReferenceData>,
     stamp: CatalogStamp,
 }
 
-/// Where the ledger stood when a catalog was loaded: differs once anything in it has changed, and
-/// once the ledger is of another incarnation, where the same numbers may stand for other series.
+/// The state of the ledger when a catalog was loaded: differs once anything in it has changed, and
+/// once the ledger is of another incarnation, where the same numbers may mean other series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CatalogStamp {
     series: i64,
@@ -122,7 +123,7 @@ impl Catalog {
             let (series, resting) = (ledger.series().await?, ledger.resting_series().await?);
             let hasty = ledger.hasty_series().await?;
             if CatalogStamp::read(ledger).await? == stamp {
-                // Series by the thousand take their time; nobody else waits for it.
+                // Thousands of series take time to compile; other tasks must not wait for it.
                 let compile = move || Self::of(series, resting, &hasty, reference, stamp);
                 let compiled = tokio::task::spawn_blocking(compile).await;
                 return Ok(compiled.expect("compiling does not panic"));
@@ -132,7 +133,7 @@ impl Catalog {
         Err(LedgerError::Conflict(why.into()))
     }
 
-    /// Series that are not saved, as a ledger without any would have them beside its tables.
+    /// Series that are not saved, as a ledger without any would have them together with its tables.
     #[must_use]
     pub fn foreseen(definitions: Vec<SeriesDefinition>, reference: Arc<ReferenceData>) -> Self {
         // No series of a ledger has such an id.
@@ -224,7 +225,7 @@ impl Catalog {
         &self.set_aside
     }
 
-    /// Has every series counted from 0 on, and tells of those that were set aside.
+    /// Counts every series from 0 on, and logs those that were set aside.
     pub(super) fn start_counting(&self, context: &Context) {
         context.metrics.series_set_aside.set(self.set_aside.len() as f64);
         context.series_set_aside.store(self.set_aside.len() as u64, Ordering::Relaxed);
@@ -239,13 +240,23 @@ impl Catalog {
         }
     }
 
+    /// Logs series whose source is not in the settings: their requests are refused until it is.
+    pub(super) fn tell_unknown(&self, sources: &Sources) {
+        for served in &self.active {
+            if let Some(warning) = unknown_source(&served.series, sources) {
+                let code = &served.version.definition.code;
+                tracing::warn!(code, "{warning}; it gives no numbers here until then");
+            }
+        }
+    }
+
     /// All active series, by code.
     #[must_use]
     pub fn active(&self) -> &[Arc<ServedSeries>] {
         &self.active
     }
 
-    /// All series that are deactivated, by code (R4.3).
+    /// All series that are deactivated, by code.
     #[must_use]
     pub fn inactive(&self) -> &[Arc<ServedSeries>] {
         &self.inactive
@@ -288,6 +299,13 @@ impl Catalog {
     }
 }
 
+/// The warning of a series whose source this process does not know.
+pub(super) fn unknown_source(series: &Series, sources: &Sources) -> Option<String> {
+    let name = series.sourced()?.source;
+    let unknown = || SourceError::Unknown { name: name.to_owned() }.to_string();
+    (!sources.knows(name)).then(unknown)
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
@@ -314,9 +332,9 @@ mod tests {
         }
     }
 
-    /// Goal: what one stored series holds keeps no other from serving, and no other gets its
-    /// requests. Method: a rule that does not compile beside a default for the same type, active,
-    /// and as what served before it was deactivated.
+    /// Goal: an invalid stored series keeps no other from serving, and no other gets its requests.
+    /// Method: a rule that does not compile next to a default for the same type, active, and as
+    /// what served before it was deactivated.
     #[test]
     fn a_stored_series_that_cannot_be_used_is_set_aside_and_nobody_gets_its_requests() {
         let broken = || version("RULE", "{NOPE}", &json!({ "types": ["T"] }));
@@ -339,7 +357,7 @@ mod tests {
             assert_eq!(catalog.set_aside().len(), 1);
             assert_eq!(catalog.of_any_time().set_aside().len(), 1);
         }
-        // One that serves nobody keeps nothing from anybody.
+        // A series that serves no request keeps no request from others.
         let idle = SeriesVersion { active: false, ..broken() };
         assert_eq!(asked(&of(vec![idle, default()], vec![]), "T").as_deref(), Ok("DEF"));
     }

@@ -1,7 +1,7 @@
-//! Which series of the catalog serves a request, and what its refusal tells.
+//! Which series of the catalog serves a request, and the details of its refusal.
 //!
-//! Never gives a request to a series that it has not been proved for: who is set aside, or rests,
-//! keeps its requests from others.
+//! Never gives a request to a series that it has not been proved for: a series that is set aside,
+//! or deactivated, keeps its requests from others.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use numbering::{
 use super::catalog::{Catalog, ServedSeries, SetAside};
 
 impl Catalog {
-    /// The active series that serves a request (R2.9), which is dated `now` where it has no date.
-    /// One that would be given it only because another was deactivated since it was saved has not
-    /// been proved for it, and does not.
+    /// The active series that serves a request, which is dated `now` where it has no date. A series
+    /// that would get it only because another was deactivated since it was saved has not been
+    /// proved for it, and does not serve it.
     ///
     /// # Errors
     /// See [`RuleError`].
@@ -24,7 +24,7 @@ impl Catalog {
         self.choose_telling(inputs, now, Told::InFull)
     }
 
-    /// The same, where a refusal tells so much.
+    /// The same, with this much detail in a refusal.
     ///
     /// # Errors
     /// See [`RuleError`].
@@ -41,7 +41,7 @@ impl Catalog {
         if let Some(SetAside { version, why, .. }) = self.set_aside.iter().find(may_take) {
             return Err(RuleError::set_aside(&version.definition.code, why, inputs));
         }
-        // Those that are set aside take their turn beside the others, and give nothing.
+        // Those that are set aside take their turn like the others, and give nothing.
         let types = (told == Told::InFull).then_some(&self.types);
         let chosen = match choose_telling(self.offered(), inputs, now, types) {
             Ok(index) => self.active.get(index).ok_or_else(|| {
@@ -63,7 +63,7 @@ impl Catalog {
         }
     }
 
-    /// Which active series would serve a request, and why the others would not (R2.9).
+    /// Which active series would serve a request, and why the others would not.
     #[must_use]
     pub fn explain(&self, inputs: &Inputs, now: Timestamp) -> Vec<Explanation> {
         explain(self.active.iter().map(|served| &served.series), inputs, now)
@@ -82,7 +82,7 @@ impl Catalog {
         read.nth(index).expect("only what was offered is chosen")
     }
 
-    /// A type that only series serve that are deactivated is not unknown (R4.3).
+    /// A type that only deactivated series serve is not unknown.
     fn know_inactive(&self, error: RuleError, inputs: &Inputs) -> RuleError {
         let RuleError::UnknownType { type_code, hint } = error else { return error };
         let inactive = self.inactive.iter().map(|served| &served.series);

@@ -1,12 +1,13 @@
-//! Requests that say no date, where series take turns by days (F40). Such a request is the one that
-//! it was: it is answered by what it was answered before, whichever of these series serves it now.
+//! Requests without a date, where series take turns by days (F40). A retry of such a request gets
+//! the answer that the request got before, whichever of these series serves it now.
 //!
-//! Two things make it so. Those that served it at another time are asked for its number before it
-//! is drafted, each by its own partition worker, as a retry would ask it. And near a turn, where
-//! two clocks or a request that is still on its way may be on either side, the ledger says since
-//! when the request is asked: it is dated by that moment, wherever and whenever it comes again.
+//! Two rules achieve that. The series that served it at another time are asked for its number
+//! before it is drafted, each by its own partition worker, as a retry would ask it. And near a
+//! turn, where two clocks or a request that is still on its way may be on either side, the ledger
+//! records when the request was first asked: it is dated by that moment, wherever and whenever it
+//! comes again.
 //!
-//! Nothing of it concerns a request that says its date, or whose type no such series serves.
+//! A request with a date, or of a type that no such series serves, is not affected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +18,10 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::catalog::{Catalog, ServedSeries};
+use super::error::{unavailable, unread};
 use super::patience::{Errand, attempt};
 use super::pending_request::{Order, PendingRequest, digest, issue_request};
-use super::{
-    AllocError, Allocator, Issued, NumberTaken, Request, Unavailable, replay, unavailable, unread,
-};
+use super::{AllocError, Allocator, Issued, NumberTaken, Request, Unavailable, replay};
 use crate::ledger::{Found, Record, undated_names};
 use crate::metrics::Metrics;
 use crate::redis::Take;
@@ -43,7 +43,7 @@ pub(super) struct DayTurns {
     asked: Vec<Arc<ServedSeries>>,
     /// Names the series together: the same for each process.
     family: i64,
-    /// Whose document its id names, where all of them say the same; else the series'.
+    /// The scope of its document id, where all of them agree; else that of the series.
     documents: DocumentsOf,
     /// The turn that is near.
     near: Option<Timestamp>,
@@ -59,8 +59,8 @@ struct Stretch<'c> {
 }
 
 impl DayTurns {
-    /// The turns of a request; `None` where it says its date, can have no earlier number, or is of
-    /// no series that takes turns. `window`: how long an earlier number answers.
+    /// The turns of a request; `None` where it has a date, can have no earlier number, or is of no
+    /// series that takes turns. `window`: how long an earlier number answers.
     pub(super) fn of(
         catalog: &Catalog,
         request: &Request,
@@ -109,7 +109,7 @@ impl DayTurns {
     }
 }
 
-/// Who serves a request when, the earliest first.
+/// Which series serves a request when, the earliest first.
 fn stretches<'c>(
     catalog: &'c Catalog,
     fitting: &[&Arc<ServedSeries>],
@@ -160,7 +160,7 @@ impl Allocator {
         request: &Request,
         (asked_at, by): (Timestamp, Instant),
     ) -> Result<Option<Result<Issued, AllocError>>, AllocError> {
-        // Whoever serves it looks by itself.
+        // The serving series looks on its own.
         let serving = catalog.choose_telling(&request.inputs, asked_at, Told::InBrief).ok();
         let serving = serving.map(|served| served.version.series_id);
         for served in turns.asked {
@@ -207,7 +207,7 @@ impl Allocator {
         let ledger = Arc::clone(&context.ledger);
         let agreeing = async move {
             let agreed = ledger.asked_at(&names, now_us, turn_us, window_us).await;
-            // Whoever asked may be gone by now.
+            // The caller may be gone by now.
             drop(waiting);
             agreed
         };

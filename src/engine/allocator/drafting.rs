@@ -9,27 +9,10 @@ use tokio::time::Instant;
 
 use super::catalog::Catalog;
 use super::day_turns::DayTurns;
+use super::drafted::{Drafting, Purpose};
 use super::error::unavailable;
-use super::pending_request::{Drafted, Order};
-use super::{AllocError, Allocator, Hints, Issued, NumberTaken, Request, Unavailable};
-
-/// What a request is read for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// A number.
-    Issue,
-    /// What it would look like: nobody is asked for an earlier one.
-    Preview,
-}
-
-/// What is known of a request before anything is taken.
-#[expect(clippy::large_enum_variant, reason = "nearly every request is drafted, in no box")]
-pub(super) enum Drafting {
-    /// It was answered before, by a series that takes turns with the one that serves it now.
-    Answered(Result<Issued, AllocError>),
-    /// How the series that serves it reads it.
-    Drafted(Drafted),
-}
+use super::pending_request::Order;
+use super::{AllocError, Allocator, Hints, NumberTaken, Request, Unavailable};
 
 impl Allocator {
     /// Reads a request that came at `began`, until `by`.
@@ -47,7 +30,7 @@ impl Allocator {
             Err(error) if is_of_catalog(&error) => error,
             drafted => return drafted,
         };
-        // What few requests do has a place of its own: see `issue`.
+        // Boxed, as few requests need it: see `issue`.
         if !Box::pin(self.knows_all_since(began, by)).await {
             return Err(unavailable(Unavailable::Ledger, NumberTaken::No));
         }
@@ -59,7 +42,7 @@ impl Allocator {
         drafted.map_err(|refused| self.in_full(&newer, request, refused, hints))
     }
 
-    /// A refusal with what would have been right, where that is to be told.
+    /// A refusal with hints, where they are wanted.
     fn in_full(
         &self,
         catalog: &Catalog,
@@ -71,7 +54,7 @@ impl Allocator {
             return refused;
         }
         let now = self.shared.context.clock.now();
-        // One that came a moment too early is told what it was refused for.
+        // A request that came a moment too early gets its first refusal.
         Order::draft(catalog, request, now, Told::InFull).err().unwrap_or(refused)
     }
 
@@ -115,7 +98,7 @@ impl Allocator {
     }
 }
 
-/// Whether a refusal may be due to what this process has not heard of.
+/// Whether a refusal may be due to a catalog that is out of date.
 fn is_of_catalog(error: &AllocError) -> bool {
     matches!(error, AllocError::Rule(_) | AllocError::Input(_))
 }

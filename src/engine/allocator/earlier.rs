@@ -1,6 +1,6 @@
-//! Versions of series that others have followed: numbers that they issued are read by them. Nobody
-//! who only takes numbers needs them, so they are read when somebody asks for the first time, and
-//! forgotten with the catalog.
+//! Versions of series that others have followed: they read the numbers that they issued. Taking
+//! numbers does not need them, so they are read when a request first needs them, and forgotten with
+//! the catalog.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -63,8 +63,8 @@ impl Catalog {
     }
 }
 
-/// The hash of a definition without what says nothing of how numbers are read: there may be ten
-/// thousand of one series.
+/// The hash of a definition without the fields that do not affect how numbers are read: there may
+/// be ten thousand of one series.
 fn as_it_reads(definition: &SeriesDefinition) -> [u8; 32] {
     let reads = SeriesDefinition {
         name: String::new(),

@@ -30,9 +30,9 @@ pub enum Unavailable {
     Redis,
     /// The ledger does not answer (slug `database-connection`).
     Ledger,
-    /// Somebody else holds the lock of a counter (slug `lock-timeout`).
+    /// The lock of a counter is held elsewhere (slug `lock-timeout`).
     Lock,
-    /// The series was changed or removed, and this process has not heard of it (slug
+    /// The series was changed or removed, and this process does not know it yet (slug
     /// `series-changed`).
     SeriesChanged,
     /// The partition is held until an operator acts (slug `partition-held`).
@@ -74,7 +74,7 @@ impl Unavailable {
         }
     }
 
-    /// What a failed call to the ledger says of it.
+    /// The reason in a failed call to the ledger.
     pub(super) fn of_ledger(error: &LedgerError) -> Self {
         match error {
             LedgerError::LockTimeout { .. } | LedgerError::Conflict(_) => Unavailable::Lock,
@@ -110,7 +110,7 @@ pub(super) fn unavailable(why: Unavailable, taken: NumberTaken) -> AllocError {
     AllocError::Unavailable { why, retry_after_ms: 1_000, taken }
 }
 
-/// What is told of the number that a document has.
+/// The part of a message that names the number of a document.
 fn earlier(number: &Option<String>) -> String {
     match number {
         Some(number) => format!(
@@ -140,13 +140,13 @@ pub enum AllocError {
         /// What is wrong and the remedy.
         reason: String,
     },
-    /// The document has a number for another payload (R1.8).
+    /// The document has a number for another payload.
     #[error(
         "{}; only for a second number, send \"again\": true (`next --again`)",
         earlier(.number)
     )]
     DocumentNumbered {
-        /// That number; nothing where it was issued to somebody else, and is not shown (R7.1).
+        /// That number; nothing where it was issued to another identity, and is not shown.
         number: Option<String>,
     },
     /// The document has a number that moved to an archive.
@@ -159,11 +159,11 @@ pub enum AllocError {
         /// The file.
         file: String,
     },
-    /// The idempotency key was used for another payload (R1.8).
+    /// The idempotency key was used for another payload.
     #[error("idempotency key was used for another payload; use a new key for another request")]
     KeyReused,
     /// The counter has not reached the `start` of the version in force, as after a change of it:
-    /// what lies below is given to nobody in silence (R3.5).
+    /// values below are never skipped silently.
     #[error(
         "counter {counter_id} of serial {serial} goes on with {next}, which lies below the `start` \
          of series {code}, {start}, and nothing is given out: move it with `numerator move-counter \
@@ -184,7 +184,7 @@ pub enum AllocError {
         /// The least value on the counter's step that it may give next.
         move_to: u64,
     },
-    /// The serial is past its last value (R2.5).
+    /// The serial is past its last value.
     #[error(
         "serial {serial} ends at {max} and has too few values left; give it more digits or a \
          higher `max` in the series and apply that"
@@ -195,7 +195,7 @@ pub enum AllocError {
         /// Its last value.
         max: u64,
     },
-    /// The ledger has that number from another counter, of this series or another one (R2.7).
+    /// The ledger has that number from another counter, of this series or another one.
     #[error(
         "another counter rendered the same number {number}; the template must show everything that \
          its counters count by, for example the year"
@@ -204,8 +204,8 @@ pub enum AllocError {
         /// The number.
         number: String,
     },
-    /// The source of the series gives no value, or none that its number can show (R4.5). Nothing
-    /// was taken.
+    /// The source of the series gives no value, or none that its number can show. Nothing was
+    /// taken.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// Not now.
@@ -218,7 +218,7 @@ pub enum AllocError {
         /// Whether a number may have been taken.
         taken: NumberTaken,
     },
-    /// Other transactions got in the way each time (slug `version-conflict`, R6.3).
+    /// Other transactions got in the way each time (slug `version-conflict`).
     #[error("other transactions changed the same rows each time it was tried")]
     Conflict {
         /// Whether a number may have been taken.
@@ -248,9 +248,9 @@ impl AllocError {
     /// The answer to a request for which the ledger failed for good.
     pub(super) fn of_ledger(error: &LedgerError, taken: NumberTaken) -> Self {
         match error {
-            // What the program refuses itself. After a commit of unknown outcome the first try may
-            // have been taken for good. What the database says is never a final answer, nor told to
-            // callers: a fault of it looks like one of the request (F45).
+            // A refusal of the program itself. After a commit of unknown outcome the first attempt
+            // may have been taken for good. An error of the database is never a final answer, nor
+            // shown to callers: a fault of it looks like one of the request (F45).
             LedgerError::Refused(reason) if taken == NumberTaken::No => {
                 AllocError::Field { field: "request", reason: reason.clone() }
             }
@@ -269,6 +269,12 @@ impl AllocError {
             _ => NumberTaken::No,
         }
     }
+}
+
+/// The answer to a request whose ledger does not answer before anything is taken.
+pub(super) fn unread(error: &LedgerError) -> AllocError {
+    tracing::warn!(%error, "the ledger could not be read");
+    unavailable(Unavailable::Ledger, NumberTaken::No)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Records go to the journal's queue before any caller sees their number (F11). Answers of durable
 //! series are kept back until the journal has committed what they show; they need no check
-//! afterwards: whatever becomes of the epoch, the record is in the queue.
+//! afterwards: whatever the outcome of the epoch, the record is in the queue.
 
 use tokio::sync::watch;
 
@@ -15,7 +15,7 @@ use crate::engine::journal::{Handover, JournalQueue};
 pub(super) type DueAnswer = (PendingRequest, Result<Issued, AllocError>);
 
 /// Answers that go out once the next flight is under way, so that Redis works while callers are
-/// woken. Whatever becomes of that flight, they are due: their records are with the journal.
+/// woken. Whatever the outcome of that flight, they are due: their records are with the journal.
 /// Dropped ones are answered, too.
 #[derive(Default)]
 #[must_use]
@@ -97,7 +97,7 @@ impl HandedOut {
         tokio::spawn(async move {
             let committed = committed.wait_for(|committed| *committed >= flight).await.is_ok();
             for (pending, answer) in durable {
-                // Without a journal loop nobody can say whether the record is there.
+                // Without a journal loop it is unknown whether the record is there.
                 let lost = || Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe));
                 pending.answer(if committed { answer } else { lost() });
             }

@@ -1,5 +1,5 @@
-//! How close the counters in use come to their ceilings: how long issuing would go on without the
-//! ledger.
+//! How close the counters in use come to their ceilings: how long issuing would continue without
+//! the ledger.
 //!
 //! Seen by the worker as it takes; decides nothing.
 

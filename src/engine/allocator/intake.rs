@@ -1,5 +1,5 @@
-//! What a worker has in every standing: the requests that wait, the reports of background jobs,
-//! what the heartbeat shows of the partition, and what is wrong.
+//! What a worker has in every state: the requests that wait, the reports of background jobs, the
+//! partition's state from the heartbeat, and the current failure.
 //!
 //! Takes no numbers; the paths do.
 
@@ -209,8 +209,8 @@ impl Intake {
         rows.iter().find(|row| row.partition == at.partition).as_ref().is_some_and(is_over)
     }
 
-    /// Notes what is wrong, for whoever gives up waiting, and waits a moment. Nobody waits for a
-    /// ledger that is known to be away.
+    /// Notes a failure, for requests that give up waiting, and waits a moment. There is no wait for
+    /// a ledger that is known to be away.
     pub(super) async fn trouble(&mut self, why: Unavailable, error: &(dyn Display + Sync)) {
         self.say_trouble(why, error);
         if why == Unavailable::Ledger && self.cannot_commit() {
@@ -225,10 +225,10 @@ impl Intake {
         self.context.membership.sight().lacks(Use::Write)
     }
 
-    /// Notes what is wrong, for whoever gives up waiting.
+    /// Notes a failure, for requests that give up waiting.
     pub(super) fn say_trouble(&self, why: Unavailable, error: &(dyn Display + Sync)) {
         let before = self.status().trouble.replace(why);
-        // Said once, not at each try.
+        // Logged once, not at each attempt.
         if before == Some(why) {
             tracing::debug!(partition = self.partition, ?why, %error, "still cannot issue");
         } else {

@@ -20,7 +20,7 @@ use crate::redis::Redis;
 pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
                                partitions with `numerator reconcile --ledger-restored`";
 
-/// Why an epoch of Redis ends below which somebody took numbers that it does not count (F35).
+/// Why an epoch of Redis ends below which numbers were taken that it does not count (F35).
 const OUTDATED: &str = "numbers of before the ledger was released were told";
 
 /// What a worker knows of the epochs of its partition from one to the next.
@@ -34,7 +34,7 @@ pub(super) struct Joining {
     spent: Option<NodeId>,
     /// Highest epoch that the ledger has shown: it never shows a lower one, unless it went back.
     highest: u64,
-    /// Another node's recovery as last seen, and since when it stands there.
+    /// Another node's recovery as last seen, and since when it has not moved.
     watched: Option<(u64, PartitionState, Instant)>,
 }
 
@@ -56,7 +56,7 @@ impl Joining {
         !self.acknowledgements.is_empty()
     }
 
-    /// Where a worker stands that left its epoch for something that was amiss.
+    /// The state of a worker that left its epoch because of a fault.
     pub(super) fn go_away(&mut self, suspicion: Suspicion) -> Standing {
         self.spent = suspicion.spent.or(self.spent);
         if suspicion.epoch_in_doubt { Standing::Away(suspicion) } else { Standing::Nowhere }
@@ -100,13 +100,13 @@ impl Joining {
         self.take_up(intake, &row, node, suspicion).await
     }
 
-    /// Who this process is, under an identity that may send flights, and the row of the partition.
+    /// The identity of this process, one that may send flights, and the row of the partition.
     async fn look(&mut self) -> Result<(NodeId, Partition), LedgerError> {
         if let Some(spent) = self.spent {
             self.context.membership.renew(spent).await?;
             self.spent = None;
         }
-        // Before the row: what it shows holds for whoever the ledger knew by then (F9).
+        // Before the row: what it shows holds for the identity that the ledger knew by then (F9).
         let node = self.context.membership.node();
         Ok((node, self.read_row().await?))
     }
@@ -162,8 +162,8 @@ impl Joining {
         }
     }
 
-    /// Why an open epoch that is joined without anything being amiss ends instead, where it does:
-    /// somebody has planned it, or all others have left it with ceilings far above their counters.
+    /// Why an open epoch that is joined without a fault ends instead, where it does: its end is
+    /// planned, or all others have left it with ceilings far above their counters.
     async fn planned_end(
         &self,
         row: &Partition,
@@ -186,14 +186,14 @@ impl Joining {
         may_end.then_some(PlannedEnd::Ceilings)
     }
 
-    /// Nothing is wrong (any more), and nobody's recovery is watched.
+    /// No failure (any more), and no other node's recovery is watched.
     fn well(&mut self, intake: &mut Intake) {
         self.watched = None;
         intake.well();
     }
 
-    /// Takes from the database from now on, once somebody would miss this identity: another process
-    /// meets it within two heartbeats.
+    /// Takes from the database from now on, once another process would miss this identity: it meets
+    /// it within two heartbeats.
     async fn join_database(&mut self, intake: &mut Intake, at: At, node: NodeId) -> Standing {
         if !self.context.membership.is_met() {
             tracing::info!(%node, "no other process has met this one yet");
@@ -234,8 +234,8 @@ impl Joining {
         }
     }
 
-    /// Acknowledges another node's recovery and watches it; goes on in its place when it stands
-    /// still too long (F6).
+    /// Acknowledges another node's recovery and watches it; continues it when it stalls for too
+    /// long (F6).
     async fn carry_on(
         &mut self,
         intake: &mut Intake,
@@ -273,12 +273,12 @@ impl Joining {
         away(suspicion)
     }
 
-    /// Tells the ledger that this process has left the epoch before `epoch`, once all that it
+    /// Reports to the ledger that this process has left the epoch before `epoch`, once all that it
     /// handed out there is committed; false when the ledger has forgotten that it took part.
     async fn acknowledge(&mut self, intake: &Intake, epoch: u64) -> Result<bool, LedgerError> {
         let at = At { partition: self.partition, epoch };
         if let Some(unsure) = self.acknowledgements.unsure_in(epoch - 1) {
-            // It never sent a flight, so there is nothing to wait for, and nothing to find amiss.
+            // It never sent a flight, so there is nothing to wait for, and no fault to find.
             self.context.ledger.acknowledge(at, &[unsure]).await?;
             self.acknowledgements.clear_unsure();
         }

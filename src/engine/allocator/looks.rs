@@ -1,8 +1,8 @@
-//! Looks at the ledger before a request is refused for what this process does not know: a series, a
+//! Reads the ledger before a request is refused for what this process does not know: a series, a
 //! variable, a code of a table may have been saved a moment ago.
 //!
-//! Many that are refused share a look, and however many are, there is one at a time, and no more
-//! than [`LOOK_SPACING`] lets through.
+//! Concurrent refusals share a read: there is one at a time, and no more than [`LOOK_SPACING`]
+//! allows.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Allocator;
 
-/// Shortest time between the beginnings of two looks: 50 in a second.
+/// Shortest time between the beginnings of two reads: 50 in a second.
 const LOOK_SPACING: Duration = Duration::from_millis(20);
 
-/// Longest that a refusal waits for a look.
+/// Longest that a refusal waits for a read.
 const LOOK_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The looks of a process.
+/// The reads of a process.
 #[derive(Debug, Default)]
 pub(super) struct Looks(Mutex<Last>);
 
-/// The last look: when it began, and whether the ledger answered.
+/// The last read: when it began, and whether the ledger answered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     began: Option<Instant>,
@@ -29,8 +29,8 @@ struct Last {
 }
 
 impl Looks {
-    /// Whether a look that began behind a moment was answered, the one of somebody else where there
-    /// is one; false where none was until `by`.
+    /// Whether a read that began after a moment was answered, possibly one of another task; false
+    /// where none was until `by`.
     async fn since<L: Future<Output = bool>>(
         &self,
         moment: Instant,
@@ -51,15 +51,15 @@ impl Looks {
 }
 
 impl Allocator {
-    /// Whether this process knows all that was saved until now. False where the ledger does not say
-    /// so in a second.
+    /// Whether this process knows all that was saved until now. False where the ledger does not
+    /// answer in a second.
     pub async fn knows_all(&self) -> bool {
         let now = Instant::now();
         self.knows_all_since(now, now + LOOK_WAIT_MAX).await
     }
 
-    /// Whether this process knows all that was saved before a moment, now that it has looked. False
-    /// where the ledger does not say so in time.
+    /// Whether this process knows all that was saved before a moment, after a new read. False where
+    /// the ledger does not answer in time.
     pub(super) async fn knows_all_since(&self, moment: Instant, by: Instant) -> bool {
         let by = by.min(Instant::now() + LOOK_WAIT_MAX);
         let look = || {
@@ -95,14 +95,14 @@ mod tests {
         let all = join_all((0..1_000).map(|_| ask(true))).await;
         assert!(all.into_iter().all(|answered| answered));
         assert_eq!(begun.load(Ordering::Relaxed), 1);
-        // One after the other each has a look of its own, since it came after the last one.
+        // Each caller that comes after the last read gets another one, in turn.
         let started = Instant::now();
         for _ in 0..100 {
             assert!(ask(true).await);
         }
         assert_eq!(begun.load(Ordering::Relaxed), 101);
         assert!(started.elapsed() >= LOOK_SPACING * 99);
-        // A ledger that does not answer is asked once for all who wait.
+        // A ledger that does not answer is asked once for all callers.
         let all = join_all((0..1_000).map(|_| ask(false))).await;
         assert!(!all.into_iter().any(|answered| answered));
         assert_eq!(begun.load(Ordering::Relaxed), 102);

@@ -14,6 +14,7 @@ mod catalog;
 mod choice;
 mod database_path;
 mod day_turns;
+mod drafted;
 mod drafting;
 mod earlier;
 mod error;
@@ -58,8 +59,8 @@ use crate::engine::sources::Sources;
 use crate::ledger::{LedgerError, Stamps};
 use crate::task::Task;
 use answers::Reply;
-use drafting::{Drafting, Purpose};
-use error::unavailable;
+use drafted::{Drafting, Purpose};
+use error::{unavailable, unread};
 use looks::Looks;
 use patience::{Errand, attempt};
 use pending_request::{Order, PendingRequest};
@@ -110,7 +111,7 @@ impl Allocator {
             .map(|partition| WorkerHandle::start(&context, partition))
             .collect();
         catalog.start_counting(&context);
-        asking::tell_unknown(&catalog, &sources);
+        catalog.tell_unknown(&sources);
         let catalog = RwLock::new(Arc::new(catalog));
         let stopping = AtomicBool::new(false);
         let (refreshing, looks) = (tokio::sync::Mutex::default(), Looks::default());
@@ -132,7 +133,7 @@ impl Allocator {
     /// is journaled all the same.
     ///
     /// # Errors
-    /// See [`AllocError`]; each says whether a retry is useful and whether a number may have been
+    /// See [`AllocError`]; each shows whether a retry is useful and whether a number may have been
     /// taken.
     pub async fn issue(&self, request: Request) -> Result<Issued, AllocError> {
         self.issue_by(request, None).await
@@ -150,7 +151,7 @@ impl Allocator {
         self.issue_hinting(request, by, &Hints::default()).await
     }
 
-    /// The same, where requests that come together share what their refusals tell.
+    /// The same, where requests that come together share the hints of their refusals.
     ///
     /// # Errors
     /// Those of [`Allocator::issue`].
@@ -168,8 +169,8 @@ impl Allocator {
         answer
     }
 
-    // What few requests do has a place of its own: room for it in the future of every request would
-    // be moved with that, several times, for nothing.
+    // Boxed, as few requests need it: room for it in the future of every request would be moved
+    // with that, several times, for nothing.
     async fn allocate(
         &self,
         request: Request,
@@ -228,7 +229,7 @@ impl Allocator {
     }
 
     /// The earlier number of a request that gets no new one, as far as the journal has it: a retry
-    /// is safe after a period was closed, too (R1.8).
+    /// is safe after a period was closed, too.
     async fn earlier(
         &self,
         order: &Order,
@@ -240,8 +241,8 @@ impl Allocator {
         }
         let question = order.question(context.windows_ago_us(1));
         let (asked_at, node) = (Instant::now(), context.membership.node());
-        // In a place of its own while it waits for one of those for questions; it goes on where its
-        // caller leaves.
+        // A separate task while it waits for a permit of questions; it continues when its caller
+        // leaves.
         let own = Arc::clone(context);
         let looking = tokio::spawn(async move {
             let ledger = Arc::clone(&own.ledger);
@@ -277,10 +278,10 @@ impl Allocator {
         self.refresh_catalog_to(stamps).await
     }
 
-    /// The same, where the ledger has just said how it stands.
+    /// The same, where the stamps of the ledger were just read.
     ///
     /// # Errors
-    /// A ledger that does not answer; what was there before stays.
+    /// A ledger that does not answer; the last catalog stays.
     pub async fn refresh_catalog_to(&self, stamps: Stamps) -> Result<(), LedgerError> {
         self.shared.context.membership.sight().hear();
         // One after the other: what was read earlier never replaces what was read later.
@@ -291,7 +292,7 @@ impl Allocator {
         }
         let catalog = Arc::new(Catalog::load(ledger).await?);
         catalog.start_counting(&self.shared.context);
-        asking::tell_unknown(&catalog, &self.shared.sources);
+        catalog.tell_unknown(&self.shared.sources);
         *self.shared.catalog.write().expect("no holder of this lock panics") = catalog;
         Ok(())
     }
@@ -315,18 +316,12 @@ impl Allocator {
         }
         let shared = Arc::clone(&self.shared);
         let returned = tokio::spawn(async move { shared.snowflakes.stop().await });
-        // Only the wait is bounded: a lease that is not returned ends by itself.
+        // Only the wait is bounded: a lease that is not returned expires.
         let _ = timeout_at(by, returned).await;
         let is_drained =
             |worker: &WorkerHandle| worker.status.lock().expect("not poisoned").drained;
         Stopped { are_ended, are_drained: are_ended && self.shared.workers.iter().all(is_drained) }
     }
-}
-
-/// The answer to a request whose ledger does not answer before anything is taken.
-fn unread(error: &LedgerError) -> AllocError {
-    tracing::warn!(%error, "the ledger could not be read");
-    unavailable(Unavailable::Ledger, NumberTaken::No)
 }
 
 impl WorkerHandle {
@@ -359,15 +354,15 @@ impl WorkerHandle {
         let standing = self.status().standing;
         match standing {
             "redis" if context.is_cut_off(self.partition) => Some(Unavailable::Redis),
-            // What Redis takes goes on below the ceilings; what waits for its commit does not.
+            // What Redis takes continues below the ceilings; what waits for its commit does not.
             "redis" => (cannot_commit && is_durable).then_some(Unavailable::Ledger),
-            // It says so itself.
+            // Its state shows it already.
             "held" => None,
             _ => cannot_commit.then_some(Unavailable::Ledger),
         }
     }
 
-    /// What keeps the worker from issuing, as it says.
+    /// What keeps the worker from issuing, by its own report.
     fn trouble(&self) -> Option<Unavailable> {
         self.status().trouble
     }

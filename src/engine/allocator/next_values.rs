@@ -1,16 +1,18 @@
 //! The values that counters give next, as far as the ledger and Redis know, and the numbers with
-//! them. For previews, of a process that serves and of a command that looks at the stores alone.
+//! them. For previews, of a process that serves and of a command with exclusive access to the
+//! stores.
 
 use jiff::Timestamp;
 use numbering::{Draft, Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
-use super::{AllocError, NextValue, redis_path, replay, unread};
+use super::error::unread;
+use super::{AllocError, NextValue, redis_path, replay};
 use crate::engine::reconciler::Stores;
 use crate::ledger::{At, Counter, Owner, Partition, SharedLedger};
 use crate::redis::{CounterState, Inspection, Keys, Redis};
 
-/// The next `count` numbers of a series for one request to it, by whoever has the stores alone;
-/// fewer where a serial ends. `series_id` names the counters that it goes on with.
+/// The next `count` numbers of a series for one request to it, for a caller with exclusive access
+/// to the stores; fewer where a serial ends. `series_id` names the counters that it continues.
 ///
 /// # Errors
 /// `Input` where the series refuses the request; `BelowStart` where its counter has not come to the
@@ -62,7 +64,7 @@ pub(super) fn texts(
             break;
         }
         if let Some(id) = draft.snowflake {
-            // Each shows an id of its own.
+            // Each shows another id.
             let serial = place % u64::from(SNOWFLAKES_PER_MS);
             let serial = u16::try_from(serial).expect("fewer than that");
             id.put(&mut draft.partial, Snowflake::sample(now, serial));
@@ -92,7 +94,7 @@ impl NextValue {
     }
 }
 
-/// Where counters stand.
+/// The positions of counters.
 pub(super) struct CounterSight<'a> {
     pub(super) ledger: &'a SharedLedger,
     /// Where it may be asked.

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use jiff::Timestamp;
 use numbering::{Inputs, Lines, check_printable};
 
+use super::AllocError;
 use crate::auth::Identity;
 use crate::ledger::{Entry, Record};
 
-/// Longest document id and idempotency key, in characters (R1.8).
+/// Longest document id and idempotency key, in characters.
 pub const KEY_CHARS_MAX: usize = 255;
 
 /// Checks a document id or an idempotency key: 1 to `chars_max` characters, all of them printable,
-/// no blank at either end. No ledger stores control characters (F13), and what nobody sees makes
-/// two of what looks like one.
+/// no blank at either end. No ledger stores control characters (F13), and invisible characters make
+/// two texts look alike.
 ///
 /// # Errors
-/// What is wrong, without the name of the field, which each caller has its own name for.
+/// What is wrong, without the name of the field, which differs between callers.
 pub fn check_key(text: &str, chars_max: usize) -> Result<(), String> {
     let chars = text.chars().count();
     if !(1..=chars_max).contains(&chars) {
@@ -39,9 +41,9 @@ pub struct Request {
     pub count: u64,
     /// Give a document that has a number already another one.
     pub again: bool,
-    /// The caller's key for safe retries, at most [`KEY_CHARS_MAX`] characters (R1.8).
+    /// The caller's key for safe retries, at most [`KEY_CHARS_MAX`] characters.
     pub idempotency_key: Option<String>,
-    /// Who asks: what they may see, and how far they reach.
+    /// The caller: its visibility and its scope.
     pub identity: Arc<Identity>,
     /// Whose request it is, as the journal keeps it.
     pub user_id: String,
@@ -49,8 +51,8 @@ pub struct Request {
     pub ip_address: Option<String>,
 }
 
-/// Which refusals tell what would have been right: each of them, or the first few of requests that
-/// come together. What is right has to be looked for, and nobody reads it a thousand times.
+/// Which refusals have hints: each of them, or the first few of requests that come together. A hint
+/// has to be looked for, and is not worth it a thousand times.
 #[derive(Clone, Debug, Default)]
 pub struct Hints(Option<Arc<AtomicUsize>>);
 
@@ -61,7 +63,7 @@ impl Hints {
         Hints(Some(Arc::new(AtomicUsize::new(count))))
     }
 
-    /// Whether one more refusal tells it.
+    /// Whether one more refusal has hints.
     pub(super) fn take(&self) -> bool {
         let Some(left) = &self.0 else { return true };
         let fewer = |left: usize| left.checked_sub(1);
@@ -70,10 +72,40 @@ impl Hints {
 }
 
 impl Request {
-    /// The same as the series read it: projects beyond the reach of who asks are not there.
+    /// The same as the series read it: projects out of scope of the caller are missing.
     pub(super) fn within_reach(mut self) -> Self {
         self.inputs.projects_within = self.identity.reach.projects_within();
         self
+    }
+}
+
+/// What an order still has to ask a source.
+pub(super) struct Asking {
+    /// What was drafted with a placeholder, and is drafted again with the value.
+    pub(super) inputs: Inputs,
+    /// The time of the draft.
+    pub(super) now: Timestamp,
+}
+
+impl Asking {
+    /// What the present draft leaves to ask; nothing where its series asks no source.
+    ///
+    /// # Errors
+    /// More than one number: each asks for itself.
+    pub(super) fn of(
+        request: &Request,
+        source: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Option<Self>, AllocError> {
+        let Some(source) = source else { return Ok(None) };
+        if request.count > 1 {
+            let reason = format!(
+                "must be 1: the source {source} is asked for each number of the series; ask for a \
+                 list of documents"
+            );
+            return Err(AllocError::Field { field: "count", reason });
+        }
+        Ok(Some(Asking { inputs: request.inputs.clone(), now }))
     }
 }
 
@@ -108,7 +140,7 @@ pub struct Preview {
 pub struct NextValue {
     /// The value.
     pub value: u64,
-    /// Whether nobody has counted by these dimensions before: the first number may show a typing
+    /// Whether these dimensions have never been counted before: the first number may show a typing
     /// error.
     pub is_new_counter: bool,
     /// The counter, where it is there.

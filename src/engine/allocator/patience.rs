@@ -1,4 +1,4 @@
-//! How long a background job goes on while the ledger fails, and in whose places it tries.
+//! How long a background job continues while the ledger fails, and in whose places it tries.
 //!
 //! A ledger that is known to be away is not tried at all: what waits for the job is refused at
 //! once, also what waits for a place behind jobs that hang.
@@ -16,7 +16,7 @@ use crate::ledger::{At, LedgerError};
 /// Further tries of a job before what waits for it is refused.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// What a job wants of the ledger, which says whose places it waits for.
+/// The purpose of a job at the ledger, which decides whose permits it waits for.
 #[derive(Clone, Copy)]
 pub(super) enum Errand {
     /// To write counters; it may wait for their locks.
@@ -49,8 +49,8 @@ pub(super) fn known_to_be_away() -> LedgerError {
     LedgerError::Unreachable { cause, maybe_written: false }
 }
 
-/// One try of a job at the ledger, in a place of its errand. A try that panics fails like a lost
-/// connection: the worker hears of it, and what waits for the job is not left alone.
+/// One attempt of a job at the ledger, with a permit of its purpose. An attempt that panics fails
+/// like a lost connection: the worker learns of it, and what waits for the job is answered.
 pub(super) async fn attempt<T: Send + 'static>(
     context: &Context,
     errand: Errand,
@@ -82,7 +82,7 @@ pub(super) fn note_panic(context: &Context, failure: &JoinError) {
     context.metrics.jobs_failed.increment(1);
 }
 
-/// How long a job goes on while the ledger fails: [`ATTEMPTS_MAX`] further tries; while heartbeats
+/// How long a job continues while the ledger fails: [`ATTEMPTS_MAX`] further tries; while heartbeats
 /// fail, too, until the ledger is back, or is known to be away. A try ends early at a lock, so all
 /// that fall into one `database.lock_timeout` count as one.
 pub(super) struct Patience {
@@ -93,7 +93,7 @@ pub(super) struct Patience {
     waiting: usize,
     backoff: Backoff,
     tries: u32,
-    /// When the tries of now began to wait for a lock.
+    /// When the current attempts began to wait for a lock.
     locked_since: Instant,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use numbering::{
-    CounterKey, DocumentsOf, Draft, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake,
+    CounterKey, DocumentsOf, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake,
     SnowflakePlace, Told, hexadecimal,
 };
 use serde::Serializer as _;
@@ -15,9 +15,10 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::answers::Reply;
-use super::asking::Asking;
 use super::cancellation::CancellationState;
 use super::catalog::{Catalog, ServedSeries};
+use super::drafted::Drafted;
+use super::order::Asking;
 use super::{AllocError, Issued, KEY_CHARS_MAX, Request, check_key, reach};
 use crate::auth::{COUNT_MAX, Identity};
 use crate::clock::Clock;
@@ -47,19 +48,12 @@ pub(super) struct Order {
     pub asking: Option<Asking>,
     /// Why it gets no new number, where its date lies in a closed period.
     pub closed: Option<InputError>,
-    /// Who asks.
+    /// The caller.
     pub identity: Arc<Identity>,
 }
 
-/// A request as the series that serves it reads it.
-pub(super) struct Drafted {
-    served: Arc<ServedSeries>,
-    draft: Draft,
-    now: Timestamp,
-}
-
 impl Order {
-    /// Checks what a request has beside its inputs.
+    /// Checks the fields of a request other than its inputs.
     ///
     /// # Errors
     /// The field that is wrong.
@@ -77,9 +71,9 @@ impl Order {
         Ok(())
     }
 
-    /// Drafts a request by the series that serves it. One that says no date is dated `now`, which
-    /// is read once: the series that serves one day must not be given another one's document. A
-    /// refusal tells so much.
+    /// Drafts a request by the series that serves it. A request without a date is dated `now`,
+    /// which is read once: the series that serves one day must not get another one's document.
+    /// `told` decides how much a refusal shows.
     ///
     /// # Errors
     /// Whatever is wrong with the request, naming the field.
@@ -174,7 +168,7 @@ impl Order {
         self.served.version.definition.policy == Policy::Durable
     }
 
-    /// The keys under which an earlier number may stand, for the journal.
+    /// The keys under which an earlier number may be found, for the journal.
     #[must_use]
     pub(super) fn question(&self, since_us: i64) -> Question {
         Question {
@@ -223,7 +217,7 @@ impl Order {
     }
 }
 
-/// What Redis is asked, as far as a request says it.
+/// The call of Redis, as far as a request determines it.
 pub(super) fn issue_request(
     served: &ServedSeries,
     (record, documents): (&Record, &DocumentsOf),
@@ -268,8 +262,8 @@ fn counter_specs(served: &ServedSeries, keys: &[CounterKey]) -> Vec<CounterSpec>
 
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking
 /// for another number is part of it, so that such a request is safe to retry too. It is taken over
-/// what was sent: a retry finds its number whatever became of the reference data meanwhile, and a
-/// code and its id are two payloads.
+/// what was sent: a retry finds its number even if the reference data changes meanwhile, and a code
+/// and its id are two payloads.
 pub(super) fn digest(request: &Request) -> String {
     let Inputs {
         type_code, type_id, project, project_id, date, phase, context, recipients, ..
@@ -309,11 +303,11 @@ pub(super) struct PendingRequest {
     /// Flights and transactions it was part of.
     pub attempts: u32,
     /// Whether a transaction that took a number for it may have committed. Then only another one,
-    /// which looks for its allocation id, shows what became of it (F10).
+    /// which looks for its allocation id, shows its outcome (F10).
     pub maybe_taken: bool,
     /// The epoch in which the journal was asked for its keys (F1).
     pub asked_in: Option<u64>,
-    /// Whether Redis says that the journal has its number.
+    /// Whether Redis knows that the journal has its number.
     pub is_journaled: bool,
     /// Since when it waits for its first flight or transaction.
     pub queued_at: Instant,
@@ -322,7 +316,7 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// An order that nobody has looked at yet.
+    /// An order that was not processed yet.
     pub(super) fn of(order: Order, reply: Reply, place: OwnedSemaphorePermit) -> Self {
         PendingRequest {
             order: Box::new(order),
@@ -337,8 +331,8 @@ impl PendingRequest {
         }
     }
 
-    /// Who asks: callers take turns. The identity, whomever it asks for: names of people are what
-    /// a caller writes.
+    /// The caller: callers take turns. This is the identity, without the person for whom it asks: a
+    /// caller may write any name of a person.
     pub(super) fn caller(&self) -> &str {
         &self.order.identity.name
     }
@@ -353,7 +347,7 @@ impl PendingRequest {
         self.reply.send(answer.map(Some));
     }
 
-    /// Admits the request to a flight or transaction; false when nobody waits for it any more.
+    /// Admits the request to a flight or transaction; false when its caller is gone.
     pub(super) fn admit(&mut self, metrics: &Metrics) -> bool {
         let is_admitted = self.maybe_taken || !self.reply.is_closed() && self.cancellation.admit();
         if is_admitted && self.attempts == 0 {

@@ -1,12 +1,13 @@
-//! What numbers would look like. Takes nothing: somebody else may get the same.
+//! What numbers would look like. Takes nothing: another request may get the same number.
 
 use numbering::{Inputs, Serial, Series};
 use tokio::time::Instant;
 
-use super::drafting::{Drafting, Purpose};
+use super::drafted::{Drafting, Purpose};
+use super::error::unread;
 use super::next_values::{CounterSight, must_have_begun, texts};
 use super::pending_request::Order;
-use super::{AllocError, Allocator, Hints, NextValue, Preview, Request, replay, unread};
+use super::{AllocError, Allocator, Hints, NextValue, Preview, Request, replay};
 use crate::ledger::{Counter, Partition, PartitionState};
 
 impl Allocator {
@@ -43,7 +44,7 @@ impl Allocator {
     }
 
     /// The next `count` numbers of a series that may not be saved yet, for one request to it; fewer
-    /// where a serial ends. `series_id` names the counters that it would go on with.
+    /// where a serial ends. `series_id` names the counters that it would continue with.
     ///
     /// # Errors
     /// `Input` where the series refuses the request; `BelowStart` where its counter has not come to
@@ -104,7 +105,7 @@ impl Allocator {
             rows.iter().find(|row| row.partition == counter.partition).cloned()
         };
         let told = of(&self.shared.context.membership.news().borrow());
-        // News of an epoch that was about to open do not say who owns it.
+        // The news of an epoch that was about to open do not show its owner.
         let is_of_now = |home: &Partition| {
             home.epoch > counter.epoch
                 || home.epoch == counter.epoch && home.state == PartitionState::Open

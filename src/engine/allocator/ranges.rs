@@ -1,6 +1,6 @@
-//! Numbers within ranges. A range stands in the journal under its first number only, so its other
-//! numbers are found by the counter and the value that they show: read by every version of a
-//! series, and asked of each counter that the number may have come from.
+//! Numbers within ranges. The journal has a range under its first number only, so its other numbers
+//! are found by the counter and the value that they show: read by every version of a series, and
+//! looked up in each counter that the number may have come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ struct Search {
 struct Places {
     /// By id and value.
     all: BTreeSet<(i64, u64)>,
-    /// What is said where not all were looked at, the first reason of several.
+    /// The error where not all were searched, the first reason of several.
     unsearched: Option<LedgerError>,
 }
 
@@ -60,7 +60,7 @@ impl Places {
 impl Catalog {
     /// The journal rows of the ranges that hold a number, one for each scope of uniqueness at most,
     /// as far as a version of a wanted series reads it; and `Unsearched` where there are more
-    /// counters than are looked at: it counts where nothing is found of what who asks may see.
+    /// counters than are searched: it matters where nothing is found that the caller may see.
     ///
     /// # Errors
     /// Whatever keeps the ledger from answering.
@@ -83,7 +83,7 @@ impl Catalog {
     ///
     /// # Errors
     /// Whatever keeps the ledger from answering. `Unsearched` where nothing is found and there are
-    /// more counters than are looked at.
+    /// more counters than are searched.
     pub async fn find_archived(
         self: &Arc<Self>,
         ledger: &SharedLedger,

@@ -1,18 +1,14 @@
-//! What a request does not reach, and whose numbers it is not shown (R7.1).
-//!
-//! A series or project out of reach is refused in the words for a type that nobody serves; an
-//! earlier number of somebody else answers no request, and is not named.
+//! The scope of a request: a series or project out of scope is refused in the words for a type that
+//! no series serves.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use numbering::{InputError, RuleError, Told};
 
-use super::pending_request::Order;
 use super::{AllocError, Catalog, Request, ServedSeries};
-use crate::ledger::Entry;
 
-/// A series that whoever asks does not see, where it has to be told of.
+/// The name of a series that the caller does not see, where a message must mention it.
 const BEYOND: &str = "another one, beyond your reach,";
 
 /// The series that serves a request, as far as it may know.
@@ -32,7 +28,7 @@ pub(super) fn choose<'a>(
                 let mut known = catalog.known().map(|(version, _)| &version.definition);
                 known.any(|one| one.code == *code && reach.shows(code, &one.serves.projects))
             };
-            // What is seen of the two is its own; of the other it is told that there is one.
+            // The series in scope are named; of the other one only the existence is mentioned.
             let mut seen: Vec<String> = [first, second].into_iter().filter(is_seen).collect();
             if seen.is_empty() {
                 return Err(out_of_reach(request));
@@ -41,17 +37,17 @@ pub(super) fn choose<'a>(
             let first = seen.pop().unwrap_or_default();
             Err(RuleError::Ambiguous { type_code, first, second }.into())
         }
-        // The hints of these name types, projects and series of everybody.
+        // The hints of these name types, projects and series of other identities.
         Err(_) => Err(out_of_reach(request)),
     }
 }
 
-/// Refuses a project out of reach. Asked before anything else of the request is told.
+/// Refuses a project out of scope. Checked before any other detail of the request is shown.
 pub(super) fn must_have(request: &Request, project: Option<&str>) -> Result<(), AllocError> {
     if request.identity.reach.has_project(project) { Ok(()) } else { Err(out_of_reach(request)) }
 }
 
-/// What the numbering language refuses is told to who reaches the project only.
+/// A refusal of the numbering language is shown only to a caller with the project in scope.
 pub(super) fn refused(request: &Request, error: InputError) -> AllocError {
     let Request { inputs, identity, .. } = request;
     let named = inputs.project.as_deref();
@@ -61,7 +57,7 @@ pub(super) fn refused(request: &Request, error: InputError) -> AllocError {
     }
 }
 
-/// Says no more than what the token's own lists and the request say.
+/// Shows no more than the token's own lists and the request.
 fn out_of_reach(request: &Request) -> AllocError {
     let Request { inputs, identity, .. } = request;
     match &inputs.project {
@@ -85,28 +81,4 @@ impl AllocError {
                     lists `series` and `projects` of the token say how far it reaches";
         unknown(type_code, hint.to_owned())
     }
-}
-
-impl Order {
-    /// The answer of an earlier allocation to a request that repeats it.
-    pub(super) fn repeated(&self, entry: Entry) -> Result<super::Issued, AllocError> {
-        if self.sees(&entry) { self.issued(entry, true) } else { Err(numbered(None)) }
-    }
-
-    /// The refusal of another request for a document that has a number.
-    pub(super) fn numbered(&self, entry: Entry) -> AllocError {
-        let is_shown = self.sees(&entry);
-        numbered(is_shown.then_some(entry.number))
-    }
-
-    /// Whether whoever asks may be shown an earlier number of the series.
-    fn sees(&self, entry: &Entry) -> bool {
-        let record = &entry.record;
-        let code = &self.served.version.definition.code;
-        self.identity.sees_number(&record.user_id, code, record.project.as_deref())
-    }
-}
-
-fn numbered(number: Option<String>) -> AllocError {
-    AllocError::DocumentNumbered { number }
 }

@@ -1,4 +1,4 @@
-//! What a text may be: every active series that can read it as a number of its own (R2.8).
+//! What a text may be: every active series that can read it as one of its numbers.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::ledger::SeriesVersion;
 /// Into how many parts a character read is divided by the variables of a series.
 const DEPTH_PARTS: usize = 1_000;
 
-/// A series that a text may be a number of. Says nothing of whether it was issued.
+/// A series that a text may be a number of. Does not show whether it was issued.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The series, in the version that reads it so.
@@ -54,7 +54,7 @@ pub enum ReadingError {
     Departs(String),
 }
 
-/// A text as one version of a series reads it, if only in more than one way; else where it departs.
+/// A text as one version of a series reads it, even where that is ambiguous; else where it departs.
 /// A value that the version never has is none of its own.
 fn read_by(served: &Arc<ServedSeries>, number: &str) -> Result<Reading, ParseError> {
     let series = &served.series;
@@ -90,7 +90,7 @@ impl Catalog {
         self.readings_seen(number, |_| true)
     }
 
-    /// The same by the series that who asks sees: no other one is tried, or named.
+    /// The same by the series that the caller sees: no other one is tried, or named.
     ///
     /// # Errors
     /// [`Unread`] where none of them can read it.

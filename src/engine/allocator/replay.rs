@@ -1,13 +1,13 @@
-//! Whether an earlier number answers a request (R1.8).
+//! Whether an earlier number answers a request. One of another identity does not, and is not named.
 
 use numbering::{InputError, Serial};
 
 use super::pending_request::Order;
 use super::{AllocError, Issued};
-use crate::ledger::Found;
+use crate::ledger::{Entry, Found};
 
-/// Judges what the journal found under an order's keys; `None`: nothing, a number may be taken.
-/// The caller's key is looked at before the document, as in the issue script.
+/// Judges what the journal found under an order's keys; `None`: nothing, a number may be taken. The
+/// caller's key is checked before the document, as in the issue script.
 pub(super) fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocError>> {
     let same = |digest: &str| digest == order.record.payload_digest;
     match (found.by_key, found.by_document) {
@@ -52,8 +52,32 @@ pub(super) fn below(code: &str, serial: &Serial, (counter_id, value): (i64, i64)
     }
 }
 
-/// The refusal of an order one of whose serials has no value left (R2.5).
+/// The refusal of an order one of whose serials has no value left.
 pub(super) fn exhausted(order: &Order, serial: usize) -> AllocError {
     let name = order.served.series.serials()[serial].name.clone();
     AllocError::Exhausted { serial: name, max: order.specs[serial].max }
+}
+
+impl Order {
+    /// The answer of an earlier allocation to a request that repeats it.
+    pub(super) fn repeated(&self, entry: Entry) -> Result<Issued, AllocError> {
+        if self.sees(&entry) { self.issued(entry, true) } else { Err(numbered(None)) }
+    }
+
+    /// The refusal of another request for a document that has a number.
+    pub(super) fn numbered(&self, entry: Entry) -> AllocError {
+        let is_shown = self.sees(&entry);
+        numbered(is_shown.then_some(entry.number))
+    }
+
+    /// Whether the caller may see an earlier number of the series.
+    fn sees(&self, entry: &Entry) -> bool {
+        let record = &entry.record;
+        let code = &self.served.version.definition.code;
+        self.identity.sees_number(&record.user_id, code, record.project.as_deref())
+    }
+}
+
+fn numbered(number: Option<String>) -> AllocError {
+    AllocError::DocumentNumbered { number }
 }

@@ -19,7 +19,7 @@ const REFUSED_IN_A_ROW: u32 = 3;
 /// What others may see of a worker.
 #[derive(Debug)]
 pub(super) struct WorkerStatus {
-    /// Its standing in a word: `idle`, `recovering`, `redis`, `database`, `held`.
+    /// Its state in a word: `idle`, `recovering`, `redis`, `database`, `held`.
     pub standing: &'static str,
     /// What keeps it from issuing right now.
     pub trouble: Option<Unavailable>,
@@ -63,7 +63,7 @@ impl WorkerStatus {
         let refused = self.refused.filter(|(_, count)| is_late && *count >= REFUSED_IN_A_ROW);
         let refused = refused.map(|(why, _)| why).filter(|_| self.standing == "redis");
         let trouble = match (self.standing, self.trouble) {
-            // A worker on the database path hears of the ledger with requests only, and a balancer
+            // A worker on the database path notices the ledger with requests only, and a balancer
             // sends none to a process that is not ready: there the heartbeat shows it.
             ("database", _) if cannot_commit => Some(Unavailable::Ledger),
             ("database", None) if sight.is_locked() => Some(Unavailable::Lock),
@@ -76,7 +76,7 @@ impl WorkerStatus {
             ("redis", None) if !context.journal.has_space() => Some(Unavailable::OutboxFull),
             (_, trouble) => trouble,
         };
-        // What is known, and needs no question, goes on without the ledger, in its epoch.
+        // What is known, and needs no question, continues without the ledger, in its epoch.
         let is_blind = self.standing == "redis" && sight.lacks(Use::Read);
         let is_over = is_blind && context.redis_is_another(partition);
         let remembers = self.standing == "redis" && trouble.is_none() && !is_over;
@@ -112,7 +112,7 @@ pub(super) type SharedStatus = Arc<Mutex<WorkerStatus>>;
 /// What others may know of a partition's worker.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerView {
-    /// Its standing in a word: `idle`, `redis`, `database`, `recovering` or `held`.
+    /// Its state in a word: `idle`, `redis`, `database`, `recovering` or `held`.
     pub standing: &'static str,
     /// What keeps new documents from getting numbers, if anything does.
     pub trouble: Option<Unavailable>,

@@ -21,7 +21,7 @@ pub(super) async fn has_strayed(context: &Context, known: At) -> bool {
     let survey = loop {
         match redis.survey(&context.keys, known.partition, &[]).await {
             Ok(survey) => break survey,
-            // Whoever leads Redis back cuts its connections.
+            // A process that leads Redis back cuts its connections.
             Err(_) if Instant::now() < deadline => tokio::time::sleep(STRAYED_PAUSE).await,
             Err(_) => return false,
         }

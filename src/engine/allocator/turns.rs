@@ -1,16 +1,16 @@
-//! What waits for a worker, each caller in a line of its own, and the lines in turns: who asks for
-//! a thousand numbers at once has them next to each other in its line, and in nobody else's way.
+//! What waits for a worker, one line for each caller, and the lines in turns: a thousand numbers
+//! that one caller asks for at once wait in its own line, and delay no other caller.
 //!
-//! Every step takes the same time however much waits, but for one that lets empty lines go; and
+//! Every step takes the same time however much waits, but for one that drops empty lines; and
 //! allocates nothing once a line has grown. A line stays for its caller's next item: empty ones are
-//! let go when they are most of all, since an issuer of JWTs names as many callers as it likes.
+//! dropped when they are the majority, since an issuer of JWTs may name any number of callers.
 
 use std::collections::{HashMap, VecDeque};
 
 /// Room that an empty line keeps.
 const KEPT_MAX: usize = 2_048;
 
-/// Empty lines that are kept, beside as many as there are others.
+/// Empty lines that are kept, in addition to as many as there are others.
 const EMPTY_MAX: usize = 256;
 
 /// A queue in which callers take turns.
@@ -101,7 +101,7 @@ impl<T> Turns<T> {
         item
     }
 
-    /// Keeps what should go on waiting.
+    /// Keeps what should continue to wait.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         self.first.retain(&keep);
         self.lines.iter_mut().for_each(|line| line.waiting.retain(&keep));

@@ -1,8 +1,8 @@
 //! How a caller waits for its answer: until it comes, until its own time is over, or until this
 //! process knows that it cannot serve the request.
 //!
-//! Only the wait ends. What was sent goes on, and a number that it took is journaled: a retry with
-//! the same document or key finds it.
+//! Only the wait ends. What was sent continues, and a number that it took is journaled: a retry
+//! with the same document or key finds it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use super::error::unavailable;
 use super::pending_request::PendingRequest;
 use super::{AllocError, Allocator, NumberTaken, Unavailable, WorkerHandle};
 
-/// A request that waits for less than this is left alone; longer ones end as well once it is known
-/// that nobody can serve them.
+/// A request that waits for less than this is left alone; a longer one ends once it is known that
+/// no worker can serve it.
 const UNDISTURBED: Duration = Duration::from_secs(1);
 
-/// Time between two looks at what a request waits for that goes on waiting.
+/// Time between two polls for a request that continues to wait.
 const LOOK_PERIOD: Duration = Duration::from_millis(250);
 
 /// Gives a request up when its caller goes away.
 struct Waiter(Arc<CancellationState>);
 
 impl Waiter {
-    /// Gives up, and says whether a number may have been taken.
+    /// Gives up, and returns whether a number may have been taken.
     fn taken(&self) -> NumberTaken {
         if self.0.give_up() { NumberTaken::No } else { NumberTaken::Maybe }
     }
@@ -40,7 +40,7 @@ impl Drop for Waiter {
 
 impl Allocator {
     /// Hands a request to a worker, and waits for its answer until a time. Only the wait is
-    /// bounded: the flight itself goes on and its records are journaled.
+    /// bounded: the flight itself continues and its records are journaled.
     pub(super) async fn serve<T>(
         &self,
         worker: &WorkerHandle,
@@ -55,7 +55,7 @@ impl Allocator {
         let early = by.min(Instant::now() + UNDISTURBED);
         let mut answered = timeout_at(early, &mut answer).await;
         if answered.is_err() && early < by {
-            // In a place of its own: few requests wait for long.
+            // Boxed: few requests wait for long.
             let waited = Box::pin(async {
                 tokio::select! {
                     biased;
@@ -72,9 +72,9 @@ impl Allocator {
         }
     }
 
-    /// Waits until nobody can serve a request, and gives it up. One that was tried at the ledger
-    /// has its further tries there; one whose flight only this process cannot ask for any more is
-    /// better asked for at another.
+    /// Waits until no worker can serve a request, and gives it up. A request that was tried at the
+    /// ledger has its further attempts there; one whose flight only this process cannot ask for any
+    /// more has a better chance at another.
     async fn hopeless(
         &self,
         worker: &WorkerHandle,
@@ -92,9 +92,9 @@ impl Allocator {
         }
     }
 
-    /// The answer to a request that ran out of time: the trouble, where one is known.
+    /// The answer to a request that ran out of time: the failure, where one is known.
     pub(super) fn timed_out(&self, trouble: Option<Unavailable>, taken: NumberTaken) -> AllocError {
-        // Where no trouble is told, what waits for long waits for the ledger.
+        // Where no failure is noted, a long wait is a wait for the ledger.
         let unanswered = self.shared.context.membership.sight().unanswered_for();
         match trouble.or(unanswered.map(|_| Unavailable::Ledger)) {
             Some(why) => unavailable(why, taken),

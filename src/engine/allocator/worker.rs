@@ -30,7 +30,7 @@ use crate::ledger::At;
 use crate::node::NodeId;
 use crate::task::Stop;
 
-/// Where a worker stands.
+/// The state of a worker.
 #[derive(Default)]
 pub(super) enum Standing {
     /// In no epoch.
@@ -111,8 +111,7 @@ impl PartitionWorker {
         let standing_has = match &self.standing {
             Standing::Redis(lease) => lease.has_work(&self.intake),
             Standing::Database(at, node) => self.database.has_work(&self.intake, *at, *node),
-            // Others may wait for this worker's acknowledgement even if nobody here asks for
-            // numbers.
+            // Others may wait for this worker's acknowledgement even without a request here.
             Standing::Nowhere | Standing::Away(_) => {
                 (self.context.eager && !self.stopping) || self.joining.is_awaited()
             }
@@ -132,7 +131,7 @@ impl PartitionWorker {
         }
     }
 
-    /// One unit of work in the present standing.
+    /// One unit of work in the present state.
     async fn step(&mut self) {
         let intake = &mut self.intake;
         self.standing = match std::mem::take(&mut self.standing) {
@@ -185,7 +184,7 @@ impl PartitionWorker {
         }
     }
 
-    /// Refuses everything until the ledger says that the partition is no longer held.
+    /// Refuses everything until the ledger shows that the partition is no longer held.
     async fn serve_held(&mut self) -> Standing {
         self.intake.take_back_questions();
         self.intake.refuse(Unavailable::Held, HELD).await;

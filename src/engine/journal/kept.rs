@@ -1,8 +1,8 @@
 //! Committed records that stay in memory for a while, in case that the ledger forgets them (F9).
 //!
-//! Owns nothing but the memory: who writes them again, and when, is the journal loop's business.
-//! Whoever has records to keep puts them here himself: they are in memory when he goes on, so that
-//! the next telling has them, and none of them stands in the way of what is written (F42).
+//! Owns nothing but the memory: the journal loop decides when they are written again. A record is
+//! put here by the task that committed it, before that task continues: the next replay has it, and
+//! no record waits for what is being written (F42).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -50,13 +50,13 @@ impl Kept {
         self.state.lock().expect("no holder of this lock panics")
     }
 
-    /// Keeps entries, each beside its record as it travels through Redis. Of more than there is
-    /// room for the oldest go, and those that are too old.
+    /// Keeps entries, each with its record as it travels through Redis. Where there are more than
+    /// the bound, the oldest are dropped, and so are those that are too old.
     pub(super) fn push(&self, node: NodeId, entries: impl IntoIterator<Item = (Entry, Arc<str>)>) {
         self.add(node, entries, self.period);
     }
 
-    /// The same for what a ledger is told again: it may lack older ones, too, and none is too old
+    /// The same for records of a replay: the ledger may lack older ones, too, so none is too old
     /// for it.
     pub(super) fn push_again(
         &self,
@@ -76,7 +76,8 @@ impl Kept {
             let Entry { taken, at, retry_count, path, .. } = entry;
             KeptRecord { node, at, taken, record, retry_count, path }
         });
-        // Before the lock, and what goes is freed behind it: others wait for nothing but places.
+        // Before the lock, and what is dropped is freed after it: others wait for the entries
+        // alone.
         let new: Vec<KeptRecord> = new.collect();
         let mut state = self.lock();
         let since = Instant::now();
@@ -112,6 +113,12 @@ impl Kept {
         };
         records.into_iter().map(read).collect()
     }
+}
+
+/// An entry with its record as it travels through Redis.
+pub(super) fn with_text(entry: Entry) -> (Entry, Arc<str>) {
+    let text = entry.record.to_flat_json().into();
+    (entry, text)
 }
 
 #[cfg(test)]
@@ -170,7 +177,8 @@ pub(super) mod tests {
         assert!(kept.take().is_empty());
     }
 
-    /// Goal: a process that slept for long forgets nothing by being told that the ledger went back.
+    /// Goal: a process that slept for long forgets nothing when it learns that the ledger went
+    /// back.
     #[tokio::test(start_paused = true)]
     async fn nothing_is_too_old_for_a_ledger_that_is_told_again() {
         let (node, second) = (NodeId::random(), Duration::from_secs(1));

@@ -1,9 +1,8 @@
-//! Records whose counters somebody else holds: they wait beside the journal, so that those of all
-//! other counters are committed meanwhile (F31).
+//! Records whose counters are locked elsewhere: they wait outside the journal's batches, so that
+//! those of all other counters are committed meanwhile (F31).
 //!
 //! Bounded: each keeps its space in the journal's queue until it is committed. As long as one
-//! waits, its partition's progress stands before its flight, whatever was committed behind it
-//! (F16).
+//! waits, its partition's progress stays before its flight, whatever was committed after it (F16).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,17 +15,17 @@ use super::outstanding::Place;
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
-/// How often it is looked whether a counter is free again.
+/// How often it is checked whether a counter is free again.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 
-/// What goes along beside an entry.
+/// What accompanies an entry.
 #[derive(Debug)]
 pub(super) struct Tag {
     /// Its record as it travels through Redis.
     pub(super) text: Arc<str>,
     /// The flight that handed it out.
     pub(super) flight: u64,
-    /// Its place among what is handed out; `None` where it is told again.
+    /// Its place among what is handed out; `None` where it is a replay.
     pub(super) place: Option<Place>,
 }
 
@@ -92,7 +91,7 @@ fn needs(entry: &Entry, counters: &HashSet<i64>) -> bool {
 /// The records that wait.
 pub(super) struct Late {
     rows: Vec<(NodeId, Entry, Tag)>,
-    /// Counters that were held when it was last looked.
+    /// Counters that were held at the last check.
     held: HashSet<i64>,
     /// A place in the journal's queue for each.
     space: Option<OwnedSemaphorePermit>,
@@ -118,7 +117,7 @@ impl Late {
         self.rows.len()
     }
 
-    /// When it is to be looked whether they may be written; `None` while none waits.
+    /// When to check whether they may be written; `None` while none waits.
     pub(super) fn due_at(&self) -> Option<Instant> {
         (!self.rows.is_empty()).then(|| self.looked_at + LOOK_PERIOD)
     }
@@ -128,7 +127,7 @@ impl Late {
         &self.held
     }
 
-    /// Notes that somebody holds counters.
+    /// Notes that counters are locked elsewhere.
     pub(super) fn note_held(&mut self, counters: impl IntoIterator<Item = i64>) {
         self.held.extend(counters);
     }
@@ -154,7 +153,7 @@ impl Late {
         drop(self.space.as_mut().and_then(|space| space.split(records)));
     }
 
-    /// Takes those that need none of the counters that somebody holds now.
+    /// Takes those that need none of the counters that are locked now.
     pub(super) fn take_free(&mut self, held: Vec<i64>) -> Vec<(NodeId, Part)> {
         self.looked_at = Instant::now();
         self.held = held.into_iter().collect();

@@ -1,9 +1,9 @@
 //! What was handed out and is not committed: how much, and since when the oldest of it waits.
 //!
-//! Whoever asks is told the truth at any moment (F42): a flight's records count from their handing
-//! over until each of them is committed, whether they stand in the queue, in a batch that is being
-//! written or tried again, or beside the journal for a counter that somebody holds. Bounded by
-//! the queue: each record has a place there.
+//! The answer is exact at any moment (F42): a flight's records count from the moment they are
+//! handed over until each of them is committed, whether they are in the queue, in a batch that is
+//! being written or tried again, or waiting for a locked counter. Bounded by the queue: each record
+//! has a place there.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};

@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::kept::Kept;
+use super::kept::{Kept, with_text};
 use super::outstanding::{Lag, Outstanding, Place};
-use super::{Spectator, with_text};
 use crate::ledger::Entry;
 use crate::node::NodeId;
+
+/// Sees the records that are journaled here or kept, whatever their path; must not wait.
+pub type Spectator = Box<dyn Fn(&[Entry]) + Send + Sync>;
 
 /// Where partition workers put what they hand out. Cheap to clone.
 #[derive(Clone)]
@@ -36,14 +38,14 @@ impl fmt::Debug for JournalQueue {
     }
 }
 
-/// What stands in the queue and in no transaction, and whether anybody waits for it.
+/// What is in the queue and in no transaction, and whether a caller waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     /// Records.
     pub(super) records: AtomicUsize,
     /// Flights of which an answer waits for the commit.
     pub(super) urgent: AtomicUsize,
-    /// Whether somebody waits until the queue is empty.
+    /// Whether a caller waits until the queue is empty.
     pub(super) hurried: AtomicBool,
     /// Ends the gathering.
     pub(super) urge: Notify,
@@ -77,14 +79,14 @@ impl Waiting {
     }
 }
 
-/// What came of reporting to the ledger again.
+/// The outcome of reporting to the ledger again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// When the newest record was committed, at the latest, that could not be reported any more.
     pub forgot: Option<Instant>,
     /// Records that it refused, and took raw.
     pub refused: u64,
-    /// Records that wait for counters which somebody holds.
+    /// Records that wait for locked counters.
     pub waiting: usize,
     /// Partitions in which the counters of records live that the ledger may not have had.
     pub partitions: BTreeSet<u32>,
@@ -94,7 +96,7 @@ pub struct Told {
 #[derive(Debug)]
 pub(super) enum Message {
     HandOver(Queued),
-    /// To tell again what is kept, and who hears what came of it.
+    /// Replays what is kept; the result goes to the sender.
     TellAgain(oneshot::Sender<Told>),
 }
 
@@ -158,8 +160,8 @@ impl JournalQueue {
         self.waiting.urge.notify_one();
     }
 
-    /// Keeps records that the database path has committed, as the journal's own are kept: from here
-    /// on they are told again. Nothing that is to be written waits for them (F42).
+    /// Keeps records that the database path has committed, as the journal keeps its own: from here
+    /// on they are part of each replay. Records that are to be written do not wait for them (F42).
     pub fn keep(&self, node: NodeId, entries: Vec<Entry>) {
         if entries.is_empty() {
             return;
@@ -168,8 +170,9 @@ impl JournalQueue {
         self.kept.push(node, entries.into_iter().map(with_text));
     }
 
-    /// Keeps what the ledger answered a retry with, like what was taken: who took it may be gone
-    /// once the ledger has forgotten it (F25). What its record does not show counts as not kept.
+    /// Keeps what the ledger answered a retry with, like what was taken: the process that took it
+    /// may be gone once the ledger has forgotten it (F25). Fields that its record does not show
+    /// count as not kept.
     pub fn keep_found<'a>(&self, node: NodeId, found: impl IntoIterator<Item = &'a Entry>) {
         let tells = |entry: &&Entry| {
             let told =
@@ -183,8 +186,8 @@ impl JournalQueue {
         self.keep(node, kept.into_iter().cloned().collect());
     }
 
-    /// Has everything that is kept by now written once more, behind what waits already: the ledger
-    /// went back. What came of it is said to whoever listens; who asks meanwhile hears the same.
+    /// Writes everything that is kept by now once more, after what waits already: the ledger went
+    /// back. The receiver gets the result; requests that arrive meanwhile get the same one.
     pub fn tell_again(&self) -> oneshot::Receiver<Told> {
         let (teller, listener) = oneshot::channel();
         let _ = self.sender.send(Message::TellAgain(teller));

@@ -1,8 +1,8 @@
-//! Writes records to the ledger whatever it takes: again while it is away or fails, halved where it
-//! refuses them for what they hold, parted where somebody holds a counter. Never drops one.
+//! Writes records to the ledger until it takes them: again while it is away or fails, halved where
+//! it refuses them for their content, split where a counter is locked elsewhere. Never drops one.
 //!
-//! A record is put aside only where the ledger says that it alone is to blame, having taken another
-//! one through the same statements (F45). Whatever else is wrong with the ledger is waited for.
+//! A record is put aside only where the ledger shows that the record alone is to blame, because it
+//! took another one through the same queries (F45). Any other fault of the ledger is waited for.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,13 +24,13 @@ pub(super) enum Manner {
 enum Halt {
     /// The ledger refuses its content.
     Refused(String),
-    /// Somebody else holds these counters.
+    /// These counters are locked elsewhere.
     Held(HashSet<i64>),
 }
 
 impl Writer {
-    /// Writes records whatever it takes; halves what the ledger refuses, and has those wait whose
-    /// counters somebody else holds.
+    /// Writes records until they are committed; halves what the ledger refuses, and lets those wait
+    /// whose counters are locked elsewhere.
     pub(super) async fn write(&mut self, node: NodeId, part: Part, manner: Manner) {
         let mut parts = vec![part];
         while let Some(part) = parts.pop() {
@@ -65,7 +65,7 @@ impl Writer {
         }
     }
 
-    /// Has those records wait whose counters somebody else holds; the others.
+    /// Lets those records wait whose counters are locked elsewhere; returns the others.
     fn put_off(&mut self, node: NodeId, part: Part, counters: HashSet<i64>) -> Part {
         let [free, waiting] = part.without(&counters);
         let records = waiting.len();
@@ -136,7 +136,7 @@ impl Writer {
         }
     }
 
-    /// The counters of records that somebody else holds, where there are any.
+    /// The counters of records that are locked elsewhere, where there are any.
     async fn held_among(&self, entries: &[Entry]) -> Option<HashSet<i64>> {
         let taken = entries.iter().flat_map(|entry| &entry.taken);
         let counters: BTreeSet<i64> = taken.map(|taken| taken.counter_id).collect();
@@ -145,7 +145,7 @@ impl Writer {
         (!held.is_empty()).then(|| held.into_iter().collect())
     }
 
-    /// Raises the alarm for numbers that came twice; on record in the ledger too (R5.2).
+    /// Raises the alarm for duplicate numbers, as an event in the ledger too.
     async fn report_duplicates(&self, node: NodeId, allocations: &[uuid::Uuid]) {
         self.metrics.duplicates.increment(allocations.len() as u64);
         tracing::error!(%node, ?allocations, "DUPLICATE numbers were journaled");
@@ -168,7 +168,7 @@ impl Writer {
     /// Puts one refused entry aside, raw, and raises the alarm (F13).
     ///
     /// # Errors
-    /// The counters of its that somebody else holds: it is not put aside yet.
+    /// Its counters that are locked elsewhere: it is not put aside yet.
     async fn reject(&mut self, entry: &Entry, reason: &str) -> Result<(), HashSet<i64>> {
         let number = &entry.number;
         tracing::error!(%number, reason, "record refused; it goes to journal_rejected");

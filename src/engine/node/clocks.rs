@@ -1,10 +1,10 @@
-//! This process's clock beside the ledger's word (F37): how far apart they are, and which of them
-//! an act goes by that takes evidence away.
+//! This process's clock compared with the times in the ledger (F37): how far apart they are, and
+//! which of them decides where an act removes evidence.
 //!
-//! Such an act goes by the lowest of three: the own clock; a clock beside it, of the server or,
-//! where the ledger is a file, of another process there; and the newest time that was written by
-//! others or before, grown older by the monotonic clock. What was written by a clock that was ahead
-//! of the own one by more than the bound is nobody's word.
+//! Such an act uses the lowest of three: the own clock; a reference clock, of the server or, where
+//! the ledger is a file, of another process there; and the newest time that was written by others
+//! or earlier, advanced by the monotonic clock. A time that was written by a clock ahead of the own
+//! one by more than the bound counts for nothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,19 +14,18 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::{Context, ProcessSettings};
+use super::settings::ProcessSettings;
 use crate::clock::SharedClock;
 use crate::ledger::{Heard, LedgerError, LedgerTimes, SharedLedger};
 use crate::node::NodeId;
-use crate::task::{Task, Ticks};
 
-/// Heartbeats between two times that a node tells.
+/// Heartbeats between two reports of a node's time.
 const TOLD_AFTER_BEATS: u32 = 8;
 
 /// The longest time between them.
 const TOLD_AFTER_MAX: Duration = Duration::from_secs(10);
 
-/// From this difference on the log tells of it; the alert goes by the same.
+/// From this difference on the log reports it; the alert uses the same bound.
 pub const CLOCK_NOTICED_US: i64 = 5_000_000;
 
 /// Why a process does not start, or a command does nothing.
@@ -35,7 +34,7 @@ pub enum ClockError {
     /// The clocks are too far apart.
     #[error("{0}")]
     Off(ClockOff),
-    /// The ledger does not say.
+    /// The ledger does not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -49,7 +48,7 @@ pub struct ClockOff {
     max: Duration,
 }
 
-/// Who says another time.
+/// The origin of another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     Server,
@@ -82,11 +81,11 @@ impl fmt::Display for ClockOff {
     }
 }
 
-/// The own clock, and what others say.
+/// The own clock, and the times of others.
 pub struct Clocks {
     own: SharedClock,
     max: Duration,
-    /// How long another process's word counts that is not heard again.
+    /// How long the time of another process counts after its last report.
     patience: Duration,
     known: Mutex<Known>,
 }
@@ -94,17 +93,17 @@ pub struct Clocks {
 /// What is known of other clocks.
 #[derive(Default)]
 struct Known {
-    /// A clock beside this process's.
+    /// The reference clock.
     beside: Option<(Heard, Whose)>,
     /// The newest time that was written, by others or before this process wrote any.
     written: Option<Heard>,
-    /// What other nodes told last: one that tells another time lives.
+    /// The last times of other nodes: one that reports a new time lives.
     told: HashMap<NodeId, i64>,
     looked: Option<Instant>,
     standing: Standing,
 }
 
-/// How far apart the clocks are, as it was told last.
+/// How far apart the clocks are, as last logged.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Standing {
     #[default]
@@ -113,15 +112,15 @@ enum Standing {
     Off(ClockOff),
 }
 
-/// Time between two that a node tells.
-fn told_after(settings: &ProcessSettings) -> Duration {
+/// Time between two reports of a node.
+pub(super) fn told_after(settings: &ProcessSettings) -> Duration {
     (settings.node_heartbeat() * TOLD_AFTER_BEATS).min(TOLD_AFTER_MAX)
 }
 
 impl Clocks {
-    /// Compares the own clock with the ledger's word, before this process writes anything. At a
-    /// file, where nothing that is written confirms the own clock, a process that tells another
-    /// time has a say if it lives, which is waited for.
+    /// Compares the own clock with the times in the ledger, before this process writes anything. In
+    /// a file, where nothing that is written confirms the own clock, a process that reports another
+    /// time counts if it lives, which is waited for.
     ///
     /// # Errors
     /// `Off` where they are further apart than `node.clock_offset_max`; a ledger that does not
@@ -138,7 +137,7 @@ impl Clocks {
         let times = clocks.look(ledger).await?;
         if times.server.is_none() {
             let own_us = clocks.own.now_us();
-            // A clock behind what is written is off, whoever wrote it.
+            // A clock behind what is written is off, whatever process wrote it.
             if let Some(other_us) = times.journaled_us.filter(|it| *it > clocks.latest_us()) {
                 let whose = Whose::Journal;
                 return Err(ClockError::Off(ClockOff { own_us, other_us, whose, max }));
@@ -158,29 +157,7 @@ impl Clocks {
         }
     }
 
-    /// Tells the time and hears that of others, as long as the process runs.
-    #[must_use]
-    pub fn start(context: Arc<Context>) -> Task {
-        let period = told_after(&context.settings);
-        Task::start("clocks", move |stop| async move {
-            let mut ticks = Ticks::every(period, stop);
-            while ticks.next().await {
-                let clocks = &context.clocks;
-                match context.ledger.tell_time(context.membership.node()).await {
-                    Ok((server, others)) => {
-                        clocks.hear(server, &others);
-                        clocks.tell();
-                    }
-                    Err(error) => tracing::debug!(%error, "the clocks are not compared"),
-                }
-                let offset_us = clocks.offset_us();
-                let shown = offset_us.map_or(f64::NAN, |offset_us| offset_us as f64 / 1e6);
-                context.metrics.clock_offset.set(shown);
-            }
-        })
-    }
-
-    /// The time that an act goes by which takes evidence away, in microseconds of UTC.
+    /// The time used by an act that removes evidence, in microseconds of UTC.
     #[must_use]
     pub fn evidence_us(&self) -> i64 {
         let (known, now) = (self.known(), Instant::now());
@@ -188,9 +165,9 @@ impl Clocks {
         words.map(|heard| heard.least_us(now)).fold(self.own.now_us(), i64::min)
     }
 
-    /// The time that questions to the journal go by: the own clock's, or that of the clock beside
-    /// it where this one is behind. Where nobody else tells the time, what was written before has
-    /// that word: a ledger that nobody wrote to for long is looked through that much further back.
+    /// The time that queries of the journal use: that of the own clock, or that of the reference
+    /// clock where the own one is behind. Without a reference clock, the newest written time
+    /// counts: in a ledger without writes for long, the query reaches that much further back.
     #[must_use]
     pub fn asking_us(&self) -> i64 {
         let (known, now) = (self.known(), Instant::now());
@@ -208,13 +185,14 @@ impl Clocks {
         }
     }
 
-    /// How far the own clock is ahead of the one beside it, at the least; none where there is none.
-    fn offset_us(&self) -> Option<i64> {
+    /// How far the own clock is ahead of the reference clock, at the least; none where there is
+    /// none.
+    pub(super) fn offset_us(&self) -> Option<i64> {
         let (heard, _) = self.known().beside?;
         Some(heard.offset_us(self.own.now_us(), Instant::now()))
     }
 
-    /// Whether a clock beside it says the same, about.
+    /// Whether a reference clock shows about the same time.
     fn agrees_with_one(&self) -> bool {
         self.offset_us().is_some_and(|offset_us| self.is_close(offset_us))
     }
@@ -233,13 +211,13 @@ impl Clocks {
         Ok(times)
     }
 
-    /// Takes in what others say.
-    fn hear(&self, server: Option<Heard>, others: &[(NodeId, i64)]) {
+    /// Takes over the times of others.
+    pub(super) fn hear(&self, server: Option<Heard>, others: &[(NodeId, i64)]) {
         let (now, own_us, latest_us) = (Instant::now(), self.own.now_us(), self.latest_us());
         let mut known = self.known();
         let asked = known.looked.replace(now);
         let before = std::mem::replace(&mut known.told, others.iter().copied().collect());
-        // Whoever told another time than at the last look did so since then.
+        // A node that reported another time than at the last read did so since then.
         let voices = others.iter().filter_map(|(node, at_us)| {
             let is_new = before.get(node).is_some_and(|before| before != at_us);
             let asked = asked.filter(|_| is_new)?;
@@ -251,7 +229,7 @@ impl Clocks {
                 known.written = Some(*voice);
             }
         }
-        // Of several processes at a file, who agrees with one is right.
+        // Of several processes on a file, one that agrees with another is right.
         let nearest = voices.into_iter().min_by_key(|voice| voice.offset_us(own_us, now).abs());
         let is_over = |(heard, _): &(Heard, Whose)| now - heard.answered > self.patience;
         if let Some(server) = server {
@@ -263,7 +241,7 @@ impl Clocks {
         }
     }
 
-    /// How the clocks stand to each other now.
+    /// How far apart the clocks are now.
     fn judge(&self) -> Standing {
         let (now, own_us) = (Instant::now(), self.own.now_us());
         let known = self.known();
@@ -278,14 +256,14 @@ impl Clocks {
             let other_us = own_us.saturating_sub(offset_us);
             return Standing::Off(ClockOff { own_us, other_us, whose, max: self.max });
         }
-        // What is told once is over only where it is clearly so.
+        // What was logged once is over only where that is clear.
         let was_close = known.standing == Standing::Close;
         let noticed_us = if was_close { CLOCK_NOTICED_US } else { CLOCK_NOTICED_US / 2 };
         if offset_us.abs() > noticed_us { Standing::Noticed } else { Standing::Close }
     }
 
-    /// Tells the log what has changed.
-    fn tell(&self) {
+    /// Logs what has changed.
+    pub(super) fn tell(&self) {
         let offset_ms = self.offset_us().map(|offset_us| offset_us / 1_000);
         let standing = self.judge();
         let mut known = self.known();
@@ -352,7 +330,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_takes_evidence_away_goes_by_the_lowest_word() {
-        // The own clock, the server's, the newest that is written; all beside the right time.
+        // The own clock, the server's, the newest that is written; all relative to the right time.
         for (own, server, written, lowest) in [
             (0, 0, 0, 0),
             (DAY_US, 0, 0, 0),

@@ -21,7 +21,7 @@ pub struct ClusterHealth(Mutex<View>);
 
 #[derive(Debug)]
 struct View {
-    /// Nobody has looked yet.
+    /// Nothing was read yet.
     is_blind: bool,
     /// Each live node but this one that has an opinion.
     others: Vec<Other>,
@@ -29,7 +29,7 @@ struct View {
     sights: HashMap<(NodeId, u32), (Sight, Instant)>,
 }
 
-/// What another live node says.
+/// The report of another live node.
 #[derive(Clone, Debug)]
 pub struct Other {
     node: NodeId,
@@ -67,8 +67,8 @@ impl Other {
         }
     }
 
-    /// Whether it has a Redis and does not reach it. One that has none is there by somebody's
-    /// choice; a command does not say.
+    /// Whether it has a Redis and does not reach it. A node without one is configured so; a command
+    /// does not report.
     fn tries(&self) -> bool {
         self.words.as_ref().is_some_and(|words| !words.without_redis)
     }
@@ -82,7 +82,7 @@ impl Default for ClusterHealth {
 }
 
 impl ClusterHealth {
-    /// Says what the other live nodes report now (those that have an opinion).
+    /// Sets the current reports of the other live nodes (those that have an opinion).
     pub fn set(&self, partitions: u32, others: Vec<Other>) {
         let now = Instant::now();
         let mut view = self.view();
@@ -100,12 +100,12 @@ impl ClusterHealth {
         view.is_blind = false;
     }
 
-    /// Nobody knows what they see.
+    /// Their reports are unknown from now on.
     pub fn forget(&self) {
         *self.view() = View { is_blind: true, others: Vec::new(), sights: HashMap::new() };
     }
 
-    /// Whether another live node may see a partition in Redis. While nobody has looked, one may.
+    /// Whether another live node may see a partition in Redis. Before the first read, one may.
     #[must_use]
     pub fn may_see(&self, partition: u32) -> bool {
         let view = self.view();
@@ -144,7 +144,7 @@ impl ClusterHealth {
     }
 
     /// Why Redis does not take partitions back that this node sees on a data set: each node that
-    /// does not see it there, in words. Empty where nobody has looked.
+    /// does not see it there, in words. Empty before the first read.
     #[must_use]
     pub fn waits_for(&self, partition: u32, incarnation: &str) -> BTreeMap<String, String> {
         let view = self.view();
@@ -168,8 +168,8 @@ impl ClusterHealth {
     }
 
     /// Whether another live node sees all that this one sees of these partitions on their data
-    /// sets, and more: it can serve whatever this one can. Of several that each lack something, one
-    /// at least finds nobody. `None` while nobody has looked.
+    /// sets, and more: it can serve whatever this one can. Of several nodes that each lack
+    /// something, at least one finds no such node. `None` before the first read.
     #[must_use]
     pub fn outdoes(&self, owners: &BTreeMap<u32, String>, mine: &BTreeSet<u32>) -> Option<bool> {
         let view = self.view();
@@ -260,7 +260,7 @@ mod tests {
         look(&[("b", &[0])]);
         tokio::time::advance(period * 100).await;
         assert!(!look(&[("b", &[0])]), "it would lead the partition away again");
-        // By choice, or it does not say: it holds Redis up.
+        // By choice, or it does not report: it keeps partitions from Redis.
         for words in [Some(NodeWords { without_redis: true, ..NodeWords::default() }), None] {
             let mut seen = others(&nodes, &[("", &[])]);
             seen[0].words = words;

@@ -23,7 +23,7 @@ use crate::redis::{Guard, Keys, Redis};
 /// and how much later than its window it may find it; with a shorter window, as much as that.
 const CLOCK_MARGIN_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// A trouble with locks is over once nobody has failed for so long beyond `database.lock_timeout`.
+/// Failures of locks are over once none has occurred for so long beyond `database.lock_timeout`.
 const QUIET: Duration = Duration::from_secs(5);
 
 /// The stores and bounds of one process.
@@ -34,9 +34,9 @@ pub struct Context {
     pub redis: Option<Redis>,
     /// Builds Redis keys.
     pub keys: Keys,
-    /// Tells the time.
+    /// The clock of this process.
     pub clock: SharedClock,
-    /// What others say of it.
+    /// The clocks of others.
     pub clocks: Arc<Clocks>,
     /// Bounds and waits.
     pub settings: ProcessSettings,
@@ -44,7 +44,7 @@ pub struct Context {
     pub deployment: Deployment,
     /// Where handed-out records go.
     pub journal: JournalQueue,
-    /// Who this process is, and what the ledger says of the partitions.
+    /// The identity of this process, and the ledger's state of the partitions.
     pub membership: Arc<Membership>,
     /// The gauges and counters.
     pub metrics: Metrics,
@@ -63,13 +63,13 @@ pub struct Context {
     pub flights: FlightNumbers,
     /// Places for work that holds a connection of the ledger while it waits.
     pub places: Places,
-    /// `database.lock_timeout`: longest wait for one lock (R6.2).
+    /// `database.lock_timeout`: longest wait for one lock.
     pub lock_timeout: Duration,
     /// What was reported of incidents.
     pub incidents: Incidents,
     /// Epochs that this process has end.
     pub planned_ends: PlannedEnds,
-    /// Stored series that this process cannot use, for whoever looks at the ledger.
+    /// Stored series that this process cannot use, for the checks of the ledger.
     pub series_set_aside: AtomicU64,
 }
 
@@ -87,21 +87,21 @@ impl FlightNumbers {
 
 impl Context {
     /// Whether a partition's Redis is unavailable: no script has succeeded for
-    /// [`FALLBACK_AFTER`], and no other live node says that one does there (F22).
+    /// [`FALLBACK_AFTER`], and no other live node reports that one does there (F22).
     #[must_use]
     pub fn redis_is_gone(&self, partition: u32) -> bool {
         self.redis_is_away(partition, 1) && !self.cluster_health.may_see(partition)
     }
 
-    /// Whether only this node has lost a partition's Redis. What the others see is heard with their
-    /// heartbeats: it counts once they had time to notice themselves.
+    /// Whether only this node has lost a partition's Redis. The others report what they see with
+    /// their heartbeats: the answer counts once they had time to notice a loss themselves.
     #[must_use]
     pub fn is_cut_off(&self, partition: u32) -> bool {
         self.redis_is_away(partition, 2) && self.cluster_health.may_see(partition)
     }
 
     /// Why this process should get no requests because it alone does not reach Redis; `None` where
-    /// it does, or nobody else can serve what it cannot.
+    /// it reaches it, or no other node can serve what it cannot.
     #[must_use]
     pub fn cut_off(&self) -> Option<CutOff> {
         self.own_sight.cut_off(self)
@@ -160,7 +160,7 @@ impl Context {
     }
 
     /// Since when the journal is asked for earlier numbers: so many idempotency windows ago, and as
-    /// much longer as the clock of who issued them may have been behind (F29), by the ledger's time
+    /// much longer as the clock of their issuer may have been behind (F29), by the ledger's time
     /// where this process's is ahead of it (F37). In microseconds of UTC.
     #[must_use]
     pub fn windows_ago_us(&self, windows: u32) -> i64 {
@@ -177,7 +177,7 @@ impl Context {
         window.saturating_mul(windows).saturating_add(window.min(CLOCK_MARGIN_MAX))
     }
 
-    /// The guard of a call that carries no flight number of its own (`trim`, `bar`, …).
+    /// The guard of a call that carries no flight number (`trim`, `bar`, …).
     #[must_use]
     pub fn guard(&self, at: At, incarnation: &str, node: NodeId) -> Guard {
         Guard {
@@ -190,9 +190,9 @@ impl Context {
         }
     }
 
-    /// Tells of calls that the ledger fails for locks or a conflict, as such a trouble begins, as
-    /// it spreads and as it is over; other failures are no incidents, and the ledger could not take
-    /// them.
+    /// Records failures of ledger calls caused by locks or a conflict, as such a phase begins, as
+    /// it spreads and as it is over; other failures are no incidents, and the ledger could not
+    /// store them.
     pub(crate) fn note_failure(self: &Arc<Self>, at: At, error: &LedgerError, waiting: usize) {
         let (kind, counter) = match error {
             LedgerError::LockTimeout { counter, .. } => ("lock-timeout", counter.as_deref()),
@@ -225,8 +225,8 @@ impl Context {
         }
     }
 
-    /// Says when a trouble is over. Who waits for a lock fails once in `database.lock_timeout`, at
-    /// the longest.
+    /// Records when such a phase is over. A caller that waits for a lock fails once in
+    /// `database.lock_timeout`, at the longest.
     fn watch_trouble(self: &Arc<Self>, kind: &'static str) {
         let (context, quiet) = (Arc::clone(self), self.lock_timeout + QUIET);
         tokio::spawn(async move {
@@ -257,7 +257,7 @@ impl Context {
         tokio::spawn(async move { context.event(kind, at, node, detail).await });
     }
 
-    /// Writes an event; a ledger that cannot take it leaves it in the log (R5.2).
+    /// Writes an event; a ledger that cannot take it leaves it in the log.
     pub async fn event(&self, kind: &str, at: At, node: NodeId, detail: Value) {
         tracing::info!(kind, partition = at.partition, epoch = at.epoch, %detail, "event");
         let event = Event {

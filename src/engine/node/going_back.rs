@@ -1,38 +1,24 @@
-//! What this process does once it knows that the ledger went back (F9, F25): it hands nothing out
-//! any more, has everything held, tells what it remembers (F35), and goes on under another
+//! The reaction of this process once it knows that the ledger went back (F9, F25): it hands nothing
+//! out any more, has everything held, replays what it remembers (F35), and continues under another
 //! identity.
 //!
-//! Also the look behind the heartbeats, which must not wait for it: whether the ledger has what the
+//! Also the check after the heartbeats, which must not wait for it: whether the ledger has what the
 //! database path confirmed before them (F34, F47).
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use uuid::Uuid;
 
+use super::membership::{FORGOTTEN, UnprovenBeat, WentBack};
 use super::{Context, Membership};
 use crate::engine::journal::Told;
-use crate::ledger::{At, Confirmed, LedgerError};
+use crate::ledger::{At, LedgerError};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
-/// Why the ledger is known to have gone back.
-pub(super) const FORGOTTEN: &str = "it has forgotten what it confirmed";
-
-/// A ledger that went back, on its way to an incarnation in which this process may act.
-#[derive(Clone, Debug)]
-pub(super) struct WentBack {
-    /// The identity under which it did.
-    node: NodeId,
-    cause: String,
-    /// Whether it is held, or was by somebody else: what is left is to tell it what is remembered.
-    is_held: bool,
-}
-
-/// A heartbeat behind which nobody has looked yet, and when it was sent.
-pub(super) type UnprovenBeat = (Confirmed, Instant);
-
 impl Membership {
-    /// Starts the look behind the heartbeats, as often as these.
+    /// Starts the check after the heartbeats, as often as these.
     #[must_use]
     pub fn start_proving(context: Arc<Context>) -> Task {
         let period = context.settings.node_heartbeat();
@@ -44,13 +30,13 @@ impl Membership {
         })
     }
 
-    /// Looks whether the ledger has what was taken before the newest heartbeat.
+    /// Checks whether the ledger has what was taken before the newest heartbeat.
     async fn prove(&self) {
         if self.ledger_went_back() || !self.ledger.has_unproven_takes() {
             return;
         }
         let node = self.node();
-        // Before the look: what is beaten meanwhile is not proven by it.
+        // Before the check: it does not verify a heartbeat that is sent meanwhile.
         let beat = self.unproven.lock().expect("no holder of this lock panics").take();
         match self.ledger.check_takes().await {
             Ok(()) => self.note_proven(beat),
@@ -72,12 +58,13 @@ impl Membership {
         }
     }
 
-    /// Looks whether the ledger still knows an identity, if what was asked at that moment took so
+    /// Checks whether the ledger still knows an identity, if what was asked at that moment took so
     /// long that others may take this process for dead: a process that was stopped finds old
-    /// answers when it goes on (F35). Nothing is asked otherwise.
+    /// answers when it continues (F35). Nothing is asked otherwise.
     ///
     /// # Errors
-    /// `Unreachable` where it does not, or does not say: the answer may be another ledger's.
+    /// `Unreachable` where the ledger does not know it, or does not answer: the answer may be
+    /// another ledger's.
     pub async fn must_not_have_slept(
         &self,
         asked_at: Instant,
@@ -92,8 +79,8 @@ impl Membership {
         })
     }
 
-    /// The ledger has forgotten what it confirmed to an identity. Says nothing of one that has
-    /// followed it since in a later incarnation: that was held, and told.
+    /// The ledger has forgotten what it confirmed to an identity. Does nothing for one that was
+    /// followed by another in a later incarnation: that one was held, and the replay is done.
     pub(super) fn alarm(&self, of: NodeId, what: &str) {
         // No identity follows meanwhile.
         let node = self.node.lock().expect("no holder of this lock panics");
@@ -101,8 +88,8 @@ impl Membership {
             tracing::info!(%of, node = %*node, what, "an answer about an identity of before");
             return;
         }
-        // Before anybody learns of it: from here on nothing is handed out that is not reported
-        // again.
+        // Before any other task learns of it: from here on nothing is handed out that is not
+        // reported again.
         let mut silenced = self.silenced.write().expect("no holder of this lock panics");
         silenced.extend(self.memory().identities());
         drop(silenced);
@@ -122,14 +109,15 @@ impl Membership {
         }
     }
 
-    /// It is held, told, and known under another identity; it may have gone back under that since.
+    /// It is held, replayed, and known under another identity; it may have gone back under that
+    /// since.
     fn note_over(&self, under: NodeId) {
         let mut went_back = self.went_back.lock().expect("no holder of this lock panics");
         went_back.take_if(|known| known.node == under);
     }
 
-    /// Has the ledger say that all partitions are held, tells it what this process remembers, then
-    /// goes on under another identity: of this one it does not know what it confirmed.
+    /// Has the ledger hold all partitions, replays what this process remembers, then continues
+    /// under another identity: what the ledger confirmed to this one is unknown.
     pub(super) async fn hold_all(&self, context: &Context) {
         let node = self.node();
         let seen = self.seen();
@@ -148,7 +136,8 @@ impl Membership {
             }
             // Drawn once: all others have to report anew with each that is drawn.
             self.note_held(under, true);
-            // Others of this process may agree on the next one meanwhile: that is told anew.
+            // Other tasks of this process may agree on the next one meanwhile: that gets its own
+            // replay.
             let within = self.ledger.one_incarnation().await?;
             self.ledger.vouch(&vouched).await?;
             let told = self.tell(context, node).await?;
@@ -160,7 +149,7 @@ impl Membership {
         let held = held.await;
         self.note_answer(context, held.as_ref().err());
         if matches!(held, Err(LedgerError::WentBack(_))) {
-            // Once more, or somebody else has drawn the next one.
+            // Once more, or another process has drawn the next one.
             self.note_held(under, false);
         }
         match held {
@@ -174,6 +163,48 @@ impl Membership {
             }
             Err(error) => tracing::error!(%error, "the partitions cannot be held yet"),
         }
+    }
+
+    /// Replays what is remembered of earlier incarnations into the one that was agreed on last.
+    /// Safe to repeat.
+    ///
+    /// # Errors
+    /// When the ledger does not answer, or a counter of the replay is locked elsewhere: call it
+    /// again, and do nothing in that incarnation before.
+    pub(super) async fn tell(&self, context: &Context, node: NodeId) -> Result<Told, LedgerError> {
+        let away = |cause: &str| LedgerError::Unreachable {
+            cause: cause.to_owned(),
+            maybe_written: false,
+        };
+        let told = context.journal.tell_again().await.map_err(|_| away("the journal has ended"))?;
+        // Before anything can fail.
+        self.telling.owe(told.partitions.iter().copied());
+        if told.waiting > 0 {
+            return Err(away("somebody holds counters of what is to be told"));
+        }
+        self.telling.owe(context.ledger.tell_takes(node).await?);
+        if self.telling.owes() {
+            // Redis counts on below it, and knows none of its documents.
+            self.telling.note_outdated(&context.ledger.partitions().await?);
+        }
+        Ok(told)
+    }
+
+    /// Notes that the replay into the incarnation of this name is done.
+    pub(super) fn note_told(&self, nonce: Uuid, told: Told) {
+        *self.telling.told.lock().expect("no holder of this lock panics") = Some((nonce, told));
+    }
+
+    /// The result of the replay into that incarnation; `None` where it is not done.
+    pub(super) fn told(&self, nonce: Uuid) -> Option<Told> {
+        let told = self.telling.told.lock().expect("no holder of this lock panics");
+        told.as_ref().filter(|(of, _)| *of == nonce).map(|(_, told)| told.clone())
+    }
+
+    /// Whether this epoch of Redis began below what was replayed since: it ends before this process
+    /// takes part in it, and the next one asks the journal for documents.
+    pub(crate) fn is_outdated(&self, at: At) -> bool {
+        self.telling.is_outdated(at)
     }
 }
 

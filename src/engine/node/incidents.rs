@@ -1,6 +1,5 @@
-//! What is told of incidents that come in storms: of a lock that somebody holds, when it begins,
-//! when it meets something new, and when it is over; of the others one a second, with the number of
-//! those that were not told.
+//! Reports of incidents that come in storms: of a lock that is held elsewhere, when it begins, when
+//! it spreads, and when it is over; of the others one a second, with the number of those left out.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard};
@@ -14,15 +13,15 @@ use crate::ledger::At;
 /// Time between two events of one kind in one partition.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Shortest time between two events of a trouble that goes on and meets something new.
+/// Shortest time between two events of a phase of failure that continues and spreads.
 const CHANGE_PERIOD: Duration = Duration::from_secs(60);
 
-/// Most counters that are named of one trouble.
+/// Most counters that are named of one phase.
 const NAMED_MAX: usize = 10;
 
 /// When each kind of incident was last reported, by partition: as many as there are kinds and
-/// partitions. And the troubles that go on, by kind: whoever holds a table, or the rows of many
-/// counters, is one trouble of this process, however many of its requests it keeps waiting.
+/// partitions. And the phases of failure that continue, by kind: a locked table, or locked rows of
+/// many counters, is one phase of this process, however many of its requests wait.
 #[derive(Debug, Default)]
 pub struct Incidents {
     told: Mutex<HashMap<(&'static str, u32), Told>>,
@@ -35,36 +34,36 @@ struct Told {
     untold: u64,
 }
 
-/// A trouble that goes on.
+/// A phase of failure that continues.
 #[derive(Debug)]
 struct Trouble {
     /// Where it was met first.
     at: At,
     began: Instant,
     last: Instant,
-    /// What the ledger said last.
+    /// The ledger's last message.
     cause: String,
     counters: BTreeSet<String>,
     partitions: BTreeSet<u32>,
     told: Instant,
-    /// How many counters and partitions were told of.
+    /// How many counters and partitions were reported.
     told_of: usize,
     /// Failures since then.
     untold: u64,
 }
 
-/// What is to be told of a failure.
+/// The report due for a failure.
 #[derive(Debug, PartialEq)]
 pub(super) enum Tidings {
-    /// A trouble begins.
+    /// A phase begins.
     Begun(Value),
-    /// It goes on, and is met elsewhere as well.
+    /// It continues, and is met elsewhere as well.
     Changed(Value),
-    /// Nothing: it goes on.
+    /// Nothing: it continues.
     None,
 }
 
-/// How a trouble stands.
+/// The state of a phase of failure.
 #[derive(Debug, PartialEq)]
 pub(super) enum Course {
     /// There is none of the kind.
@@ -93,7 +92,7 @@ impl Incidents {
         Some(std::mem::take(&mut told.untold))
     }
 
-    /// Notes a failure of a trouble's kind, for what the ledger said, and says what is new of it.
+    /// Notes a failure with the ledger's message, and returns what is new of its phase.
     pub(super) fn meet(
         &self,
         kind: &'static str,
@@ -113,7 +112,7 @@ impl Incidents {
         if is_new { Tidings::Changed(trouble.tell(now)) } else { Tidings::None }
     }
 
-    /// Whether a trouble is over: nobody has failed for so long. Then it is forgotten.
+    /// Whether a phase is over: no failure for so long. Then it is forgotten.
     pub(super) fn look(&self, kind: &'static str, quiet: Duration) -> Course {
         let mut troubles = self.troubles();
         let Some(trouble) = troubles.get_mut(kind) else { return Course::Unknown };
@@ -160,7 +159,7 @@ impl Trouble {
         self.counters.len() + self.partitions.len()
     }
 
-    /// What is told of it now.
+    /// The report of it now.
     fn tell(&mut self, now: Instant) -> Value {
         (self.told, self.told_of) = (now, self.met());
         let lasted = u64::try_from((self.last - self.began).as_millis()).unwrap_or(u64::MAX);

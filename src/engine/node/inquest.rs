@@ -1,9 +1,9 @@
-//! This process in an inquest over a ledger that went back: it has told it again what it remembers
-//! (F35), says whether that is all, and opens the partitions with the others once everybody has
-//! (F25).
+//! This process in a quorum check over a ledger that went back: it has replayed what it remembers
+//! (F35), reports whether that is all, and opens the partitions with the others once each has
+//! reported (F25).
 //!
-//! Runs beside the heartbeat, which must not wait for it. Decides nothing: the ledger does, from
-//! what everybody said.
+//! Runs apart from the heartbeat, which must not wait for it. Decides nothing: the ledger does,
+//! from the reports of all nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ enum Stage {
     /// Nothing was reported.
     #[default]
     Rests,
-    /// The others are waited for; who they were when it was last said.
+    /// The others are waited for; the nodes that were missing when it was last logged.
     Waits(Option<Agreement>),
     /// There is no inquest, or it is over.
     Done,
@@ -70,7 +70,7 @@ impl Inquest {
         }
         self.stage = match std::mem::take(&mut self.stage) {
             Stage::Rests => {
-                // It takes no identity in an incarnation before it has told it everything.
+                // It takes no identity in an incarnation before the replay there is done.
                 let Some(told) = context.membership.told(nonce) else { return Ok(()) };
                 if report(context, nonce, told).await? {
                     Stage::Waits(None)
@@ -93,7 +93,7 @@ impl Inquest {
     }
 }
 
-/// Says what this process is, has seen and remembers; false where nobody asks.
+/// Reports what this process is, has seen and remembers; false where no quorum check is open.
 async fn report(context: &Context, nonce: Uuid, told: Told) -> Result<bool, LedgerError> {
     let (ledger, membership) = (&context.ledger, &context.membership);
     let beaten = membership.memory().beaten(nonce);
@@ -105,7 +105,7 @@ async fn report(context: &Context, nonce: Uuid, told: Told) -> Result<bool, Ledg
         let node = membership.node();
         let mut memory = membership.memory();
         let reach = memory.reach(nonce, &shown);
-        // Whatever is gone from memory must be of before the last moment that the ledger shows.
+        // Everything that is gone from memory must precede the last moment that the ledger shows.
         let is_older = |lost: Option<_>| lost.is_none_or(|lost| reach.is_some_and(|at| lost < at));
         let remembers = [told.forgot, memory.forgot(), ledger.changed_at()].map(is_older);
         let is_complete = has_catalog && told.refused == 0 && remembers == [true; 3];
@@ -120,7 +120,7 @@ async fn report(context: &Context, nonce: Uuid, told: Told) -> Result<bool, Ledg
     ledger.report(&report).await
 }
 
-/// Asks whether everybody was heard; `None` while Redis cannot be asked whom it has met.
+/// Asks whether every node was heard; `None` while Redis cannot be asked which nodes it has met.
 async fn agree(context: &Context, rows: &[Partition]) -> Result<Option<Agreement>, LedgerError> {
     let Some(known) = known_to_redis(context, rows).await else { return Ok(None) };
     context.ledger.agree(context.membership.node(), &known).await.map(Some)
@@ -153,7 +153,7 @@ async fn known_to_redis(context: &Context, rows: &[Partition]) -> Option<Known> 
     Some(known)
 }
 
-/// Tells of what the ledger decided.
+/// Logs the decision of the ledger.
 async fn conclude(
     context: &Context,
     rows: &[Partition],

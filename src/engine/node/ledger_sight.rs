@@ -1,8 +1,8 @@
 //! Whether the ledger answers this process, and since when it does not.
 //!
-//! The heartbeat asks all the time, on a connection of its own. So nobody has to be sacrificed to
-//! find out that the ledger is away, or back: what needs it is refused at once while that is known.
-//! A pause shorter than [`AWAY_AFTER`] is ridden out. Looks only; takes nothing and refuses nobody.
+//! The heartbeat asks all the time, on a dedicated connection. So no request is lost to find out
+//! that the ledger is away, or back: what needs it is refused at once while that is known. A pause
+//! shorter than [`AWAY_AFTER`] is waited out. Only observes; takes nothing and refuses nothing.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -16,14 +16,14 @@ use tokio::time::Instant;
 use crate::ledger::LedgerError;
 
 /// How long every heartbeat must have failed before the ledger counts as away. A fail-over takes
-/// less as a rule, and whoever meets one waits.
+/// less as a rule, and requests wait for it.
 const AWAY_AFTER: Duration = Duration::from_secs(2);
 
 /// A heartbeat without an answer for so long is noted by those whose own time is over.
 const LATE_AFTER: Duration = Duration::from_secs(1);
 
-/// A ledger that is known to be away may be back in this very moment: whoever comes then waits so
-/// long before it is refused.
+/// A ledger that is known to be away may be back in this very moment: a request waits this long
+/// before it is refused.
 const JUST_BACK: Duration = Duration::from_millis(100);
 
 /// Time between two tries to connect to a ledger that is away. A heartbeat waits for its connection
@@ -33,7 +33,7 @@ const KNOCK_PERIOD: Duration = Duration::from_millis(25);
 /// Time between two judgements while a heartbeat is under way.
 const JUDGED_EVERY: Duration = Duration::from_millis(100);
 
-/// What somebody wants of the ledger.
+/// The use of the ledger that a caller wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// To read what it has.
@@ -45,7 +45,7 @@ pub enum Use {
 /// What the ledger is known to be good for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fitness {
-    /// Everything, as far as anybody knows.
+    /// Everything, as far as is known.
     #[default]
     Whole,
     /// Reading: it is read-only, or its disk is full.
@@ -69,7 +69,7 @@ impl Fitness {
 pub struct LedgerSight {
     beats: Mutex<Beats>,
     known: watch::Sender<Fitness>,
-    /// The same for those who ask with each request.
+    /// The same for callers that need it with each request.
     is_whole: AtomicBool,
     /// Whether a peer may vanish without a word: there is none behind a file.
     has_peer: bool,
@@ -93,9 +93,9 @@ struct Beats {
 struct Failing {
     /// Since when.
     since: Instant,
-    /// Whether reading may go on.
+    /// Whether reading may continue.
     spares_reads: bool,
-    /// Whether nobody says anything.
+    /// Whether the ledger is silent.
     is_silence: bool,
 }
 
@@ -140,8 +140,9 @@ impl LedgerSight {
         }
     }
 
-    /// Knocks at a ledger that is known to be silent, again and again: who let nobody in and does
-    /// now is back. One that lets everybody in all the time, and answers no heartbeat, is not.
+    /// Tries to connect to a ledger that is known to be silent, again and again: one that refused
+    /// connections and accepts one now is back. One that accepts connections all the time, and
+    /// answers no heartbeat, is not.
     pub(super) async fn knocking<F>(&self, knock: impl Fn() -> F) -> Infallible
     where
         F: Future<Output = bool>,
@@ -165,7 +166,7 @@ impl LedgerSight {
         }
     }
 
-    /// Somebody was let in. Whoever waits for a connection of old has not heard of it.
+    /// A connection was accepted. Callers that wait for an old connection do not know it yet.
     fn let_in(&self) {
         {
             let mut beats = self.beats();
@@ -175,7 +176,7 @@ impl LedgerSight {
         self.judge();
     }
 
-    /// For how long it has not answered; `None` while it does, as far as anybody knows yet.
+    /// For how long it has not answered; `None` while it does, as far as is known yet.
     #[must_use]
     pub fn unanswered_for(&self) -> Option<Duration> {
         let seen = self.beats();
@@ -183,7 +184,7 @@ impl LedgerSight {
         seen.failing.map(|failing| failing.since).or(late).map(|since| since.elapsed())
     }
 
-    /// Whether the last heartbeat got no lock: somebody else holds what this process writes to.
+    /// Whether the last heartbeat got no lock: another session locks what this process writes to.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.beats().is_locked
@@ -214,7 +215,7 @@ impl LedgerSight {
                     is_silence: error.is_silence(),
                 })
             }
-            // Whatever else it says, it says something.
+            // Any other error is an answer.
             _ => None,
         };
     }
@@ -242,7 +243,7 @@ impl LedgerSight {
                     Some(failing) if failing.since.elapsed() >= AWAY_AFTER => {
                         if failing.spares_reads { Fitness::Reading } else { Fitness::Nothing }
                     }
-                    // Nothing is answered, not only what somebody holds a lock of.
+                    // Nothing is answered, not only what is locked.
                     None if self.has_peer
                         && seen.asked_at.as_ref().is_some_and(is_long)
                         && seen.heard_at.as_ref().is_none_or(is_long) =>
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(sight.unanswered_for(), Some(AWAY_AFTER));
         assert!(sight.still_lacks(Use::Read).await);
         sight.until_lacking(Use::Read).await;
-        // A read that went through another way says nothing of heartbeats that fail.
+        // A read on another connection does not contradict heartbeats that fail.
         sight.hear();
         assert_eq!(lacks(&sight), [true, true]);
         sight.ask();

@@ -1,8 +1,8 @@
-//! What this process can say of itself should the ledger go back under it: its identities, its
-//! heartbeats, and whom it has met (F25).
+//! What this process can report should the ledger go back under it: its identities, its heartbeats,
+//! and the nodes that it has met (F25).
 //!
-//! Knows no store; times are given to it. What it has forgotten it says so: a gap in it never looks
-//! like nothing to report.
+//! Knows no store; times are arguments. What it has forgotten it reports as forgotten: a gap never
+//! looks like nothing to report.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) struct Memory {
     /// When the last node was seen that is not remembered.
     forgot: Option<Instant>,
     acquaintance: Acquaintance,
-    /// It has said that it does not remember enough, and nobody has decided since.
+    /// It has reported that it does not remember enough, and no operator has decided since.
     is_stuck: bool,
 }
 
@@ -44,15 +44,15 @@ struct Beat {
     sent_at: Instant,
 }
 
-/// Whether anybody has met the identity of now: a number of a node that nobody knows would not be
-/// missed.
+/// Whether another node has met the current identity: an identity that no other node knows would
+/// not be missed.
 #[derive(Debug, Default)]
 enum Acquaintance {
-    /// It has not looked around.
+    /// It has not read the nodes.
     #[default]
     New,
-    /// The others that it met, with the heartbeats at which they stood then and stand now, and
-    /// since when they stand there.
+    /// The others that it met, with their heartbeats at the beginning and now, and since when they
+    /// have not moved.
     Waits { first: BTreeMap<NodeId, i64>, last: BTreeMap<NodeId, i64>, since: Instant },
     /// Another process has read its row, or there is none that lives.
     Met,
@@ -81,7 +81,7 @@ impl Memory {
         self.identities.iter().copied()
     }
 
-    /// It takes another identity, which nobody has met.
+    /// It takes another identity, which no node has met.
     pub(super) fn take(&mut self, node: NodeId) {
         self.identities.insert(node);
         self.acquaintance = Acquaintance::New;
@@ -155,7 +155,7 @@ impl Memory {
         };
     }
 
-    /// Whether somebody else would miss the identity of now, should the ledger forget it.
+    /// Whether another process would miss the current identity, should the ledger forget it.
     pub(super) fn is_met(&self) -> bool {
         matches!(self.acquaintance, Acquaintance::Met)
     }
@@ -170,8 +170,8 @@ impl Memory {
         self.forgot
     }
 
-    /// Says whether it remembers enough. Once it does not, it never does again until somebody has
-    /// decided: what the next ledger shows is not what this one had lost.
+    /// Decides whether it remembers enough. Once it does not, it never does again until an operator
+    /// has decided: what the next ledger shows is not what this one had lost.
     pub(super) fn judge(&mut self, is_complete: bool) -> bool {
         self.is_stuck |= !is_complete;
         !self.is_stuck
@@ -208,7 +208,7 @@ mod tests {
         };
         assert_eq!([look(7), look(8), look(9)], [false, false, true]);
 
-        // The other one stands still.
+        // The other node does not beat.
         memory.take(NodeId::random());
         let mut look = |nodes: &[(NodeId, i64)]| {
             memory.look(shown(nodes), Instant::now(), TTL);
@@ -218,7 +218,7 @@ mod tests {
         tokio::time::advance(TTL).await;
         assert!(look(&[(other, 9)]));
 
-        // It moves, and then stands still: it may have died before it read anything.
+        // It beats, and then stops: it may have died before it read anything.
         memory.take(NodeId::random());
         let mut look = |nodes: &[(NodeId, i64)]| {
             memory.look(shown(nodes), Instant::now(), TTL);
@@ -230,7 +230,7 @@ mod tests {
         tokio::time::advance(TTL / 2).await;
         assert!(look(&[(other, 10)]));
 
-        // Nobody else is there any more.
+        // No other node is left.
         memory.take(NodeId::random());
         assert!({
             memory.look(shown(&[(other, 10)]), Instant::now(), TTL);
@@ -251,7 +251,7 @@ mod tests {
             tokio::time::advance(TTL).await;
             memory.beat(confirmed(beat, was), Instant::now());
         }
-        // In the incarnation of now it proves nothing of what came before.
+        // In the current incarnation it proves nothing of what came before.
         memory.beat(confirmed(4, is), Instant::now());
         let reach = |beat: i64| memory.reach(is, &BTreeMap::from([(node, beat)]));
         assert_eq!(reach(0), None);

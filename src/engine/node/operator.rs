@@ -1,7 +1,7 @@
-//! Who runs this process, for the record of what commands do.
+//! The user that runs this process, for the record of what commands do.
 //!
-//! By the system: its user and its machine. What the environment says may be said by anybody, so it
-//! stands beside that, under its name.
+//! Taken from the system: its user and its machine. The environment can claim anything, so its
+//! claim is recorded separately, under its name.
 
 use numbering::escaped;
 use rustix::process::getuid;
@@ -11,13 +11,13 @@ use crate::node::host;
 /// Where the system keeps the names of its users.
 const USERS: &str = "/etc/passwd";
 
-/// Where somebody may say who else they are: by `sudo` whom it was asked by, else a shell.
+/// Variables that may name another user: the one that called `sudo`, or the login of a shell.
 const CLAIMS: [&str; 3] = ["SUDO_USER", "USER", "LOGNAME"];
 
 /// Characters of a claim that are kept.
 const CLAIM_CHARS_MAX: usize = 64;
 
-/// Who runs this process: `maria@vm`; where the environment names another, `root@vm
+/// The user that runs this process: `maria@vm`; where the environment names another, `root@vm
 /// (SUDO_USER=maria)`.
 #[must_use]
 pub fn operator() -> String {

@@ -1,8 +1,8 @@
 //! Whether this process alone does not see the Redis that owns partitions, while another process
-//! can serve them: then it is not ready, and says why.
+//! can serve them: then it is not ready, and reports why.
 //!
-//! Where nobody sees Redis, or somebody sees something else, the rule of the fall-back holds, and
-//! who can issue is ready.
+//! Where no process sees Redis, or others see something else, the rule of the fall-back holds, and
+//! a process that can issue is ready.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Context, FALLBACK_AFTER};
 use crate::ledger::{Blind, NodeReport, NodeWords, Owner, PartitionState};
 
-/// What was seen at the last looks.
+/// What was seen at the last poll.
 #[derive(Debug, Default)]
 pub struct OwnSight(Mutex<State>);
 
@@ -22,9 +22,9 @@ pub struct OwnSight(Mutex<State>);
 struct State {
     /// Since when another process can serve what this one cannot.
     outdone_since: Option<Instant>,
-    /// What is said of it, once that has lasted.
+    /// The finding, once it has lasted.
     cut_off: Option<CutOff>,
-    /// What Redis was last said to wait for.
+    /// What Redis waited for as last logged.
     waits_for: BTreeMap<String, String>,
 }
 
@@ -52,18 +52,18 @@ impl fmt::Display for CutOff {
 }
 
 impl OwnSight {
-    /// Looks at what this process and the others see now, and tells the log of what is new.
+    /// Compares what this process and the others see now, and logs what is new.
     pub fn look(&self, context: &Context) {
         let found = cut_off(context, true);
         let outdone = found.as_ref().and(others_outdo(context));
         let mut state = self.0.lock().expect("no holder of this lock panics");
         match outdone {
-            // Nobody could look: what was known stays.
+            // Nothing could be read: the last state stays.
             None if found.is_some() => {}
             Some(true) => {
                 let since = *state.outdone_since.get_or_insert_with(Instant::now);
-                // What others see is heard with their heartbeats, and a data set that changes is
-                // not seen by all in one moment.
+                // The others report with their heartbeats, and a data set that changes is not seen
+                // by all in one moment.
                 let grace = FALLBACK_AFTER * 2;
                 if since.elapsed() >= grace || state.cut_off.is_some() {
                     if state.cut_off != found
@@ -90,8 +90,8 @@ impl OwnSight {
         }
     }
 
-    /// Why this process should get no requests, where others can serve what it cannot. One that
-    /// has heard nothing of the Redis of its partitions yet is no better off.
+    /// Why this process should get no requests, where others can serve what it cannot. One that has
+    /// had no answer of the Redis of its partitions yet is no better off.
     #[must_use]
     pub fn cut_off(&self, context: &Context) -> Option<CutOff> {
         let known = self.0.lock().expect("no holder of this lock panics").cut_off.clone();
@@ -113,7 +113,7 @@ fn owners(context: &Context) -> BTreeMap<u32, String> {
 }
 
 /// The partitions of Redis that this process does not see on their owner's data set; or only those
-/// among them of which it has never heard anything.
+/// among them of which it has never had an answer.
 fn cut_off(context: &Context, is_alone: bool) -> Option<CutOff> {
     let health = &context.redis_health;
     let owners = owners(context);
@@ -135,7 +135,7 @@ fn cut_off(context: &Context, is_alone: bool) -> Option<CutOff> {
     Some(CutOff { partitions, why, is_alone })
 }
 
-/// Whether another process can serve all that this one can, and more; `None` where nobody knows.
+/// Whether another process can serve all that this one can, and more; `None` where that is unknown.
 fn others_outdo(context: &Context) -> Option<bool> {
     let owners = owners(context);
     let sees = |(partition, owner): (&u32, &String)| {
@@ -165,7 +165,7 @@ fn waits_for(context: &Context) -> BTreeMap<String, String> {
     waits_for
 }
 
-/// What this process says of itself with a heartbeat.
+/// The report of this process with a heartbeat.
 pub(super) fn report(context: &Context) -> NodeReport {
     let now_us = context.clock.now_us();
     let us = |ago: std::time::Duration| i64::try_from(ago.as_micros()).unwrap_or(i64::MAX);

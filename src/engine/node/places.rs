@@ -1,5 +1,6 @@
-//! Who may hold connections of the ledger while it waits, and how many of them: so that no kind of
-//! work that waits leaves none for the others (F31). Heartbeat and journal have their own.
+//! Permits for connections of the ledger that wait for locks, one budget for each kind of work: a
+//! kind that waits must leave connections for the others (F31). Heartbeat and journal have their
+//! own.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -20,7 +21,7 @@ pub struct Places {
 /// A place at a contended counter of the database path.
 pub(crate) struct Place<'p> {
     _permit: SemaphorePermit<'p>,
-    /// Whether there is only time for a look: all places to wait are taken.
+    /// Whether there is only time for a poll: all places to wait are taken.
     pub(crate) is_look: bool,
 }
 
@@ -46,8 +47,8 @@ impl Places {
         self.questions.acquire().await.expect("it is never closed")
     }
 
-    /// A place to wait for a contended counter, or to look at it in turn with others: those that
-    /// wait for counters which somebody holds for long keep no other one waiting.
+    /// A permit to wait for a contended counter, or to poll it in turn with others: those that wait
+    /// for counters that are locked for long do not delay others.
     pub(crate) async fn at_counter(&self) -> Place<'_> {
         let (permit, is_look) = tokio::select! {
             biased;

@@ -1,15 +1,15 @@
-//! Epochs of which this process has decided that they end, without anything being amiss: so that
-//! counters of periods past become those of an older epoch, which may go, or that ceilings far
-//! above their counters are none any more.
+//! Epochs that this process wants to end without a fault: so that counters of past periods become
+//! those of an older epoch, which may be removed, or so that ceilings far above their counters
+//! disappear.
 //!
-//! A wish, and only of this process: its partition worker leads the recovery like any other, and an
-//! epoch that has ended already is nobody's wish any more.
+//! A wish, and only of this process: its partition worker leads the recovery like any other, and
+//! the wish is void once the epoch has ended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ledger::At;
 
-/// Why an epoch ends in which nothing is amiss.
+/// Why an epoch ends without a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlannedEnd {
     /// It has very many counters.
@@ -56,7 +56,7 @@ impl PlannedEnds {
         at.epoch > 0 && self.of(at).load(Ordering::Acquire) / 2 == at.epoch
     }
 
-    /// Takes the wish over: it is tried once, and a later look decides anew.
+    /// Takes the wish over: it is tried once, and a later poll decides anew.
     pub(crate) fn take(&self, at: At) -> Option<PlannedEnd> {
         let (of, order) = (self.of(at), Ordering::AcqRel);
         let is_taken = |why: &PlannedEnd| {

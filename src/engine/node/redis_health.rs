@@ -2,38 +2,36 @@
 //! that write succeed, and since when; or since when none does.
 //!
 //! An answer to a script that writes is the only sign of health (F22): a connection, a PING or a
-//! read are not. A flight that fails says so at once; that Redis is back only a probe says, for it
-//! alone shows the data set.
+//! read are not. A flight that fails is a sign at once; only a probe shows that Redis is back, for
+//! it alone shows the data set.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{Context, PROBE_PERIOD};
 use crate::ledger::HealthReport;
-use crate::redis::{Completeness, CounterError, Probe, Redis};
-use crate::task::{Task, Ticks};
+use crate::redis::{Completeness, CounterError, Probe};
 
 /// The partitions as seen through Redis.
 #[derive(Debug)]
 pub struct RedisHealth {
     partitions: Vec<Mutex<Seen>>,
-    /// How many of them fail, for those who ask with each request.
+    /// How many of them fail, for callers that need it with each request.
     failing: AtomicUsize,
-    /// Rung where somebody needs a partition for the first time.
-    wanted: Notify,
-    /// What the log was last told.
+    /// Notified where a partition is needed for the first time.
+    pub(super) wanted: Notify,
+    /// What was last logged.
     told: Mutex<Option<String>>,
 }
 
 /// One partition.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Whether anybody here needs it.
+    /// Whether this process needs it.
     is_wanted: bool,
     /// A probe is on its way.
     is_asked: bool,
@@ -119,21 +117,21 @@ impl RedisHealth {
         self.numbers().contains(&partition).then(|| self.healthy_for(partition)).flatten()
     }
 
-    /// Whether scripts succeed in every partition, as far as anybody knows.
+    /// Whether scripts succeed in every partition, as far as is known.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.failing.load(Ordering::Relaxed) == 0
     }
 
     /// For how long from now on keys that Redis does not know are looked up in the journal; zero
-    /// where nobody has probed it yet.
+    /// before the first probe.
     #[must_use]
     pub fn asks_for(&self, partition: u32, now_us: i64, window: Duration) -> Duration {
         let records = self.seen(partition, |seen| seen.records);
         records.map_or(Duration::ZERO, |records| records.asks_for(now_us, window))
     }
 
-    /// The data set that answers, and whether it has a record of who owns the partition.
+    /// The data set that answers, and whether it has a record of the owner of the partition.
     #[must_use]
     pub fn shown(&self, partition: u32) -> Option<(String, bool)> {
         self.seen(partition, |seen| {
@@ -168,27 +166,8 @@ impl RedisHealth {
         self.seen(partition, |seen| seen.fail(asked_at, error.cause()));
     }
 
-    /// Starts the watch: one probe per wanted partition and [`PROBE_PERIOD`].
-    #[must_use]
-    pub fn start(context: Arc<Context>, redis: Redis) -> Task {
-        Task::start("redis health", move |stop| async move {
-            let mut ticks = Ticks::every(PROBE_PERIOD, stop);
-            loop {
-                tokio::select! {
-                    goes_on = ticks.next() => if !goes_on { return },
-                    () = context.redis_health.wanted.notified() => {}
-                }
-                for partition in context.redis_health.numbers() {
-                    if context.redis_health.claim(partition) {
-                        tokio::spawn(probe(Arc::clone(&context), redis.clone(), partition));
-                    }
-                }
-            }
-        })
-    }
-
     /// Whether a probe should be sent now; at most one is on its way.
-    fn claim(&self, partition: u32) -> bool {
+    pub(super) fn claim(&self, partition: u32) -> bool {
         self.seen(partition, |seen| {
             let is_due = seen.is_wanted && !seen.is_asked;
             seen.is_asked |= is_due;
@@ -196,7 +175,7 @@ impl RedisHealth {
         })
     }
 
-    fn note(&self, partition: u32, asked_at: Instant, probed: Result<Probe, String>) {
+    pub(super) fn note(&self, partition: u32, asked_at: Instant, probed: Result<Probe, String>) {
         self.seen(partition, |seen| {
             seen.is_asked = false;
             let Probe { incarnation, records, .. } = match probed {
@@ -212,8 +191,8 @@ impl RedisHealth {
         });
     }
 
-    /// Tells the log why Redis takes no scripts of this process, once for each reason.
-    fn tell(&self, partition: u32, failed: Option<&String>) {
+    /// Logs why Redis takes no scripts of this process, once for each reason.
+    pub(super) fn tell(&self, partition: u32, failed: Option<&String>) {
         let mut told = self.told.lock().expect("no holder of this lock panics");
         match failed {
             None if told.is_some() && self.blind().is_empty() => {
@@ -229,7 +208,7 @@ impl RedisHealth {
     }
 
     /// The partitions that Redis may own.
-    fn numbers(&self) -> std::ops::Range<u32> {
+    pub(super) fn numbers(&self) -> std::ops::Range<u32> {
         0..u32::try_from(self.partitions.len()).expect("as many as the deployment has")
     }
 
@@ -244,22 +223,6 @@ impl RedisHealth {
             _ => {}
         }
         outcome
-    }
-}
-
-async fn probe(context: Arc<Context>, redis: Redis, partition: u32) {
-    let asked_at = Instant::now();
-    let probed = match redis.probe(&context.keys, partition).await {
-        Ok(probe) if probe.is_master => Ok(probe),
-        Ok(_) => Err("the server of redis.url is not a master".to_owned()),
-        Err(error) => Err(error.cause()),
-    };
-    let health = &context.redis_health;
-    // A command says it where it matters to it.
-    let why = probed.as_ref().err().cloned();
-    health.note(partition, asked_at, probed);
-    if context.eager {
-        health.tell(partition, why.as_ref());
     }
 }
 

@@ -50,7 +50,7 @@ pub struct ProcessSettings {
     pub recovery_barrier_max: Duration,
     /// `redis.return_after`: when all nodes have seen Redis healthy for so long, it takes over.
     pub return_after: Duration,
-    /// `node.ttl`: a node whose heartbeat stands still this long is silent (F18).
+    /// `node.ttl`: a node without a new heartbeat for this long is silent (F18).
     pub node_ttl: Duration,
     /// `node.clock_offset_max`: how far the process's clock may be from the ledger's word (F37).
     pub clock_offset_max: Duration,

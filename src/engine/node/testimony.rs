@@ -1,10 +1,11 @@
-//! The witness beside a process's data: what the ledger last confirmed to a process of this
-//! machine, for the next one that starts (F25). A ledger that shows less was put back meanwhile.
+//! The last-seen mark in a process's data folder: what the ledger last confirmed to a process of
+//! this machine, for the next one that starts (F25). A ledger that shows less was restored
+//! meanwhile.
 //!
-//! One small file for each deployment, replaced at each heartbeat by whichever process beats; not
-//! synced: it must outlive processes, not the machine. Its owner's alone to read, and the owner
-//! stays whoever that is, so that a command of root does not keep the service out (F46). The other
-//! witness is in Redis, for processes whose disk is gone. Never the reason that a number is issued.
+//! One small file for each deployment, replaced at each heartbeat of any process; not synced: it
+//! must outlive processes, not the machine. Only its owner may read it, and the owner stays the
+//! same, so that a command of root does not lock the service out (F46). The other mark is in Redis,
+//! for processes whose disk is gone. Never the reason that a number is issued.
 
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Result, Write as _};
@@ -20,7 +21,7 @@ use numerator_runtime::owned;
 use crate::ledger::{At, Confirmed, Deployment, LedgerError, SharedLedger};
 use crate::redis::{CounterError, Keys, Redis};
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Said {
     /// What the ledger confirmed.
@@ -30,14 +31,14 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// The epochs as whoever holds a ledger names them.
+    /// The epochs in the form that a hold of the ledger uses.
     pub(super) fn seen(&self) -> Vec<At> {
         let at = |(partition, epoch): (u32, &u64)| At { partition, epoch: *epoch };
         (0..).zip(&self.epochs).map(at).collect()
     }
 }
 
-/// Why a ledger is held that lacks what Redis says of it.
+/// Why a ledger is held that lacks what Redis knows of it.
 const PUT_BACK: &str = "the ledger went back while nothing ran: it has forgotten what it confirmed \
                         to a process that has left word of that in redis";
 
@@ -92,10 +93,10 @@ impl Testimony {
         Testimony { path, is_failing: Mutex::default() }
     }
 
-    /// What a process said here last; `None` where none did.
+    /// What a process last wrote here; `None` where none did.
     ///
     /// # Errors
-    /// When the file is there and cannot be read: what to do about it.
+    /// When the file exists and cannot be read: what to do about it.
     pub(super) fn read(&self) -> std::result::Result<Option<Said>, String> {
         let path = self.path.display();
         let text = match fs::read(&self.path) {
@@ -110,10 +111,10 @@ impl Testimony {
         serde_json::from_slice(&text).map(Some).map_err(damaged)
     }
 
-    /// Whether the folder takes what will be said here.
+    /// Whether the folder can take the file.
     ///
     /// # Errors
-    /// When it does not: what to do about it.
+    /// When it cannot: what to do about it.
     pub(super) fn must_be_writable(&self) -> std::result::Result<(), String> {
         let probed = self.make_new().and_then(|(new, _)| fs::remove_file(new));
         let (path, folder) = (self.path.display(), self.folder());
@@ -130,8 +131,8 @@ impl Testimony {
         self.path.parent().expect("a file in a folder")
     }
 
-    /// Says what is known now. A folder that takes no file leaves the ledger without this witness:
-    /// that is reported, and nothing else suffers.
+    /// Writes what is known now. A folder that takes no file leaves the ledger without this mark:
+    /// that is reported, and has no other effect.
     pub(super) fn write(&self, said: &Said) {
         let failed = self.replace(said).err();
         let mut is_failing = self.is_failing.lock().expect("no holder of this lock panics");
@@ -148,8 +149,9 @@ impl Testimony {
         fs::rename(&new, &self.path)
     }
 
-    /// A file of this process beside the witness, with the owner and the mode of the one before;
-    /// the first belongs to the folder's owner alone. It takes its place whole or not at all.
+    /// A temporary file of this process next to the mark, with the owner and the mode of the one
+    /// before; the first belongs to the folder's owner alone. It replaces the mark whole or not at
+    /// all.
     fn make_new(&self) -> Result<(PathBuf, File)> {
         owned::make_folder(self.folder(), 0o700)?;
         let new = self.path.with_extension(format!("{}.new", std::process::id()));

@@ -1,7 +1,8 @@
-//! Partitions in which somebody may hold records that the journal does not have yet.
+//! Partitions in which a node may hold records that the journal does not have yet.
 //!
-//! While a node that sent flights there is neither seen alive nor adopted, the journal's "no such
-//! key" is not an answer: a retry would get a second number. So questions to the journal wait (F1).
+//! While a node that sent flights there is neither seen alive nor taken over, the journal's "no
+//! such key" is not an answer: a retry would get a second number. So questions to the journal wait
+//! (F1).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::sync::watch;
 pub struct UnjournaledPartitions(watch::Sender<Option<HashSet<u32>>>);
 
 impl UnjournaledPartitions {
-    /// Nothing is known until the reconciler has looked once. A process that does not watch the
+    /// Nothing is known before the first poll of the reconciler. A process that does not watch the
     /// nodes (a one-shot command) suspects none.
     #[must_use]
     pub fn new(watches: bool) -> Self {

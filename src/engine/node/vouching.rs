@@ -1,9 +1,9 @@
-//! The epochs of Redis of which this process knows that none has followed them.
+//! The known epochs: those of Redis of which this process knows that none has followed them.
 //!
 //! An epoch closes only after its participants have acknowledged, or have had
-//! `recovery.barrier_max` to see the next one in a heartbeat. So who takes part, and beats without
-//! such a pause, misses no epoch: its word is that the database has not served since (F9). Never
-//! guesses: what it does not know is left out, and a release asks for a margin.
+//! `recovery.barrier_max` to see the next one in a heartbeat. So a process that takes part, and
+//! beats without such a pause, misses no epoch: its report means that the database has not served
+//! since (F9). Never guesses: what it does not know is left out, and a release asks for a margin.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,8 +42,8 @@ impl Vouching {
         self.beaten_at = Some(sent_at);
     }
 
-    /// The ledger was found to have gone back: what is known at this moment stays what is said of
-    /// it, until it is forgotten.
+    /// The ledger was found to have gone back: what is known at this moment is reported of it from
+    /// now on, until it is forgotten.
     pub(super) fn stop(&mut self, pause_max: Duration) {
         if self.given.is_none() {
             let is_sure = !self.has_paused(Instant::now(), pause_max);

@@ -10,14 +10,14 @@ use crate::engine::node::{Context, News};
 use crate::ledger::{Adopted, At, Node, Owner, PartitionState};
 use crate::node::NodeId;
 
-/// What became of a silent node.
+/// The outcome of the takeover of a silent node.
 #[derive(Debug)]
 pub(super) struct Adoption {
     /// The node, as it was found.
     pub(super) node: Node,
     /// Partitions in which nothing of it is left.
     pub(super) finished: Vec<u32>,
-    /// What became of its entries there.
+    /// The outcome of its entries there.
     pub(super) sum: Adopted,
     /// Whether it is retired, or beats again.
     pub(super) is_over: bool,
@@ -42,7 +42,7 @@ pub(super) async fn adopt_node(
             }
             Ok(None) => {}
             Err(error) => {
-                // Tried again at a later look; the workers see to what stands in its way.
+                // Tried again at a later check; the workers handle what prevents it.
                 tracing::info!(node = %dead, partition, %error, "not adopted yet");
             }
         }

@@ -1,4 +1,4 @@
-//! What lies in outboxes and is not in the journal yet. Looks only; adoption is elsewhere.
+//! What lies in outboxes and is not in the journal yet. Only reads; adoption is elsewhere.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -129,7 +129,7 @@ async fn count(
                     flights.push(entry.flight);
                     asked.push((record.allocation_id, *first));
                 }
-                // Written by another version: nobody here can say that it is journaled.
+                // Written by another version: this one cannot know whether it is journaled.
                 _ => unjournaled.push(entry.flight),
             }
         }

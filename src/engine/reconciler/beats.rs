@@ -1,8 +1,8 @@
-//! Who is alive, for whoever only looks: a short watch of the heartbeats.
+//! Which nodes are alive, for reports: a short watch of the heartbeats.
 //!
-//! Good for reports only. Whoever adopts must itself beat and read throughout (F18): `watch` does.
-//! A heartbeat that stands still means something only where heartbeats are written at all: a ledger
-//! that is read-only, full or locked lets all of them stand still.
+//! A node that takes over others must itself beat and read throughout (F18): `watch` does. A
+//! heartbeat that does not move is evidence only where heartbeats can be written at all: in a
+//! ledger that is read-only, full or locked none of them moves.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use crate::node::NodeId;
 pub enum Life {
     /// It moved.
     Alive,
-    /// It stood still, while heartbeats could be written.
+    /// It did not move, while heartbeats could be written.
     Silent,
-    /// It stood still, and so would that of a living process.
+    /// It did not move, and neither would that of a living process.
     Unknown,
 }
 
@@ -38,7 +38,8 @@ pub struct Observed {
 pub struct Observation {
     /// The nodes that have not left.
     pub nodes: Vec<Observed>,
-    /// Why the ledger takes no heartbeats, where it takes none: then nobody can tell who is dead.
+    /// Why the ledger takes no heartbeats, where it takes none: then it is unknown which nodes are
+    /// dead.
     pub untold: Option<String>,
 }
 
@@ -49,9 +50,9 @@ impl Observation {
     }
 }
 
-/// Watches all heartbeats until each has moved, at most for `patience`. Where one stands still, a
-/// heartbeat is written as it stands, at half of the time and at its end: a living process has
-/// half of the time to move its own.
+/// Watches all heartbeats until each has moved, at most for `patience`. Where one does not move,
+/// its row is written unchanged, at half of the time and at its end: a living process has half of
+/// the time to move its own.
 ///
 /// # Errors
 /// When the ledger cannot be read.

@@ -1,8 +1,7 @@
-//! What rows of the journal claim beside their values, for `verify`: that their texts have a place
-//! for the value, that their scope is what their version says, that segments stand for rows of
-//! files that the ledger names. And whether the keys are there that keep values and numbers from
-//! coming twice. All of it the record says of itself: who may write the database can make all of it
-//! agree.
+//! Claims of journal rows other than their values, for `verify`: that their texts have a place for
+//! the value, that their scope is the one of their version, that segments represent rows of files
+//! that the ledger names. And whether the keys exist that keep values and numbers unique. All of it
+//! is the record's own claim: a user who may write the database can make all of it agree.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,7 +10,7 @@ use numbering::{PartialNumber, Series, hexadecimal};
 use super::verify::FINDINGS_MAX;
 use crate::ledger::{ArchiveFile, LedgerError, SharedLedger, StandsFor, Written, WrittenText};
 
-/// The keys without which values and numbers may stand twice.
+/// The keys without which values and numbers may occur twice.
 const KEYS: [&str; 2] = ["key journal_number_once of journal", "key journal_value_once of journal"];
 
 /// Files of a page.
@@ -24,11 +23,11 @@ pub(super) struct Claims<'a> {
     versions: HashMap<(i64, u32), Option<Series>>,
     /// Files that had ended before rows were read: all their segments are among the rows.
     ended: HashSet<String>,
-    /// Rows that segments stand for, by file and SHA-256.
+    /// Rows that segments represent, by file and SHA-256.
     segments: HashMap<(String, String), u64>,
     /// Texts that were read.
     pub(super) texts: u64,
-    /// Rows that segments stand for.
+    /// Rows that segments represent.
     pub(super) archived: u64,
     /// What does not hold, at most [`FINDINGS_MAX`].
     pub(super) broken: Vec<String>,
@@ -82,7 +81,7 @@ impl<'a> Claims<'a> {
             && !self.versions.contains_key(&made_by)
         {
             let version = match self.ledger.series_version(made_by.0, made_by.1).await {
-                // One that cannot be read says nothing of its numbers.
+                // A row that cannot be read shows nothing of its numbers.
                 Err(LedgerError::Refused(_)) => None,
                 version => version?,
             };
@@ -129,7 +128,7 @@ impl<'a> Claims<'a> {
                 Some(file) if hexadecimal(&file.file.sha256) != sha256 => {
                     self.add(format!("segments know {name} with another SHA-256 than the ledger"));
                 }
-                // Rows of numbers with revisions stay in the journal beside the file.
+                // Rows of numbers with revisions stay in the journal in addition to the file.
                 Some(file)
                     if rows > file.file.rows
                         || rows < file.file.rows
@@ -156,7 +155,7 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// Whether the scope of a number is what its version says.
+/// Whether the scope of a number is the one of its version.
 fn has_scope(series: &Series, text: &WrittenText) -> bool {
     let context = text.context.as_deref().map(serde_json::from_str).transpose();
     let asked = (text.type_code.as_str(), text.project.as_deref());

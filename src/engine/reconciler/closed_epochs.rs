@@ -1,6 +1,6 @@
-//! Settles counters that nobody has touched since their epoch was closed, and looks through what
-//! closed epochs left, so that the gap register becomes complete (F17). Nobody waits for it: long
-//! epochs take many slices, each a transaction of its own (F31).
+//! Resolves counters that were not touched since their epoch was closed, and searches what closed
+//! epochs left, so that the gap register becomes complete (F17). No request waits for it: long
+//! epochs take many slices, each in a separate transaction (F31).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use crate::engine::node::Context;
 use crate::ledger::{Counter, LedgerError, Partition, PartitionState, SharedLedger};
 use crate::task::{Task, Ticks};
 
-/// Time between two looks whether anything is unsettled.
+/// Time between two checks whether anything is unsettled.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Rows of the journal that one slice looks at, most
+/// Rows of the journal that one slice reads, most
 const SLICE_ROWS_MAX: u32 = 1_000;
 
 /// and least, where the ledger is too slow for more.
 const SLICE_ROWS_MIN: u32 = 10;
 
-/// Looks through what closed epochs left, as long as the process runs.
+/// Searches what closed epochs left, as long as the process runs.
 pub(crate) fn settle_behind(context: Arc<Context>) -> Task {
     Task::start("closed epochs", move |stop| async move {
         let mut ticks = Ticks::every(PERIOD, stop.clone());
@@ -39,10 +39,10 @@ pub(crate) fn settle_behind(context: Arc<Context>) -> Task {
     })
 }
 
-/// Looks through all that closed epochs left.
+/// Searches all that closed epochs left.
 ///
 /// # Errors
-/// When the ledger does not answer; safe to repeat, and what was looked through stays so.
+/// When the ledger does not answer; safe to repeat, and what was searched stays so.
 pub async fn settle_slices(ledger: &SharedLedger) -> Result<(), LedgerError> {
     while ledger.settle_slice(SLICE_ROWS_MAX).await? {}
     Ok(())

@@ -1,7 +1,7 @@
 //! Compares Redis with the ledger, counter by counter and outbox by outbox. Reads only.
 //!
 //! What is compared moves: `taken` is read before Redis and the ceiling after it, and what looks
-//! wrong is looked at again until it has had time to come right. What was handed out and is not
+//! wrong is checked again until it has had time to come right. What was handed out and is not
 //! journaled yet is no finding: it lies in an outbox, and its node beats (F42).
 
 use std::collections::{BTreeMap, HashSet};
@@ -21,10 +21,10 @@ use crate::redis::{CounterState, Inspection, Redis};
 /// Findings listed; the comparison ends when there are so many.
 const FINDINGS_MAX: usize = 100;
 
-/// First and longest wait between two looks.
+/// First and longest wait between two polls.
 const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
-/// Least time for a heartbeat to be seen, where an outbox stands.
+/// Least time for a heartbeat to be seen, where there is an outbox.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// How Redis compares with the ledger.
@@ -37,16 +37,16 @@ pub struct RedisReport {
     pub missing: u64,
     /// Partitions that could not be compared, and why.
     pub not_compared: BTreeMap<u32, String>,
-    /// Counters that stand where no script has put them.
+    /// Counters with values that no script has set.
     pub deviations: Vec<Deviation>,
-    /// Outboxes with allocations that nobody journals.
+    /// Outboxes with allocations that no process journals.
     pub unjournaled: Vec<Backlog>,
     /// Outboxes whose allocations wait longer than the patience, of nodes that beat: their journal
     /// is late, and they are no finding.
     pub waiting: Vec<Backlog>,
 }
 
-/// A counter that stands in Redis where it should not.
+/// A counter in Redis with a value that it should not have.
 #[derive(Clone, Debug, Serialize)]
 pub struct Deviation {
     /// What is wrong.
@@ -191,7 +191,8 @@ impl<'a> Comparison<'a> {
         self.report.not_compared.insert(partition, reason);
     }
 
-    /// The values of a counter that are on their way to the journal; none where Redis does not say.
+    /// The values of a counter that are on their way to the journal; none where Redis does not
+    /// answer.
     pub(super) async fn underway(
         &mut self,
         partition: u32,
@@ -275,7 +276,7 @@ impl<'a> Comparison<'a> {
         if self.report.unjournaled.is_empty() {
             return Ok(());
         }
-        // Whoever beats has them in memory, and journals them.
+        // A node that beats has them in memory, and journals them.
         let seen = observe(&self.stores.ledger, self.patience.max(BEAT)).await?;
         let beating: HashSet<NodeId> = seen.of(Life::Alive).map(|node| node.node_id).collect();
         let lives = |backlog: &Backlog| backlog.node().is_some_and(|node| beating.contains(&node));

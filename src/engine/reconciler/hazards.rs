@@ -22,7 +22,7 @@ const CHECKUP_RETRY: Duration = Duration::from_secs(1);
 /// Servers remembered; past it, those that are masters no more are forgotten.
 const SERVERS_MAX: usize = 1_000;
 
-/// What each server that ever answered last said.
+/// The last answer of each server that ever answered.
 #[derive(Debug, Default)]
 struct Known {
     servers: HashMap<String, Said>,
@@ -59,8 +59,8 @@ pub(crate) fn watch_hazards(context: Arc<Context>, redis: Redis) -> Task {
 }
 
 impl Known {
-    /// Takes in what the servers say now; gives what is new of it. A server that does not answer
-    /// stays as it was.
+    /// Takes over the answers of the servers; returns what is new of them. A server that does not
+    /// answer stays as it was.
     fn take_in(&mut self, checkups: &[Checkup]) -> Vec<(String, Hazard)> {
         let mut found = Vec::new();
         for checkup in checkups.iter().filter(|checkup| checkup.was_answered) {
@@ -92,7 +92,7 @@ impl Known {
         found
     }
 
-    /// Says which servers have fallen silent.
+    /// Logs which servers have fallen silent.
     fn note_silent(&mut self, checkups: &[Checkup]) {
         let before = std::mem::take(&mut self.silent);
         for checkup in checkups.iter().filter(|checkup| !checkup.was_answered) {
@@ -106,7 +106,7 @@ impl Known {
     }
 }
 
-/// Tells of a hazard. An event more or less is no reason to fail.
+/// Reports a hazard. A lost event is no reason to fail.
 async fn tell(context: &Context, server: &str, hazard: &Hazard) {
     let (name, cure) = (hazard.name(), hazard.cure());
     tracing::warn!(server, hazard = name, cure, "redis hazard: {hazard}");
@@ -159,7 +159,7 @@ mod tests {
         known.take_in(&[checkup("a", &lazy)]);
         assert_eq!(known.take_in(&[Checkup::unanswered("a".into(), "gone".into())]), []);
         assert_eq!(known.take_in(&[checkup("a", &lazy)]), []);
-        // While sentinels or cluster nodes name no master, the servers of the URL stand for it.
+        // While sentinels or cluster nodes name no master, the servers of the URL represent it.
         assert_eq!(known.take_in(&[Checkup::unanswered("seeds".into(), "none".into())]), []);
         assert_eq!(known.take_in(&[checkup("a", &lazy)]), [], "nothing has changed");
     }

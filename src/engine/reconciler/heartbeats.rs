@@ -13,7 +13,7 @@ use crate::node::NodeId;
 #[derive(Debug, Default)]
 pub(super) struct Heartbeats {
     beats: HashMap<NodeId, Beat>,
-    /// With the beat at which the node stood: until it is retired, or beats again.
+    /// With the heartbeat of the node: until it is retired, or beats again.
     done: HashSet<(NodeId, i64, u32)>,
 }
 
@@ -42,7 +42,7 @@ impl Heartbeats {
         }
     }
 
-    /// Starts over: what stood still meanwhile may only not have been looked at.
+    /// Starts over: a heartbeat that did not move meanwhile may only not have been read.
     pub(super) fn look_away(&mut self) {
         self.beats.clear();
     }
@@ -62,8 +62,8 @@ impl Heartbeats {
         self.beats.get(&node).is_some_and(|seen| seen.moved)
     }
 
-    /// Nothing more is to be done in a partition about a node that stands at this beat: what it
-    /// leaves after a later one is another outbox, whenever this is said.
+    /// Nothing more is to be done in a partition about a node with this heartbeat: what it leaves
+    /// after a later one is another outbox, whenever this is called.
     pub(super) fn finish(&mut self, node: &Node, partition: u32) {
         self.done.insert((node.node_id, node.beat, partition));
     }

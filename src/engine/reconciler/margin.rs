@@ -1,7 +1,8 @@
 //! Whether Redis alone bounds what a ledger that went back has forgotten of a partition (F9).
 //!
 //! It does if it took every number since: its data set owned each epoch from the restored one on,
-//! and somebody who was there says that none followed. Whatever is not known counts against it.
+//! and a process that was there reports that none followed. Whatever is not known counts against
+//! it.
 
 use std::fmt;
 
@@ -29,10 +30,10 @@ pub enum Unbounded {
         /// The first that may have been forgotten.
         restored: u64,
         /// Since which it has owned every one; `None`: an older version opened it, which did not
-        /// say.
+        /// record it.
         run_since: Option<u64>,
     },
-    /// No running service says that the database has not served after it.
+    /// No running service reports that the database has not served after it.
     Unvouched {
         /// The last in which Redis took numbers.
         redis: u64,
@@ -65,8 +66,8 @@ impl fmt::Display for Unbounded {
     }
 }
 
-/// Says why Redis does not bound a partition whose first forgotten numbers may be of epoch
-/// `restored`; `None`: it does, by what it shows.
+/// Why Redis does not bound a partition whose first forgotten numbers may be of epoch `restored`;
+/// `None`: it does, by what it shows.
 pub(super) fn unbounded(
     row: &Partition,
     restored: u64,

@@ -12,7 +12,7 @@ use crate::redis::{Barred, CounterError, Guard, OutboxEntry, OutboxPage, Redis, 
 const PAGE_ENTRIES: u32 = 200;
 
 /// Records journaled at once, at most: after a ledger went back, each may have a counter that is
-/// looked for by its name, and nobody closes an epoch of the partition meanwhile.
+/// looked for by its name, and no epoch of the partition closes meanwhile.
 const ROWS_MAX: usize = 500;
 
 /// Why an outbox could not be adopted now; it may be tried again later.
@@ -47,7 +47,7 @@ pub(super) async fn adopt_outbox(
     let records = to_records(&entries, partition)?;
     let adopted = write(context, at, dead, &records, complete).await?;
     match last_flight {
-        // What is not whole stays where it is, for whoever looks into it.
+        // What is incomplete stays where it is, for an operator to examine.
         Some(flight) if !complete => {
             tracing::error!(%dead, partition, flight, "outbox is not whole; it is kept");
         }

@@ -1,4 +1,4 @@
-//! Who owns the next epoch of a partition.
+//! The owner of the next epoch of a partition.
 //!
 //! Redis where it accepts scripts; the database where there is none, where an operator wants it,
 //! where Redis has gone for all nodes, or where one recovery follows the other (F6, F22).

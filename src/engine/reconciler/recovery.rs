@@ -17,7 +17,7 @@ use crate::ledger::{
 use crate::node::NodeId;
 use crate::redis::{CounterError, OpenOutcome, Opening, Redis};
 
-/// First and longest wait between two looks at who has acknowledged.
+/// First and longest wait between two reads of the acknowledgements.
 const BARRIER_LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 
 /// How many times `recovery.barrier_max` a leader waits for its own journal: what it handed out is
@@ -44,7 +44,7 @@ pub enum Trouble {
     /// Redis. An epoch whose `open` has an unknown outcome is given up for the next.
     #[error(transparent)]
     Redis(#[from] CounterError),
-    /// Nobody can wait for this: another ledger's numbers are counted in that Redis (F8).
+    /// Waiting does not help: another ledger's numbers are counted in that Redis (F8).
     #[error("redis counts for the ledger {deployment}: use another one in redis.url")]
     Foreign {
         /// That ledger's deployment id.
@@ -67,15 +67,16 @@ pub struct Plan<'a> {
     pub unsure: Option<NodeId>,
 }
 
-/// Takes a partition from where its row stands to an open epoch, if nobody else does.
+/// Takes a partition from the state of its row to an open epoch, unless another process does.
 ///
 /// `committed` ends when everything that this process handed out in the partition is committed; the
 /// process must have left the epoch for good before, and is waited for a while longer than others.
-/// Those are waited for at most `recovery.barrier_max`; who has not acknowledged by then is barred
-/// and adopted where Redis still has a whole outbox of it, else the epoch closes at the ceiling.
+/// Others are waited for at most `recovery.barrier_max`; a node that has not acknowledged by then
+/// is barred, and taken over where Redis still has a whole outbox of it, else the epoch closes at
+/// the ceiling.
 ///
 /// # Errors
-/// See [`Trouble`]: safe to call again with the row as it stands then.
+/// See [`Trouble`]: safe to call again with the row as it is then.
 pub async fn recover(
     context: &Arc<Context>,
     row: &Partition,
@@ -130,7 +131,7 @@ enum Closed {
     Held,
 }
 
-/// The barrier and the claim: waits until everybody is accounted for, or long enough.
+/// The barrier and the claim: waits until every participant is accounted for, or long enough.
 async fn close(
     context: &Context,
     at: At,
@@ -175,13 +176,13 @@ async fn close(
     }
 }
 
-/// Adopts the outboxes of participants that did not acknowledge, as far as Redis still carries the
-/// epoch that ends. Whoever is adopted whole does not keep it from closing exact.
+/// Takes over the outboxes of participants that did not acknowledge, as far as Redis still carries
+/// the epoch that ends. A participant whose outbox is complete does not keep it from closing exact.
 async fn adopt(context: &Context, at: At, row: &Partition, silent: &[NodeId]) {
     let (Some(redis), Owner::Redis { incarnation }) = (&context.redis, &row.owner) else { return };
     let ending = At { epoch: at.epoch - 1, ..at };
     for node in silent {
-        // One's own outbox is not adopted: what is in it is in this process's journal queue too.
+        // The outbox of this process is not taken over: its journal queue has the same records.
         if *node == context.membership.node() {
             continue;
         }
@@ -205,8 +206,8 @@ async fn open(
         epoch: at.epoch,
         incarnation: incarnation.to_owned(),
         deployment: context.deployment.deployment_id.to_string(),
-        // Whoever lost data may have lost idempotency records with it: they are carried over into
-        // the next epoch only by a recovery that nothing forced (F1).
+        // Where data was lost, idempotency records may be lost with it: they are carried over into
+        // the next epoch only by a recovery that no fault forced (F1).
         closed_epoch: if lost_data { 0 } else { at.epoch - 1 },
         now_ms: None,
         pristine,
@@ -227,7 +228,7 @@ async fn open(
     Ok(if held { Recovered::Held } else { Recovered::Elsewhere })
 }
 
-/// Says what was done, in log, metrics and ledger (R5.2).
+/// Reports what was done, in log, metrics and ledger.
 async fn report(
     context: &Arc<Context>,
     at: At,

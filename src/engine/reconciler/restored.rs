@@ -1,7 +1,7 @@
 //! Releases a partition that is held because the ledger went back (F9).
 //!
 //! The ledger gets what Redis remembers: the records of the epoch that took the last numbers are
-//! journaled again, and no counter goes on below anything that was ever allowed. What nobody
+//! journaled again, and no counter continues below anything that was ever allowed. What no store
 //! remembers ends up in the gap register as unaccounted. Whatever is read here only ever lifts:
 //! each step is safe to repeat, and nothing is issued before the last one.
 
@@ -40,13 +40,13 @@ pub enum RestoreError {
         "partition {0} belongs to redis; set redis.url, or say --without-redis if its data is lost"
     )]
     NoRedis(u32),
-    /// Nobody knows how many numbers the ledger has forgotten.
+    /// It is unknown how many numbers the ledger has forgotten.
     #[error(
         "partition {0}: {1}; say with --margin how many numbers each counter may have issued since \
          the newest record of the ledger"
     )]
     MarginNeeded(u32, Unbounded),
-    /// Somebody saw a higher epoch meanwhile.
+    /// A higher epoch was opened meanwhile.
     #[error("partition {0} has moved on; try again")]
     MovedOn(u32),
 }
@@ -62,13 +62,13 @@ pub struct Restore<'a> {
     pub keys: &'a Keys,
     /// The ledger's deployment id.
     pub deployment: &'a str,
-    /// Who acts, for the rows that it writes.
+    /// The acting node, for the rows that it writes.
     pub node: NodeId,
     /// Numbers left out above each counter of the ledger; `None`: none were named.
     pub margin: Option<u64>,
-    /// Whether `redis` is left out because the operator says that its data is lost.
+    /// Whether `redis` is left out because the operator declares its data lost.
     pub without_redis: bool,
-    /// Whether to write; else it is only looked at.
+    /// Whether to write; else it is only read.
     pub apply: bool,
 }
 
@@ -95,14 +95,14 @@ pub struct Restored {
     pub journaled: u64,
     /// Records of earlier epochs: whether they were handed out is not known any more.
     pub left_alone: u64,
-    /// Why `--margin` must say what Redis cannot; `None`: it can, or there is no counter.
+    /// Why `--margin` must give what Redis cannot; `None`: it can, or there is no counter.
     pub unbounded: Option<Unbounded>,
-    /// The epoch in which the partition is open again; `None`: only looked at.
+    /// The epoch in which the partition is open again; `None`: only read.
     pub released: Option<u64>,
 }
 
 impl Restore<'_> {
-    /// Looks at one held partition and, with `apply`, releases it.
+    /// Examines one held partition and, with `apply`, releases it.
     ///
     /// # Errors
     /// See [`RestoreError`].
@@ -196,7 +196,7 @@ impl Restore<'_> {
         }
     }
 
-    /// Keeps everybody from taking more numbers of the partition while they are read.
+    /// Prevents further numbers of the partition from being taken while they are read.
     async fn seal(&self, to: At) -> Result<(), RestoreError> {
         let Some(redis) = self.redis else { return Ok(()) };
         match redis.seal(self.keys, to.partition, self.deployment, to.epoch).await? {

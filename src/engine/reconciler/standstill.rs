@@ -1,8 +1,8 @@
-//! Recoveries at an operator's word: carrying on one that nobody leads any more, a planned one, and
-//! one that gives the partition to the database.
+//! Recoveries on an operator's request: continuing one that has no leader any more, a planned one,
+//! and one that gives the partition to the database.
 //!
-//! Uses the same steps as every node (`recovery`), so it is safe beside running services: each step
-//! is a compare-and-set, and whoever comes second sees that another was first.
+//! Uses the same steps as every node (`recovery`), so it is safe while services run: each step is a
+//! compare-and-set, and the second process sees that another was first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::backoff::Backoff;
 use crate::engine::node::{Context, ProcessSettings, RECOVERY_OPEN_TIMEOUT};
 use crate::ledger::{LedgerError, Owner, Partition, PartitionState, SharedLedger};
 
-/// First and longest wait between two looks at a partition.
+/// First and longest wait between two polls of a partition.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// Why a partition was not brought to an open epoch.
@@ -24,7 +24,7 @@ pub enum Standstill {
     /// What the recovery waits for.
     #[error(transparent)]
     Trouble(#[from] Trouble),
-    /// Whoever has no Redis never moves a partition that Redis owns (F22).
+    /// A process without Redis never moves a partition that Redis owns (F22).
     #[error("redis owns the partition; set redis.url")]
     NoRedis,
     /// The nodes would not find the epoch where this process would open it.
@@ -41,7 +41,7 @@ pub enum Standstill {
     TimedOut,
 }
 
-/// How long a recovery may stand still before somebody else carries it on.
+/// How long a recovery may stall before another process continues it.
 #[must_use]
 pub fn stalls_after(settings: &ProcessSettings) -> Duration {
     RECOVERY_OPEN_TIMEOUT + settings.recovery_barrier_max
@@ -71,8 +71,8 @@ pub async fn stalled(
     Ok(still)
 }
 
-/// Carries on a recovery that was seen to stand still, until its partition is open, whoever opens
-/// it.
+/// Continues a recovery that was seen to stall, until its partition is open, whichever process
+/// opens it.
 ///
 /// # Errors
 /// See [`Standstill`]; safe to repeat.
@@ -108,7 +108,7 @@ pub async fn renew(
     }
 }
 
-/// Has the database take a partition over, as the ledger says that an operator wants it, and waits
+/// Has the database take a partition over, as the operator's wish in the ledger demands, and waits
 /// until it owns it.
 ///
 /// # Errors
@@ -142,7 +142,7 @@ pub async fn hand_over(
 struct Effort {
     deadline: Instant,
     wait: Backoff,
-    /// The row as last seen, and since when it stands so.
+    /// The row as last seen, and since when it has not changed.
     seen: (Partition, Instant),
 }
 

@@ -1,4 +1,4 @@
-//! What a command looks at without being a node: ledger, Redis, the time.
+//! What a command reads without being a node: ledger, Redis, the time.
 
 use crate::clock::SharedClock;
 use crate::engine::node::Context;
@@ -6,7 +6,7 @@ use crate::ledger::SharedLedger;
 use crate::node::NodeId;
 use crate::redis::{CounterError, Keys, Redis, Survey};
 
-/// The stores of a deployment. Whoever has only these takes no numbers and leads no recovery.
+/// The stores of a deployment. A caller with only these takes no numbers and leads no recovery.
 #[derive(Clone)]
 pub struct Stores {
     /// The truth.
@@ -15,7 +15,7 @@ pub struct Stores {
     pub redis: Option<Redis>,
     /// Builds Redis keys.
     pub keys: Keys,
-    /// Tells the time.
+    /// The clock of this process.
     pub clock: SharedClock,
 }
 
@@ -31,9 +31,9 @@ impl Stores {
         }
     }
 
-    /// Looks at a partition in Redis: the outboxes of these nodes, and of those that the owner
-    /// record counts. Knows of every outbox that may hold something: a node that left or was
-    /// adopted and sent flights under an earlier record has left nothing.
+    /// Reads a partition in Redis: the outboxes of these nodes, and of those that the owner record
+    /// counts. Knows of every outbox that may hold something: a node that left or was adopted and
+    /// sent flights under an earlier record has left nothing.
     ///
     /// # Errors
     /// See [`CounterError`].

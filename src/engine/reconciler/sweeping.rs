@@ -6,7 +6,7 @@
 //! ended by plan, exact like any recovery that nothing forces, and seldom. The process that has
 //! been there the longest sweeps; a second one at it would find nothing more to remove.
 //!
-//! What is old goes by the ledger's word of the time where that is lower than the own clock, and a
+//! What is old depends on the ledger's time where that is lower than the own clock, and a
 //! process whose clock is off sweeps nothing (F37).
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const PAGE_PERIOD: Duration = Duration::from_millis(100);
 /// Longest time until a process notices that it has been there the longest.
 const LOOK_MAX: Duration = Duration::from_secs(60);
 
-/// Keys of Redis that one page looks at, about.
+/// Keys of Redis that one page reads, about.
 const PAGE_KEYS: u32 = 1_000;
 
 /// Rows of each table that one page deletes, at most.
@@ -125,7 +125,7 @@ impl Sweeper {
         Ok(())
     }
 
-    /// Whether the ledger went back: then everything is evidence. Or nobody knows what is old.
+    /// Whether the ledger went back: then everything is evidence. Or it is unknown what is old.
     fn must_rest(&self) -> bool {
         if self.context.clocks.off().is_some() {
             return true;

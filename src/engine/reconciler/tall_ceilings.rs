@@ -2,10 +2,10 @@
 //! the data of Redis be lost together, all up to the ceiling would be a gap.
 //!
 //! Lowers none: what Redis gives out by a ceiling is out of the ledger's reach while the epoch
-//! lasts. The epoch ends by plan instead, exact like any recovery that nothing forces, and each
-//! counter gets a new ceiling at its first touch in the next one. Those that nobody touches are
-//! settled, so that they have none. The process that has been there the longest looks. (A service
-//! that finds such an epoch left by all others ends it as it joins: `allocator/joining.rs`.)
+//! lasts. The epoch ends by plan instead, exact like any recovery that no fault forces, and each
+//! counter gets a new ceiling at its first touch in the next one. Untouched ones are resolved, so
+//! that they have none. The process that has run the longest does the check. (A service that finds
+//! such an epoch left by all others ends it as it joins: `allocator/joining.rs`.)
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::engine::node::{Context, PlannedEnd};
 use crate::ledger::{At, Counter, LedgerError, Owner, Partition, PartitionState, TALL_ROOM_MIN};
 use crate::task::{Task, Ticks};
 
-/// Time between two looks whether this process is to look at ceilings.
+/// Time between two checks whether this process is to check ceilings.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Longest time between two looks at ceilings; else twice `ceiling.horizon`, by which it is judged
+/// Longest time between two polls of ceilings; else twice `ceiling.horizon`, by which it is judged
 /// what a counter needs.
 const LOOKS_MAX: Duration = Duration::from_secs(600);
 
@@ -33,7 +33,7 @@ const TALL_HORIZONS: f64 = 4.0;
 /// Within this time no epoch ends by plan where nearly `recovery.per_minute_max` others have ended.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Looks as long as the process runs.
+/// Checks as long as the process runs.
 pub(crate) fn watch_ceilings(context: Arc<Context>) -> Task {
     Task::start("ceilings", move |stop| async move {
         let period = (context.settings.ceiling_horizon * 2).clamp(PERIOD, LOOKS_MAX);
@@ -52,9 +52,9 @@ pub(crate) fn watch_ceilings(context: Arc<Context>) -> Task {
 
 struct CeilingWatch {
     context: Arc<Context>,
-    /// Of tall counters at the last look: epoch and value.
+    /// Of tall counters at the last poll: epoch and value.
     before: HashMap<i64, (u64, i64)>,
-    /// When that was; `None`: this process has not looked yet.
+    /// When that was; `None`: this process has not polled yet.
     looked_at: Option<Instant>,
 }
 
@@ -64,7 +64,7 @@ impl CeilingWatch {
         let served = |row: &&Partition| matches!(row.owner, Owner::Redis { .. });
         let healthy =
             |row: &Partition| self.context.redis_health.healthy_for(row.partition).is_some();
-        // Whoever does not see Redis would give the partition to the database.
+        // A process that does not see Redis would give the partition to the database.
         if !rows.iter().filter(served).all(healthy) {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl CeilingWatch {
         Ok(())
     }
 
-    /// Looks at one partition.
+    /// Checks one partition.
     async fn partition(
         &self,
         row: &Partition,
@@ -111,7 +111,7 @@ impl CeilingWatch {
         Ok(())
     }
 
-    /// Whether a counter has far more room than it took numbers since the last look.
+    /// Whether a counter has far more room than it took numbers since the last poll.
     fn is_needless(&self, counter: &Counter) -> bool {
         let Some((epoch, taken)) = self.before.get(&counter.counter_id) else { return false };
         let Some(looked_at) = self.looked_at.filter(|_| *epoch == counter.epoch) else {
@@ -122,8 +122,8 @@ impl CeilingWatch {
         is_needless(counter.headroom(), moved, looked_at.elapsed(), horizon)
     }
 
-    /// Whether an epoch may end by plan now: nobody is missing, whose outbox might not be whole,
-    /// and few others ended of late.
+    /// Whether an epoch may end by plan now: no participant is missing, whose outbox might be
+    /// incomplete, and few others ended of late.
     async fn may_end(&self, row: &Partition) -> Result<bool, LedgerError> {
         let (context, partition) = (&self.context, row.partition);
         let is_served = matches!(row.owner, Owner::Redis { .. });

@@ -1,5 +1,5 @@
 //! Reads every row of the journal for `verify`: whether its number is what its column `mask` and
-//! its values render, whether it has a counter, and whether numbers inside ranges stand twice. The
+//! its values render, whether it has a counter, and whether numbers inside ranges occur twice. The
 //! journal's key knows only the first number of a range.
 //!
 //! In pages, and with bounded memory: of the numbers inside ranges it remembers a digest each, up
@@ -33,7 +33,7 @@ pub struct Misread {
     pub counter_id: i64,
     /// Its first value.
     pub value: i64,
-    /// What stands there.
+    /// The number in the journal.
     pub number: String,
     /// The allocation.
     pub allocation_id: Uuid,
@@ -51,7 +51,7 @@ pub(super) struct Texts<'a> {
     pub(super) counterless: Vec<ValueOf>,
 }
 
-/// Numbers inside ranges, the first one of each apart: where each stands, by a digest of its text.
+/// Numbers inside ranges, except the first one of each: the place of each, by a digest of its text.
 struct Ranges {
     places: HashMap<u64, ValueOf>,
     /// Only digests of this part
@@ -220,7 +220,7 @@ impl<'a> Texts<'a> {
         Ok(is_it.then_some(record.allocation_id))
     }
 
-    /// Notes one number of a range among the collisions, which `verify` lists and somebody may
+    /// Records one number of a range among the collisions, which `verify` lists and an operator may
     /// acknowledge.
     async fn note_twice(
         &self,

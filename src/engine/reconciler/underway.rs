@@ -18,8 +18,8 @@ use crate::redis::Redis;
 pub(super) struct Underway(HashMap<i64, Vec<Range>>);
 
 impl Underway {
-    /// Reads all outboxes of a partition, of dead nodes too: those are adopted, or listed as
-    /// outboxes that nobody journals.
+    /// Reads all outboxes of a partition, of dead nodes too: those are taken over, or listed as
+    /// outboxes that no process journals.
     ///
     /// # Errors
     /// When Redis or the ledger does not answer.

@@ -1,6 +1,6 @@
 //! Proves from the ledger that no number was issued twice and none is missing, and compares Redis
-//! with it where one is configured. Settles what closed epochs left, and notes numbers inside
-//! ranges that stand twice; decides nothing else. Reads in pages, and writes nothing where nothing
+//! with it where one is configured. Resolves what closed epochs left, and records numbers inside
+//! ranges that occur twice; decides nothing else. Reads in pages, and writes nothing where nothing
 //! changed.
 
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::ledger::{
 /// Counters read at once.
 const PAGE_COUNTERS: u32 = 500;
 
-/// Rows of the ledger looked at in one statement.
+/// Rows of the ledger read in one query.
 const PAGE_ROWS: u32 = 5_000;
 
 /// Findings listed per counter and in all; more are counted, not listed.
@@ -37,20 +37,20 @@ const CATCH_UP: Duration = Duration::from_secs(1);
 pub struct VerifyReport {
     /// Partitions that are held: the ledger went back, and what it shows is not the last word.
     pub held: Vec<u32>,
-    /// Counters looked at.
+    /// Counters checked.
     pub counters: u64,
     /// Values of all counters, from their start to their highest.
     pub values: u64,
-    /// Values of before the time from which on it was looked, which were left alone.
+    /// Values before the start of the checked time, which were left alone.
     pub left_alone: u64,
     /// Sizes of journal, gap register, collisions and rejected rows.
     pub totals: Totals,
     /// Values that are neither in the journal nor in the gap register, nor on their way there.
     pub missing: Vec<Finding>,
-    /// Values that stand twice.
+    /// Values that occur twice.
     pub twice: Vec<Finding>,
-    /// Numbers that were issued twice, by whatever node or counter, inside ranges too, newest
-    /// first, but for those that somebody has explained.
+    /// Numbers that were issued twice, by any node or counter, inside ranges too, newest first,
+    /// except those that an operator has explained.
     pub collisions: Vec<Duplicate>,
     /// Rows whose number is not what their column `mask` and their values render.
     pub misread: Vec<Misread>,
@@ -62,21 +62,21 @@ pub struct VerifyReport {
     pub unsettled: Vec<Unsettled>,
     /// Revisions of numbers that the journal does not have, or whose text it does not hold.
     pub stray_revisions: Vec<Revision>,
-    /// What rows claim beside their values and does not hold, and keys that are not there.
+    /// Claims of rows that do not hold, other than their values, and missing keys.
     pub broken: Vec<String>,
     /// Tokens in force that are not what their last event left.
     pub untold_tokens: Vec<UntoldToken>,
-    /// Whether their secrets were compared: not everybody may read the hashes.
+    /// Whether their secrets were compared: not every database user may read the hashes.
     pub token_secrets_compared: bool,
     /// Numbers whose texts were read: those of archived rows are not among them.
     pub texts: u64,
-    /// Rows that moved to an archive, as segments say.
+    /// Rows that moved to an archive, by the segments.
     pub archived: u64,
     /// How Redis compares; absent where none is configured.
     pub redis: Option<RedisReport>,
 }
 
-/// A number that was issued a second time (R1.10).
+/// A number that was issued a second time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Duplicate {
     /// The number.
@@ -113,7 +113,7 @@ pub struct Finding {
 
 impl VerifyReport {
     /// Whether no number was issued twice, every value is accounted for, every row reads as it
-    /// should, no collision is recorded and no record put aside that nobody has explained (a unique
+    /// should, no collision is recorded and no record put aside without an explanation (a unique
     /// key alone proves nothing), Redis does not contradict the ledger, and the ledger is not held.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -241,9 +241,9 @@ impl VerifyReport {
     }
 }
 
-/// Looks at every counter. What a running service has not journaled yet lies in its outbox, and is
-/// no finding; what is in neither is looked at again for up to `patience` before it is one. Memory
-/// is bounded by the outboxes, whatever the size of the ledger.
+/// Checks every counter. What a running service has not journaled yet lies in its outbox, and is no
+/// finding; what is in neither is checked again for up to `patience` before it is one. Memory is
+/// bounded by the outboxes, whatever the size of the ledger.
 ///
 /// # Errors
 /// When the ledger cannot be read. A Redis that does not answer is a part of the report.
@@ -252,8 +252,8 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
 }
 
 /// The same for what was issued at or after a time: each counter from the first such value on, and
-/// from its last row where there is none. What lies before is left alone, rows of counters that are
-/// not there and what files of an archive say among it; sizes are about right then.
+/// from its last row where there is none. What lies before is left alone, including rows of missing
+/// counters and the claims of archive files; sizes are about right then.
 ///
 /// # Errors
 /// The same.
@@ -369,8 +369,8 @@ async fn inspect(
     Ok(())
 }
 
-/// Looks at all values of a counter behind one and up to another, page by page. What is on its way
-/// to the journal is no hole.
+/// Checks all values of a counter behind one and up to another, page by page. What is on its way to
+/// the journal is no hole.
 async fn audit(
     ledger: &SharedLedger,
     counter: &Counter,

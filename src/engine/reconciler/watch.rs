@@ -1,9 +1,9 @@
-//! Watches the other nodes: who is alive and what it sees of Redis, and who fell silent and must be
-//! adopted.
+//! Watches the other nodes: which are alive and what they see of Redis, and which fell silent and
+//! must be taken over.
 //!
 //! A node is silent when this observer, itself beating and reading throughout, saw its heartbeat
-//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18). An adoption may
-//! take long: it happens beside the watch, which goes on looking (F31).
+//! counter unchanged for a whole `node.ttl` of its own monotonic clock (F18). A takeover may take
+//! long: it runs apart from the watch, which continues (F31).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::ledger::{Adopted, LedgerError, Node};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
-/// Whoever has watched for fewer periods cannot know who is alive.
+/// An observer of fewer periods cannot know which nodes are alive.
 const LOOK_BEATS: u32 = 4;
 
-/// Silent nodes that are adopted at the same time, each by a task of its own; more wait.
+/// Silent nodes that are taken over at the same time, each in a separate task; more wait.
 const ADOPTIONS_MAX: usize = 2;
 
 /// Watches the nodes and, in a service, adopts the silent ones.
@@ -35,11 +35,11 @@ pub struct Reconciler {
     last_look: Option<Instant>,
     /// Since when it has seen every beat.
     watching_since: Option<Instant>,
-    /// Whether its own beat stood still at the last look.
+    /// Whether its own heartbeat did not move at the last check.
     is_numb: bool,
     /// The silent nodes that are being adopted.
     under_way: HashMap<tokio::task::Id, NodeId>,
-    /// The last of them: the next one's turn is behind it.
+    /// The last of them: the next one comes after it.
     last_started: Option<NodeId>,
     adoptions: JoinSet<Adoption>,
 }
@@ -49,14 +49,14 @@ pub struct Reconciler {
 pub struct Adoptions {
     /// Nodes that were found silent.
     pub nodes: BTreeSet<NodeId>,
-    /// What became of their entries.
+    /// The outcome of their entries.
     pub sum: Adopted,
     /// Nodes that neither beat nor could be adopted.
     pub rest: usize,
 }
 
 impl Reconciler {
-    /// Starts the watch, one look per heartbeat.
+    /// Starts the watch, one poll per heartbeat.
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
         let period = context.settings.node_heartbeat();
@@ -99,7 +99,8 @@ impl Reconciler {
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot read the nodes");
-                    // Whoever could not look cannot distinguish silence from its own blindness.
+                    // An observer that could not read cannot tell a silent node from its own
+                    // failure.
                     self.look_away();
                     self.context.cluster_health.forget();
                     let metrics = &self.context.metrics;
@@ -108,11 +109,12 @@ impl Reconciler {
                 }
             }
         }
-        // Ledger and Redis work is never cancelled: who asks to end waits as long as it wants to.
+        // Ledger and Redis work is never cancelled: the end of the process waits as long as it
+        // wants to.
         while self.adoptions.join_next().await.is_some() {}
     }
 
-    /// Has silent nodes adopted beside the watch, in turn: some may fail again and again.
+    /// Has silent nodes taken over apart from the watch, in turn: some may fail again and again.
     fn start_adoptions(&mut self, mut silent: Vec<Node>) {
         let last = silent.iter().position(|node| Some(node.node_id) == self.last_started);
         silent.rotate_left(last.map_or(0, |place| place + 1));
@@ -130,7 +132,7 @@ impl Reconciler {
         }
     }
 
-    /// Takes in what became of adoptions. What they came to is in log, metrics and events.
+    /// Takes in the outcome of adoptions. What they came to is in log, metrics and events.
     fn take_adoptions(&mut self) {
         while let Some(ended) = self.adoptions.try_join_next_with_id() {
             match ended {
@@ -166,12 +168,12 @@ impl Reconciler {
         open.map(|partition| Some(*partition).filter(is_mine)).collect()
     }
 
-    /// Adopts what silent nodes left, in one partition or all, until every node beats or is
-    /// adopted, at most for `patience`; for a command that has joined as a node.
+    /// Takes over what silent nodes left, in one partition or all, until every node beats or is
+    /// taken over, at most for `patience`; for a command that has joined as a node.
     ///
     /// # Errors
-    /// When the ledger cannot be read at the end, or takes no heartbeats: then nobody can tell who
-    /// is silent.
+    /// When the ledger cannot be read at the end, or takes no heartbeats: then it is unknown which
+    /// nodes are silent.
     pub async fn adopt_silent(
         context: &Arc<Context>,
         only: Option<u32>,
@@ -206,15 +208,15 @@ impl Reconciler {
         }
     }
 
-    /// How many nodes were seen to beat and are not silent. One that died before anybody looked is
-    /// neither: it would be missed as soon as it is known to be silent.
+    /// How many nodes were seen to beat and are not silent. A node that died before the first check
+    /// is neither: it would be missed as soon as it is known to be silent.
     fn alive(&self, nodes: &[Node], silent: &[Node]) -> usize {
         let is_silent = |id| silent.iter().any(|node| node.node_id == id);
         let ids = nodes.iter().map(|node| node.node_id);
         ids.filter(|id| self.heartbeats.has_beaten(*id) && !is_silent(*id)).count()
     }
 
-    /// Nodes whose heartbeat stood still for a whole time-to-live under this observer's eyes.
+    /// Nodes whose heartbeat did not move for a whole time-to-live under this observer's watch.
     fn silent(&mut self, nodes: &[Node]) -> Vec<Node> {
         let now = Instant::now();
         let ttl = self.context.settings.node_ttl;
@@ -225,8 +227,8 @@ impl Reconciler {
         }
         self.watching_since.get_or_insert(now);
         self.heartbeats.look(nodes, now);
-        // A ledger that can be read but not written lets every beat stand still, ours too: then
-        // nobody's silence means anything.
+        // In a ledger that can be read but not written no heartbeat moves, the own one included:
+        // then a node's silence means nothing.
         let myself = self.context.membership.node();
         let stands_still = self.heartbeats.stands_still(myself, ttl / 2, now);
         self.is_numb = stands_still || self.is_numb && !self.heartbeats.has_beaten(myself);
@@ -240,7 +242,7 @@ impl Reconciler {
         nodes.iter().filter(is_silent).cloned().collect()
     }
 
-    /// Starts over: what stood still meanwhile may only not have been looked at.
+    /// Starts over: a heartbeat that did not move meanwhile may only not have been read.
     fn look_away(&mut self) {
         self.heartbeats.look_away();
         self.watching_since = None;
@@ -253,8 +255,8 @@ impl Reconciler {
         if self.watching_since.is_none_or(|since| since.elapsed() < look_min) {
             return self.context.cluster_health.forget();
         }
-        // A node that pauses for a moment still sees what it saw: until it counts as silent, nobody
-        // moves a partition behind its back (F22).
+        // A node that pauses for a moment still sees what it saw: until it counts as silent, no
+        // partition is moved without it (F22).
         let is_fresh = |node: &&Node| {
             node.node_id != myself && self.heartbeats.is_alive(node.node_id, settings.node_ttl)
         };

@@ -1,5 +1,5 @@
-//! What a checkpoint says, and what is signed of it. Its form is part of the record: see
-//! `docs/record.md`.
+//! The content of a checkpoint, and the part of it that is signed. Its form is part of the record:
+//! see `docs/record.md`.
 
 use numbering::hexadecimal;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::ledger::{Bindable, Bound, SeenBatches, SignedCheckpoint, Vouched};
 pub(crate) const TABLES: [Bindable; 5] =
     [Bindable::Batches, Bindable::Events, Bindable::Versions, Bindable::Counters, Bindable::Series];
 
-/// Runs of ids without rows that are looked at again; past it, the oldest are given up.
+/// Runs of ids without rows that are checked again; past it, the oldest are given up.
 const OPEN_MAX: usize = 200;
 
 /// How long a transaction may take to bring the rows of ids that it drew.
@@ -22,7 +22,7 @@ const OPEN_FOR_US: i64 = 3_600_000_000;
 /// Bytes of a digest that an entry shows: none can be made to fit.
 const SHOWN_BYTES: usize = 16;
 
-/// Why a checkpoint says nothing.
+/// Why a checkpoint cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CheckpointError {
     /// Its text is none of this version.
@@ -80,7 +80,7 @@ pub(crate) struct Part {
     pub(crate) bound: Vec<Entry>,
 }
 
-/// A row that is bound: id, standing, and the beginning of its digest.
+/// A row that is bound: id, state, and the beginning of its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Entry {
@@ -89,7 +89,7 @@ pub(crate) struct Entry {
     digest: Vec<u8>,
 }
 
-/// The letter of each standing.
+/// The letter of each state.
 const LETTERS: [(Vouched, &str); 4] = [
     (Vouched::Proven, "p"),
     (Vouched::Unproven, "u"),
@@ -100,7 +100,7 @@ const LETTERS: [(Vouched, &str); 4] = [
 impl Entry {
     fn of(row: &Bound) -> Self {
         let digest = row.digest[..SHOWN_BYTES].to_vec();
-        // Whoever makes checkpoints has the key.
+        // A process that makes checkpoints has the key.
         let standing = match row.standing {
             Vouched::Unknown => Vouched::Unproven,
             standing => standing,
@@ -108,8 +108,8 @@ impl Entry {
         Entry { id: row.id, standing, digest }
     }
 
-    /// Whether a row says what a checkpoint bound. Who proved it is not compared: that needs the
-    /// key.
+    /// Whether a row is the one that a checkpoint bound. Its signature is not compared: that needs
+    /// the key.
     pub(crate) fn is_of(&self, row: &Bound) -> bool {
         self.id == row.id && self.digest == row.digest[..SHOWN_BYTES]
     }
@@ -176,7 +176,7 @@ impl Part {
 }
 
 impl Body {
-    /// Up to which id batches may be of before the key: what the first checkpoint says.
+    /// Up to which id batches may precede the key: as the first checkpoint shows.
     pub(crate) fn before_key(&self) -> i64 {
         self.before_key.unwrap_or(self.batches.upto)
     }
@@ -194,7 +194,7 @@ impl Body {
         SignedCheckpoint { number: self.checkpoint, body, public_key, signature }
     }
 
-    /// What a checkpoint says, and who signed it.
+    /// The content of a checkpoint, and the key that signed it.
     pub(crate) fn read(signed: &SignedCheckpoint) -> Result<(Body, PublicKey), CheckpointError> {
         let key = PublicKey::of(&signed.public_key)
             .filter(|key| key.has_signed(&signed.body, &signed.signature))
@@ -226,15 +226,15 @@ pub struct Sealing {
     pub at: String,
     /// The SHA-256 of its text, hexadecimal.
     pub sha256: String,
-    /// Who signed it.
+    /// The key that signed it.
     pub public_key: PublicKey,
     /// The batches that it and those before it bind.
     pub seen: SeenBatches,
 }
 
 impl Sealing {
-    /// What a checkpoint seals, if its signature is of its text and key. Whether the key is one to
-    /// trust is for the reader to say.
+    /// What a checkpoint seals, if its signature is of its text and key. The reader decides whether
+    /// the key is to be trusted.
     ///
     /// # Errors
     /// Why it seals nothing.

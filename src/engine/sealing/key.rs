@@ -67,7 +67,7 @@ impl AuditKey {
         PublicKey(bytes.try_into().expect("an Ed25519 public key has 32 bytes"))
     }
 
-    /// What batches of whoever has it are proved with.
+    /// The key of the batches' signatures.
     #[must_use]
     pub fn proof(&self) -> ProofKey {
         self.proof

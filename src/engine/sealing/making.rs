@@ -1,5 +1,5 @@
 //! Makes checkpoints, one after the other, as long as a process serves and has the key. Every
-//! process that has it may: whoever comes first binds what there is.
+//! process that has it may: the first one binds what there is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Dur
         let node = context.membership.node().0.to_string();
         let mut ticks = Ticks::every(period, stop.clone());
         let (metrics, clock, begun_us) = (&context.metrics, &context.clock, context.clock.now_us());
-        // A process that cannot make any goes by what is there: it may not run for long.
+        // A process that cannot make any uses what is there: it may not run for long.
         let mut bound_us = None;
         metrics.due.checkpoint_period.set(period.as_secs_f64());
         metrics.due.checkpoint_age.set(f64::NAN);
@@ -50,8 +50,8 @@ pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Dur
     })
 }
 
-/// When the last checkpoint of the ledger was made, by what it says, signed or not; 0 where it says
-/// nothing. Where there is none, `begun_us`; nothing where the ledger does not answer.
+/// When the last checkpoint of the ledger was made, by its content, signed or not; 0 where it shows
+/// no time. Where there is none, `begun_us`; nothing where the ledger does not answer.
 async fn last_us(ledger: &SharedLedger, begun_us: i64) -> Option<i64> {
     let Some(last) = ledger.last_checkpoint(None).await.ok()? else { return Some(begun_us) };
     let body: Value = serde_json::from_str(&last.body).unwrap_or_default();
@@ -111,7 +111,7 @@ pub async fn make(
     let [batches, events, versions, counters, series] = parts.expect("a part of each table");
     let mut before_key = None;
     if before.is_none() {
-        // What is there by now was written before anybody could know of a key.
+        // What exists by now was written before any process could know of a key.
         let highest = ledger.last_batch(Some(within)).await?;
         before_key = Some(highest).filter(|highest| *highest > batches.upto);
     }
@@ -151,7 +151,7 @@ async fn next(
     Ok((before.next(&late, &rows, now_us), is_more))
 }
 
-/// A batch that shows a proof that no process with the key made: somebody else wrote it.
+/// A batch with a signature that no process with the key made: it was forged.
 fn warn_of_forged(body: &Body) {
     for entry in body.batches.bound.iter().filter(|it| it.standing == Vouched::Forged) {
         tracing::error!(

@@ -1,5 +1,5 @@
-//! The record under seal: the key that signs, what a checkpoint says, and the loop that makes one
-//! after the other. Changes nothing in the record but that it adds checkpoints; decides nothing
+//! The record under seal: the key that signs, the content of a checkpoint, and the loop that makes
+//! one after the other. Changes nothing in the record but that it adds checkpoints; decides nothing
 //! about numbers.
 
 pub(crate) mod checkpoint;

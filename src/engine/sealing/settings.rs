@@ -1,4 +1,4 @@
-//! Who signs the record, and how often: the key is read where it is needed.
+//! The signing of the record: the key, which is read where it is needed, and how often.
 
 use std::fmt;
 use std::path::Path;
@@ -11,12 +11,12 @@ use super::key::AuditKey;
 /// What the text of a key in PEM form begins with; anything else is the name of a file.
 const PEM: &str = "-----BEGIN";
 
-/// What becomes of who has no key and comes to a ledger that knows one.
+/// What happens to a process without the key where the ledger knows one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyless {
     /// It is refused.
     Refused,
-    /// It was told to write all the same.
+    /// The settings allow it to write all the same.
     Told,
     /// It writes no number.
     Onlooker,
@@ -25,9 +25,9 @@ pub enum Keyless {
 /// The record under seal.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AuditSettings {
-    /// `audit.key`, the key itself or its file; absent: batches have seals, and nobody signs.
+    /// `audit.key`, the key itself or its file; absent: batches have seals, and no signature.
     pub(crate) key: Option<String>,
-    /// `audit.without_key`: what becomes of who has no key where the ledger knows one.
+    /// `audit.without_key`: what happens to a process without the key where the ledger knows one.
     pub keyless: Keyless,
     /// `audit.checkpoint`: time between two checkpoints.
     pub checkpoint: Duration,

@@ -1,4 +1,4 @@
-//! When certificates end: read from the certificates themselves, for who watches them. Verifies
+//! When certificates end: read from the certificates themselves, for the metrics. Verifies
 //! nothing.
 
 use std::path::Path;
@@ -20,7 +20,7 @@ const GENERALIZED_TIME: u8 = 0x18;
 /// When each certificate of a file in PEM form ends, in microseconds of UTC.
 ///
 /// # Errors
-/// Why it cannot be said.
+/// Why the time cannot be read.
 pub fn ends_in(file: &Path) -> Result<Vec<i64>, String> {
     use std::io::Read as _;
     let mut text = Vec::new();

@@ -8,9 +8,9 @@ use super::in_use::CounterInUse;
 use crate::engine::allocator::Catalog;
 use crate::metrics::Fullness;
 
-/// The fullest `max` of these counters, the fullest first. Those whose serial the series has no
-/// more are left out: nobody takes from them. Keys hold what documents hold, projects and
-/// organizations: unless they are wanted, a counter is shown by its id in the ledger.
+/// The fullest `max` of these counters, the fullest first. Counters whose serial the series no
+/// longer has are left out: no number is taken from them. Keys contain the projects and
+/// organizations of documents: unless they are wanted, a counter is shown by its id in the ledger.
 pub(super) fn fullest(
     catalog: &Catalog,
     counters: Vec<CounterInUse>,

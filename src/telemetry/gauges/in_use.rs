@@ -1,8 +1,8 @@
-//! Counters in use: those whose records passed the journal within a day, how far they have
-//! come, and how fast.
+//! Counters in use: those whose records passed the journal within a day, their latest value, and
+//! their speed.
 //!
-//! Every number passes there whatever its path, so that nobody has to ask the ledger which of its
-//! counters move. Bounded: past [`COUNTERS_MAX`] those go that have stood still longest.
+//! Every number passes the journal whatever its path, so the ledger need not be asked which of its
+//! counters move. Bounded: past [`COUNTERS_MAX`] those that have been idle longest are dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,13 +16,14 @@ use crate::ledger::Entry;
 /// Counters remembered.
 const COUNTERS_MAX: usize = 10_000;
 
-/// A counter that stood still for longer is in use no more.
+/// A counter that is idle for longer is no longer in use.
 const IDLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A rate is measured over one to two of these.
 const RATE_WINDOW: Duration = Duration::from_secs(5 * 60);
 
-/// A rate between takes that are less apart says nothing: what came in one moment is no rate.
+/// A rate between takes that are closer together is meaningless: what came in one moment is no
+/// rate.
 const RATE_TIME_MIN: Duration = Duration::from_secs(60);
 
 /// A counter in use.
@@ -106,7 +107,7 @@ impl Seen {
         let record = &entry.record;
         let Range { last, .. } = entry.taken[place].range;
         let text = |list: &[String]| list.get(place).cloned().unwrap_or_default();
-        // What was taken first says where the counter stands, and nothing of how fast it moves.
+        // The first take shows the value of the counter, and nothing of its speed.
         let base = (now, last);
         Seen {
             series_id: record.series_id,

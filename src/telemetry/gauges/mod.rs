@@ -1,9 +1,8 @@
-//! Gauges that nobody sets on the way: what this process sees of partitions, queues, connections
-//! and counters.
+//! Gauges that are read and not set by the work itself: partitions, queues, connections and
+//! counters of this process.
 //!
-//! What lies in memory is looked at whenever somebody asks for the metrics, so that it is never
-//! older than the question; what takes a question to Redis or the ledger, by a slow loop. Looks
-//! only.
+//! What lies in memory is read whenever the metrics are scraped, so it is never older than the
+//! scrape; a slow loop reads what needs a call to Redis or the ledger. Only reads.
 
 mod certificates;
 mod fullest;
@@ -35,7 +34,7 @@ const COUNTERS_MAX: usize = 20;
 pub struct GaugeSettings {
     /// `metrics.counter_keys`: whether counters are shown with their keys.
     pub counter_keys: bool,
-    /// `metrics.period`: time between two looks at counters, collisions and outboxes.
+    /// `metrics.period`: time between two polls of counters, collisions and outboxes.
     pub period: Duration,
 }
 
@@ -155,8 +154,8 @@ impl Gauges {
         fullest::fullest(&self.allocator.catalog(), counters, COUNTERS_MAX, counter_keys)
     }
 
-    /// Asks how many collisions and records put aside the ledger holds: what this process counted
-    /// ends with it, and commands count for nobody. What was not read is not known.
+    /// Asks how many collisions and records put aside the ledger holds: the counters of this
+    /// process end with it, and commands are not counted anywhere. What was not read is not known.
     async fn measure_unexplained(&self) {
         let (ledger, metrics) = (&self.context.ledger, &self.context.metrics);
         for (counted, gauge) in [
@@ -170,7 +169,7 @@ impl Gauges {
         }
     }
 
-    /// Asks the database how it keeps commits: a server may be told otherwise at any time (F41).
+    /// Asks the database how it keeps commits: a server may be reconfigured at any time (F41).
     async fn measure_hazards(&self) {
         let checkup = self.context.ledger.check_up().await;
         match &checkup {
@@ -186,7 +185,7 @@ impl Gauges {
         }
     }
 
-    /// Says once what is new of them, and what is over.
+    /// Logs once what is new of them, and what is over.
     fn tell_hazards(&self, found: &[LedgerHazard]) {
         let mut known = self.hazards.lock().expect("no holder of this lock panics");
         for over in known.extract_if(|hazard| !found.contains(hazard)) {
@@ -200,9 +199,9 @@ impl Gauges {
         }
     }
 
-    /// Counts what lies in the outboxes. Partitions whose Redis is known to be away are not asked,
-    /// and the first that fails ends the look: each failure takes a `redis.command_timeout`, and
-    /// says the same. What was not read is not known.
+    /// Counts the entries of the outboxes. Partitions whose Redis is known to be away are not
+    /// asked, and the first failure ends the read: each takes a `redis.command_timeout` and has the
+    /// same cause. What was not read is not known.
     async fn measure_outboxes(&self, stop: &Stop) {
         let Some(redis) = &self.context.redis else { return };
         let stores = Stores::of(&self.context);
@@ -227,8 +226,8 @@ impl Gauges {
         }
     }
 
-    /// Shows how much lies in the outboxes of partitions that Redis may own; NaN where nobody
-    /// knows.
+    /// Shows the entries of the outboxes of partitions that Redis may own; NaN where the number is
+    /// unknown.
     fn show_outboxes(&self, which: impl RangeBounds<u32>, entries: Option<u64>) {
         let value = entries.map_or(f64::NAN, |entries| entries as f64);
         let owned = 0..self.context.deployment.partitions;

@@ -1,5 +1,5 @@
-//! What this process uses of its machine: processor, memory, file descriptors. Linux says all but
-//! the first in files; what it does not say is not known.
+//! What this process uses of its machine: processor, memory, file descriptors. Linux shows all but
+//! the first in files; what it does not show is not known.
 
 use std::fs::{read_dir, read_to_string};
 

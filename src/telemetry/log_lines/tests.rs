@@ -1,4 +1,4 @@
-//! Lines without colors say what lines of a terminal say.
+//! Lines without colors have the text of lines of a terminal.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard};

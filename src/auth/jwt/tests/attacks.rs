@@ -1,4 +1,4 @@
-//! Each attack on a JWT, and what its sender is told.
+//! Each attack on a JWT, and the refusal that its sender gets.
 
 use super::signing::{encoded, hmac_of, message, signed};
 use super::*;
@@ -55,8 +55,8 @@ async fn what_is_not_of_this_issuer_for_this_audience_at_this_time_is_refused() 
     }
 }
 
-/// What of two claims of one name counts, each program decides by itself: an issuer that lets its
-/// users write one must not be read in two ways.
+/// Which of two claims of one name counts differs between programs: an issuer whose users write one
+/// of them must not be read in two ways.
 #[tokio::test]
 async fn a_claim_that_stands_there_twice_lets_nobody_in() {
     let scene = ed25519_scene();

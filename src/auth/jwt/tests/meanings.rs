@@ -3,7 +3,7 @@
 use super::*;
 use crate::auth::Role;
 
-/// Who is let in by a JWT with one claim changed, under changed settings.
+/// The identity of a JWT with one claim changed, under changed settings.
 async fn admitted(
     change: impl FnOnce(&mut JwtSettings),
     claim: &str,

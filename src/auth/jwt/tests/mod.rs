@@ -1,4 +1,4 @@
-//! What lets somebody in, and each attack that does not.
+//! JWTs that are accepted, and each attack that is not.
 
 mod attacks;
 mod meanings;
@@ -20,7 +20,7 @@ use signing::{ISSUERS, ed25519, jwt};
 /// The clock of all.
 const NOW_S: i64 = 1_800_000_000;
 
-/// Waits for nothing that does not come.
+/// Does not wait for keys that never come.
 const QUICK: KeyRefresh =
     KeyRefresh { gap: Duration::ZERO, wait: Duration::from_millis(5), ..KeyRefresh::USUAL };
 
@@ -44,7 +44,7 @@ fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::at(NOW_S * 1_000_000))
 }
 
-/// What lets `ann` in.
+/// The claims that admit `ann`.
 fn claims() -> Value {
     json!({
         "iss": "https://login.example", "aud": "numerator-test", "sub": "ann", "roles": ["caller"],
@@ -62,14 +62,14 @@ fn claims_with(claim: &str, value: Value) -> Value {
     claims
 }
 
-/// Keys in a file, and those whom they let in.
+/// Keys in a file, and the callers that they admit.
 struct Scene {
     jwts: Jwts,
     _folder: TempDir,
 }
 
 impl Scene {
-    /// One key, in a file of its own.
+    /// One key, in its own file.
     fn of_key(algorithm: JwtAlgorithm, key: &[u8]) -> anyhow::Result<Self> {
         Self::of(&[algorithm], key, JwtKeys::File, |_| {})
     }

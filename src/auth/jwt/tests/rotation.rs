@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use super::super::keyring::ANSWER_BYTES_MAX;
 use super::*;
 
-/// Nothing is asked for twice while a test runs, and who waits for an answer waits for it.
+/// No regular read happens while a test runs, and a request waits for its answer.
 const RARE: KeyRefresh =
     KeyRefresh { gap: Duration::from_secs(3_600), wait: Duration::from_secs(60), ..QUICK };
-/// Asked for whenever somebody wants it.
+/// A read whenever a request asks for one.
 const OFTEN: KeyRefresh =
     KeyRefresh { gap: Duration::ZERO, wait: Duration::from_secs(60), ..QUICK };
 
@@ -47,7 +47,7 @@ impl Server {
                 assert!(asks.starts_with("GET /jwks?v=1 HTTP/1.1\r\n"), "{asks}");
                 count.send_modify(|count| *count += 1);
                 let answer = given.lock().expect("lock").clone();
-                // Who is answered too much goes before the end.
+                // A client that is sent too much closes before the end.
                 let _ = stream.write_all(&written(&answer)).await;
                 open.extend(matches!(answer, Answer::Nothing).then_some(stream));
             }
@@ -69,7 +69,7 @@ impl Server {
         asked.wait_for(|count| *count >= times).await.expect("the server lives");
     }
 
-    /// Who is let in by its keys; the task asks for them.
+    /// The callers that its keys admit; the task fetches the keys.
     fn jwts(&self, pace: KeyRefresh) -> (Arc<Jwts>, Task) {
         let place = JwtKeys::SetAddress(self.url.parse::<Uri>().expect("an address"));
         let jwts = Jwts::open(settings(&[JwtAlgorithm::EdDsa], place), clock(), pace);

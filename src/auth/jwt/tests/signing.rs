@@ -119,7 +119,7 @@ impl Issuer {
         }
     }
 
-    /// What a set says of its key, without a name.
+    /// The entry of its key in a set, without a name.
     pub(super) fn jwk(&self) -> Value {
         match self.algorithm {
             JwtAlgorithm::HS256 => json!({ "kty": "oct", "k": encoded(self.private.as_bytes()) }),

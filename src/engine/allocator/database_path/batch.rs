@@ -1,8 +1,8 @@
-//! Requests of the database path that share one transaction, from its first try to its last.
+//! Requests of the database path that share one transaction, from its first attempt to its last.
 //!
-//! Between two tries the requests are put back: who gives up then gets the answer that no number
-//! was taken. Only after a COMMIT of unknown outcome that stays open; the ledger looks for the
-//! allocation ids of an earlier try before it takes anything (F10).
+//! Between two attempts the requests are put back: a caller that gives up then gets the answer that
+//! no number was taken. Only after a COMMIT of unknown outcome that stays open; the ledger looks
+//! for the allocation ids of an earlier attempt before it takes anything (F10).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::engine::node::Context;
 use crate::ledger::{At, LedgerError, TakeOrder, TakeOutcome};
 use crate::node::NodeId;
 
-/// How long a worker itself waits for a counter that somebody else holds; longer waits happen
-/// beside it.
+/// How long a worker itself waits for a counter that is locked elsewhere; longer waits happen in a
+/// separate task.
 const LOCK_PROBE: Duration = Duration::from_millis(100);
 
-/// Who runs the transaction.
+/// The task that runs the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
-    /// The worker, for which others wait: it does not wait for a counter that somebody else holds.
+    /// The worker, for which others wait: it does not wait for a counter that is locked elsewhere.
     Worker,
-    /// A task beside it, for a contended counter.
+    /// A separate task, for a contended counter.
     Aside,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Turn<'e> {
     Failed(&'e LedgerError),
     /// Requests were refused after the last try.
     Refused,
-    /// Somebody else holds the counter that these need. In a worker only.
+    /// The counter that these need is locked elsewhere. In a worker only.
     Contended(String, Vec<PendingRequest>),
 }
 
@@ -73,8 +73,8 @@ pub(super) async fn serve(
                 turn(Turn::Contended(counter, needing));
                 parts.push(part);
             }
-            // One bad row must not keep the others: each half goes on by itself, the first one
-            // first (F13). Nothing was committed: it is admitted again.
+            // One bad row must not stop the others: each half continues alone, the first one first
+            // (F13). Nothing was committed: it is admitted again.
             Err(
                 LedgerError::Refused(_)
                 | LedgerError::Unfit(_)
@@ -127,8 +127,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Runs the transaction for a node; again after a failure, as often as its kind allows
-    /// (R6.2-R6.4), saying each time what is wrong.
+    /// Runs the transaction for a node; again after a failure, as often as its kind allows, and
+    /// notes each failure.
     ///
     /// # Errors
     /// The last failure. In a worker also the first `LockTimeout` that names its counter.
@@ -179,7 +179,7 @@ impl Batch {
         result
     }
 
-    /// Waits for a contended counter, or looks at it from time to time for as long.
+    /// Waits for a contended counter, or polls it from time to time for as long.
     async fn wait(
         &mut self,
         context: &Context,
@@ -196,7 +196,7 @@ impl Batch {
             if !(is_held && place.is_look && began.elapsed() < patience) {
                 return result;
             }
-            // A look counts as no try.
+            // A poll is no attempt.
             self.put_back();
             self.requests.iter_mut().for_each(|pending| pending.attempts -= 1);
         }
@@ -224,8 +224,8 @@ impl Batch {
         let outcomes = result?.outcomes;
         context.membership.must_not_have_slept(started, node).await?;
         context.membership.sight().hear();
-        // What was taken before the ledger went back, and is heard of only now, is nobody's: its
-        // users may have agreed on a ledger without it.
+        // What was taken before the ledger went back, and is answered only now, is given to no
+        // caller: the processes may have agreed on a ledger without it.
         let Some(_right) = context.membership.hand_out(node) else {
             let cause = "the ledger went back meanwhile".to_owned();
             return Err(LedgerError::Unreachable { cause, maybe_written: true });
@@ -245,7 +245,8 @@ impl Batch {
         Ok(outcomes)
     }
 
-    /// Who waits for a second counter holds the first one meanwhile: half as long at most (R6.2).
+    /// A transaction that waits for a second counter holds the first one meanwhile: half as long at
+    /// most.
     fn lock_wait(&self, context: &Context) -> Duration {
         let mut counters = self.requests.iter().flat_map(|pending| pending.order.counters());
         let first = counters.next();
@@ -274,7 +275,7 @@ fn refuse(pending: PendingRequest, error: &LedgerError) {
     pending.answer(Err(AllocError::of_ledger(error, taken)));
 }
 
-/// What became of a transaction's locks; `None` where its failure says nothing of them.
+/// The outcome of a transaction's locks; `None` where its failure does not show it.
 fn lock_outcome(failure: Option<&LedgerError>, runner: Runner) -> Option<&'static str> {
     match failure {
         None => Some("granted"),
@@ -321,7 +322,7 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
         TakeOutcome::BeforeLast { last_date } => {
             Err(replay::before_last(&pending.order, last_date))
         }
-        // What a source gives twice is its mistake, and nobody's incident.
+        // A value that a source gives twice is the source's mistake, and no incident.
         TakeOutcome::Collided { number } if pending.order.source().is_some() => {
             let error = pending.order.collided(number);
             tracing::warn!(%error, "a source of numbers gave a value twice");

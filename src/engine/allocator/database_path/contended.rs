@@ -1,8 +1,8 @@
-//! Counters of the database path that somebody else holds, and the requests that wait for them.
+//! Counters of the database path that are locked elsewhere, and the requests that wait for them.
 //!
-//! Each contended counter has a queue and a task of its own beside the worker, so that its wait for
-//! the lock keeps no other counter waiting (R6.1). The task serves the queue until it is empty and
-//! goes; what it cannot serve in its epoch it gives back to the worker. Queues are bounded by
+//! Each contended counter has a queue and a task apart from the worker, so that its wait for the
+//! lock delays no other counter. The task serves the queue until it is empty and ends; what it
+//! cannot serve in its epoch it gives back to the worker. Queues are bounded by
 //! `allocator.queue_max`, the transactions that wait by [`crate::engine::node::Places`].
 
 use std::collections::{HashMap, VecDeque};
@@ -39,7 +39,7 @@ impl Contended {
         }
     }
 
-    /// Sets requests aside whose counter somebody else holds; a queue that is new gets a task.
+    /// Sets requests aside whose counter is locked elsewhere; a queue that is new gets a task.
     pub(super) fn set_aside(
         &self,
         jobs: &BackgroundJobs,
@@ -103,7 +103,7 @@ impl Contended {
             };
             let served = batch::serve(context, at, node, Runner::Aside, requests, turn).await;
             if let Err((error, mut back)) = served {
-                // Behind all of them, who still queues.
+                // After all of them, the requests that are still queued.
                 back.extend(batch::give_back(self.end(counter), &error));
                 return back;
             }

@@ -1,8 +1,8 @@
 //! The database path of a worker: waiting requests share one transaction of the ledger.
 //!
 //! What a transaction took is journaled with it, so a number is handed out only after its row is
-//! committed. Requests whose counter somebody else holds go aside: one counter's contention never
-//! blocks another (R6.1).
+//! committed. Requests whose counter is locked elsewhere are set aside: one counter's contention
+//! never blocks another.
 
 mod batch;
 mod contended;

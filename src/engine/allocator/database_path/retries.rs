@@ -17,11 +17,11 @@ const CONNECTION_ATTEMPTS: u32 = 3;
 /// committing.
 #[derive(Clone, Debug)]
 pub(super) struct Retries {
-    /// Locks not granted (R6.2).
+    /// Locks not granted.
     lock: Budget,
-    /// Deadlocks and serialisation failures (R6.3).
+    /// Deadlocks and serialisation failures.
     conflict: Budget,
-    /// Lost connections (R6.4), and a ledger that fails.
+    /// Lost connections, and a ledger that fails.
     connection: Budget,
 }
 

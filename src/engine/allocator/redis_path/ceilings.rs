@@ -1,6 +1,6 @@
 //! Ceilings as a worker sees them: what is left below one, when it should rise and how far.
 //!
-//! Decides for one counter from what its node remembers; sends nothing and asks nobody.
+//! Decides for one counter from what its node remembers; sends nothing and asks no store.
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ impl CachedCounter {
         (!is_end && self.granted > 0).then_some(headroom)
     }
 
-    /// Numbers a second by which the counter has moved since its last grant, whoever took them.
+    /// Numbers a second by which the counter has moved since its last grant, by any process.
     fn rate(&self, now: Moment) -> f64 {
         f64::from(self.moved) / now.seconds_since(self.granted_at).max(1.0)
     }
 
-    /// Whether less than half of the last grant is left and nobody raises yet.
+    /// Whether less than half of the last grant is left and no raise is under way.
     #[must_use]
     pub(super) fn wants_raise(&self, spec: &CounterSpec) -> bool {
         let may_rise = known(self.ceiling).is_some_and(|ceiling| ceiling < signed(spec.max));

@@ -23,7 +23,7 @@ use crate::redis::{IssueOutcome, Raised, SeedPlace, SeedState};
 /// Most counters that are compared with the ledger by one statement.
 const COMPARED_MAX: usize = 1_000;
 
-/// A flight's requests, sorted by what becomes of them.
+/// A flight's requests, sorted by their outcome.
 #[derive(Default)]
 struct Sorted {
     entries: Vec<Entry>,
@@ -46,7 +46,7 @@ struct Sorted {
     now: Option<Moment>,
     ask: Vec<PendingRequest>,
     back: Vec<PendingRequest>,
-    /// Whether a number was taken, and not only told again.
+    /// Whether a number was taken, and not only replayed.
     is_taken: bool,
     /// Why the epoch must end, where it must.
     alarm: Option<String>,
@@ -56,7 +56,7 @@ struct Sorted {
 type Needs = HashMap<String, (CounterSpec, u64)>;
 
 impl Sorted {
-    /// Something is amiss with what a request was answered: the epoch must end.
+    /// The answer to a request is inconsistent: the epoch must end.
     fn raise_alarm(&mut self, pending: PendingRequest, cause: String) {
         self.alarm = Some(cause);
         self.back.push(pending);
@@ -65,7 +65,7 @@ impl Sorted {
 
 impl EpochLease {
     /// The moment of handing out: records into the journal queue, then answers (F11). These may
-    /// wait until the next flight is under way, never for what becomes of it.
+    /// wait until the next flight is under way, never for its outcome.
     pub(super) fn complete_requests(
         &mut self,
         intake: &mut Intake,
@@ -284,8 +284,8 @@ impl EpochLease {
                 sorted.ask.push(PendingRequest { is_journaled: true, ..pending });
             }
             // Until the counter is seeded, a late transaction of the database's epoch may take from
-            // it, under the same keys: the journal is asked again (F1, F4).
-            // Whoever only asks has no counter: the journal knows what Redis does not remember.
+            // it, under the same keys: the journal is asked again (F1, F4). A request that only
+            // asks has no counter: the journal knows what Redis does not remember.
             IssueOutcome::Cold { .. } if pending.is_question() => sorted.ask.push(pending),
             IssueOutcome::Cold { take } => {
                 sorted.cold.push((PendingRequest { asked_in: None, ..pending }, take));
@@ -367,8 +367,8 @@ impl EpochLease {
     }
 }
 
-/// The ledger went back before the flight completed: its users may agree on one without what it
-/// took, so that nobody may get it (F25).
+/// The ledger went back before the flight completed: the processes may agree on one without what it
+/// took, so it must not be handed out (F25).
 fn hand_nothing_out(intake: &mut Intake, sorted: Sorted) {
     let Sorted { told, refused, cold, unseen, full, ask, back, .. } = sorted;
     for (pending, _) in told {

@@ -14,7 +14,7 @@ use std::num::NonZeroI64;
 use hashbrown::HashTable;
 use tokio::time::Instant;
 
-/// Stands for a value or a ceiling that is not known: lower than any.
+/// Means a value or a ceiling that is not known: lower than any.
 const UNKNOWN: i64 = i64::MIN;
 
 /// A moment of an epoch, in tenths of a second since its cache was begun: enough for 13 years.
@@ -39,7 +39,7 @@ pub(super) struct CachedCounter {
     /// Headroom of the last grant, in numbers. Stops at 4 billion, which is more than any grant
     /// needs.
     pub(super) granted: u32,
-    /// Numbers that the counter has moved by since then, whoever took them; stops likewise.
+    /// Numbers that the counter has moved by since then, by any process; saturates likewise.
     pub(super) moved: u32,
     pub(super) granted_at: Moment,
     is_warm: bool,
@@ -137,7 +137,7 @@ impl CachedCounter {
     }
 }
 
-/// Stands for a counter's name: 128 bits, by keys that no two processes share. Two names of one
+/// A digest of a counter's name: 128 bits, by keys that no two processes share. Two names of one
 /// digest would share an entry, which costs an epoch at worst; among a million counters that has a
 /// chance of one in 10^27.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

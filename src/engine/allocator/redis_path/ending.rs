@@ -1,4 +1,4 @@
-//! How an epoch lease ends: Redis has gone, something is amiss, or the process stops; and giving it
+//! How an epoch lease ends: Redis has gone, a fault was found, or the process stops; and giving it
 //! up so that nothing that was taken is given up without need.
 
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::engine::allocator::{NumberTaken, Unavailable};
 use crate::engine::node::FALLBACK_AFTER;
 use crate::redis::{CounterError, Flight, Settled};
 
-/// Wait between two looks at what the other nodes see, while this one does not see Redis.
+/// Wait between two polls of what the other nodes see, while this one does not see Redis.
 const CLUSTER_LOOK: Duration = Duration::from_millis(20);
 
-/// Wait before Redis is asked again what became of a flight.
+/// Wait before Redis is asked again for the outcome of a flight.
 const SETTLE_RETRY: Duration = Duration::from_millis(20);
 
 impl EpochLease {
@@ -45,14 +45,15 @@ impl EpochLease {
                 intake.trouble(Unavailable::Redis, error).await;
                 return Ok(());
             }
-            // A flight would find nobody for another `redis.command_timeout`; the others' word
-            // comes with a heartbeat. They have as long again to speak, then this node is cut off.
+            // A flight would get no answer for another `redis.command_timeout`; the reports of
+            // others come with a heartbeat. They have as long again to report, then this node is
+            // cut off.
             intake.say_trouble(Unavailable::Redis, error);
             tokio::time::sleep(CLUSTER_LOOK).await;
         }
     }
 
-    /// Gives the lease up for something that is amiss, and puts that on record.
+    /// Gives the lease up because of a fault, and records that.
     pub(crate) async fn leave(self, intake: &mut Intake, suspicion: &Suspicion) {
         let (context, at, node) = (self.context.clone(), self.at, self.node);
         let Suspicion { cause, epoch_in_doubt, .. } = suspicion;
@@ -86,8 +87,8 @@ impl EpochLease {
         intake.wait_again(self.discard());
     }
 
-    /// What became of a flight; `None` where Redis does not answer in time. An epoch often ends
-    /// because Redis was away, so one call that finds nobody is not yet an answer.
+    /// The outcome of a flight; `None` where Redis does not answer in time. An epoch often ends
+    /// because Redis was away, so one call without an answer is no answer yet.
     async fn settle(&self, flight: &Flight) -> Option<Settled> {
         let (context, redis) = (Arc::clone(&self.context), self.redis.clone());
         let (flight, partition) = (flight.clone(), self.at.partition);
@@ -107,7 +108,7 @@ impl EpochLease {
             }
             None
         };
-        // Only the wait is bounded: the call goes on, and at worst spends the flight's number.
+        // Only the wait is bounded: the call continues, and at worst spends the flight's number.
         tokio::time::timeout(limit, tokio::spawn(call)).await.ok()?.ok()?
     }
 

@@ -23,7 +23,8 @@ use crate::redis::{
 /// A flight with fewer requests gives those a chance that arrive at this moment.
 const GATHERED_MIN: usize = 16;
 
-/// A worker that has sent no flight for so long is not busy: nobody else arrives at this moment.
+/// A worker that has sent no flight for so long is not busy: no other request arrives at this
+/// moment.
 const LULL: Duration = Duration::from_millis(1);
 
 /// What a flight carries.
@@ -55,7 +56,7 @@ enum Answer {
     Raised(Vec<Raised>),
 }
 
-/// Sets a call off, does something else, and only then waits for what becomes of the call.
+/// Sets a call off, does something else, and only then waits for the outcome of the call.
 async fn set_off<T>(call: impl Future<Output = T>, meanwhile: impl FnOnce()) -> T {
     let mut call = pin!(call);
     let at_once = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
@@ -197,7 +198,7 @@ impl EpochLease {
         }
     }
 
-    /// The answer of a call that was executed; else what a completion that did nothing says.
+    /// The answer of a call that was executed; else the suspicion in a completion that did nothing.
     fn executed<T>(&self, completion: Completion<T>) -> Result<T, Suspicion> {
         match completion {
             Completion::Completed(answer) => Ok(answer),
@@ -224,7 +225,7 @@ impl EpochLease {
         }
     }
 
-    /// Takes in what became of a call.
+    /// Takes in the outcome of a call.
     fn complete(
         &mut self,
         intake: &mut Intake,
@@ -257,7 +258,7 @@ impl EpochLease {
             return;
         }
         self.context.metrics.records_shed.increment(records);
-        // Said once in an epoch, not with each flight.
+        // Logged once in an epoch, not with each flight.
         if !std::mem::replace(&mut self.sheds, true) {
             let records_max = self.context.settings.idempotency_records_max;
             tracing::warn!(

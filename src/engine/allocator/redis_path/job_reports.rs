@@ -212,7 +212,7 @@ impl EpochLease {
     /// Notes that so many requests are refused because the ledger does not do its part.
     fn note_refused(&self, intake: &Intake, why: Unavailable, error: &LedgerError, count: usize) {
         let partition = self.at.partition;
-        // That it is away was said when it was found out, and not again with each request.
+        // That it is away was logged when it was found out, and not again with each request.
         if intake.cannot_commit() {
             tracing::debug!(partition, ?why, count, "refused while the ledger is away");
         } else {

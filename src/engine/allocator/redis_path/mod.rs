@@ -50,7 +50,7 @@ pub(super) struct Suspicion {
     pub spent: Option<NodeId>,
 }
 
-/// Whether a lease goes on, or why it must end.
+/// Whether a lease continues, or why it must end.
 type Course = Result<(), Suspicion>;
 
 /// The participation.
@@ -78,7 +78,7 @@ pub(super) struct EpochLease {
     due: DueAnswers,
     /// Places that seeds in the ledger have prepared, and the distances between their values.
     seeds: Vec<(SeedPlace, u64)>,
-    /// Counters' names and ceilings that stand in the ledger and are to be sent, and the same.
+    /// Counters' names and ceilings that are in the ledger and are to be sent, and the same.
     raises: Vec<((String, i64), u64)>,
     /// When the last call left.
     sent_at: Instant,
@@ -136,10 +136,10 @@ impl EpochLease {
             || self.has_moved(intake)
     }
 
-    /// Whether the lease is over without anything being amiss.
+    /// Whether the lease is over without a fault.
     #[must_use]
     pub(super) fn is_over(&self, intake: &Intake) -> bool {
-        // Under an identity that was given up nothing more is sent: nobody would adopt it.
+        // Nothing more is sent under an identity that was given up: no node would take it over.
         let is_spent = self.node != self.context.membership.node() && self.in_flight.is_none();
         is_spent || self.has_moved(intake)
     }

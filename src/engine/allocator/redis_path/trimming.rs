@@ -1,7 +1,7 @@
-//! Removing committed entries from the outbox, and by that way looking after a quiet epoch.
+//! Removes committed entries from the outbox, and thereby checks a quiet epoch.
 //!
 //! An outbox is never trimmed past the first record that is not committed (F16). A worker without
-//! requests asks once in a while whether its epoch still stands: what was lost meanwhile is healed
+//! requests asks once in a while whether its epoch is still open: what was lost meanwhile is healed
 //! before the next request, and readiness shows the truth.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ const TRIM_PERIOD: Duration = Duration::from_millis(100);
 const PATROL_PERIOD: Duration = Duration::from_secs(1);
 
 impl EpochLease {
-    /// Whether enough is committed, or it is long enough since the last look.
+    /// Whether enough is committed, or it is long enough since the last poll.
     pub(super) fn trim_is_due(&self, intake: &Intake) -> bool {
         let behind = intake.handed_out.committed().saturating_sub(self.trimmed);
         let quiet = intake.waiting() == 0 && self.next_trim(intake) <= Instant::now();

@@ -1,5 +1,5 @@
 //! Draws ids within a lease. Never reads a clock itself, never gives an id twice, and never one
-//! whose time the lease does not hold, whatever the clock says (F23).
+//! whose time the lease does not hold, whatever the clock shows (F23).
 
 use numbering::{SNOWFLAKES_PER_MS, Snowflake};
 
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(generator.draw(NOW_MS - 1), Err(NotYet::Behind { by_ms: 1 }));
         assert!(generator.draw(NOW_MS + 9).is_ok());
         assert_eq!(generator.draw(NOW_MS + 10), Err(NotYet::Spent));
-        // Another lease of the same number says nothing of this one.
+        // Another lease of the same number has no bearing on this one.
         let mine = generator.lease();
         generator.extend(SnowflakeLease { holder: NodeId::random(), ..mine });
         generator.extend(SnowflakeLease { until_ms: NOW_MS, ..mine });

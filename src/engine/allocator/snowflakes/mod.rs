@@ -1,4 +1,4 @@
-//! Draws the ids of `{SNOWFLAKE}` (R2.6) under a node number that the ledger leases to this node.
+//! Draws the ids of `{SNOWFLAKE}` under a node number that the ledger leases to this node.
 //!
 //! A number is leased at the first order that needs an id; orders extend its lease ahead of time.
 //! Only what the ledger has committed is drawn from, so no clock and no pause of this process can
@@ -31,7 +31,7 @@ struct IdSource {
     clock: SharedClock,
     membership: Arc<Membership>,
     settings: SnowflakeSettings,
-    /// How long a failed renewal that nobody waits for is not tried again.
+    /// The pause after a failed renewal that no order waits for.
     retry_delay: Duration,
     state: Mutex<State>,
 }
@@ -61,7 +61,7 @@ impl Snowflakes {
     }
 
     /// Draws an id. Waits for the ledger where a number must be leased, and at most
-    /// [`CLOCK_WAIT_MAX`] for the clock. Safe to drop: an id that nobody uses is given to nobody.
+    /// [`CLOCK_WAIT_MAX`] for the clock. Safe to drop: an unused id is never given again.
     ///
     /// # Errors
     /// `ClockBehind`, `NodeNumbers`, or what keeps the ledger from answering.
@@ -139,7 +139,7 @@ impl IdSource {
         self.renew_once(&mut self.lock())
     }
 
-    /// The same under the lock. The work runs in a task of its own, which nobody cancels.
+    /// The same under the lock. The work runs in a separate task, which is never cancelled.
     fn renew_once(self: &Arc<Self>, state: &mut State) -> Renewal {
         if let Some(running) = &state.renewal {
             return running.clone();

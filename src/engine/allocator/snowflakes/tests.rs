@@ -11,7 +11,7 @@ use crate::ledger::{Deployment, LedgerSettings, SNOWFLAKE_LEASE_MAX};
 
 const NOW_MS: i64 = 1_764_633_600_000;
 
-/// Processes on one ledger, each with a clock of its own.
+/// Processes on one ledger, each with another clock.
 struct World {
     folder: tempfile::TempDir,
 }

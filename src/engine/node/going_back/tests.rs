@@ -7,7 +7,7 @@ use crate::clock::{ManualClock, SharedClock};
 use crate::engine::node::{ProcessSettings, Testimony};
 use crate::ledger::{Deployment, LedgerSettings};
 
-/// A process on a ledger of its own, in this folder.
+/// A process on a new ledger, in this folder.
 async fn process() -> (tempfile::TempDir, Arc<Membership>) {
     let folder = tempfile::tempdir().expect("a folder");
     let clock: SharedClock = Arc::new(ManualClock::at(1_764_633_600_000_000));
