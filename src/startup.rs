@@ -308,7 +308,7 @@ impl Service {
         let mut backoff = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
         async move {
             loop {
-                match ledger.leave(node).await {
+                match ledger.nodes().leave(node).await {
                     Err(error) if error.retry_useful() && Instant::now() < by => {
                         backoff.wait().await;
                     }

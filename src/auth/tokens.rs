@@ -141,7 +141,7 @@ impl Tokens {
         if stamp.is_some() && *read_at == stamp {
             return Ok(());
         }
-        let found = ledger.tokens_in_force().await?;
+        let found = ledger.tokens().in_force().await?;
         let before = self.known();
         self.replace(&found.tokens);
         *read_at = Some(found.stamp);
@@ -219,7 +219,7 @@ async fn write_uses(ledger: &SharedLedger, known: &ByHash) {
     unwritten.dedup_by_key(|(_, used)| used.token_id);
     for page in unwritten.chunks(TOKEN_USES_MAX) {
         let uses: Vec<TokenUse> = page.iter().map(|(_, used)| *used).collect();
-        if let Err(error) = ledger.note_token_uses(&uses).await {
+        if let Err(error) = ledger.tokens().note_uses(&uses).await {
             tracing::debug!(%error, "the last use of tokens is not written yet");
             return;
         }

@@ -43,7 +43,7 @@ pub(crate) async fn load(
         saved_at_us: clock.now_us(),
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
-    let saved = ledger.apply_series(&changes).await;
+    let saved = ledger.series().apply(&changes).await;
     let saved = saved.context("the series of series.load cannot be saved")?;
     // Of several processes that find the ledger empty, one saves.
     let loaded = saved.iter().filter(|version| version.is_new).count();
@@ -64,7 +64,7 @@ pub(crate) async fn definitions(
     ledger: &SharedLedger,
 ) -> anyhow::Result<Vec<SeriesDefinition>> {
     let mut definitions = Vec::new();
-    if ledger.series_stamp().await? != 0 {
+    if ledger.series().stamp().await? != 0 {
         return Ok(definitions);
     }
     for source in sources {
@@ -72,7 +72,7 @@ pub(crate) async fn definitions(
             // On a server, others may be setting the ledger up; and an operator who brings series
             // wants no others.
             SeriesSource::BuiltIn
-                if ledger.engine() == "sqlite" && !ledger.has_own_series().await? =>
+                if ledger.engine() == "sqlite" && !ledger.series().has_own().await? =>
             {
                 let builtin = numbering::builtin_series().into_iter();
                 definitions.extend(builtin.map(SeriesDefinition::says_its_dates));

@@ -43,7 +43,7 @@ pub(crate) async fn agree_window(
     let window_ms = bounds.idempotency_window_ms();
     if let Err(differs) = ledger.agree_window(node, window_ms, mode == Mode::Serve).await {
         // It has done nothing yet that another node would have to take over.
-        ledger.leave(node).await.context("leaving the ledger")?;
+        ledger.nodes().leave(node).await.context("leaving the ledger")?;
         return Err(differs.into());
     }
     Ok(())

@@ -21,7 +21,7 @@ pub(crate) async fn must_have_key(
     if audit.has_key() || audit.keyless == Keyless::Onlooker {
         return Ok(());
     }
-    let Some(last) = ledger.last_checkpoint(None).await? else { return Ok(()) };
+    let Some(last) = ledger.checkpoints().last(None).await? else { return Ok(()) };
     if audit.keyless == Keyless::Refused {
         bail!(
             "audit.key: this ledger is under seal (checkpoint {}), and `numerator audit verify` \
@@ -42,5 +42,5 @@ pub(crate) async fn must_have_key(
         node_id: None,
         detail: serde_json::json!({ "host": host(), "checkpoint": last.number }),
     };
-    Ok(ledger.record_event(&event).await?)
+    Ok(ledger.events().record(&event).await?)
 }

@@ -48,7 +48,7 @@ async fn note_migration(ledger: &SharedLedger, Migrated { from, to }: Migrated, 
         node_id: None,
         detail: serde_json::json!({ "from": from, "to": to, "user": operator() }),
     };
-    if let Err(error) = ledger.record_event(&event).await {
+    if let Err(error) = ledger.events().record(&event).await {
         tracing::warn!(%error, from, to, "that the ledger was migrated is not on record");
     }
 }

@@ -49,7 +49,7 @@ impl UntoldTokens {
     async fn look(&mut self, context: &Context, stamp: i64) -> Result<(), LedgerError> {
         // What was found before is as old as the stamp of then.
         self.looked_at = None;
-        let looked = context.ledger.untold_tokens_but(&self.as_told).await?;
+        let looked = context.ledger.tokens().untold_but(&self.as_told).await?;
         for token @ UntoldToken { name, why } in &looked.untold {
             if !self.told.contains(token) {
                 context.metrics.tokens_untold_total.increment(1);

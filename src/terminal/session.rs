@@ -145,7 +145,7 @@ pub(crate) async fn note_act(ledger: &SharedLedger, kind: &str, mut detail: serd
     let (at_us, kind) = (clock().now_us(), kind.to_owned());
     let (partition, epoch, node_id) = (None, None, None);
     let event = Event { at_us, kind, partition, epoch, node_id, detail };
-    if let Err(error) = ledger.record_event(&event).await {
+    if let Err(error) = ledger.events().record(&event).await {
         say(format_args!("numerator: the event is not on record: {error}"));
     }
 }

@@ -23,7 +23,7 @@ const RELEASE: [&str; 5] = ["reconcile", "--ledger-restored", "--apply", "--marg
 async fn beat_twice(deployment: &Deployment) {
     let ledger = open(deployment).await;
     let highest = async || {
-        let nodes = ledger.nodes().await.unwrap();
+        let nodes = ledger.nodes().list().await.unwrap();
         nodes.iter().map(|node| node.beat).max().unwrap_or(0)
     };
     let before = highest().await;

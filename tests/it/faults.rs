@@ -26,7 +26,7 @@ pub(crate) async fn assert_all_journaled(ledger: &SharedLedger, seen: &Seen) {
     let mut filter = JournalFilter { limit: PAGE, ..JournalFilter::default() };
     let mut journaled = BTreeMap::<String, Vec<Option<String>>>::new();
     loop {
-        let rows = ledger.find(&filter).await.unwrap();
+        let rows = ledger.register().find(&filter).await.unwrap();
         filter.after = rows.last().and_then(Position::of);
         let is_last = rows.len() < PAGE as usize;
         for row in rows {
@@ -52,7 +52,7 @@ async fn service_is_killed(deployment: &Deployment) {
     let mut seen = load.finish().await;
     assert!(seen.numbers.len() > 500, "only {} numbers before the crash", seen.numbers.len());
     let ledger = open(deployment).await;
-    let journaled_before = ledger.totals().await.unwrap().journal;
+    let journaled_before = ledger.register().totals().await.unwrap().journal;
 
     let service = deployment.serve();
     let load = Running::start(&service.url, CONNECTIONS);
@@ -68,7 +68,7 @@ async fn service_is_killed(deployment: &Deployment) {
     // The dead node is adopted once it was silent for its time-to-live.
     let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
     loop {
-        let nodes = ledger.nodes().await.unwrap();
+        let nodes = ledger.nodes().list().await.unwrap();
         if nodes.len() == 1 {
             break;
         }
@@ -148,7 +148,7 @@ async fn redis_is_ruined(ruin: impl FnOnce(&mut Redis)) {
     let report = deployment.assert_clean();
     // No node died: the epoch closes exact, and there is not even a gap.
     assert_eq!(report["totals"]["gaps"], 0, "{report}");
-    let events = ledger.events(100).await.unwrap();
+    let events = ledger.events().list(100).await.unwrap();
     let recoveries = events.iter().filter(|event| event.kind == "recovery").count();
     assert!(recoveries >= 1, "the recovery is on record: {events:?}");
 }
@@ -303,7 +303,7 @@ async fn faults_a_node_is_paused_past_its_time_to_live_then_woken_no_duplicate_a
     paused.signal("STOP");
     let adopted = async {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-        while ledger.nodes().await.unwrap().len() > 1 {
+        while ledger.nodes().list().await.unwrap().len() > 1 {
             assert!(tokio::time::Instant::now() < deadline, "not adopted: {}", other.log());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -94,7 +94,7 @@ async fn a_service_serves_on_a_dangerous_redis_and_tells_log_ledger_and_status()
     let ledger = open(&deployment).await;
     let deadline = Instant::now() + LIMIT;
     let events = loop {
-        let mut events = ledger.events(100).await.unwrap();
+        let mut events = ledger.events().list(100).await.unwrap();
         events.retain(|event| event.kind == "redis-hazard");
         if events.len() == 2 {
             break events;

@@ -35,8 +35,14 @@ async fn nodes_beat_on_while_somebody_holds_any_other_table() {
     let (one, other) = (deployment.serve(), deployment.serve());
     let ledger = open(&deployment).await;
     let beats = async || {
-        let mut rows: Vec<_> =
-            ledger.nodes().await.unwrap().iter().map(|node| (node.node_id, node.beat)).collect();
+        let mut rows: Vec<_> = ledger
+            .nodes()
+            .list()
+            .await
+            .unwrap()
+            .iter()
+            .map(|node| (node.node_id, node.beat))
+            .collect();
         rows.sort_unstable();
         rows
     };

@@ -90,7 +90,7 @@ async fn what_has_just_changed_is_said_to_have_just_changed() {
             ip_address: None,
         };
         service.allocator.issue(request("STAYS")).await.unwrap();
-        let gone = service.ledger.series().await.unwrap();
+        let gone = service.ledger.series().list().await.unwrap();
         let gone = gone.iter().find(|version| version.definition.code == "GONE").unwrap();
         let removal = SeriesRemoval {
             series_id: gone.series_id,
@@ -100,7 +100,7 @@ async fn what_has_just_changed_is_said_to_have_just_changed() {
             removed_at_us: 1,
         };
         let node = service.context.membership.node();
-        service.ledger.remove_series(node, &removal).await.unwrap();
+        service.ledger.series().remove(node, &removal).await.unwrap();
         let error = service.allocator.issue(request("GONE")).await.expect_err("it is gone");
         assert_eq!(error.number_taken(), NumberTaken::No);
         assert!(error.retry_useful(), "{schema}: {error:?}");

@@ -46,7 +46,7 @@ async fn one_counter_under_load(deployment: &Deployment, path: &str) {
     assert_eq!(all.failures.len(), 0, "{:?}", all.failures);
     all.assert_contiguous(usize::try_from(requests).unwrap());
     loop {
-        let journal = ledger.totals().await.unwrap().journal;
+        let journal = ledger.register().totals().await.unwrap().journal;
         if journal == requests {
             println!("{path}: all {requests} rows {:?} after the last answer", answered.elapsed());
             break;

@@ -29,7 +29,7 @@ const FEWER: i64 = 40;
 
 /// Whether an epoch was left because of an inconsistency.
 async fn was_left(ledger: &SharedLedger) -> bool {
-    ledger.events(100).await.unwrap().iter().any(|event| event.kind == "fenced")
+    ledger.events().list(100).await.unwrap().iter().any(|event| event.kind == "fenced")
 }
 
 /// One process counts and journals, `write` is done to its counter, another process begins: it
@@ -43,7 +43,7 @@ async fn another_process_meets(name: &str, write: &[&str], is_left: bool) {
     seen.assert_contiguous(usize::try_from(HANDED_OUT).unwrap());
     let ledger = open(&deployment).await;
     eventually(LIMIT, async || {
-        let taken = ledger.counters(0, 10).await.unwrap().iter().map(|row| row.taken).max();
+        let taken = ledger.counters().page(0, 10).await.unwrap().iter().map(|row| row.taken).max();
         if taken == Some(HANDED_OUT) { Ok(()) } else { Err(format!("{taken:?}")) }
     })
     .await;
@@ -65,7 +65,7 @@ async fn another_process_meets(name: &str, write: &[&str], is_left: bool) {
     }
     assert!(second.terminate() && first.terminate());
     deployment.assert_clean();
-    assert_eq!(was_left(&ledger).await, is_left, "{:?}", ledger.events(100).await);
+    assert_eq!(was_left(&ledger).await, is_left, "{:?}", ledger.events().list(100).await);
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn a_counter_that_bears_the_id_of_another_one_in_redis_ends_the_epoch_when
     }
     assert!(first.terminate());
     let ledger = open(&deployment).await;
-    let counters = ledger.counters(0, 10).await.unwrap();
+    let counters = ledger.counters().page(0, 10).await.unwrap();
     let more = counters.iter().find(|row| row.key.contains("MORE")).unwrap();
     // Everything that could distinguish the two rows except their names.
     assert_eq!((more.taken, more.partition), (FEWER, counters[0].partition), "{counters:?}");
@@ -144,7 +144,7 @@ async fn a_counter_that_bears_the_id_of_another_one_in_redis_ends_the_epoch_when
     }
     assert!(second.terminate());
     deployment.assert_clean();
-    assert!(was_left(&ledger).await, "{:?}", ledger.events(100).await);
+    assert!(was_left(&ledger).await, "{:?}", ledger.events().list(100).await);
 }
 
 /// The types of a series that two processes count with: the second one, whose way to the ledger is
@@ -227,7 +227,7 @@ async fn counters_that_are_met_while_another_is_compared_are_compared_next() {
     }
     let ledger = open(&two.deployment).await;
     eventually(LIMIT, async || {
-        let journal = ledger.totals().await.unwrap().journal;
+        let journal = ledger.register().totals().await.unwrap().journal;
         if journal == 2 * TYPES.len() as u64 { Ok(()) } else { Err(journal) }
     })
     .await;

@@ -36,7 +36,7 @@ fn ok(deployment: &Deployment, arguments: &[&str]) -> Value {
 
 /// The partition of series LOAD.
 pub(crate) async fn load_partition(ledger: &SharedLedger) -> Partition {
-    let series = ledger.series().await.unwrap();
+    let series = ledger.series().list().await.unwrap();
     let partition = series.iter().find(|v| v.definition.code == "LOAD").unwrap().partition;
     ledger.partitions().await.unwrap().remove(partition as usize)
 }

@@ -108,11 +108,11 @@ async fn policies_a_durable_request_that_runs_out_of_time_says_maybe_and_its_ret
 /// Every value from 1 to the highest is in the journal, once; returns how many there are.
 async fn count_contiguous(deployment: &Deployment) -> u64 {
     let ledger = open(deployment).await;
-    let counters = ledger.counters(0, 10).await.unwrap();
+    let counters = ledger.counters().page(0, 10).await.unwrap();
     let [counter] = &counters[..] else { panic!("one counter, not {counters:?}") };
-    let holes = ledger.holes(counter.counter_id, 0, counter.taken, 10).await.unwrap();
+    let holes = ledger.audits().holes(counter.counter_id, 0, counter.taken, 10).await.unwrap();
     assert!(holes.is_empty(), "values that the journal lacks: {holes:?}");
-    let totals = ledger.totals().await.unwrap();
+    let totals = ledger.register().totals().await.unwrap();
     assert_eq!((totals.gaps, i64::try_from(totals.journal).unwrap()), (0, counter.taken));
     totals.journal
 }

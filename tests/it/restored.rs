@@ -53,7 +53,7 @@ pub(crate) async fn assert_held_on_record(deployment: &Deployment, service: &Ser
     assert_held(service).await;
     let ledger = open(deployment).await;
     eventually(NOTICE_LIMIT, async || {
-        let events = ledger.events(100).await.unwrap();
+        let events = ledger.events().list(100).await.unwrap();
         let is_on_record = events.iter().any(|event| event.kind == "ledger-went-back");
         is_on_record.then_some(()).ok_or_else(|| format!("not on record: {}", service.log()))
     })
@@ -64,7 +64,7 @@ pub(crate) async fn assert_held_on_record(deployment: &Deployment, service: &Ser
 async fn reach_journal(deployment: &Deployment, rows: u64) {
     let ledger = open(deployment).await;
     eventually(Duration::from_secs(60), async || {
-        let journaled = ledger.totals().await.unwrap().journal;
+        let journaled = ledger.register().totals().await.unwrap().journal;
         if journaled < rows { Err(format!("{journaled} of {rows} rows")) } else { Ok(()) }
     })
     .await;
@@ -72,7 +72,7 @@ async fn reach_journal(deployment: &Deployment, rows: u64) {
 
 /// How many beats of each node the ledger has.
 async fn beats(deployment: &Deployment) -> Vec<(NodeId, i64)> {
-    let nodes = open(deployment).await.nodes().await.unwrap();
+    let nodes = open(deployment).await.nodes().list().await.unwrap();
     nodes.into_iter().map(|node| (node.node_id, node.beat)).collect()
 }
 
@@ -114,7 +114,7 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
     let load = Running::start(&service.url, CONNECTIONS);
     reach_journal(deployment, 200).await;
     postgres.back_up();
-    let copied = open(deployment).await.totals().await.unwrap().journal;
+    let copied = open(deployment).await.register().totals().await.unwrap().journal;
     let beats = beats(deployment).await;
     // Redis continues while the ledger starts: only what it has confirmed since can be forgotten.
     // Of that, beats and batches show it; on the database path each take does.
@@ -153,7 +153,7 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
     service.terminate();
     assert_all_journaled(&open(deployment).await, &seen).await;
     println!("{} numbers, {}", seen.numbers.len(), deployment.assert_clean());
-    let events = open(deployment).await.events(100).await.unwrap();
+    let events = open(deployment).await.events().list(100).await.unwrap();
     for kind in ["ledger-went-back", "ledger-restored"] {
         assert!(events.iter().any(|event| event.kind == kind), "{kind} is on record: {events:?}");
     }
@@ -237,7 +237,7 @@ async fn an_identity_is_given_up_only_where_the_ledger_remembers_it() {
     membership.renew(barred).await.unwrap();
     let node = membership.node();
     assert_ne!(node, barred);
-    ledger.heartbeat(node, None).await.unwrap();
+    ledger.nodes().heartbeat(node, None).await.unwrap();
     let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
     sqlx::query("update node set beat = 0").execute(&pool).await.unwrap();
     let error = membership.renew(node).await.expect_err("forgotten");

@@ -90,7 +90,7 @@ async fn assert_event(deployment: &Deployment, kind: &str) {
     let ledger = open(deployment).await;
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
-        let events = ledger.events(100).await.unwrap();
+        let events = ledger.events().list(100).await.unwrap();
         if let Some(event) = events.iter().find(|event| event.kind == kind) {
             assert!(event.detail["cause"].is_string(), "{event:?}");
             assert!(event.detail["untold"].is_u64(), "{event:?}");

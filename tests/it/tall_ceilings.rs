@@ -80,7 +80,7 @@ async fn a_ceiling_that_nobody_needs_any_more_goes_while_two_services_run() {
     }
     let ledger = open(&deployment).await;
     let counter = eventually(LIMIT, async || {
-        let counter = ledger.counters(0, 1).await.unwrap().remove(0);
+        let counter = ledger.counters().page(0, 1).await.unwrap().remove(0);
         if counter.taken == 2 { Ok(counter) } else { Err(format!("{counter:?}")) }
     })
     .await;

@@ -24,7 +24,7 @@ async fn a_ledger_shows_the_times_that_others_tell() {
         let join = async || {
             let (node_id, label, version) = (NodeId::random(), "test".into(), "0".into());
             let new = NewNode { node_id, label, version, started_at_us: NOW_US };
-            ledger.register_node(&new).await.unwrap();
+            ledger.nodes().register(&new).await.unwrap();
             node_id
         };
         let times = ledger.times(NOW_US - 1).await.unwrap();
@@ -40,9 +40,9 @@ async fn a_ledger_shows_the_times_that_others_tell() {
         assert_eq!(others, [(one, NOW_US + 5)]);
         let times = ledger.times(NOW_US + 10).await.unwrap();
         assert_eq!((times.told_us, times.nodes.len()), (Some(NOW_US + 5), 2), "one was ahead");
-        let nodes = ledger.nodes().await.unwrap();
+        let nodes = ledger.nodes().list().await.unwrap();
         assert!(nodes.iter().all(|one| one.clock_ahead_us.is_some() == url.is_some()), "{nodes:?}");
-        ledger.leave(other).await.unwrap();
+        ledger.nodes().leave(other).await.unwrap();
         let times = ledger.times(NOW_US + 10).await.unwrap();
         assert_eq!(times.nodes, [(one, NOW_US + 5)]);
         deployment.ok(&["next", "LOAD"]);

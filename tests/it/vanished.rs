@@ -52,7 +52,10 @@ async fn vanished_connections_of_the_ledger_are_replaced_and_the_journal_goes_on
     assert_eq!(seen.failures.len(), 0, "{:?}", seen.failures);
     seen.assert_contiguous(seen.numbers.len());
     assert!(service.terminate());
-    assert_eq!(open(&deployment).await.totals().await.unwrap().journal, seen.numbers.len() as u64);
+    assert_eq!(
+        open(&deployment).await.register().totals().await.unwrap().journal,
+        seen.numbers.len() as u64
+    );
     deployment.assert_clean();
 }
 

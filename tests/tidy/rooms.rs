@@ -285,7 +285,8 @@ fn a_ledger_without_a_place_is_found() {
     assert_eq!(count("src/web/serials/a.rs", "super::finish(async move { 1 }).await"), 1);
     assert_eq!(count("src/web/admission.rs", take), 0);
     assert_eq!(count("src/features/operations/events.rs", take), 0);
-    let placed = "app.read(&caller, |ledger| async move { ledger.series().await }); list.finish()";
+    let placed =
+        "app.read(&caller, |ledger| async move { ledger.series().list().await }); list.finish()";
     assert_eq!(count("src/web/events.rs", placed), 0);
     assert_eq!(count("src/web/events.rs", "use crate::ledger::Event; // service.ledger"), 0);
 }

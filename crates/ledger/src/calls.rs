@@ -1,5 +1,4 @@
-//! A call to the ledger: on whose connections, how long, and how it is counted. What it does stands
-//! in `statements`.
+//! A call to the ledger: on whose connections, how long, and how it is counted. Owns no statement.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,6 +6,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::connections::Share;
+use crate::dialect::Reader;
 use crate::patience::Patience;
 use crate::store::Store;
 use crate::{Ledger, LedgerError};
@@ -30,6 +30,58 @@ pub(crate) const SEARCH: Call = Call { patience: Patience::Search, ..CALL };
 /// Work that reads the whole journal.
 pub(crate) const WALK: Call = Call { patience: Patience::Walk, ..CALL };
 
+/// A noun of the ledger: a type whose methods are all that is asked of it, the ledger's method that
+/// gives it, and the kinds of calls that it makes.
+macro_rules! noun {
+    ($(#[$doc:meta])* $kind:ident, $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub struct $kind<'a>(pub(crate) &'a $crate::Ledger);
+
+        impl $crate::Ledger {
+            $(#[$doc])*
+            #[must_use]
+            pub fn $name(&self) -> $kind<'_> {
+                $kind(self)
+            }
+        }
+
+        #[allow(dead_code, reason = "not every noun makes calls of each kind")]
+        impl $kind<'_> {
+            pub(crate) async fn read<T>(
+                self,
+                work: impl AsyncFnOnce(&$crate::dialect::Reader) -> Result<T, $crate::LedgerError>,
+            ) -> Result<T, $crate::LedgerError> {
+                self.0.read(work).await
+            }
+
+            pub(crate) async fn write<T>(
+                self,
+                work: impl AsyncFnOnce(&$crate::store::Store) -> Result<T, $crate::LedgerError>,
+            ) -> Result<T, $crate::LedgerError> {
+                self.0.write(work).await
+            }
+
+            pub(crate) async fn search<T>(
+                self,
+                work: impl AsyncFnOnce(&$crate::store::Store) -> Result<T, $crate::LedgerError>,
+            ) -> Result<T, $crate::LedgerError> {
+                self.0.search(work).await
+            }
+
+            pub(crate) async fn call<T>(
+                self,
+                call: $crate::calls::Call,
+                work: impl AsyncFnOnce(&$crate::store::Store) -> Result<T, $crate::LedgerError>,
+            ) -> Result<T, $crate::LedgerError> {
+                self.0.call(call, work).await
+            }
+        }
+    };
+}
+
+pub(crate) use noun;
+
 impl Call {
     /// The same on others' connections.
     pub(crate) const fn of(self, share: Share) -> Self {
@@ -48,19 +100,61 @@ impl Call {
 }
 
 impl Ledger {
+    /// The connections of now, and what statements go by.
+    pub(crate) fn store(&self, share: Share) -> Arc<Store> {
+        self.0.store(share)
+    }
+
+    /// A call of a few statements that write nothing.
+    ///
+    /// # Errors
+    /// Those of [`Ledger::call`], here and in what follows.
+    pub(crate) async fn read<T>(
+        &self,
+        work: impl AsyncFnOnce(&Reader) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        self.call_on(CALL, |store| &store.reader, work).await
+    }
+
+    /// A call of a few statements, mostly one transaction.
+    pub(crate) async fn write<T>(
+        &self,
+        work: impl AsyncFnOnce(&Store) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        self.call(CALL, work).await
+    }
+
+    /// A call that may search through all values of a counter, or write to all counters.
+    pub(crate) async fn search<T>(
+        &self,
+        work: impl AsyncFnOnce(&Store) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        self.call(SEARCH, work).await
+    }
+
     /// Works on the engine's connections of now, within a call's time, and counts it.
     ///
     /// # Errors
     /// Those of the work; `Unreachable` after its time, when it may have written all the same.
     pub(crate) async fn call<T>(
         &self,
-        Call { share, patience, kind }: Call,
+        call: Call,
         work: impl AsyncFnOnce(&Store) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        self.call_on(call, |store| store, work).await
+    }
+
+    /// The same on a part of the store.
+    async fn call_on<P, T>(
+        &self,
+        Call { share, patience, kind }: Call,
+        part: fn(&Store) -> &P,
+        work: impl AsyncFnOnce(&P) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
         let store = self.0.store(share);
         let started = Instant::now();
         // Boxed: what a call keeps between its statements is no part of its callers.
-        let outcome = Box::pin(self.within(&store, patience, work(&store))).await;
+        let outcome = Box::pin(self.within(&store, patience, work(part(&store)))).await;
         if matches!(outcome, Err(LedgerError::Fault(_))) {
             store.faults().notify_one();
         }

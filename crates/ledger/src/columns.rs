@@ -197,6 +197,11 @@ pub(super) fn digest_bytes(text: &str) -> Result<Option<Vec<u8>>, LedgerError> {
     bytes.map(Some).ok_or_else(refused)
 }
 
+/// The sixteen bytes of a node's identity.
+pub(crate) fn bytes(node: &NodeId) -> &[u8] {
+    node.0.as_bytes().as_slice()
+}
+
 /// A node's sixteen bytes.
 pub(super) fn read_node(bytes: &[u8], column: &str) -> Result<NodeId, LedgerError> {
     read_uuid(bytes, column).map(NodeId)

@@ -14,8 +14,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use self::list::{POSTGRES, SQLITE};
-use crate::calls::CALL;
-use crate::{Ledger, LedgerError};
+use crate::{Audits, LedgerError};
 
 /// The tables of the record.
 pub(crate) const TABLES: [&str; 12] = [
@@ -45,28 +44,24 @@ pub struct Deviation {
     pub digest: Option<String>,
 }
 
-impl Ledger {
+impl Audits<'_> {
     /// Where the schema that the record stands on is not as the migrations make it, by name.
-    pub async fn schema_deviations(&self) -> Result<Vec<Deviation>, LedgerError> {
-        let found = self
-            .call(CALL, async |store| store.reader.acquire().await?.definitions().await)
-            .await?;
-        let made = if self.engine() == "sqlite" { SQLITE } else { POSTGRES };
+    pub async fn schema_deviations(self) -> Result<Vec<Deviation>, LedgerError> {
+        let found = self.read(async |reader| reader.acquire().await?.definitions().await).await?;
+        let made = if self.0.engine() == "sqlite" { SQLITE } else { POSTGRES };
         Ok(deviations(found, made))
     }
 
     /// Whether the list has something of a name.
     #[must_use]
-    pub fn names_schema(&self, name: &str) -> bool {
-        let made = if self.engine() == "sqlite" { SQLITE } else { POSTGRES };
+    pub fn names_schema(self, name: &str) -> bool {
+        let made = if self.0.engine() == "sqlite" { SQLITE } else { POSTGRES };
         made.iter().any(|(made, _)| *made == name)
     }
 
     /// The lines of the list, as this ledger's schema would have them.
-    pub async fn schema_lines(&self) -> Result<Vec<(String, String)>, LedgerError> {
-        let found = self
-            .call(CALL, async |store| store.reader.acquire().await?.definitions().await)
-            .await?;
+    pub async fn schema_lines(self) -> Result<Vec<(String, String)>, LedgerError> {
+        let found = self.read(async |reader| reader.acquire().await?.definitions().await).await?;
         let mut lines: Vec<(String, String)> =
             found.into_iter().map(|(name, text)| (name, digest_of(&text))).collect();
         lines.sort();

@@ -2,7 +2,7 @@
 //! differently. An engine is a folder that implements the traits of this page, a kind of
 //! [`crate::statement::Row`], and the line of [`crate::open`] that knows its URLs.
 //!
-//! All statements that engines share stand in `statements`.
+//! All statements that engines share stand with their nouns, and in `protocol`.
 
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};

@@ -6,77 +6,106 @@
 //! transaction open on its connection. A call that takes too long ends with its connections.
 
 mod accounting;
+mod approvals;
+mod archive;
+mod audits;
 mod batch;
 mod bound;
 mod calls;
+mod checkpoints;
 mod clocks;
 mod columns;
 mod connections;
+mod counters;
 mod definitions;
 mod dialect;
 mod error;
+mod events;
+mod exchange;
 mod fitness;
 mod giving_up;
+mod imports;
 mod incarnation;
 mod inquest;
 mod line;
 mod look;
 mod lookalikes;
+mod nodes;
 mod opening;
 mod outline;
 mod patience;
 mod postgres;
 mod progression;
+mod protocol;
 mod raw_rows;
-mod reference_plan;
-mod rows;
+mod reference;
+mod register;
 mod safety;
 mod schema;
 mod seal;
+mod series;
 mod settings;
 mod sharing;
 mod snowflakes;
 mod sqlite;
 mod statement;
-mod statements;
 mod store;
 mod sweeping;
+mod tokens;
 mod troubles;
 mod witness;
 
+pub use approvals::{Approvals, rows::*};
+pub use archive::{Archive, rows::*};
+pub use audits::{Audits, rows::*};
+pub use checkpoints::{Checkpoints, rows::*};
 pub use clocks::{Heard, LedgerTimes};
 pub use connections::Connections;
+pub use counters::{Counters, rows::*};
 pub use definitions::Deviation as SchemaDeviation;
 pub use error::LedgerError;
+pub use events::{Events, rows::*};
+pub use exchange::{Exchange, rows::*};
 pub use fitness::{Lack, all_lacks};
 pub use giving_up::{is_given_up, until_given_up};
+pub use imports::{Imports, rows::*};
 pub use incarnation::{Confirmed, OneIncarnation};
 pub use inquest::{Agreement, Known, Report};
 pub use look::{Looked, ServerFacts, look};
 pub use lookalikes::warnings;
+pub use nodes::{Nodes, rows::*};
 pub use postgres::{postgres_files, postgres_options};
-pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
-pub use rows::*;
+pub use protocol::rows::*;
+pub use protocol::tall::TALL_ROOM_MIN;
+pub use protocol::undated::undated_names;
+pub use reference::plan::{REFERENCE_CHANGE_MAX, plan_reference};
+pub use reference::{Reference, rows::*};
+pub use register::{Register, rows::*};
 pub use safety::{LedgerCheckup, LedgerHazard};
 pub use schema::{Migrated, Schema};
 pub use seal::ProofKey;
+pub(crate) use series::project_names::*;
+pub use series::{Series, rows::*};
 pub use settings::{LedgerSettings, Migrate};
-pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
-pub use statements::TALL_ROOM_MIN;
-pub use statements::undated_names;
+pub use snowflakes::Snowflakes;
+pub use snowflakes::lease::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
 pub use sweeping::{Sweep, Swept};
+pub use tokens::{Tokens, rows::*};
 pub use troubles::CallTrouble;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use calls::CALL;
+use connections::Share;
 use dialect::Engine;
 use numerator_runtime::clock::SharedClock;
 pub(crate) use raw_rows::RawRows;
 
-/// A ledger that was opened, on whichever engine. Its methods stand in `statements`, each with what
-/// it does. They take whole batches; each is one transaction and safe to repeat unless its page
-/// says otherwise.
+/// A ledger that was opened, on whichever engine. Its own methods are the protocol: takes, epochs,
+/// recovery, the journal's way in. All else is asked of one of its nouns, as in
+/// `ledger.tokens().list(..)`. Methods take whole batches; each is one transaction and safe to
+/// repeat unless its page says otherwise.
 pub struct Ledger(Box<dyn Engine>, Option<Migrated>);
 
 impl Ledger {
@@ -84,6 +113,23 @@ impl Ledger {
     #[must_use]
     pub fn migrated(&self) -> Option<Migrated> {
         self.1
+    }
+
+    /// Name of the engine: `sqlite` or `postgres`.
+    pub fn engine(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Its connections right now.
+    pub fn connections(&self) -> Connections {
+        self.0.store(Share::Common).pool().connections()
+    }
+
+    /// Which of these counters somebody else holds at this moment, where the engine has locks of
+    /// rows: what waits for them may let the others go first. Waits for none.
+    pub async fn held_counters(&self, counter_ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
+        self.call(CALL.of(Share::Journal), async |store| store.held_counters(counter_ids).await)
+            .await
     }
 
     /// Ends the connections once their calls have ended; later calls fail. Whoever is the last to

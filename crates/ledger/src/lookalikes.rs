@@ -41,7 +41,7 @@ pub async fn warnings(
     saved: &[Series],
     may_see: impl Fn(&str) -> bool,
 ) -> Vec<Vec<String>> {
-    match ledger.newest_numbers(SAMPLED_COUNTERS).await {
+    match ledger.audits().newest_numbers(SAMPLED_COUNTERS).await {
         Ok(mut numbers) => {
             numbers.retain(|(code, _)| may_see(code));
             saved.iter().map(|series| lookalikes(series, &numbers)).collect()

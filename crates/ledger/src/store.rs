@@ -14,7 +14,7 @@ use crate::dialect::{Begin, Pool, Reader, Transaction};
 use crate::incarnation::OneIncarnation;
 use crate::opening::{Opened, Opener};
 use crate::seal::{ProofKey, Writing};
-use crate::statements::KeptSeries;
+use crate::series::acceptance::KeptSeries;
 use crate::troubles::{CallTroubles, SlowCalls};
 use crate::witness::Witness;
 
@@ -164,4 +164,19 @@ impl Store {
     pub(crate) async fn begin_unfenced(&self) -> Result<Transaction, LedgerError> {
         self.pool().begin(None, Begin::Writing).await
     }
+}
+
+/// Commits; only here may the outcome of a transaction be unknown.
+pub(crate) async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
+    transaction.commit().await.map_err(LedgerError::at_commit)
+}
+
+/// Commits what no process reports again to a ledger that forgets it (F25).
+pub(crate) async fn commit_alone(
+    store: &Store,
+    transaction: Transaction,
+) -> Result<(), LedgerError> {
+    commit(transaction).await?;
+    store.witness.note_change();
+    Ok(())
 }

@@ -173,7 +173,7 @@ impl BackgroundJobs {
             let ids: Arc<[i64]> = counters.iter().map(|unseen| unseen.counter_id).collect();
             let reading = || {
                 let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&ids));
-                async move { ledger.counters_under(&asked).await }
+                async move { ledger.counters().among(&asked).await }
             };
             let patience = Patience::new(&context, at, Errand::Question, counters.len());
             let result = patience.try_again(reading).await;
@@ -304,7 +304,7 @@ async fn raise(
         let id = match wish.counter_id {
             Some(id) => Some(id),
             None => {
-                let row = context.ledger.counter(*series_id, serial, key).await?;
+                let row = context.ledger.counters().get(*series_id, serial, key).await?;
                 row.map(|counter| counter.counter_id)
             }
         };

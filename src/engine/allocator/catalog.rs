@@ -119,9 +119,10 @@ impl Catalog {
         // would leave its requests to another one.
         for _ in 0..READS_MAX {
             let stamp = CatalogStamp::read(ledger).await?;
-            let reference = Arc::new(ledger.reference_data().await?);
-            let (series, resting) = (ledger.series().await?, ledger.resting_series().await?);
-            let hasty = ledger.hasty_series().await?;
+            let reference = Arc::new(ledger.reference().data().await?);
+            let (series, resting) =
+                (ledger.series().list().await?, ledger.series().resting().await?);
+            let hasty = ledger.series().hasty().await?;
             if CatalogStamp::read(ledger).await? == stamp {
                 // Thousands of series take time to compile; other tasks must not wait for it.
                 let compile = move || Self::of(series, resting, &hasty, reference, stamp);

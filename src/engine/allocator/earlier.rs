@@ -26,7 +26,7 @@ impl Catalog {
     /// A ledger that does not answer, or a process that ends.
     pub async fn know_earlier(self: &Arc<Self>, ledger: &SharedLedger) -> Result<(), LedgerError> {
         let read = async || {
-            let versions = ledger.earlier_versions(EARLIER_MAX).await?;
+            let versions = ledger.series().earlier_versions(EARLIER_MAX).await?;
             let catalog = Arc::clone(self);
             let compiling = tokio::task::spawn_blocking(move || catalog.compile_earlier(versions));
             compiling.await.map_err(|error| LedgerError::Unreachable {

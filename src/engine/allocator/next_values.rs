@@ -31,7 +31,9 @@ pub async fn next_numbers(
     let mut nexts = Vec::with_capacity(draft.keys.len());
     for (serial, key) in series.serials().iter().zip(&draft.keys) {
         let counter = match series_id {
-            Some(series_id) => ledger.counter(series_id, &serial.name, &key.to_string()).await,
+            Some(series_id) => {
+                ledger.counters().get(series_id, &serial.name, &key.to_string()).await
+            }
             None => Ok(None),
         };
         nexts.push(match counter.map_err(|error| unread(&error))? {

@@ -71,7 +71,7 @@ impl Allocator {
             return Ok(());
         };
         let ledger = &self.shared.context.ledger;
-        let last = ledger.last_date(first.series_id, &first.serial, family).await;
+        let last = ledger.counters().last_date(first.series_id, &first.serial, family).await;
         let last = last.map_err(|error| unread(&error))?;
         match last.filter(|last| order.record.document_date < *last) {
             Some(last_date) => Err(replay::before_last(order, last_date)),
@@ -88,7 +88,7 @@ impl Allocator {
     ) -> Result<NextValue, AllocError> {
         let Some(series_id) = series_id else { return Ok(NextValue::first(serial)) };
         let context = &self.shared.context;
-        let row = context.ledger.counter(series_id, &serial.name, key).await;
+        let row = context.ledger.counters().get(series_id, &serial.name, key).await;
         let row = row.map_err(|error| unread(&error))?;
         let Some(counter) = row else { return Ok(NextValue::first(serial)) };
         let home = self.home_of(&counter).await?;

@@ -73,7 +73,7 @@ impl Catalog {
         let Places { all, unsearched } = self.places(ledger, number, wanted).await?;
         let mut found: Vec<JournalRow> = Vec::new();
         for (counter_id, value) in all {
-            let row = ledger.row_of(counter_id, value).await?;
+            let row = ledger.register().row_of(counter_id, value).await?;
             found.extend(row.filter(|row| row.entry.shows(value, number)));
         }
         Ok((found, unsearched))
@@ -92,7 +92,7 @@ impl Catalog {
         let Places { all, unsearched } = self.places(ledger, number, |_| true).await?;
         let mut files = Vec::new();
         for (counter_id, value) in all {
-            let note = ledger.archived_value(counter_id, value).await?;
+            let note = ledger.archive().of_value(counter_id, value).await?;
             files.extend(note.map(|note| note.file));
         }
         match unsearched.filter(|_| files.is_empty()) {
@@ -158,7 +158,7 @@ async fn ask_by_name(
     for (value, probes) in by_value {
         let names: Vec<(i64, &str, &str)> =
             probes.iter().map(|probe| (probe.series_id, &*probe.serial, &*probe.key)).collect();
-        let holding = ledger.named_counters_holding(&names, value).await?;
+        let holding = ledger.counters().named_holding(&names, value).await?;
         places.all.extend(holding.counters.into_iter().map(|counter_id| (counter_id, value)));
         if !holding.is_whole {
             places.leave_out(format!(
@@ -187,7 +187,7 @@ async fn search(
             ));
             break;
         }
-        let holding = ledger.counters_holding((series_id, &serial), &shown, value).await?;
+        let holding = ledger.counters().holding((series_id, &serial), &shown, value).await?;
         places.all.extend(holding.counters.into_iter().map(|counter_id| (counter_id, value)));
         if !holding.is_whole {
             places.leave_out(format!(

@@ -160,7 +160,7 @@ impl Writer {
             }),
         };
         // The collisions themselves were committed with the batch: the event only points to them.
-        if let Err(error) = self.ledger.record_event(&event).await {
+        if let Err(error) = self.ledger.events().record(&event).await {
             tracing::warn!(%error, "conflict not recorded as an event");
         }
     }

@@ -268,7 +268,7 @@ impl Context {
             node_id: Some(node),
             detail,
         };
-        if let Err(error) = self.ledger.record_event(&event).await {
+        if let Err(error) = self.ledger.events().record(&event).await {
             tracing::warn!(%error, kind, "event not recorded in the ledger");
         }
     }

@@ -73,7 +73,7 @@ impl Membership {
         if asked_at.elapsed() < self.node_ttl {
             return Ok(());
         }
-        self.ledger.must_show(node).await.map_err(|error| {
+        self.ledger.nodes().must_show(node).await.map_err(|error| {
             let cause = format!("the answer came late: {error}");
             LedgerError::Unreachable { cause, maybe_written: true }
         })

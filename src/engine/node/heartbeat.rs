@@ -73,7 +73,7 @@ impl Membership {
             return self.hold_all(context).await;
         }
         let (node, sent_at) = (self.node(), Instant::now());
-        let beat = self.ledger.heartbeat(node, report).await;
+        let beat = self.ledger.nodes().heartbeat(node, report).await;
         self.note_answer(context, beat.as_ref().err());
         match beat {
             Ok(living) => {

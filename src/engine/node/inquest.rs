@@ -97,7 +97,7 @@ impl Inquest {
 async fn report(context: &Context, nonce: Uuid, told: Told) -> Result<bool, LedgerError> {
     let (ledger, membership) = (&context.ledger, &context.membership);
     let beaten = membership.memory().beaten(nonce);
-    let beats = ledger.beats(&beaten).await?;
+    let beats = ledger.nodes().beats(&beaten).await?;
     let shown: BTreeMap<_, _> =
         beaten.into_iter().zip(beats).filter_map(|(node, beat)| Some((node, beat?))).collect();
     let has_catalog = ledger.has_catalog().await?;

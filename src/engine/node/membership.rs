@@ -104,7 +104,7 @@ impl Membership {
             tracing::warn!("{why}");
         }
         if let Some(said) = testimony.read().map_err(refused)?
-            && !ledger.remembers(&said.confirmed).await?
+            && !ledger.nodes().remembers(&said.confirmed).await?
         {
             tracing::error!(?said, "THE LEDGER WENT BACK while nothing ran");
             ledger.hold_all_after(&said.confirmed, &said.seen(), PUT_BACK).await?;
@@ -140,7 +140,7 @@ impl Membership {
         };
         // Nothing was handed out before.
         membership.note_told_by(node, Told::default());
-        match membership.ledger.nodes().await {
+        match membership.ledger.nodes().list().await {
             Ok(nodes) => {
                 membership.look_at(nodes.iter().map(|node| (node.node_id, node.beat)).collect());
             }
@@ -240,8 +240,8 @@ pub(super) async fn register(
         started_at_us: clock.now_us(),
     };
     match within {
-        Some(within) => ledger.register_node_in(&node, within).await?,
-        None => ledger.register_node(&node).await?,
+        Some(within) => ledger.nodes().register_in(&node, within).await?,
+        None => ledger.nodes().register(&node).await?,
     }
     Ok(node.node_id)
 }

@@ -177,7 +177,7 @@ pub(super) fn report(context: &Context) -> NodeReport {
         since_us: now_us.saturating_sub(us(ago)),
         why,
     });
-    let ledger = context.ledger.troubles().into_iter();
+    let ledger = context.ledger.nodes().troubles().into_iter();
     let ledger = ledger.map(|(call, trouble)| crate::ledger::LedgerTrouble {
         call: call.to_owned(),
         since_us: now_us.saturating_sub(us(trouble.since.elapsed())),

@@ -21,7 +21,7 @@ impl Membership {
             return Ok(());
         }
         // No later check would notice: nothing was confirmed to the next identity.
-        let renewed = match self.ledger.heartbeat(barred, None).await {
+        let renewed = match self.ledger.nodes().heartbeat(barred, None).await {
             Ok(_) | Err(LedgerError::NodeGone(_)) => self.replace(barred).await,
             Err(error) => Err(error),
         };
@@ -41,13 +41,13 @@ impl Membership {
         if self.ledger_went_back() {
             return Err(LedgerError::WentBack("it is to be held, and told".into()));
         }
-        self.take_identity(self.ledger.incarnation_of(lost)?).await
+        self.take_identity(self.ledger.nodes().incarnation_of(lost)?).await
     }
 
     /// Takes an identity in an incarnation whose replay is done; none where it has one there.
     pub(super) async fn begin_anew(&self, told: OneIncarnation) -> Result<(), LedgerError> {
         let _one = self.replacing.lock().await;
-        if self.ledger.is_registered_in(self.node(), told) {
+        if self.ledger.nodes().is_registered_in(self.node(), told) {
             return Ok(());
         }
         self.take_identity(told).await

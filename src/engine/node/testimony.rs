@@ -67,7 +67,7 @@ pub async fn hear_redis(
         let Some(owner) = owner.filter(|owner| owner.deployment == mine) else { continue };
         let said = owner.confirmed.and_then(|said| serde_json::from_str(&said).ok());
         let Some(confirmed): Option<Confirmed> = said else { continue };
-        if !ledger.remembers(&confirmed).await? {
+        if !ledger.nodes().remembers(&confirmed).await? {
             tracing::error!(?confirmed, "THE LEDGER WENT BACK while nothing ran");
             let seen = [At { partition, epoch: owner.epoch }];
             ledger.hold_all_after(&confirmed, &seen, PUT_BACK).await?;

@@ -50,7 +50,7 @@ pub(super) async fn adopt_node(
     if adoption.finished.len() < total {
         return adoption;
     }
-    match context.ledger.retire_node(dead, adoption.node.beat).await {
+    match context.ledger.nodes().retire(dead, adoption.node.beat).await {
         Ok(true) => {
             context.metrics.nodes_died.increment(1);
             let (label, sum) = (&adoption.node.label, &adoption.sum);

@@ -65,7 +65,7 @@ pub async fn observe(
     let mut first_seen: HashMap<NodeId, i64> = HashMap::new();
     let mut at_half: Option<Result<(), String>> = None;
     loop {
-        let nodes = ledger.nodes().await?;
+        let nodes = ledger.nodes().list().await?;
         let beats = |node: &Node| first_seen.get(&node.node_id).is_some_and(|at| *at != node.beat);
         let still = nodes.iter().find(|node| !beats(node)).map(|node| node.node_id);
         if still.is_none() && !nodes.is_empty() {
@@ -99,5 +99,5 @@ pub async fn observe(
 
 /// Whether the ledger takes heartbeats now, or why not.
 async fn takes_heartbeats(ledger: &SharedLedger, still: Option<NodeId>) -> Result<(), String> {
-    ledger.takes_heartbeats(still).await.map_err(|error| error.to_string())
+    ledger.nodes().takes_heartbeats(still).await.map_err(|error| error.to_string())
 }

@@ -63,7 +63,7 @@ impl<'a> Claims<'a> {
         let mut files = HashMap::new();
         let mut after = i32::MIN;
         loop {
-            let page = self.ledger.archive_files(after, PAGE_FILES).await?;
+            let page = self.ledger.archive().files(after, PAGE_FILES).await?;
             let Some(last) = page.last() else { return Ok(files) };
             after = last.archive_file_id;
             files.extend(page.into_iter().map(|file| (file.file.name.clone(), file)));
@@ -80,7 +80,7 @@ impl<'a> Claims<'a> {
         if let Some(made_by) = text.made_by
             && !self.versions.contains_key(&made_by)
         {
-            let version = match self.ledger.series_version(made_by.0, made_by.1).await {
+            let version = match self.ledger.series().version(made_by.0, made_by.1).await {
                 // A row that cannot be read shows nothing of its numbers.
                 Err(LedgerError::Refused(_)) => None,
                 version => version?,
@@ -120,7 +120,7 @@ impl<'a> Claims<'a> {
     /// Compares the segments with the files, where all of them were read, and looks for the keys.
     pub(super) async fn finish(&mut self, with_files: bool) -> Result<(), LedgerError> {
         let files = self.files().await?;
-        let has_revisions = self.ledger.sizes().await?.revisions > 0;
+        let has_revisions = self.ledger.audits().sizes().await?.revisions > 0;
         let mut segments: BTreeMap<_, _> = std::mem::take(&mut self.segments).into_iter().collect();
         segments.retain(|_, _| with_files);
         for ((name, sha256), rows) in segments {
@@ -144,7 +144,7 @@ impl<'a> Claims<'a> {
                 }
             }
         }
-        for deviation in self.ledger.schema_deviations().await? {
+        for deviation in self.ledger.audits().schema_deviations().await? {
             if KEYS.contains(&deviation.name.as_str()) {
                 let what =
                     if deviation.digest.is_none() { "is not there" } else { "is another one" };

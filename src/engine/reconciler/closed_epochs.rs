@@ -64,7 +64,7 @@ pub async fn settle_counters(
     loop {
         // Read before the counters: epochs only rise, so what is closed by these rows is closed.
         let rows = ledger.partitions().await?;
-        let page = ledger.counters(after, PAGE_COUNTERS).await?;
+        let page = ledger.counters().page(after, PAGE_COUNTERS).await?;
         let Some(last) = page.last() else { return Ok(count) };
         after = last.counter_id;
         for counter in page {

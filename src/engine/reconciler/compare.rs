@@ -235,7 +235,7 @@ impl<'a> Comparison<'a> {
             // Behind Redis' counter and before the ledger's: what leaves an outbox is journaled.
             let underway = self.underway(counter.partition, counter.counter_id).await?;
             let Counter { series_id, serial, key, .. } = counter;
-            match self.stores.ledger.counter(*series_id, serial, key).await? {
+            match self.stores.ledger.counters().get(*series_id, serial, key).await? {
                 Some(now) if now.epoch == counter.epoch => row = now,
                 // Its epoch has ended: what Redis showed does not count any more.
                 _ => return Ok(None),
@@ -254,7 +254,7 @@ impl<'a> Comparison<'a> {
     pub(super) async fn outboxes(&mut self) -> Result<(), LedgerError> {
         let partitions = self.stores.ledger.partitions().await?;
         let nodes: Vec<_> =
-            self.stores.ledger.nodes().await?.into_iter().map(|node| node.node_id).collect();
+            self.stores.ledger.nodes().list().await?.into_iter().map(|node| node.node_id).collect();
         let deadline = Instant::now() + self.patience;
         for row in partitions {
             let partition = row.partition;

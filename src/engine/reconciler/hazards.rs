@@ -120,7 +120,7 @@ async fn tell(context: &Context, server: &str, hazard: &Hazard) {
             "server": server, "hazard": name, "meaning": hazard.to_string(), "cure": cure,
         }),
     };
-    if let Err(error) = context.ledger.record_event(&event).await {
+    if let Err(error) = context.ledger.events().record(&event).await {
         tracing::warn!(%error, kind = event.kind, "event not recorded in the ledger");
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn take_back_from_ended(context: &Context, nodes: &[Node]) {
             node_id: Some(context.membership.node()),
             detail: json!({ "why": "the node that lent it has ended" }),
         };
-        if let Err(error) = context.ledger.record_event(&event).await {
+        if let Err(error) = context.ledger.events().record(&event).await {
             tracing::warn!(%error, kind = event.kind, "event not recorded in the ledger");
         }
     }

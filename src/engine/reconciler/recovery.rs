@@ -111,7 +111,7 @@ pub async fn recover(
     // Asked once the epoch is claimed: an import that brings documents commits before that, or sees
     // that Redis owns the partition (F29).
     let is_first = epoch == 1 && row.owner == Owner::None;
-    let pristine = is_first && !context.ledger.has_counters(partition).await?;
+    let pristine = is_first && !context.ledger.counters().exist_in(partition).await?;
     if let (Owner::Redis { incarnation }, Some(redis)) = (&owner, &context.redis) {
         match open(context, redis, at, incarnation, pristine, plan.lost_data).await? {
             Recovered::Opened if context.ledger.opened(at, node).await? => {}

@@ -171,7 +171,7 @@ impl Restore<'_> {
             let Some(cursor) = &shown.next else { break };
             page = Some(redis.scan(self.keys, partition, Some(cursor), SCAN_KEYS).await?);
         }
-        Ok(self.ledger.has_counters(partition).await?)
+        Ok(self.ledger.counters().exist_in(partition).await?)
     }
 
     /// The owner record and the first keys, where there is a Redis to ask.
@@ -310,7 +310,7 @@ impl Restore<'_> {
             return Ok(());
         }
         for Lift { series_id, serial, key, value } in lifts {
-            let row = self.ledger.counter(*series_id, serial, key).await?;
+            let row = self.ledger.counters().get(*series_id, serial, key).await?;
             found.counters_behind += u64::from(row.is_none_or(|row| row.ceiling < *value));
         }
         Ok(())

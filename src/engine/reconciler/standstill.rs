@@ -219,7 +219,7 @@ impl Effort {
 async fn agree(context: &Context, partition: u32) -> Result<(), Standstill> {
     let Some(redis) = context.redis_of(partition) else { return Ok(()) };
     let Ok(probe) = redis.probe(&context.keys, partition).await else { return Ok(()) };
-    for node in context.ledger.nodes().await.map_err(Trouble::from)? {
+    for node in context.ledger.nodes().list().await.map_err(Trouble::from)? {
         let mut sight = node.sight.iter().flatten();
         if sight.any(|(seen, all)| *seen != probe.incarnation && all.contains(&partition)) {
             return Err(Standstill::OtherRedis { node: node.label });

@@ -81,7 +81,7 @@ impl Sweeper {
     async fn round(&self) -> Result<bool, SweepError> {
         let context = &self.context;
         // They come in the order in which they started.
-        let nodes = context.ledger.nodes().await?;
+        let nodes = context.ledger.nodes().list().await?;
         let is_first = nodes.first().map(|node| node.node_id) == Some(context.membership.node());
         if !is_first || context.clocks.off().is_some() {
             self.show_nothing();

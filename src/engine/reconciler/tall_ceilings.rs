@@ -68,7 +68,7 @@ impl CeilingWatch {
         if !rows.iter().filter(served).all(healthy) {
             return Ok(());
         }
-        let nodes = self.context.ledger.nodes().await?;
+        let nodes = self.context.ledger.nodes().list().await?;
         if nodes.first().map(|node| node.node_id) != Some(self.context.membership.node()) {
             (self.before, self.looked_at) = (HashMap::new(), None);
             return Ok(());

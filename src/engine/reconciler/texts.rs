@@ -78,7 +78,7 @@ impl<'a> Texts<'a> {
         let known: HashSet<i64> = counters.iter().map(|counter| counter.counter_id).collect();
         let mut after = behind(self.after_counter);
         loop {
-            let rows = self.ledger.written(after, upto, false, PAGE_ROWS).await?;
+            let rows = self.ledger.audits().written(after, upto, false, PAGE_ROWS).await?;
             let Some(last) = rows.last() else { break };
             after = last.of;
             for row in &rows {
@@ -99,7 +99,7 @@ impl<'a> Texts<'a> {
     pub(super) async fn read_behind(&mut self, of: ValueOf) -> Result<(), LedgerError> {
         let mut after = of;
         loop {
-            let rows = self.ledger.written(after, of.counter_id, false, PAGE_ROWS).await?;
+            let rows = self.ledger.audits().written(after, of.counter_id, false, PAGE_ROWS).await?;
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.of;
             for row in &rows {
@@ -117,7 +117,7 @@ impl<'a> Texts<'a> {
             self.ranges.turn_to(part);
             let mut after = behind(0);
             loop {
-                let rows = self.ledger.written(after, i64::MAX, true, PAGE_ROWS).await?;
+                let rows = self.ledger.audits().written(after, i64::MAX, true, PAGE_ROWS).await?;
                 let Some(last) = rows.last() else { break };
                 after = last.of;
                 for row in &rows {
@@ -136,7 +136,7 @@ impl<'a> Texts<'a> {
             return Ok(());
         }
         // It may have been made since the counters were read.
-        let there = self.ledger.counters(of.counter_id - 1, 1).await?;
+        let there = self.ledger.counters().page(of.counter_id - 1, 1).await?;
         if there.first().is_none_or(|counter| counter.counter_id != of.counter_id) {
             self.counterless.push(of);
         }
@@ -185,7 +185,7 @@ impl<'a> Texts<'a> {
     ) -> Result<(), LedgerError> {
         if is_first {
             let asked: Vec<(String, String)> = inside.keys().cloned().collect();
-            for (number, scope, other) in self.ledger.holders(&asked).await? {
+            for (number, scope, other) in self.ledger.audits().holders(&asked).await? {
                 let place = inside[&(number.clone(), scope)];
                 self.note_twice(row, place, number, other).await?;
             }
@@ -210,7 +210,9 @@ impl<'a> Texts<'a> {
         scope: &str,
     ) -> Result<Option<Uuid>, LedgerError> {
         let value = u64::try_from(of.value).unwrap_or(u64::MAX);
-        let Some(row) = self.ledger.row_of(of.counter_id, value).await? else { return Ok(None) };
+        let Some(row) = self.ledger.register().row_of(of.counter_id, value).await? else {
+            return Ok(None);
+        };
         let (record, taken) = (&row.entry.record, &row.entry.taken);
         let Range { first, step, .. } = taken[0].range;
         let text = PartialNumber::parse(&record.mask).ok().and_then(|partial| {
@@ -230,7 +232,7 @@ impl<'a> Texts<'a> {
         other: Uuid,
     ) -> Result<(), LedgerError> {
         let first = u64::try_from(row.of.value).unwrap_or(u64::MAX);
-        let Some(found) = self.ledger.row_of(row.of.counter_id, first).await? else {
+        let Some(found) = self.ledger.register().row_of(row.of.counter_id, first).await? else {
             return Ok(());
         };
         let mut entry = found.entry;

@@ -30,7 +30,7 @@ impl Underway {
         counters: &HashSet<i64>,
     ) -> Result<Self, Trouble> {
         let nodes: Vec<_> =
-            stores.ledger.nodes().await?.into_iter().map(|node| node.node_id).collect();
+            stores.ledger.nodes().list().await?.into_iter().map(|node| node.node_id).collect();
         let (_, outboxes) = stores.survey(redis, partition, &nodes).await?;
         let mut found: HashMap<i64, Vec<Range>> = HashMap::new();
         for outbox in outboxes {

@@ -273,12 +273,12 @@ pub async fn verify_from(
     let mut texts = Texts::new(ledger);
     texts.claims.begin().await?;
     let since = match from_us {
-        Some(from_us) => Some(ledger.first_values_since(from_us).await?),
+        Some(from_us) => Some(ledger.register().first_values_since(from_us).await?),
         None => None,
     };
     let mut after = 0;
     loop {
-        let page = ledger.counters(after, PAGE_COUNTERS).await?;
+        let page = ledger.counters().page(after, PAGE_COUNTERS).await?;
         let Some(last) = page.last() else { break };
         after = last.counter_id;
         if let Some(comparison) = &mut comparison {
@@ -291,7 +291,7 @@ pub async fn verify_from(
             let mut begins = counter.origin;
             if let Some(since) = &since {
                 let (id, first) = (counter.counter_id, since.get(&counter.counter_id).copied());
-                let before = ledger.value_before(id, first).await?.unwrap_or(begins);
+                let before = ledger.register().value_before(id, first).await?.unwrap_or(begins);
                 begins = before.min(counter.taken).max(begins);
                 texts.read_behind(ValueOf { counter_id: id, value: begins }).await?;
             }
@@ -312,13 +312,17 @@ pub async fn verify_from(
         report.redis = Some(comparison.report);
     }
     report.collisions =
-        ledger.collisions(FINDINGS_MAX).await?.into_iter().map(Duplicate::of).collect();
-    report.nobodys = ledger.nobodys(FINDINGS_MAX).await?;
-    report.stray_revisions = ledger.stray_revisions(FINDINGS_MAX).await?;
-    let told = ledger.untold_tokens().await?;
+        ledger.register().collisions(FINDINGS_MAX).await?.into_iter().map(Duplicate::of).collect();
+    report.nobodys = ledger.audits().nobodys(FINDINGS_MAX).await?;
+    report.stray_revisions = ledger.audits().stray_revisions(FINDINGS_MAX).await?;
+    let told = ledger.tokens().untold().await?;
     (report.untold_tokens, report.token_secrets_compared) = (told.untold, told.with_secrets);
     // Counting every row takes as long as reading it.
-    report.totals = if since.is_some() { ledger.sizes().await? } else { ledger.totals().await? };
+    report.totals = if since.is_some() {
+        ledger.audits().sizes().await?
+    } else {
+        ledger.register().totals().await?
+    };
     let rows = ledger.partitions().await?;
     report.held = rows.iter().filter(|row| is_held(row)).map(|row| row.partition).collect();
     Ok(report)
@@ -384,7 +388,7 @@ async fn audit(
     };
     let mut all = Audited { upto: begins, ..Audited::default() };
     while all.upto < highest {
-        let page = ledger.audit(counter_id, all.upto, highest, PAGE_ROWS).await?;
+        let page = ledger.audits().values(counter_id, all.upto, highest, PAGE_ROWS).await?;
         all.upto = page.upto;
         let holes: Vec<Span> = page.holes.into_iter().flat_map(left).collect();
         for (found, more) in [(&mut all.holes, holes), (&mut all.overlaps, page.overlaps)] {

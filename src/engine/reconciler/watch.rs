@@ -83,7 +83,7 @@ impl Reconciler {
     async fn run(&mut self, mut ticks: Ticks) {
         while ticks.next().await {
             self.take_adoptions();
-            match self.context.ledger.nodes().await {
+            match self.context.ledger.nodes().list().await {
                 Ok(nodes) => {
                     let silent = self.silent(&nodes);
                     self.set_cluster_health(&nodes);
@@ -182,7 +182,7 @@ impl Reconciler {
         let mut watch = Reconciler::new(Arc::clone(context), only);
         let (deadline, mut adoptions) = (Instant::now() + patience, Adoptions::default());
         loop {
-            let nodes = context.ledger.nodes().await;
+            let nodes = context.ledger.nodes().list().await;
             if let Ok(nodes) = &nodes {
                 for silent in watch.silent(nodes) {
                     adoptions.nodes.insert(silent.node_id);

@@ -53,7 +53,7 @@ pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Dur
 /// When the last checkpoint of the ledger was made, by its content, signed or not; 0 where it shows
 /// no time. Where there is none, `begun_us`; nothing where the ledger does not answer.
 async fn last_us(ledger: &SharedLedger, begun_us: i64) -> Option<i64> {
-    let Some(last) = ledger.last_checkpoint(None).await.ok()? else { return Some(begun_us) };
+    let Some(last) = ledger.checkpoints().last(None).await.ok()? else { return Some(begun_us) };
     let body: Value = serde_json::from_str(&last.body).unwrap_or_default();
     let at = body["at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
     Some(at.map_or(0, Timestamp::as_microsecond))
@@ -81,7 +81,7 @@ pub async fn make(
 ) -> Result<Made, LedgerError> {
     // What was read of a ledger that has gone back since is not written into the other one (F25).
     let within = ledger.one_incarnation().await?;
-    let last = ledger.last_checkpoint(Some(within)).await?;
+    let last = ledger.checkpoints().last(Some(within)).await?;
     let before = match &last {
         None => None,
         Some(signed) => match Body::read(signed) {
@@ -112,7 +112,7 @@ pub async fn make(
     let mut before_key = None;
     if before.is_none() {
         // What exists by now was written before any process could know of a key.
-        let highest = ledger.last_batch(Some(within)).await?;
+        let highest = ledger.checkpoints().last_batch(Some(within)).await?;
         before_key = Some(highest).filter(|highest| *highest > batches.upto);
     }
     let body = Body {
@@ -129,7 +129,7 @@ pub async fn make(
         before_key,
     };
     warn_of_forged(&body);
-    let added = ledger.add_checkpoint(within, last.as_ref(), &body.sign(key)).await?;
+    let added = ledger.checkpoints().add(within, last.as_ref(), &body.sign(key)).await?;
     Ok(if added && !is_more { Made::Whole } else { Made::MoreIsLeft })
 }
 
@@ -144,9 +144,14 @@ async fn next(
     let mut late: Vec<Bound> = Vec::new();
     for (first, last, _) in &before.open {
         let left = ROWS_MAX.saturating_sub(u32::try_from(late.len()).unwrap_or(u32::MAX));
-        late.extend(ledger.bindable(Some(within), table, (first - 1, *last), left).await?);
+        late.extend(
+            ledger.checkpoints().bindable(Some(within), table, (first - 1, *last), left).await?,
+        );
     }
-    let rows = ledger.bindable(Some(within), table, (before.upto, i64::MAX), ROWS_MAX).await?;
+    let rows = ledger
+        .checkpoints()
+        .bindable(Some(within), table, (before.upto, i64::MAX), ROWS_MAX)
+        .await?;
     let is_more = rows.len() >= ROWS_MAX as usize || late.len() >= ROWS_MAX as usize;
     Ok((before.next(&late, &rows, now_us), is_more))
 }

@@ -72,7 +72,7 @@ async fn nobody_may_have_a_token(service: &Service, are_asked_for: bool) -> anyh
         );
     }
     let now_us = service.clock.now_us();
-    let mut tokens = service.ledger.tokens_in_force().await?.tokens;
+    let mut tokens = service.ledger.tokens().in_force().await?.tokens;
     tokens.retain(|one| one.token.rights.expires_at_us.is_none_or(|end| end > now_us));
     if let Some(one) = tokens.first() {
         bail!(
@@ -87,7 +87,7 @@ async fn nobody_may_have_a_token(service: &Service, are_asked_for: bool) -> anyh
 }
 
 async fn counter_of(ledger: &SharedLedger, counter_id: i64) -> anyhow::Result<Counter> {
-    let found = ledger.counters(counter_id.saturating_sub(1), 1).await?;
+    let found = ledger.counters().page(counter_id.saturating_sub(1), 1).await?;
     let counter = found.into_iter().find(|counter| counter.counter_id == counter_id);
     counter.with_context(|| format!("there is no counter {counter_id}; `counters` lists them"))
 }
@@ -110,7 +110,7 @@ async fn make(
         expires_at_us: service.clock.now_us().saturating_add(MADE_WITHIN_US),
         shown: None,
     };
-    let asked = service.ledger.request_change(&new).await?;
+    let asked = service.ledger.approvals().request(&new).await?;
     let decision = ChangeDecision {
         change_id: asked.change_id,
         decided_by: ANSWERED_ALONE.into(),
@@ -124,7 +124,7 @@ async fn make(
     };
     match service.reject_change(&decision).await {
         Err(error) if is_made(&error) => {
-            let made = service.ledger.change_request(asked.change_id).await;
+            let made = service.ledger.approvals().get(asked.change_id).await;
             made.context("the counter is moved, and the request that says so cannot be read")
         }
         Ok(_) => Err(not_made(error)),

@@ -57,7 +57,7 @@ impl Service {
         &self,
         decision: &ChangeDecision,
     ) -> Result<ChangeRequest, NotApproved> {
-        match self.ledger.approve_change(decision).await {
+        match self.ledger.approvals().approve(decision).await {
             Err(LedgerError::Change(ChangeRefusal::InRedis(partition))) => {
                 self.approve_on_loan(decision, partition).await
             }
@@ -76,7 +76,7 @@ impl Service {
         &self,
         decision: &ChangeDecision,
     ) -> Result<ChangeRequest, LedgerError> {
-        let outcome = self.ledger.reject_change(decision).await;
+        let outcome = self.ledger.approvals().reject(decision).await;
         self.take_back_left(decision, &outcome).await;
         outcome
     }
@@ -140,7 +140,7 @@ impl Service {
                     && (row.state, &row.owner) == (PartitionState::Open, &Owner::Database)
             };
             if rows.iter().any(is_there) {
-                match self.ledger.approve_change(decision).await {
+                match self.ledger.approvals().approve(decision).await {
                     // Somebody has taken the loan back meanwhile.
                     Err(LedgerError::Change(ChangeRefusal::InRedis(_))) => {}
                     outcome => return Ok(outcome?),
@@ -192,7 +192,7 @@ impl Service {
                 "to": "change", "change_id": decision.change_id, "user": decision.decided_by,
             }),
         };
-        self.ledger.record_event(&event).await
+        self.ledger.events().record(&event).await
     }
 }
 

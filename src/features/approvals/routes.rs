@@ -159,8 +159,11 @@ pub(crate) async fn list_changes(
 ) -> Result<axum::Json<ChangeList>, Problem> {
     caller.must_reach_events(None)?;
     let limit = rows_of_page(limit)?;
-    let looking = app
-        .read(&caller, |ledger| async move { ledger.change_requests(after, pending, limit).await });
+    let looking =
+        app.read(
+            &caller,
+            |ledger| async move { ledger.approvals().list(after, pending, limit).await },
+        );
     let found = looking.await?;
     let last = found.last().filter(|_| found.len() == limit as usize);
     let next = last.map(|request| request.change_id);
@@ -189,7 +192,7 @@ pub(crate) async fn approve_change(
     let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());
     let own = app.clone();
     let approving = app.note(&caller, |ledger| async move {
-        let request = ledger.change_request(change_id).await?;
+        let request = ledger.approvals().get(change_id).await?;
         let (definition, serial) = serial_of(&own, request.series_id, &request.serial)?;
         must_be_within(&request.wanted, &definition, &serial)?;
         let step = serial.step;
@@ -262,7 +265,7 @@ async fn ask(app: &App, caller: &Caller, asked: ChangeAsked) -> Result<Response,
         shown,
     };
     let asking = app.note(caller, |ledger| async move {
-        ledger.request_change(&new).await.map_err(Problem::of_decision)
+        ledger.approvals().request(&new).await.map_err(Problem::of_decision)
     });
     let request = asking.await?;
     Ok((StatusCode::ACCEPTED, axum::Json(ChangeAnswer::of(app, request))).into_response())
@@ -291,11 +294,9 @@ async fn counter_of(
     caller: &Caller,
     (series_id, counter_id): (i64, i64),
 ) -> Result<Counter, Problem> {
-    let looking =
-        app.read(
-            caller,
-            |ledger| async move { ledger.counters(counter_id.saturating_sub(1), 1).await },
-        );
+    let looking = app.read(caller, |ledger| async move {
+        ledger.counters().page(counter_id.saturating_sub(1), 1).await
+    });
     let found = looking.await?.into_iter().next();
     let is_it =
         |counter: &Counter| counter.counter_id == counter_id && counter.series_id == series_id;

@@ -287,7 +287,7 @@ async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
             bail!("{name} is not in {}: name the folder that holds it", args.from.display());
         }
     }
-    let noted = ledger.delete_archive(file, &operator(), &reason).await?;
+    let noted = ledger.archive().delete(file, &operator(), &reason).await?;
     remove(&folder, name)?;
     say(format_args!(
         "{name}: {}",

@@ -192,7 +192,7 @@ pub async fn files(ledger: &SharedLedger) -> anyhow::Result<Vec<ArchiveFile>> {
     let mut all: Vec<ArchiveFile> = Vec::new();
     loop {
         let after = all.last().map_or(i32::MIN, |file| file.archive_file_id);
-        let page = ledger.archive_files(after, PAGE_FILES).await?;
+        let page = ledger.archive().files(after, PAGE_FILES).await?;
         if page.is_empty() {
             return Ok(all);
         }
@@ -237,7 +237,7 @@ async fn compare_numbers(
                     (row.number.clone().unwrap_or_default(), row.scope.clone().unwrap_or_default())
                 })
                 .collect();
-            for (number, scope, holder) in ledger.holders(&texts).await? {
+            for (number, scope, holder) in ledger.audits().holders(&texts).await? {
                 let is_other = |row: &&&ArchivedRow| {
                     row.number.as_ref() == Some(&number)
                         && row.scope.as_ref() == Some(&scope)

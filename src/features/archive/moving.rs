@@ -61,7 +61,7 @@ pub async fn archive(
     // Its entries in the ledger name it; it does not join as a node.
     let node = NodeId::random();
     let mut moved = Moved::default();
-    if let Some(begun) = ledger.archive_under_way().await? {
+    if let Some(begun) = ledger.archive().under_way().await? {
         moved.rows += make_room(ledger, folder, moving, node, &begun).await?;
         moved.files.push(begun.file.name);
     }
@@ -118,7 +118,7 @@ async fn make_room(
     while !rest.is_empty() {
         gone += step(ledger, moving, node, of, &mut rest, &mut done).await?;
     }
-    ledger.end_archive(of).await?;
+    ledger.archive().end(of).await?;
     Ok(gone)
 }
 
@@ -154,7 +154,7 @@ async fn with_patience(
 ) -> anyhow::Result<u64> {
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
     loop {
-        match ledger.make_room(of, node, by, runs).await {
+        match ledger.archive().make_room(of, node, by, runs).await {
             // Safe to repeat after an unknown outcome, too.
             Err(
                 LedgerError::LockTimeout { .. }

@@ -84,7 +84,7 @@ pub(super) async fn write(
     let written = written.with_context(|| format!("archiving to {}", folder.path().display()))?;
     let Some(new) = written else { return Ok(None) };
     // From here on the ledger may know the file, whatever it answers.
-    Ok(Some(ledger.begin_archive(&new).await?))
+    Ok(Some(ledger.archive().begin(&new).await?))
 }
 
 async fn write_to(
@@ -158,18 +158,21 @@ async fn next_rows(
     place: &mut Place,
 ) -> anyhow::Result<Option<Vec<ArchivedRow>>> {
     if let Place { counter_id, value: Some(value) } = *place {
-        let (rows, next) = ledger.archivable(counter_id, value, before_us, PAGE_ROWS).await?;
+        let (rows, next) =
+            ledger.archive().archivable(counter_id, value, before_us, PAGE_ROWS).await?;
         place.value = next;
         return Ok(Some(rows));
     }
     // Of the counters whose oldest row is old most have few.
-    let counters = ledger.archivable_counters(place.counter_id, before_us, PAGE_COUNTERS).await?;
+    let counters =
+        ledger.archive().archivable_counters(place.counter_id, before_us, PAGE_COUNTERS).await?;
     if counters.is_empty() {
         return Ok(None);
     }
     let mut all = Vec::new();
     for counter_id in counters {
-        let (rows, next) = ledger.archivable(counter_id, -1, before_us, PAGE_ROWS).await?;
+        let (rows, next) =
+            ledger.archive().archivable(counter_id, -1, before_us, PAGE_ROWS).await?;
         all.extend(rows);
         *place = Place { counter_id, value: next };
         if next.is_some() || all.len() >= PAGE_ROWS as usize {

@@ -119,7 +119,7 @@ async fn checkpoints(settings: &Settings, args: &CheckpointsArgs) -> anyhow::Res
     let ledger = open_ledger(settings).await?;
     let mut after = args.since - 1;
     loop {
-        let page = ledger.checkpoints(after, PAGE).await?;
+        let page = ledger.checkpoints().list(after, PAGE).await?;
         let Some(last) = page.last() else { return Ok(()) };
         after = last.number;
         let lines: Result<Vec<String>, _> =

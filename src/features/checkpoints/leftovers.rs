@@ -52,10 +52,10 @@ impl Course<'_> {
             () => Voucher::None,
         };
         // Segments of batches that are left alone stand for rows of the same files.
-        let may_stay = self.trust.from > 1 || self.ledger.sizes().await?.revisions > 0;
+        let may_stay = self.trust.from > 1 || self.ledger.audits().sizes().await?.revisions > 0;
         let stands = segments::judge(&seals.segments, (&files, may_stay), voucher, &mut self.found);
         self.settle(incomplete, stands);
-        for SchemaDeviation { name, digest } in self.ledger.schema_deviations().await? {
+        for SchemaDeviation { name, digest } in self.ledger.audits().schema_deviations().await? {
             let why = match digest {
                 None => format!("{name} is not there"),
                 Some(_) => format!("{name} is not what the migrations make"),
@@ -104,7 +104,7 @@ impl Course<'_> {
         let mut all: Vec<ArchiveFile> = Vec::new();
         loop {
             let after = all.last().map_or(i32::MIN, |file| file.archive_file_id);
-            let page = self.ledger.archive_files(after, PAGE_ROWS).await?;
+            let page = self.ledger.archive().files(after, PAGE_ROWS).await?;
             if page.is_empty() {
                 return Ok(all);
             }
@@ -123,7 +123,11 @@ impl Course<'_> {
         let begun_at = self.begun_at(index).await?;
         let mut after = i64::MIN;
         loop {
-            let rows = self.ledger.bindable(None, table, (after, i64::MAX), PAGE_ROWS).await?;
+            let rows = self
+                .ledger
+                .checkpoints()
+                .bindable(None, table, (after, i64::MAX), PAGE_ROWS)
+                .await?;
             let Some(last) = rows.last() else { return Ok(()) };
             // What was bound before the first examined checkpoint is skipped.
             after = if last.id < 1 { last.id } else { last.id.max(begun_at) };
@@ -133,7 +137,7 @@ impl Course<'_> {
                     without_rows.push(row.id);
                 }
             }
-            for batch in self.ledger.batches_among(&without_rows).await? {
+            for batch in self.ledger.checkpoints().batches_among(&without_rows).await? {
                 let missing = u64::try_from(batch.line_count).unwrap_or(0);
                 let why = "all its rows are gone".to_owned();
                 if missing == 0 {
@@ -190,7 +194,7 @@ impl Course<'_> {
         if before == 0 {
             return Ok(0);
         }
-        let found = self.ledger.checkpoints(before - 1, 1).await?;
+        let found = self.ledger.checkpoints().list(before - 1, 1).await?;
         let read = found.first().and_then(|signed| Body::read(signed).ok());
         Ok(read.map_or(0, |(body, _)| body.parts()[index].upto))
     }

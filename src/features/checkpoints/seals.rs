@@ -200,7 +200,7 @@ pub(super) async fn compare(
     let mut seals = Seals::default();
     let (to, slices) = mpsc::channel(SLICES_AHEAD);
     let (reader, between) = (Arc::clone(ledger), last.unbound());
-    let walking = tokio::spawn(async move { reader.walk_journal(to, between).await });
+    let walking = tokio::spawn(async move { reader.audits().walk_journal(to, between).await });
     let slices = stream::unfold(slices, async |mut slices| {
         let slice = slices.recv().await?;
         Some((slice, slices))
@@ -240,7 +240,7 @@ async fn take_in(
     ids.sort_unstable();
     ids.dedup();
     ids.retain(|id| !seals.knows(*id));
-    let batches = ledger.batches_among(&ids).await?;
+    let batches = ledger.checkpoints().batches_among(&ids).await?;
     let mut of_rows = std::mem::take(found);
     let comparing = tokio::task::spawn_blocking(move || {
         seals.take_in(rows, batches, &mut of_rows);

@@ -91,7 +91,7 @@ pub async fn verify(
     let after = course.tables[0].last.upto;
     // Before the rows are read: later rows are bound later.
     loop {
-        let page = ledger.checkpoints(number - 1, PAGE_CHECKPOINTS).await?;
+        let page = ledger.checkpoints().list(number - 1, PAGE_CHECKPOINTS).await?;
         let mut page = page.into_iter().peekable();
         let mut is_any = false;
         loop {
@@ -129,7 +129,7 @@ pub async fn verify(
 impl Course<'_> {
     /// Checkpoints begin at 1.
     async fn look_below(&mut self) -> anyhow::Result<()> {
-        let lowest = self.ledger.checkpoints(i64::MIN, 1).await?;
+        let lowest = self.ledger.checkpoints().list(i64::MIN, 1).await?;
         for one in lowest.iter().filter(|one| one.number < 1) {
             let why = "has a number below 1: nobody follows such".to_owned();
             self.found.add(Place::Checkpoint(one.number), why);
@@ -142,14 +142,14 @@ impl Course<'_> {
         if number == 0 {
             return Ok(());
         }
-        let found = self.ledger.checkpoints(number - 1, 1).await?;
+        let found = self.ledger.checkpoints().list(number - 1, 1).await?;
         let Some(signed) = found.into_iter().find(|one| one.number == number) else {
             anyhow::bail!("--from {}: there is no checkpoint {number} before it", number + 1);
         };
         let (body, _) = Body::read(&signed)
             .map_err(|error| anyhow::anyhow!("--from: checkpoint {number}: {error}"))?;
         self.previous = Some(name_of(&signed));
-        let first = self.ledger.checkpoints(0, 1).await?;
+        let first = self.ledger.checkpoints().list(0, 1).await?;
         if let Some((first, key)) = first.first().and_then(|first| Body::read(first).ok())
             && self.trust.keys.contains(&key)
         {
@@ -228,7 +228,7 @@ impl Course<'_> {
         let table = TABLES[index];
         for entries in body.parts()[index].bound.chunks(PAGE_ROWS as usize) {
             let ids: Vec<i64> = entries.iter().map(|entry| entry.id).collect();
-            let rows = self.ledger.bindable_among(table, &ids).await?;
+            let rows = self.ledger.checkpoints().bindable_among(table, &ids).await?;
             for entry in entries {
                 self.take_in_entry(body, index, entry, &rows);
             }

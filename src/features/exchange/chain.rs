@@ -92,8 +92,8 @@ pub(crate) async fn show_chain(
     let query = ChainQuery { unified_serial: serial.clone(), after, limit: rows + 1 };
     let shown = caller.identity.row_sight();
     // Those that are shown alone: `next` tells of nothing else. Serials are of no project.
-    let looking =
-        app.read(&caller, |ledger| async move { ledger.chain_shown(&query, &shown).await });
+    let looking = app
+        .read(&caller, |ledger| async move { ledger.exchange().chain_shown(&query, &shown).await });
     let mut links = looking.await?;
     let has_more = links.len() > rows as usize;
     links.truncate(rows as usize);

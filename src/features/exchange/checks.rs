@@ -82,9 +82,10 @@ pub(crate) async fn check_interface_serial(
     let check = InterfaceCheck { serial: serial.clone(), unified_serial, window_us, asker };
     let again = check.clone();
     let noting = app.note(&caller, |ledger| async move {
-        ledger.check_interface(&check).await.map_err(Problem::of_write)
+        ledger.exchange().check(&check).await.map_err(Problem::of_write)
     });
-    let looking = app.read(&caller, |ledger| async move { ledger.accepted_before(&again).await });
+    let looking =
+        app.read(&caller, |ledger| async move { ledger.exchange().accepted_before(&again).await });
     let is_repeat = |checked: &Checked| matches!(checked, Checked::Accepted { replayed: true, .. });
     match app.noted(&caller, noting, is_repeat, looking).await? {
         Checked::Accepted { at_us, replayed } => {

@@ -347,7 +347,7 @@ async fn first_serial(
     }
     let filter =
         JournalFilter { document_id: Some(document_id.into()), ..JournalFilter::default() };
-    let finding = app.read(caller, |ledger| async move { ledger.find(&filter).await });
+    let finding = app.read(caller, |ledger| async move { ledger.register().find(&filter).await });
     let rows = match caller.by {
         Some(by) => timeout_at(by, finding).await.map_err(|_| overdue())??,
         None => finding.await?,

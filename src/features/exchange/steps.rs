@@ -141,9 +141,10 @@ pub(crate) async fn begin_step(
     let begin = BeginStep { serial, unified_serial, asker: asker(&caller, key) };
     let again = begin.clone();
     let beginning = app.note(&caller, |ledger| async move {
-        ledger.begin_step(&begin).await.map_err(Problem::of_write)
+        ledger.exchange().begin_step(&begin).await.map_err(Problem::of_write)
     });
-    let looking = app.read(&caller, |ledger| async move { ledger.begun_before(&again).await });
+    let looking =
+        app.read(&caller, |ledger| async move { ledger.exchange().begun_before(&again).await });
     let is_repeat = |begun: &Begun| match begun {
         Begun::RunAgain(_) => true,
         Begun::Succeeded(_) => on_repeat == OnRepeat::Result,
@@ -242,12 +243,11 @@ async fn end(
     let outcome = if matches!(ending, Ending::Failed { .. }) { "failed" } else { "succeeded" };
     let end = EndStep { serial, attempt, ending, asker: asker(caller, None) };
     let again = end.clone();
-    let noting =
-        app.note(
-            caller,
-            |ledger| async move { ledger.end_step(&end).await.map_err(Problem::of_write) },
-        );
-    let looking = app.read(caller, |ledger| async move { ledger.ended_before(&again).await });
+    let noting = app.note(caller, |ledger| async move {
+        ledger.exchange().end_step(&end).await.map_err(Problem::of_write)
+    });
+    let looking =
+        app.read(caller, |ledger| async move { ledger.exchange().ended_before(&again).await });
     let is_repeat = |ended: &Ended| matches!(ended, Ended::NotedBefore(_));
     let ended = app.noted(caller, noting, is_repeat, looking).await?;
     let is_noted = matches!(ended, Ended::Noted(_) | Ended::NotedBefore(_));

@@ -21,7 +21,7 @@ const CHUNK_ROWS: usize = 500;
 ///
 /// # Errors
 /// `Form` where the plan has problems; whatever keeps the ledger from importing, see
-/// [`crate::ledger::Ledger::import`]. Nothing is written then, unless the ledger says otherwise.
+/// [`crate::ledger::Imports::add`]. Nothing is written then, unless the ledger says otherwise.
 pub async fn apply_numbers(
     import: &Import<'_>,
     list: &ListFile,
@@ -35,7 +35,7 @@ pub async fn apply_numbers(
         planned: plan,
         progress: import.progress,
     };
-    Ok(import.ledger.import(NodeId::random(), &plan.counters, &[], &mut chunks).await?)
+    Ok(import.ledger.imports().add(NodeId::random(), &plan.counters, &[], &mut chunks).await?)
 }
 
 /// Makes counters as they were planned, all or none; no numbers are imported.
@@ -45,7 +45,7 @@ pub async fn apply_numbers(
 pub async fn apply_counters(import: &Import<'_>, plan: &Plan) -> Result<Imported, ImportError> {
     refuse_problems(plan)?;
     let (node, chunks) = (NodeId::random(), &mut std::iter::empty());
-    Ok(import.ledger.import(node, &plan.counters, &plan.earlier, chunks).await?)
+    Ok(import.ledger.imports().add(node, &plan.counters, &plan.earlier, chunks).await?)
 }
 
 fn refuse_problems(plan: &Plan) -> Result<(), ImportError> {

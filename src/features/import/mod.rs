@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Never guesses: what can be read in two ways, or not at all, is a problem, and a plan with
-//! problems is not applied. Never writes but through [`crate::ledger::Ledger::import`], all or
+//! problems is not applied. Never writes but through [`crate::ledger::Imports::add`], all or
 //! nothing. Memory is bounded: one chunk of rows, the listed part of the report, and the runs of
 //! values of each counter.
 

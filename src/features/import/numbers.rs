@@ -150,7 +150,7 @@ impl Planning<'_> {
             places.push((line, outside));
             numbers.push((number, scope));
         }
-        let issued = self.import.ledger.issued(&numbers).await?;
+        let issued = self.import.ledger.imports().issued(&numbers).await?;
         for (((line, outside), (number, _)), issued) in places.into_iter().zip(numbers).zip(issued)
         {
             let (kind, detail) = match outside {

@@ -134,7 +134,7 @@ impl Tally {
         let mut handed_over = BTreeSet::new();
         report.counters_total = self.counters.len() as u64;
         for ((series, serial, key), counted) in self.counters {
-            let there = import.ledger.counter(counted.series_id, &serial, &key).await?;
+            let there = import.ledger.counters().get(counted.series_id, &serial, &key).await?;
             let stands_at = there.as_ref().map(|there| u64::try_from(there.taken).unwrap_or(0));
             if let (Some(there), Some(at)) = (&there, stands_at) {
                 if counted.value(counted.highest) > at {
@@ -179,7 +179,7 @@ async fn open(ledger: &SharedLedger, counter: &Counter) -> Result<Vec<Gap>, Impo
         limit: GAPS_ASKED,
         ..GapFilter::default()
     };
-    Ok(ledger.gaps(&filter).await?)
+    Ok(ledger.register().gaps(&filter).await?)
 }
 
 impl Counted {

@@ -34,7 +34,7 @@ pub async fn run(settings: &Settings, args: AcknowledgeArgs) -> anyhow::Result<(
     let ledger = open_ledger(settings).await?;
     let AcknowledgeArgs { allocation_id, reason } = args;
     let explained = Acknowledgement { allocation_id, user_id: operator(), reason };
-    match ledger.acknowledge_finding(&explained).await? {
+    match ledger.audits().acknowledge(&explained).await? {
         0 => bail!("allocation {allocation_id}: nothing of it is to be explained; see `verify`"),
         count => print([format!("acknowledged: {count} of allocation {allocation_id}")])?,
     }

@@ -153,7 +153,7 @@ async fn look(stores: &Stores, answer: &mut DrainAnswer) -> anyhow::Result<()> {
     answer.outboxes.clear();
     answer.owned_by_redis.clear();
     let nodes: Vec<NodeId> =
-        stores.ledger.nodes().await?.into_iter().map(|node| node.node_id).collect();
+        stores.ledger.nodes().list().await?.into_iter().map(|node| node.node_id).collect();
     for row in stores.ledger.partitions().await? {
         if matches!(row.owner, Owner::Redis { .. }) {
             answer.owned_by_redis.insert(row.partition);

@@ -39,7 +39,7 @@ pub(crate) async fn list_events(
     caller.must_reach_events(query.series.as_deref())?;
     let limit = rows_of_page(query.limit)?;
     let filter = query.filter(limit)?;
-    let looking = app.read(&caller, |ledger| async move { ledger.find_events(&filter).await });
+    let looking = app.read(&caller, |ledger| async move { ledger.events().find(&filter).await });
     let found = looking.await?;
     let last = found.last().filter(|_| found.len() == limit as usize);
     let next = last.map(|(place, _)| place.to_string());

@@ -37,7 +37,7 @@ pub async fn run(settings: &Settings, args: EventsArgs) -> anyhow::Result<()> {
     let EventsArgs { query, limit, json } = args;
     let filter = query.filter(limit).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
-    let events = ledger.find_events(&filter).await?;
+    let events = ledger.events().find(&filter).await?;
     let events: Vec<EventAnswer> = events.into_iter().map(EventAnswer::of).collect();
     if json {
         print_json(&events)?;

@@ -94,7 +94,7 @@ pub async fn run(settings: &Settings, args: &FallbackArgs) -> anyhow::Result<()>
     if !args.dry_run {
         for row in &changed {
             ledger.want(Some(row.partition), wanted).await?;
-            ledger.record_event(&event(row, wanted, args.user.as_deref())).await?;
+            ledger.events().record(&event(row, wanted, args.user.as_deref())).await?;
         }
     }
     let seen = observe(&ledger, settings.allocator.node_ttl).await?;

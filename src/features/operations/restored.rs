@@ -175,7 +175,7 @@ async fn find_used_up(
     let catalog = open_catalog(settings).await?;
     let (mut named, mut total, mut after) = (Vec::new(), 0, 0);
     loop {
-        let page = ledger.counters(after, PAGE_COUNTERS).await?;
+        let page = ledger.counters().page(after, PAGE_COUNTERS).await?;
         let Some(last) = page.last() else { return Ok((named, total)) };
         after = last.counter_id;
         for counter in page {
@@ -220,7 +220,7 @@ async fn record(restore: &Restore<'_>, restored: &Restored) {
         node_id: Some(restore.node),
         detail,
     };
-    if let Err(error) = restore.ledger.record_event(&event).await {
+    if let Err(error) = restore.ledger.events().record(&event).await {
         say(format_args!("numerator: the event is not on record: {error}"));
     }
 }

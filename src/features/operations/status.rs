@@ -119,16 +119,17 @@ async fn gather(
     waits::note(&mut partitions, &seen.nodes);
     let ledger = &stores.ledger;
     let mut unless_read = |what: &str, error: LedgerError| unread.push(format!("{what}: {error}"));
-    let held = ledger.held_snowflakes().await;
+    let held = ledger.snowflakes().held().await;
     let held = held.map_err(|error| unless_read("the node numbers", error)).unwrap_or_default();
     let ledger_server = match ledger.check_up().await {
         Ok(checkup) => ServerAnswer::of_ledger(checkup),
         Err(error) => ServerAnswer::unread(&error),
     };
-    let ceilings = ledger.tightest(args.ceilings).await;
+    let ceilings = ledger.counters().tightest(args.ceilings).await;
     let ceilings = ceilings.map_err(|error| unless_read("the ceilings", error)).unwrap_or_default();
-    let told = ledger.untold_tokens().await.map_err(|error| unless_read("the tokens", error));
-    let totals = ledger.sizes().await.map_err(|error| unless_read("the totals", error)).ok();
+    let told = ledger.tokens().untold().await.map_err(|error| unless_read("the tokens", error));
+    let totals =
+        ledger.audits().sizes().await.map_err(|error| unless_read("the totals", error)).ok();
     let checkups = match &stores.redis {
         Some(redis) => redis.check_up().await,
         None => Vec::new(),

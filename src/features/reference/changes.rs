@@ -144,8 +144,8 @@ pub(crate) async fn change_rows(
     let changing = async move {
         let ledger = &own.service.ledger;
         let plan = match query.dry_run {
-            true => ledger.try_reference(&change, expected).await,
-            false => ledger.apply_reference_upon(&change, expected).await,
+            true => ledger.reference().try_apply(&change, expected).await,
+            false => ledger.reference().apply_upon(&change, expected).await,
         };
         let plan = plan.map_err(refused)?.ok_or_else(|| {
             let detail = "the table was changed since you read it; read it again, and change that";

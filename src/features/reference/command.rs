@@ -118,11 +118,11 @@ async fn import(settings: &Settings, args: ReferenceImportArgs) -> anyhow::Resul
         changed_at_us: clock().now_us(),
     };
     let plan = if args.apply {
-        let plan = ledger.apply_reference(&change).await.context(name)?;
+        let plan = ledger.reference().apply(&change).await.context(name)?;
         until_known(&ledger).await;
         plan
     } else {
-        let planned = plan_reference(&ledger.reference_data().await?, &change);
+        let planned = plan_reference(&ledger.reference().data().await?, &change);
         planned.map_err(|mistakes| anyhow::anyhow!(mistakes.join("; "))).context(name)?
     };
     let answer = ImportAnswer { table: args.table, applied: args.apply, rows: imported(plan) };
@@ -209,7 +209,7 @@ struct PrintedRow {
 }
 
 async fn list(settings: &Settings, args: &ReferenceListArgs) -> anyhow::Result<()> {
-    let data = open_ledger(settings).await?.reference_data().await?;
+    let data = open_ledger(settings).await?.reference().data().await?;
     if let Some(wanted) = args.table.as_ref().filter(|wanted| !data.has(wanted)) {
         bail!("no table {wanted:?}; `numerator reference list` lists them");
     }

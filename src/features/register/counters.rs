@@ -159,7 +159,7 @@ pub(crate) async fn find_counters(
     let query = query.normalised()?;
     // One row more than requested shows whether there is another page.
     let filter = CounterFilter { limit: limit + 1, ..query.filter(catalog)? };
-    let mut found = ledger.list_counters(&filter).await?.ok_or_else(not_a_next)?;
+    let mut found = ledger.counters().list(&filter).await?.ok_or_else(not_a_next)?;
     let mut next = None;
     if found.len() > limit as usize {
         found.truncate(limit as usize);

@@ -105,7 +105,8 @@ pub(crate) async fn list_document_numbers(
     let looking = app.read(&caller, |ledger| async move {
         // One more than asked for tells whether there is another page: of what is shown alone, so
         // that the page's `next` tells of nothing else.
-        let mut rows = ledger.numbers_shown_of(&document, after, page + 1, &shown).await?;
+        let mut rows =
+            ledger.register().numbers_shown_of(&document, after, page + 1, &shown).await?;
         let mut next = None;
         if rows.len() > page as usize {
             rows.truncate(page as usize);

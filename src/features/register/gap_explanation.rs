@@ -53,7 +53,7 @@ impl<'a> Story<'a> {
         let closed = self.ledger.closed_epoch(at, wanted).await?;
         let mut ending = Ending { closed, ..Ending::default() };
         if let Some(next) = self.next_epoch(&ending).await? {
-            let events = self.ledger.events_of(next).await?;
+            let events = self.ledger.events().of(next).await?;
             ending.is_restored = events.iter().any(|event| event.kind == "ledger-restored");
             ending.cause = self.cause(next, events).await?;
         }
@@ -67,7 +67,7 @@ impl<'a> Story<'a> {
         counter_id: i64,
         first: u64,
     ) -> Result<Option<ChangeRequest>, LedgerError> {
-        self.ledger.change_behind(counter_id, i64::try_from(first).unwrap_or(i64::MAX)).await
+        self.ledger.approvals().behind(counter_id, i64::try_from(first).unwrap_or(i64::MAX)).await
     }
 
     /// The epoch after a closed one: the next number, except in a ledger that went back.

@@ -131,6 +131,7 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
     let ledger = open_ledger(settings).await?;
     let codes: BTreeMap<i64, String> = ledger
         .series()
+        .list()
         .await?
         .into_iter()
         .map(|version| (version.series_id, version.definition.code))
@@ -154,7 +155,7 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
     };
     let mut answers = Vec::new();
     let mut story = Story::of(&ledger);
-    for gap in ledger.gaps(&filter).await? {
+    for gap in ledger.register().gaps(&filter).await? {
         let mut answer = describe(&ledger, &codes, &gap).await?;
         if args.explain {
             answer.explanation = Some(explain(&mut story, &gap, &answer).await?);
@@ -207,7 +208,7 @@ async fn partial_number(
     ledger: &SharedLedger,
     gap: &Gap,
 ) -> Result<Option<PartialNumber>, LedgerError> {
-    let mut masks = ledger.masks_beside(gap.counter_id, gap.span.first).await?;
+    let mut masks = ledger.register().masks_beside(gap.counter_id, gap.span.first).await?;
     masks.dedup();
     Ok(match &masks[..] {
         [only] => PartialNumber::parse(only).ok(),

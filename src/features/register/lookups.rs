@@ -197,12 +197,13 @@ pub(crate) async fn look_up(
     sees: impl Fn(&SeriesVersion) -> bool + Send + 'static,
 ) -> Result<LookedUp, LedgerError> {
     let mut rows = Vec::new();
-    for row in ledger.find(filter).await? {
+    for row in ledger.register().find(filter).await? {
         rows.push((FoundAs::Number, row));
     }
-    for revision in ledger.revisions_shown_named(number, ROWS_MAX, &filter.shown).await? {
+    for revision in ledger.register().revisions_shown_named(number, ROWS_MAX, &filter.shown).await?
+    {
         let value = u64::try_from(revision.of.value).unwrap_or(u64::MAX);
-        let row = ledger.row_of(revision.of.counter_id, value).await?;
+        let row = ledger.register().row_of(revision.of.counter_id, value).await?;
         rows.extend(row.map(|row| (FoundAs::Revision, row)));
     }
     let of_series = filter.series_id;
@@ -233,8 +234,8 @@ pub(crate) async fn archived_in(
     filter: &JournalFilter,
 ) -> Result<Vec<String>, LedgerError> {
     let mut files = match (&filter.number, &filter.document_id) {
-        (Some(number), _) => ledger.archived_number(number).await?,
-        (None, Some(document)) => ledger.archived_document(document).await?,
+        (Some(number), _) => ledger.archive().of_number(number).await?,
+        (None, Some(document)) => ledger.archive().of_document(document).await?,
         (None, None) => Vec::new(),
     };
     if let (Some(number), Some(catalog), true) = (&filter.number, catalog, files.is_empty()) {

@@ -88,7 +88,7 @@ impl Register {
                     look_up(&ledger, &catalog, number, &filter, |_| true).await?.seen(|_| true)
                 }
                 _ => {
-                    let rows = ledger.search(&filter).await?;
+                    let rows = ledger.register().export(&filter).await?;
                     Ok(rows.into_iter().map(FoundRow::of).collect())
                 }
             }

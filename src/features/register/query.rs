@@ -228,7 +228,7 @@ impl Asked {
     pub(crate) async fn read(self, ledger: &SharedLedger) -> Result<JournalFilter, Problem> {
         let Asked { mut filter, series, after } = self;
         if let Some(code) = series {
-            let series_id = ledger.series_id(&code).await?;
+            let series_id = ledger.series().id_of(&code).await?;
             filter.series_id = Some(series_id.ok_or_else(|| unknown_series(&code))?);
         }
         if let Some(text) = after {

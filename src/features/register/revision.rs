@@ -191,7 +191,7 @@ pub async fn revise_now(
     if draft.is_issued {
         return Ok(draft.issued());
     }
-    match ledger.revise(&draft.new).await? {
+    match ledger.register().revise(&draft.new).await? {
         Revised::Written(revision) => Ok(draft.with(revision, false)),
         Revised::Known(revision) => Ok(draft.with(revision, true)),
         Revised::Collided => Err(ReviseError::Collided { number: draft.new.number }),
@@ -214,7 +214,7 @@ pub async fn revised_before(
         Err(ReviseError::Ledger(error)) => return Err(error),
         Err(_) => return Ok(None),
     };
-    let known = ledger.revisions_of(&[draft.new.of]).await?;
+    let known = ledger.register().revisions_of(&[draft.new.of]).await?;
     let same = known.into_iter().find(|revision| revision.rev == draft.new.rev);
     Ok(same.map(|revision| draft.with(revision, true)))
 }
@@ -292,7 +292,7 @@ async fn find(
     let series_id = match &request.series {
         None => None,
         Some(code) => {
-            let active = ledger.series().await?;
+            let active = ledger.series().list().await?;
             // One out of reach is as if there were none.
             let reach = &request.identity.reach;
             let found = active.iter().find(|version| {
@@ -331,7 +331,7 @@ async fn look(
     let shown = request.identity.row_sight();
     if request.number.is_none() {
         let document = &request.document_id;
-        return ledger.numbers_shown_of(document, None, NUMBERS_MAX, &shown).await;
+        return ledger.register().numbers_shown_of(document, None, NUMBERS_MAX, &shown).await;
     }
     let filter = JournalFilter {
         number: request.number.clone(),
@@ -340,5 +340,5 @@ async fn look(
         shown,
         ..JournalFilter::default()
     };
-    ledger.find(&filter).await
+    ledger.register().find(&filter).await
 }

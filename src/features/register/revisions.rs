@@ -173,7 +173,7 @@ pub(crate) async fn with_revisions(
 ) -> Result<Vec<FoundRow>, LedgerError> {
     let names: Vec<ValueOf> = rows.iter().filter_map(ValueOf::number).collect();
     let mut revisions: HashMap<ValueOf, Vec<Revision>> = HashMap::new();
-    for revision in ledger.revisions_of(&names).await? {
+    for revision in ledger.register().revisions_of(&names).await? {
         revisions.entry(revision.of).or_default().push(revision);
     }
     let found = rows.into_iter().map(|row| {

@@ -114,7 +114,7 @@ async fn find_page(
     let may_take_long =
         filter.looks_at_rows() || filter.number_prefix.is_some() || filter.sort == Sort::Number;
     let looking = |ledger: SharedLedger| async move {
-        let found = ledger.find(&filter).await;
+        let found = ledger.register().find(&filter).await;
         let rows = found.map_err(|error| query::failed(error, &filter))?;
         // The next page may turn out to be empty: one more row might be one too many to find.
         let last = rows.last().filter(|_| rows.len() == filter.limit as usize);

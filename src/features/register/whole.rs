@@ -63,7 +63,7 @@ async fn were_all(
     }
     let mut upto = version;
     loop {
-        let page = ledger.series_versions(series_id, upto, PAGE_VERSIONS).await?;
+        let page = ledger.series().versions(series_id, upto, PAGE_VERSIONS).await?;
         let Some(oldest) = page.last().map(|version| version.version) else { return Ok(true) };
         if !page.iter().all(&is_so) {
             return Ok(false);

@@ -211,7 +211,7 @@ pub(crate) async fn remove_config(
     let removing = async move {
         let Service { ledger, context, .. } = &*own.service;
         let node = context.membership.node();
-        write(&own, &by, &code, async { ledger.remove_series(node, &removal).await }).await
+        write(&own, &by, &code, async { ledger.series().remove(node, &removal).await }).await
     };
     app.effort.check(&caller, removing).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -89,5 +89,5 @@ async fn read_tables(settings: &Settings) -> anyhow::Result<Option<ReferenceData
     }
     must_own_ledger(settings)?;
     let ledger = startup::open(&settings.database_url, settings.database, clock()).await?;
-    Ok(Some(ledger.reference_data().await?))
+    Ok(Some(ledger.reference().data().await?))
 }

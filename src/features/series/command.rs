@@ -178,7 +178,7 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     let stores = open_stores(settings).await?;
     let ledger = &stores.ledger;
     if !args.dry_run {
-        ledger.note_own_series().await?;
+        ledger.series().note_own().await?;
     }
     let expected = if args.only_new { Expected::Nothing } else { Expected::Anything };
     let kept = if args.only_new { keep_known(ledger, &mut definitions).await? } else { vec![] };
@@ -192,9 +192,9 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
     let saved = if args.dry_run {
-        ledger.try_series(&changes).await
+        ledger.series().try_apply(&changes).await
     } else {
-        ledger.apply_series(&changes).await
+        ledger.series().apply(&changes).await
     };
     let mut saved = saved.map_err(refused)?;
     if !args.dry_run {
@@ -208,7 +208,7 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
 /// reason. The mistake is reported even if the record cannot be written.
 async fn note_own(settings: &Settings) {
     let noting =
-        async { Ok::<_, anyhow::Error>(open_ledger(settings).await?.note_own_series().await?) };
+        async { Ok::<_, anyhow::Error>(open_ledger(settings).await?.series().note_own().await?) };
     if let Err(error) = noting.await {
         tracing::debug!(%error, "it is not noted that there are series of one's own");
     }
@@ -229,7 +229,7 @@ async fn keep_known(
     ledger: &SharedLedger,
     definitions: &mut Vec<SeriesDefinition>,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut kept = ledger.series().await?;
+    let mut kept = ledger.series().list().await?;
     kept.retain(|known| definitions.iter().any(|new| new.code == known.definition.code));
     definitions.retain(|new| kept.iter().all(|known| known.definition.code != new.code));
     Ok(kept)
@@ -284,7 +284,7 @@ async fn warnings_of(
     if new.is_empty() {
         return Ok(Vec::new());
     }
-    let tables = match ledger.reference_data().await {
+    let tables = match ledger.reference().data().await {
         Ok(tables) => Arc::new(tables),
         Err(error) => {
             return Ok(vec![vec![format!("the tables were not looked at: {error}")]; new.len()]);

@@ -141,7 +141,7 @@ impl Compared {
     pub(crate) async fn effect(self, app: &App, caller: &Caller) -> Result<ConfigEffect, Problem> {
         let Compared { series_id, before, after, is_active, asked } = self;
         let counters = match series_id {
-            Some(series_id) => app.service.ledger.counters_of(series_id).await?,
+            Some(series_id) => app.service.ledger.counters().count_of(series_id).await?,
             None => 0,
         };
         let told = before.as_ref().map(|before| succession(before, &after)).unwrap_or_default();

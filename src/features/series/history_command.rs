@@ -117,9 +117,9 @@ impl Foreseen {
             told.changes = changed_fields(None, after);
             return Ok(told.with_next(stores, (None, compile(version)), version).await);
         }
-        let counters = ledger.counters_of(version.series_id).await?;
+        let counters = ledger.counters().count_of(version.series_id).await?;
         let number = version.version - 1;
-        let before = ledger.series_version(version.series_id, number).await?;
+        let before = ledger.series().version(version.series_id, number).await?;
         let before = before.filter(|_| version.is_new);
         let mut told = Foreseen { counters, is_saved, ..Foreseen::default() };
         let mut compiled = (None, compile(version));
@@ -151,7 +151,7 @@ impl Foreseen {
     ) -> Self {
         let is_there = self.is_saved || version.version > 1;
         let series_id = is_there.then_some(version.series_id);
-        let tables = match stores.ledger.reference_data().await {
+        let tables = match stores.ledger.reference().data().await {
             Ok(tables) => Arc::new(tables),
             Err(_) => return self,
         };
@@ -202,7 +202,7 @@ impl Foreseen {
 /// An unknown code, a ledger that cannot be reached, a closed stdout.
 pub async fn versions(settings: &Settings, args: &VersionsArgs) -> anyhow::Result<()> {
     let (ledger, newest) = open(settings, &args.code).await?;
-    let versions = ledger.series_versions(newest.series_id, u32::MAX, LISTED_MAX).await?;
+    let versions = ledger.series().versions(newest.series_id, u32::MAX, LISTED_MAX).await?;
     if args.json {
         print_json(&versions.iter().map(ConfigAnswer::of).collect::<Vec<_>>())?;
         return Ok(());
@@ -241,7 +241,7 @@ pub async fn set_activity(
         reason,
         saved_at_us: clock().now_us(),
     };
-    let version = ledger.set_activity(&change).await?;
+    let version = ledger.series().set_activity(&change).await?;
     until_known(&ledger).await;
     let what = if active { "active" } else { "not active" };
     let since = if version.is_new { "from now on" } else { "already" };
@@ -268,8 +268,8 @@ pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Resul
         saved_at_us: clock().now_us(),
     }];
     let saved = match args.dry_run {
-        true => ledger.try_series(&change).await,
-        false => ledger.apply_series(&change).await,
+        true => ledger.series().try_apply(&change).await,
+        false => ledger.series().apply(&change).await,
     };
     let saved = saved.map_err(refused)?;
     if !args.dry_run {
@@ -302,7 +302,7 @@ pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<(
             // It cannot be undone, and numbers of the series may be known only there.
             bail!("redis does not answer, and may know of numbers of the series; try again later");
         }
-        ledger.remove_series(context.membership.node(), &removal).await?;
+        ledger.series().remove(context.membership.node(), &removal).await?;
         until_known(ledger).await;
         Ok(())
     };
@@ -332,7 +332,7 @@ async fn version_of(
     newest: &SeriesVersion,
     wanted: u32,
 ) -> anyhow::Result<SeriesVersion> {
-    match ledger.series_version(newest.series_id, wanted).await? {
+    match ledger.series().version(newest.series_id, wanted).await? {
         Some(found) => Ok(found),
         None => {
             let code = &newest.definition.code;

@@ -33,7 +33,7 @@ pub struct ClosePeriodArgs {
 /// cannot be reached.
 pub(crate) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow::Result<()> {
     let ledger = open_ledger(settings).await?;
-    let active = ledger.series().await?;
+    let active = ledger.series().list().await?;
     let Some(version) = active.into_iter().find(|version| version.definition.code == args.code)
     else {
         bail!("no active series has the code {:?}; `numerator series list` lists them", args.code);
@@ -57,7 +57,7 @@ pub(crate) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
         reason: check_reason(&args.reason).map_err(refusal)?,
         saved_at_us: clock().now_us(),
     };
-    let saved = ledger.apply_series(&[change]).await?;
+    let saved = ledger.series().apply(&[change]).await?;
     until_known(&ledger).await;
     print_saved(&open_stores(settings).await?, saved, false, args.json).await
 }

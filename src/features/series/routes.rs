@@ -202,7 +202,7 @@ pub(crate) async fn list_versions(
     let reading = app.read(&caller, |ledger| async move {
         let (mut page, mut upto) = (LargePage::new(limit), query.upto);
         loop {
-            let found = ledger.series_versions(config_id, upto, VERSIONS_AT_ONCE).await?;
+            let found = ledger.series().versions(config_id, upto, VERSIONS_AT_ONCE).await?;
             let oldest = found.last().map_or(0, |version| version.version);
             let is_all = found.len() < VERSIONS_AT_ONCE as usize;
             for version in found.iter().filter(|version| by.sees_series(version)) {
@@ -267,7 +267,7 @@ pub(crate) async fn find_version(
     wanted: u32,
 ) -> Result<SeriesVersion, Problem> {
     let reading =
-        app.read(caller, |ledger| async move { ledger.series_version(config_id, wanted).await });
+        app.read(caller, |ledger| async move { ledger.series().version(config_id, wanted).await });
     let found = reading.await?.filter(|version| caller.sees_series(version));
     found.filter(|_| !is_hidden(app, caller, config_id)).ok_or_else(|| {
         let catalog = app.service.allocator.catalog();

@@ -227,11 +227,13 @@ async fn keep(
     let ledger = &app.service.ledger;
     let told = |error| by.told(app, code, error);
     match (dry_run, by.reach().projects()) {
-        (true, []) => one(ledger.try_series(change).await).map_err(told),
-        (true, _) => one(ledger.try_series_of_projects(change).await).map_err(told),
-        (false, []) => write(app, by, code, async { one(ledger.apply_series(change).await) }).await,
+        (true, []) => one(ledger.series().try_apply(change).await).map_err(told),
+        (true, _) => one(ledger.series().try_of_projects(change).await).map_err(told),
+        (false, []) => {
+            write(app, by, code, async { one(ledger.series().apply(change).await) }).await
+        }
         (false, _) => {
-            let saved = async { one(ledger.apply_series_of_projects(change).await) };
+            let saved = async { one(ledger.series().apply_of_projects(change).await) };
             write(app, by, code, saved).await
         }
     }
@@ -249,7 +251,7 @@ fn reaches_all_of(app: &App, caller: &Caller, code: &str) -> bool {
 /// The version that a change builds on.
 async fn before(app: &App, expected: Expected) -> Result<Option<SeriesVersion>, Problem> {
     let Expected::Version { series_id, version } = expected else { return Ok(None) };
-    Ok(app.service.ledger.series_version(series_id, version).await?)
+    Ok(app.service.ledger.series().version(series_id, version).await?)
 }
 
 /// The one version that one change gives.
@@ -332,7 +334,8 @@ pub(crate) async fn set_activity(
         if dry_run {
             return try_activity(&own, &by, &code, &change).await;
         }
-        let version = write(&own, &by, &code, async { ledger.set_activity(&change).await }).await?;
+        let version =
+            write(&own, &by, &code, async { ledger.series().set_activity(&change).await }).await?;
         let (config, saved) = (ConfigAnswer::of(&version), version.is_new);
         Ok(ChangedConfig { config, saved, changes: None, effect: None })
     });
@@ -354,7 +357,7 @@ async fn must_reach_activated(
     if caller.reach().is_everything() {
         return Ok(());
     }
-    let series = app.service.ledger.series().await?;
+    let series = app.service.ledger.series().list().await?;
     let Some(version) = series.iter().find(|one| one.series_id == change.series_id) else {
         return Err(not_found(change.series_id));
     };
@@ -371,11 +374,11 @@ async fn try_activity(
     change: &ActivityChange,
 ) -> Result<ChangedConfig, Problem> {
     let ledger = &app.service.ledger;
-    let tried = ledger.try_activity(change).await;
+    let tried = ledger.series().try_activity(change).await;
     let after = tried.map_err(|error| caller.told(app, code, error))?;
     let before = if after.is_new {
         let version = after.version - 1;
-        let before = ledger.series_version(after.series_id, version).await?;
+        let before = ledger.series().version(after.series_id, version).await?;
         before.ok_or_else(|| not_found(after.series_id))?
     } else {
         after.clone()

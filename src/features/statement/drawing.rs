@@ -80,7 +80,7 @@ pub(crate) async fn draw_up(
     bounds: Bounds,
 ) -> Result<Statement, Undrawn> {
     // Before the accounts, which are so of a later moment and say what it has not seen.
-    let checkpoint = ledger.last_checkpoint(None).await?;
+    let checkpoint = ledger.checkpoints().last(None).await?;
     let sealing = checkpoint.as_ref().map(Sealing::of);
     let seen = sealing.as_ref().and_then(|read| read.as_ref().ok()).map(|it| it.seen.clone());
     let drawn_up_at = moment(clock.now_us());
@@ -89,7 +89,7 @@ pub(crate) async fn draw_up(
     filter.keys.push(keys.any);
     let order = AccountOrder { filter, counters_max, rows_max, entries_max, seen };
     let part = DatedPart { of: keys.beyond, days: period.days() };
-    let accounts = match ledger.accounts_with_part(&order, Some(&part)).await? {
+    let accounts = match ledger.register().accounts_with_part(&order, Some(&part)).await? {
         Accounted::Whole(accounts) => accounts,
         Accounted::TooManyCounters => return Err(Undrawn::TooManyCounters(counters_max)),
         Accounted::TooManyRows => return Err(Undrawn::TooManyRows(rows_max)),
@@ -261,7 +261,7 @@ impl Writer<'_> {
         run: Run,
     ) -> Result<Option<PartialNumber>, LedgerError> {
         let first = u64::try_from(run.first).unwrap_or(0);
-        let mut masks = self.ledger.masks_beside(counter_id, first).await?;
+        let mut masks = self.ledger.register().masks_beside(counter_id, first).await?;
         masks.dedup();
         Ok(match &masks[..] {
             [only] => PartialNumber::parse(only).ok(),

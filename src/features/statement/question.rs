@@ -77,7 +77,7 @@ pub(crate) async fn find_statement(
     if let Some(project) = &project {
         filter.keys.push(of_project(catalog, project, &whole));
         let one = CounterFilter { limit: 1, ..filter.clone() };
-        if ledger.list_counters(&one).await?.is_none_or(|found| found.is_empty()) {
+        if ledger.counters().list(&one).await?.is_none_or(|found| found.is_empty()) {
             return Err(uncounted(&series, project));
         }
     }
@@ -99,7 +99,7 @@ async fn fiscal_year_starts(
     let mut starts = vec![in_force.definition.fiscal_year_start];
     let mut upto = u32::MAX;
     loop {
-        let page = ledger.series_versions(in_force.series_id, upto, VERSIONS_PAGE).await?;
+        let page = ledger.series().versions(in_force.series_id, upto, VERSIONS_PAGE).await?;
         starts.extend(page.iter().map(|version| version.definition.fiscal_year_start));
         starts.sort_unstable();
         starts.dedup();

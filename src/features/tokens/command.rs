@@ -153,7 +153,7 @@ async fn create(settings: &Settings, args: CreateArgs) -> anyhow::Result<()> {
     let secret = Secret::draw();
     let new = new_token(args.token, &secret, &operator(), None).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
-    let created = ledger.create_token(&new).await?;
+    let created = ledger.tokens().create(&new).await?;
     until_known(&ledger).await;
     show(settings, &secret, created, args.json)
 }
@@ -167,7 +167,7 @@ async fn rotate(settings: &Settings, args: RotateArgs) -> anyhow::Result<()> {
     let shown = None;
     let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by, shown };
     let ledger = open_ledger(settings).await?;
-    let rotated = ledger.rotate_token(&rotation).await?;
+    let rotated = ledger.tokens().rotate(&rotation).await?;
     until_known(&ledger).await;
     show(settings, &secret, rotated, json)
 }
@@ -199,7 +199,7 @@ async fn revoke(settings: &Settings, args: RevokeArgs) -> anyhow::Result<()> {
     let (name, shown) = (args.name, None);
     let revocation = TokenRevocation { name, revoked_by: operator(), reason, shown };
     let ledger = open_ledger(settings).await?;
-    let revoked = ledger.revoke_token(&revocation).await?;
+    let revoked = ledger.tokens().revoke(&revocation).await?;
     until_known(&ledger).await;
     let since = revoked.revoked_at_us.map(moment).unwrap_or_default();
     Ok(print([format!("{} is revoked since {since}", revoked.name)])?)
@@ -210,7 +210,7 @@ async fn list(settings: &Settings, as_json: bool) -> anyhow::Result<()> {
     let mut tokens: Vec<TokenAnswer> = Vec::new();
     loop {
         let after = tokens.last().map(|token| token.name.clone()).unwrap_or_default();
-        let page = ledger.tokens(&after, PAGE).await?;
+        let page = ledger.tokens().list(&after, PAGE).await?;
         let is_last = page.len() < PAGE as usize;
         let now_us = clock().now_us();
         tokens.extend(page.into_iter().map(|token| TokenAnswer::of(token, now_us)));

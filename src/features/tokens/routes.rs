@@ -98,7 +98,8 @@ pub(crate) async fn list_tokens(
     must_be_storable(&[("after", &after)])?;
     let limit = rows_of_page(limit)?;
     let after = after.unwrap_or_default();
-    let looking = app.read(&caller, |ledger| async move { ledger.tokens(&after, limit).await });
+    let looking =
+        app.read(&caller, |ledger| async move { ledger.tokens().list(&after, limit).await });
     let found = looking.await?;
     let last = found.last().filter(|_| found.len() == limit as usize);
     let next = last.map(|token| token.name.clone());
@@ -122,7 +123,7 @@ pub(crate) async fn create_token(
 ) -> Result<Response, Problem> {
     let secret = Secret::draw();
     let new = new_token(order, &secret, &caller.user_id, caller.shown())?;
-    let creating = write(&app, &caller, |ledger| async move { ledger.create_token(&new).await });
+    let creating = write(&app, &caller, |ledger| async move { ledger.tokens().create(&new).await });
     let created = creating.await?;
     Ok((StatusCode::CREATED, secret_answer(&app, &secret, created)).into_response())
 }
@@ -146,7 +147,7 @@ pub(crate) async fn revoke_token(
     let (revoked_by, shown) = (caller.user_id.to_string(), caller.shown());
     let revocation = TokenRevocation { name, revoked_by, reason, shown };
     let revoking =
-        write(&app, &caller, |ledger| async move { ledger.revoke_token(&revocation).await });
+        write(&app, &caller, |ledger| async move { ledger.tokens().revoke(&revocation).await });
     let revoked = revoking.await?;
     Ok(axum::Json(TokenAnswer::of(revoked, app.service.clock.now_us())))
 }
@@ -174,7 +175,7 @@ pub(crate) async fn rotate_token(
     let shown = caller.shown();
     let rotation = TokenRotation { name, sha256, grace, expires_at_us, rotated_by, shown };
     let rotating =
-        write(&app, &caller, |ledger| async move { ledger.rotate_token(&rotation).await });
+        write(&app, &caller, |ledger| async move { ledger.tokens().rotate(&rotation).await });
     let rotated = rotating.await?;
     Ok(secret_answer(&app, &secret, rotated).into_response())
 }

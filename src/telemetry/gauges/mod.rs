@@ -159,7 +159,7 @@ impl Gauges {
     async fn measure_unexplained(&self) {
         let (ledger, metrics) = (&self.context.ledger, &self.context.metrics);
         for (counted, gauge) in [
-            (ledger.collisions_count().await, &metrics.collisions),
+            (ledger.register().collisions_count().await, &metrics.collisions),
             (ledger.rejected_count().await, &metrics.rejected_records),
         ] {
             if let Err(error) = &counted {

@@ -20,7 +20,7 @@ fn everything() -> AccountOrder {
 
 /// The account of the only counter.
 async fn account(world: &World) -> CounterAccount {
-    match world.ledger.accounts(&everything()).await.unwrap() {
+    match world.ledger.register().accounts(&everything()).await.unwrap() {
         Accounted::Whole(mut all) if all.len() == 1 => all.remove(0),
         other => panic!("{other:?}"),
     }
@@ -36,7 +36,8 @@ async fn its_part_is_what_is_dated_in_it(world: &World) {
     for (day, values, kept_aside) in [("2026-01-02", 5, 1), ("2026-01-03", 0, 0)] {
         let of = KeyCondition { series_without: vec![7], ..KeyCondition::default() };
         let dated = DatedPart { of, days: [day.into(), day.into()] };
-        let told = world.ledger.accounts_with_part(&everything(), Some(&dated)).await.unwrap();
+        let told =
+            world.ledger.register().accounts_with_part(&everything(), Some(&dated)).await.unwrap();
         let Accounted::Whole(all) = told else { panic!("{told:?}") };
         let part = all[0].part.as_ref().unwrap();
         assert_eq!((part.values, part.kept_aside), (values, kept_aside), "{day}");
@@ -77,7 +78,7 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
     for allocation_id in [rejected.record.allocation_id, collided.record.allocation_id] {
         let (user_id, reason) = ("op".into(), "seen to".into());
         let explained = Acknowledgement { allocation_id, user_id, reason };
-        world.ledger.acknowledge_finding(&explained).await.unwrap();
+        world.ledger.audits().acknowledge(&explained).await.unwrap();
     }
     let told = account(&world).await;
     assert!(told.is_sound() && !told.is_settled(), "{told:?}");
@@ -93,15 +94,19 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
         (SeenBatches::default(), 0),
     ] {
         let order = AccountOrder { seen: Some(seen), ..everything() };
-        let Accounted::Whole(all) = world.ledger.accounts(&order).await.unwrap() else { panic!() };
+        let Accounted::Whole(all) = world.ledger.register().accounts(&order).await.unwrap() else {
+            panic!()
+        };
         assert_eq!(all[0].rows.bound, bound, "{order:?}");
     }
     let short = AccountOrder { rows_max: 7, ..everything() };
-    assert_eq!(world.ledger.accounts(&short).await.unwrap(), Accounted::TooManyRows);
+    assert_eq!(world.ledger.register().accounts(&short).await.unwrap(), Accounted::TooManyRows);
     let none = AccountOrder { counters_max: 0, ..everything() };
-    assert_eq!(world.ledger.accounts(&none).await.unwrap(), Accounted::TooManyCounters);
+    assert_eq!(world.ledger.register().accounts(&none).await.unwrap(), Accounted::TooManyCounters);
     let brief = AccountOrder { entries_max: 1, ..everything() };
-    let Accounted::Whole(all) = world.ledger.accounts(&brief).await.unwrap() else { panic!() };
+    let Accounted::Whole(all) = world.ledger.register().accounts(&brief).await.unwrap() else {
+        panic!()
+    };
     assert_eq!((all[0].entries.len(), all[0].further_entries), (1, 2));
     assert_eq!(all[0].tally, told.tally, "what is not listed is counted");
 

@@ -16,7 +16,7 @@ pub(super) async fn entries_of_an_epoch_closed_exact_are_discarded(world: World)
     let entries = [entry(old, counter_id, 1), entry(new, counter_id, 2), entry(old, counter_id, 3)];
     let adopted = ledger.adopt(new, dead, &entries, true).await.unwrap();
     assert_eq!(adopted, Adopted { written: 1, discarded: 2, ..Adopted::default() });
-    let rows = ledger.find(&Default::default()).await.unwrap();
+    let rows = ledger.register().find(&Default::default()).await.unwrap();
     assert_eq!(rows.len(), 1);
     assert_eq!((&rows[0].entry, rows[0].node_id), (&entries[1], dead));
     let elsewhere = numerator::ledger::At { partition: 0, ..new };
@@ -84,14 +84,14 @@ pub(super) async fn an_outbox_older_than_the_ledgers_ids_is_adopted_by_the_names
     };
     let entries = [second(9), second(10)];
     ledger.journal_again(world.node, &entries[..1]).await.unwrap();
-    let before = ledger.counter(7, "SEQ", "first").await.unwrap();
+    let before = ledger.counters().get(7, "SEQ", "first").await.unwrap();
     world.join_silently(old).await;
     let new = world.redis_epoch(Closing::Ceiling).await;
     let adopted = ledger.adopt(new, dead, &entries, true).await.unwrap();
     assert_eq!(adopted, Adopted { written: 1, known: 1, ..Adopted::default() });
-    assert_eq!(ledger.counter(7, "SEQ", "first").await.unwrap(), before, "not its values");
-    assert_eq!(ledger.counter(7, "SEQ", "second").await.unwrap().unwrap().taken, 10);
-    assert_eq!(ledger.collisions(10).await.unwrap(), []);
+    assert_eq!(ledger.counters().get(7, "SEQ", "first").await.unwrap(), before, "not its values");
+    assert_eq!(ledger.counters().get(7, "SEQ", "second").await.unwrap().unwrap().taken, 10);
+    assert_eq!(ledger.register().collisions(10).await.unwrap(), []);
 }
 
 impl World {

@@ -43,7 +43,7 @@ pub(super) async fn what_the_record_says_of_itself_must_agree(world: World) {
     let at = world.redis_epoch(Closing::Exact).await;
     let mut within = change("S", "S-{SEQ:3}");
     within.definition.unique_within = vec!["project".into()];
-    let saved = world.ledger.apply_series(&[within]).await.unwrap().remove(0);
+    let saved = world.ledger.series().apply(&[within]).await.unwrap().remove(0);
     // Where the cases' epoch is.
     world.sql("update series set partition = 2").await;
     let spec = CounterSpec { series_id: saved.series_id, ..spec("k") };

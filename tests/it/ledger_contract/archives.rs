@@ -34,13 +34,13 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     assert_eq!(shelf.rows().await, 4);
     let id = 1;
     for (counter_id, first, last) in [(id, 1, 10), (other, 1, 1), (other, 3, 3), (stepped, 5, 15)] {
-        let note = world.ledger.archived_value(counter_id, last).await.unwrap();
+        let note = world.ledger.archive().of_value(counter_id, last).await.unwrap();
         assert!(note.is_some_and(|note: SegmentNote| note.file == moved.files[0]), "{first}");
     }
-    assert_eq!(world.ledger.archived_value(other, 2).await.unwrap(), None);
+    assert_eq!(world.ledger.archive().of_value(other, 2).await.unwrap(), None);
     assert_eq!(world.holes(other, 0, 3).await, [(2, 2)]);
     let texts = ["k-4", "k-5"].map(|number| (number.to_owned(), String::new()));
-    assert_eq!(world.ledger.issued(&texts).await.unwrap(), [true, false]);
+    assert_eq!(world.ledger.imports().issued(&texts).await.unwrap(), [true, false]);
     // None of them comes again, as what it was or as another's; what is missing may still come.
     let again = range(at, id, 8, 10);
     for entry in [entry(at, id, 2), again, entry(at, other, 3)] {
@@ -50,7 +50,7 @@ pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(worl
     world.append(std::slice::from_ref(&late)).await;
     world.verify().await;
     // The last date of a family is that of its rows.
-    let last = world.ledger.last_date(7, "SEQ", "wide").await.unwrap();
+    let last = world.ledger.counters().last_date(7, "SEQ", "wide").await.unwrap();
     assert_eq!(last.as_deref(), Some("2026-03-01"));
     // An epoch that ends afterwards lost nothing; counters continue.
     let next = world.redis_epoch(Closing::Exact).await;
@@ -144,26 +144,26 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once(world: 
     let order = numerator::ledger::TakeOrder { question: asked(&taken), ..order };
     let outcome = world.take_again(at, &[order]).await.outcomes.remove(0);
     assert_eq!(outcome, TakeOutcome::Found(found(&file)));
-    assert_eq!(world.ledger.archived_number(&taken.number).await.unwrap(), moved.files);
-    assert_eq!(world.ledger.archived_document("once").await.unwrap(), moved.files);
-    assert!(world.ledger.archived_document("another").await.unwrap().is_empty());
+    assert_eq!(world.ledger.archive().of_number(&taken.number).await.unwrap(), moved.files);
+    assert_eq!(world.ledger.archive().of_document("once").await.unwrap(), moved.files);
+    assert!(world.ledger.archive().of_document("another").await.unwrap().is_empty());
     // Once the file is deleted, the document is unknown; the value stays taken.
-    let file = world.ledger.archive_files(0, 1).await.unwrap().remove(0);
-    assert!(world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
+    let file = world.ledger.archive().files(0, 1).await.unwrap().remove(0);
+    assert!(world.ledger.archive().delete(&file, "keeper", "kept long enough").await.unwrap());
     assert_eq!(world.ledger.replays(&[asked(&taken)]).await.unwrap(), [Found::default()]);
     world.verify().await;
     // A deletion that was interrupted before all of its entries were gone is repeated.
     let second = world.take(at, order_of(super::world::record("twice"))).await;
     shelf.archive().await;
-    let file = world.ledger.archive_files(1, 1).await.unwrap().remove(0);
+    let file = world.ledger.archive().files(1, 1).await.unwrap().remove(0);
     world
         .sql(
             "update archive_file set deleted_at_us = 1, deleted_by = 'k', deleted_reason = 'r' \
              where archive_file_id = 2",
         )
         .await;
-    assert!(world.ledger.archived_document("twice").await.unwrap().is_empty());
-    assert!(!world.ledger.delete_archive(&file, "keeper", "again").await.unwrap());
+    assert!(world.ledger.archive().of_document("twice").await.unwrap().is_empty());
+    assert!(!world.ledger.archive().delete(&file, "keeper", "again").await.unwrap());
     assert_eq!(world.ledger.replays(&[asked(&second)]).await.unwrap(), [Found::default()]);
 }
 
@@ -187,9 +187,9 @@ pub(super) async fn what_was_confirmed_may_be_archived_and_must_not_be_forgotten
     world.sql(&format!("update counter set {back}")).await;
     assert_eq!(world.take(at, numbered(Some("other"))).await.number, lost.number);
     assert_eq!(shelf.archive().await.rows, 8);
-    world.ledger.heartbeat(world.node, None).await.unwrap();
+    world.ledger.nodes().heartbeat(world.node, None).await.unwrap();
     world.ledger.check_takes().await.unwrap();
-    other.ledger.heartbeat(other.node, None).await.unwrap();
+    other.ledger.nodes().heartbeat(other.node, None).await.unwrap();
     let looked = other.ledger.check_takes().await;
     assert!(matches!(looked, Err(LedgerError::WentBack(_))), "{looked:?}");
 }
@@ -208,7 +208,7 @@ pub(super) async fn what_is_young_revised_or_unsettled_stays_in_the_journal(worl
         reason: None,
         revised_at_us: NOW_US,
     };
-    world.ledger.revise(&revised).await.unwrap();
+    world.ledger.register().revise(&revised).await.unwrap();
     let (young, ..) = world.seed(at, &spec("young")).await;
     let issued = |entry: Entry, at_us| with(entry, |record| record.issued_at_us = at_us);
     world
@@ -217,7 +217,7 @@ pub(super) async fn what_is_young_revised_or_unsettled_stays_in_the_journal(worl
     // 2 has a revision.
     assert_eq!(shelf.archive().await.rows, 5);
     world.verify().await;
-    assert_eq!(world.ledger.stray_revisions(10).await.unwrap(), []);
+    assert_eq!(world.ledger.audits().stray_revisions(10).await.unwrap(), []);
     // Values that are being searched for.
     let (lost, ..) = world.seed(at, &spec("lost")).await;
     world.append(&[entry(at, lost, 1)]).await;
@@ -284,7 +284,7 @@ pub(super) async fn whatever_ends_an_archiver_loses_nothing(world: World) {
     assert_eq!((shelf.files(".partial").len(), shelf.files(".lock").len()), (0, 1));
     let numbers = shelf.look(JournalFilter { user_id: Some("u".into()), ..Default::default() });
     assert_eq!(numbers.len(), 5, "{numbers:?}");
-    assert_eq!(world.ledger.archive_under_way().await.unwrap(), None);
+    assert_eq!(world.ledger.archive().under_way().await.unwrap(), None);
 }
 
 pub(super) async fn a_file_that_is_not_as_it_was_makes_no_room(world: World) {
@@ -335,18 +335,19 @@ pub(super) async fn a_file_that_was_lost_is_given_up_while_the_journal_has_its_r
     let ledger = &shelf.kit.world.ledger;
     let rows = shelf.rows().await;
     assert!(shelf.archive_until(1).await);
-    let lost = ledger.archive_under_way().await.unwrap().unwrap();
-    let run = ArchivedRun::of(&ledger.archivable(1, -1, BEFORE_US, 1).await.unwrap().0).unwrap();
-    assert!(ledger.delete_archive(&lost, "keeper", "lost").await.unwrap());
-    assert!(!ledger.delete_archive(&lost, "keeper", "lost").await.unwrap());
+    let lost = ledger.archive().under_way().await.unwrap().unwrap();
+    let run = ArchivedRun::of(&ledger.archive().archivable(1, -1, BEFORE_US, 1).await.unwrap().0)
+        .unwrap();
+    assert!(ledger.archive().delete(&lost, "keeper", "lost").await.unwrap());
+    assert!(!ledger.archive().delete(&lost, "keeper", "lost").await.unwrap());
     // Its archiver may still be there.
-    let late = ledger.make_room(&lost, NodeId::random(), "keeper", &[run]).await;
+    let late = ledger.archive().make_room(&lost, NodeId::random(), "keeper", &[run]).await;
     assert!(matches!(late, Err(LedgerError::Refused(_))), "{late:?}");
-    assert_eq!((ledger.archive_under_way().await.unwrap(), shelf.rows().await), (None, rows));
+    assert_eq!((ledger.archive().under_way().await.unwrap(), shelf.rows().await), (None, rows));
     // A file some of whose rows were removed has them alone.
     assert!(shelf.archive_until(2).await);
-    let begun = ledger.archive_under_way().await.unwrap().unwrap();
-    let refused = ledger.delete_archive(&begun, "keeper", "lost").await;
+    let begun = ledger.archive().under_way().await.unwrap().unwrap();
+    let refused = ledger.archive().delete(&begun, "keeper", "lost").await;
     assert!(matches!(&refused, Err(LedgerError::Refused(why)) if why.contains("put it back")));
     assert!(!shelf.archive_until(100).await);
     shelf.kit.world.verify().await;
@@ -358,17 +359,17 @@ pub(super) async fn no_row_makes_room_that_the_file_does_not_have(world: World) 
     let shelf = Shelf::of(world).await;
     let ledger = &shelf.kit.world.ledger;
     assert!(shelf.archive_until(1).await);
-    let of = ledger.archive_under_way().await.unwrap().unwrap();
-    let (mut rows, _) = ledger.archivable(1, -1, BEFORE_US, 100).await.unwrap();
+    let of = ledger.archive().under_way().await.unwrap().unwrap();
+    let (mut rows, _) = ledger.archive().archivable(1, -1, BEFORE_US, 100).await.unwrap();
     let node = NodeId::random();
     rows[2].user_id = "somebody".into();
     let run = [ArchivedRun::of(&rows).unwrap()];
     for (state, why) in [("held", "a partition is held"), ("open", "are not those of")] {
         shelf.kit.world.sql(&format!("update partition set state = '{state}'")).await;
-        let refused = ledger.make_room(&of, node, "keeper", &run).await.unwrap_err();
+        let refused = ledger.archive().make_room(&of, node, "keeper", &run).await.unwrap_err();
         assert!(matches!(&refused, LedgerError::Conflict(told) if told.contains(why)), "{refused}");
     }
-    let another = ledger.begin_archive(&of.file).await;
+    let another = ledger.archive().begin(&of.file).await;
     assert!(matches!(another, Err(LedgerError::Refused(_))), "{another:?}");
     let before = shelf.rows().await;
     if ledger.engine() != "sqlite" {

@@ -45,7 +45,7 @@ impl World {
     }
 
     async fn totals(&self) -> (u64, u64) {
-        let totals = self.ledger.totals().await.unwrap();
+        let totals = self.ledger.register().totals().await.unwrap();
         (totals.journal, totals.rejected)
     }
 }
@@ -92,7 +92,7 @@ pub(super) async fn a_record_is_to_blame_only_where_a_plain_one_is_taken(world: 
     let adopted = world.ledger.adopt(open, world.node, std::slice::from_ref(&bad), false).await;
     assert!(matches!(adopted, Err(LedgerError::Refused(_))), "{adopted:?}");
     assert_eq!(world.totals().await, (0, 0), "nothing of the proof stays");
-    assert_eq!(world.ledger.counters(0, 10).await.unwrap().len(), 1, "nor a counter of it");
+    assert_eq!(world.ledger.counters().page(0, 10).await.unwrap().len(), 1, "nor a counter of it");
     world.allow("journal").await;
     world.append(&both).await;
     world.verify().await;
@@ -148,13 +148,13 @@ pub(super) async fn what_is_put_aside_was_issued(world: World) {
         number: Some(number.to_owned()),
         ..JournalFilter::default()
     };
-    let found = world.ledger.find(&filter(&aside.number)).await.unwrap();
+    let found = world.ledger.register().find(&filter(&aside.number)).await.unwrap();
     assert_eq!((found.len(), &found[0].entry, found[0].is_put_aside), (1, &aside, true));
     let of_document = JournalFilter { document_id: Some("doc".into()), ..JournalFilter::default() };
-    assert_eq!(world.ledger.find(&of_document).await.unwrap(), found);
-    assert_eq!(world.ledger.find(&JournalFilter::default()).await.unwrap(), found);
-    assert_eq!(world.ledger.find(&filter("other")).await.unwrap(), []);
-    assert_eq!(world.ledger.row_of(id, 2).await.unwrap().as_ref(), found.first());
+    assert_eq!(world.ledger.register().find(&of_document).await.unwrap(), found);
+    assert_eq!(world.ledger.register().find(&JournalFilter::default()).await.unwrap(), found);
+    assert_eq!(world.ledger.register().find(&filter("other")).await.unwrap(), []);
+    assert_eq!(world.ledger.register().row_of(id, 2).await.unwrap().as_ref(), found.first());
     // A second number with its text, a second one with its values.
     let mut same_text = with(entry(open, other, 1), |record| {
         record.counter_keys = vec!["other".into()];
@@ -189,7 +189,7 @@ pub(super) async fn what_is_put_aside_is_journaled_again_once(world: World) {
     world.append(&[entry(open, id, 1)]).await;
     let bad = of_document(range(open, id, 2, 3), "bad");
     world.ledger.reject(&bad, "for a test").await.unwrap();
-    let counter = async || world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    let counter = async || world.ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap();
     let before = counter().await;
     let allocation_id = bad.record.allocation_id;
     let again = async || world.ledger.journal_put_aside(world.node, allocation_id, "me").await;
@@ -204,9 +204,9 @@ pub(super) async fn what_is_put_aside_is_journaled_again_once(world: World) {
     assert_eq!(again().await.unwrap(), JournaledAgain::Journaled);
     assert_eq!(world.totals().await, (2, 0));
     assert_eq!(counter().await, before, "it is counted once");
-    assert_eq!(world.ledger.row_of(id, 3).await.unwrap().unwrap().entry, bad);
+    assert_eq!(world.ledger.register().row_of(id, 3).await.unwrap().unwrap().entry, bad);
     assert_eq!(again().await.unwrap(), JournaledAgain::Gone);
-    let event = world.ledger.events(1).await.unwrap().remove(0);
+    let event = world.ledger.events().list(1).await.unwrap().remove(0);
     assert_eq!((&*event.kind, &event.detail["by"]), ("journaled-again", &"me".into()));
     assert_eq!(event.detail["refused_for"], "for a test");
     world.verify().await;

@@ -12,15 +12,15 @@ pub(super) async fn the_tightest_counters_of_redis_come_first(world: World) {
         ids.push(world.seed(open, &spec).await.0);
     }
     world.append(&[range(open, ids[2], 1, 15)]).await;
-    let tightest = world.ledger.tightest(2).await.unwrap();
+    let tightest = world.ledger.counters().tightest(2).await.unwrap();
     let seen: Vec<_> = tightest.iter().map(|c| (&*c.key, c.headroom())).collect();
     assert_eq!(seen, [("c", 5), ("b", 10)]);
     let raise = [Raise { counter_id: ids[2], ceiling: 100 }];
     world.ledger.raise(open, &raise).await.unwrap();
-    assert_eq!(world.ledger.tightest(1).await.unwrap()[0].key, "b");
+    assert_eq!(world.ledger.counters().tightest(1).await.unwrap()[0].key, "b");
     // Neither counters of an epoch that has ended nor those of the database run out of room.
     world.database_epoch().await;
-    assert_eq!(world.ledger.tightest(10).await.unwrap(), Vec::<Counter>::new());
+    assert_eq!(world.ledger.counters().tightest(10).await.unwrap(), Vec::<Counter>::new());
 }
 
 pub(super) async fn an_allocation_is_recorded_wherever_it_stands(world: World) {
@@ -69,7 +69,7 @@ pub(super) async fn gaps_are_listed_by_counter_series_and_reason(world: World) {
     for counter_id in [id, other_id] {
         world.ledger.settle(counter_id).await.unwrap();
     }
-    let list = async |filter: GapFilter| world.ledger.gaps(&filter).await.unwrap();
+    let list = async |filter: GapFilter| world.ledger.register().gaps(&filter).await.unwrap();
     let all = list(GapFilter::default()).await;
     assert_eq!(all.iter().map(|gap| &*gap.key).collect::<Vec<_>>(), ["other", "k"]);
     let gap = &all[1];
@@ -80,7 +80,7 @@ pub(super) async fn gaps_are_listed_by_counter_series_and_reason(world: World) {
     let of_reason = |reason| GapFilter { reason: Some(reason), ..GapFilter::default() };
     assert_eq!(list(of_reason(GapReason::Discarded)).await, all);
     assert_eq!(list(of_reason(GapReason::Unaccounted)).await, []);
-    let settled = world.ledger.counters(0, 10).await.unwrap();
+    let settled = world.ledger.counters().page(0, 10).await.unwrap();
     assert!(settled.iter().all(Counter::is_settled), "{settled:?}");
 }
 
@@ -88,12 +88,15 @@ pub(super) async fn the_masks_beside_a_value_are_those_of_its_neighbours(world: 
     let open = world.redis_epoch(Closing::Exact).await;
     let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[entry(open, id, 2), range(open, id, 5, 7)]).await;
-    let masks = async |value| world.ledger.masks_beside(id, value).await.unwrap();
+    let masks = async |value| world.ledger.register().masks_beside(id, value).await.unwrap();
     let both = masks(3).await;
     assert_eq!(both.len(), 2);
     assert_eq!(masks(1).await, both[..1]);
     assert_eq!(masks(9).await, both[1..]);
-    assert_eq!(world.ledger.masks_beside(id + 1, 1).await.unwrap(), Vec::<String>::new());
+    assert_eq!(
+        world.ledger.register().masks_beside(id + 1, 1).await.unwrap(),
+        Vec::<String>::new()
+    );
 }
 
 pub(super) async fn events_of_an_epoch_are_its_own(world: World) {
@@ -111,8 +114,8 @@ pub(super) async fn events_of_an_epoch_are_its_own(world: World) {
             node_id: None,
             detail: serde_json::json!({}),
         };
-        world.ledger.record_event(&event).await.unwrap();
+        world.ledger.events().record(&event).await.unwrap();
     }
-    let events = world.ledger.events_of(at(4)).await.unwrap();
+    let events = world.ledger.events().of(at(4)).await.unwrap();
     assert_eq!(events.iter().map(|event| &*event.kind).collect::<Vec<_>>(), ["import", "opening"]);
 }

@@ -269,11 +269,11 @@ pub(super) async fn whatever_would_blind_the_comparison_is_named(world: World) {
 /// A migration that changes the basis of the record changes the list, too: the message has its
 /// lines.
 pub(super) async fn what_the_migrations_make_is_what_is_compared(world: World) {
-    let deviations = world.ledger.schema_deviations().await.unwrap();
-    let lines = world.ledger.schema_lines().await.unwrap();
+    let deviations = world.ledger.audits().schema_deviations().await.unwrap();
+    let lines = world.ledger.audits().schema_lines().await.unwrap();
     let list: String =
         lines.iter().map(|(name, digest)| format!("    ({name:?}, {digest:?}),\n")).collect();
-    let is_whole = lines.iter().all(|(name, _)| world.ledger.names_schema(name));
+    let is_whole = lines.iter().all(|(name, _)| world.ledger.audits().names_schema(name));
     assert!(
         deviations.is_empty() && is_whole,
         "crates/ledger/src/definitions/list.rs must say of {}:\n{list}",

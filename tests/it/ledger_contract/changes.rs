@@ -39,7 +39,7 @@ pub(super) fn next(counter_id: i64, value: u64) -> NewChange {
 }
 
 pub(super) async fn ask(world: &World, new: &NewChange) -> ChangeRequest {
-    world.ledger.request_change(new).await.unwrap()
+    world.ledger.approvals().request(new).await.unwrap()
 }
 
 pub(super) fn decision(request: &ChangeRequest, by: &str) -> ChangeDecision {
@@ -52,7 +52,7 @@ pub(super) async fn approve(
     request: &ChangeRequest,
     by: &str,
 ) -> Result<ChangeRequest, LedgerError> {
-    ledger.approve_change(&decision(request, by)).await
+    ledger.approvals().approve(&decision(request, by)).await
 }
 
 pub(super) fn refusal<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) -> ChangeRefusal {
@@ -87,7 +87,7 @@ pub(super) async fn a_counter_goes_on_where_two_people_say_and_what_is_passed_ov
     let at = world.database_epoch().await;
     let counter_id = taken(&world, at, 2).await;
     let unknown = NewChange { series_id: 8, ..next(counter_id, 10) };
-    let told = refusal(world.ledger.request_change(&unknown).await);
+    let told = refusal(world.ledger.approvals().request(&unknown).await);
     assert_eq!(told, ChangeRefusal::UnknownCounter(counter_id));
     let asked = ask(&world, &next(counter_id, 10)).await;
     assert_eq!((asked.stands_at, asked.skipped()), (2, Some((3, 9))));
@@ -106,12 +106,12 @@ pub(super) async fn a_counter_goes_on_where_two_people_say_and_what_is_passed_ov
     assert_eq!(refusal(approve(&world.ledger, &asked, "cora").await), answered);
     // What it did remains on record, whatever is taken since.
     for (value, change) in [(2, None), (3, Some(&made)), (9, Some(&made)), (10, None)] {
-        let behind = world.ledger.change_behind(counter_id, value).await.unwrap();
+        let behind = world.ledger.approvals().behind(counter_id, value).await.unwrap();
         assert_eq!(behind.as_ref(), change, "{value}");
     }
     assert_eq!(made.skipped(), Some((3, 9)));
     let kinds: Vec<_> =
-        world.ledger.events(2).await.unwrap().into_iter().map(|event| event.kind).collect();
+        world.ledger.events().list(2).await.unwrap().into_iter().map(|event| event.kind).collect();
     assert_eq!(kinds, ["change-approved", "change-requested"]);
 }
 
@@ -119,7 +119,7 @@ pub(super) async fn a_change_never_leads_to_what_may_be_issued(world: World) {
     let at = world.database_epoch().await;
     let counter_id = taken(&world, at, 3).await;
     for below in [0, 1, 3] {
-        let told = refusal(world.ledger.request_change(&next(counter_id, below)).await);
+        let told = refusal(world.ledger.approvals().request(&next(counter_id, below)).await);
         assert_eq!(told, ChangeRefusal::Below { least: 4 }, "{below}");
     }
     let asked = ask(&world, &next(counter_id, 5)).await;
@@ -127,12 +127,12 @@ pub(super) async fn a_change_never_leads_to_what_may_be_issued(world: World) {
     // What was shown when it was asked for is not relied on.
     let told = refusal(approve(&world.ledger, &asked, "bert").await);
     assert_eq!(told, ChangeRefusal::Below { least: 6 });
-    let listed = world.ledger.change_requests(None, true, 10).await.unwrap();
+    let listed = world.ledger.approvals().list(None, true, 10).await.unwrap();
     assert_eq!((listed.len(), listed[0].stands_at, listed[0].skipped()), (1, 5, None));
     assert_eq!(world.gaps(counter_id).await, []);
     assert_eq!(next_value(&world, at).await, 6);
     let stepped = NewChange { step: 5, ..next(counter_id, 20) };
-    let told = refusal(world.ledger.request_change(&stepped).await);
+    let told = refusal(world.ledger.approvals().request(&stepped).await);
     assert_eq!(told, ChangeRefusal::BesideStep { least: 11, step: 5 });
     world.verify().await;
 }
@@ -181,7 +181,7 @@ pub(super) async fn of_two_approvals_at_once_one_makes_the_change(world: World) 
     let told = refusal(refused);
     assert!(matches!(told, ChangeRefusal::Decided { .. }), "{told}");
     assert_eq!(world.gaps(counter_id).await, [skipped(2, 4)]);
-    let events = world.ledger.events(100).await.unwrap();
+    let events = world.ledger.events().list(100).await.unwrap();
     assert_eq!(events.iter().filter(|event| event.kind == "change-approved").count(), 1);
     assert_eq!(next_value(&world, at).await, 5);
     world.verify().await;
@@ -196,7 +196,7 @@ pub(super) async fn a_request_ends_with_its_time_or_its_first_answer(world: Worl
         let reason = Some("a slip".into());
         ChangeDecision { reason, ..decision(request, by) }
     };
-    let own = world.ledger.reject_change(&reject(&withdrawn, "anna")).await.unwrap();
+    let own = world.ledger.approvals().reject(&reject(&withdrawn, "anna")).await.unwrap();
     assert_eq!(
         (own.state, own.decision_reason.as_deref()),
         (ChangeState::Rejected, Some("a slip"))
@@ -204,13 +204,13 @@ pub(super) async fn a_request_ends_with_its_time_or_its_first_answer(world: Worl
     let change_id = withdrawn.change_id;
     let answered = ChangeRefusal::Decided { change_id, state: ChangeState::Rejected };
     assert_eq!(refusal(approve(&world.ledger, &withdrawn, "bert").await), answered);
-    let again = world.ledger.reject_change(&reject(&withdrawn, "bert")).await;
+    let again = world.ledger.approvals().reject(&reject(&withdrawn, "bert")).await;
     assert_eq!(refusal(again), answered);
     world.clock.set(NOW_US + 1_000);
     let told = refusal(approve(&world.ledger, &late, "bert").await);
     assert_eq!(told, ChangeRefusal::Expired(late.change_id));
-    assert_eq!(world.ledger.change_requests(None, true, 10).await.unwrap(), []);
-    let page = world.ledger.change_requests(Some(late.change_id), false, 10).await.unwrap();
+    assert_eq!(world.ledger.approvals().list(None, true, 10).await.unwrap(), []);
+    let page = world.ledger.approvals().list(Some(late.change_id), false, 10).await.unwrap();
     assert_eq!(page, [own]);
     let told = refusal(approve(&world.ledger, &ChangeRequest { change_id: 99, ..late }, "b").await);
     assert_eq!(told, ChangeRefusal::Unknown(99));
@@ -219,7 +219,7 @@ pub(super) async fn a_request_ends_with_its_time_or_its_first_answer(world: Worl
     for _ in 0..CHANGES_PENDING_MAX {
         ask(&world, &fresh).await;
     }
-    let told = refusal(world.ledger.request_change(&fresh).await);
+    let told = refusal(world.ledger.approvals().request(&fresh).await);
     assert_eq!(told, ChangeRefusal::TooMany);
     assert_eq!(next_value(&world, at).await, 2, "nothing was done");
 }
@@ -244,14 +244,14 @@ pub(super) async fn a_wrong_date_that_is_still_to_come_is_set_back(world: World)
     assert!(outcomes.iter().all(is_taken), "{outcomes:?}");
     let blocked = take(&world, at, &[dated("c", "2023-11-14")]).await;
     assert_eq!(blocked, [before("2032-11-10")]);
-    let counter_id = world.ledger.counters(0, 1).await.unwrap()[0].counter_id;
+    let counter_id = world.ledger.counters().page(0, 1).await.unwrap()[0].counter_id;
     let to = |date: &str| {
         let (family, date) = ("type=T".to_owned(), date.to_owned());
         new(counter_id, WantedChange::LastDate { family, date })
     };
-    let told = refusal(world.ledger.request_change(&to("2023-11-09")).await);
+    let told = refusal(world.ledger.approvals().request(&to("2023-11-09")).await);
     assert_eq!(told, ChangeRefusal::TooEarly("2023-11-10".into()));
-    let told = refusal(world.ledger.request_change(&to("2032-11-10")).await);
+    let told = refusal(world.ledger.approvals().request(&to("2032-11-10")).await);
     assert_eq!(told, ChangeRefusal::NotEarlier("2032-11-10".into()));
     let [asked, late] =
         [ask(&world, &to("2023-11-12")).await, ask(&world, &to("2023-11-13")).await];

@@ -7,7 +7,7 @@ use super::world::{NOW_US, World, entry, range, spec, with};
 
 /// The ids of counters that match, in their order.
 async fn listed(world: &World, filter: &CounterFilter) -> Vec<i64> {
-    let found = world.ledger.list_counters(filter).await.unwrap().expect("a list");
+    let found = world.ledger.counters().list(filter).await.unwrap().expect("a list");
     found.iter().map(|listed| listed.counter.counter_id).collect()
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn a_list_of_counters_goes_on_where_it_was_whatever_begins_mean
     assert_eq!(listed(&world, &next(Some(behind))).await, [c]);
     let of_series = CounterFilter { series_id: Some(6), ..CounterFilter::default() };
     assert_eq!(listed(&world, &of_series).await, [other]);
-    assert_eq!(world.ledger.list_counters(&next(Some(c + 100))).await.unwrap(), None);
+    assert_eq!(world.ledger.counters().list(&next(Some(c + 100))).await.unwrap(), None);
 }
 
 pub(super) async fn counters_are_found_by_parts_of_their_keys_and_by_no_text_that_looks_like_one(
@@ -95,11 +95,14 @@ pub(super) async fn a_counter_was_used_last_when_its_highest_number_was_issued(w
     // Journaled in another order.
     world.append(&[issued(range(open, id, 4, 6), 10)]).await;
     world.append(&[issued(entry(open, id, 3), 30)]).await;
-    let found = world.ledger.list_counters(&CounterFilter::default()).await.unwrap().unwrap();
+    let found = world.ledger.counters().list(&CounterFilter::default()).await.unwrap().unwrap();
     let told: Vec<_> =
         found.iter().map(|one| (one.counter.counter_id, one.last_used_at_us)).collect();
     assert_eq!(told, [(id, Some(NOW_US - 10)), (unused, None)]);
-    assert_eq!(found[0].counter, world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap());
+    assert_eq!(
+        found[0].counter,
+        world.ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap()
+    );
 }
 
 /// Goal: a range is found however many counters have its values as numbers of their own, and the
@@ -130,11 +133,11 @@ pub(super) async fn of_a_value_that_many_counters_have_the_ranges_are_told_and_t
         (2, &ids[..64], false),
     ] {
         let told = Holding { counters: counters.to_vec(), is_whole };
-        let by_serial = world.ledger.counters_holding((7, "SEQ"), &[], value).await.unwrap();
+        let by_serial = world.ledger.counters().holding((7, "SEQ"), &[], value).await.unwrap();
         assert_eq!(by_serial, told, "{value}");
-        let by_name = world.ledger.named_counters_holding(&names, value).await.unwrap();
+        let by_name = world.ledger.counters().named_holding(&names, value).await.unwrap();
         assert_eq!(by_name, told, "{value}");
     }
-    let two = world.ledger.named_counters_holding(&names[..2], 2).await.unwrap();
+    let two = world.ledger.counters().named_holding(&names[..2], 2).await.unwrap();
     assert_eq!(two, Holding { counters: ids[..2].to_vec(), is_whole: true });
 }

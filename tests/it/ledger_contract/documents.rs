@@ -35,14 +35,14 @@ pub(super) async fn the_numbers_of_a_document_are_paged_oldest_first(world: Worl
     let mut found = Vec::new();
     let mut after = None;
     loop {
-        let page = world.ledger.numbers_of("d", after, 2).await.unwrap();
+        let page = world.ledger.register().numbers_of("d", after, 2).await.unwrap();
         assert!(page.len() <= 2);
         let Some(last) = page.last() else { break };
         after = Position::of(last);
         found.extend(page.into_iter().map(|row| row.entry.number));
     }
     assert_eq!(found, expected);
-    assert_eq!(world.ledger.numbers_of("nobody", None, 2).await.unwrap(), []);
+    assert_eq!(world.ledger.register().numbers_of("nobody", None, 2).await.unwrap(), []);
 }
 
 /// Two numbers of a document each, in the journal.
@@ -76,37 +76,43 @@ fn revision(of: &Entry, rev: &str, number: &str) -> NewRevision {
 pub(super) async fn a_revision_is_written_once(world: World) {
     let (_, one, other) = two_numbers(&world).await;
     let wanted = revision(&one, "B", "one-B");
-    let Revised::Written(first) = world.ledger.revise(&wanted).await.unwrap() else { panic!() };
+    let Revised::Written(first) = world.ledger.register().revise(&wanted).await.unwrap() else {
+        panic!()
+    };
     assert_eq!((first.of, &*first.rev, &*first.number), (name(&one), "B", "one-B"));
     assert_eq!(Some(&first.document_id), one.record.document_id.as_ref());
     let later = NewRevision { revised_at_us: NOW_US + 1, user_id: "v".into(), ..wanted.clone() };
-    assert_eq!(world.ledger.revise(&later).await.unwrap(), Revised::Known(first.clone()));
-    let Revised::Written(third) = world.ledger.revise(&revision(&one, "C", "one-C")).await.unwrap()
+    assert_eq!(
+        world.ledger.register().revise(&later).await.unwrap(),
+        Revised::Known(first.clone())
+    );
+    let Revised::Written(third) =
+        world.ledger.register().revise(&revision(&one, "C", "one-C")).await.unwrap()
     else {
         panic!()
     };
     let names = [name(&one), name(&other)];
-    assert_eq!(world.ledger.revisions_of(&names).await.unwrap(), [first.clone(), third]);
-    assert_eq!(world.ledger.revisions_of(&names[1..]).await.unwrap(), []);
-    assert_eq!(world.ledger.revisions_of(&[]).await.unwrap(), []);
-    assert_eq!(world.ledger.revisions_named("one-B", 10).await.unwrap(), [first]);
+    assert_eq!(world.ledger.register().revisions_of(&names).await.unwrap(), [first.clone(), third]);
+    assert_eq!(world.ledger.register().revisions_of(&names[1..]).await.unwrap(), []);
+    assert_eq!(world.ledger.register().revisions_of(&[]).await.unwrap(), []);
+    assert_eq!(world.ledger.register().revisions_named("one-B", 10).await.unwrap(), [first]);
     let stranger = NewRevision { allocation_id: other.record.allocation_id, ..wanted };
-    let refused = world.ledger.revise(&stranger).await.unwrap_err();
+    let refused = world.ledger.register().revise(&stranger).await.unwrap_err();
     assert!(matches!(refused, LedgerError::Refused(_)), "{refused}");
 }
 
 pub(super) async fn a_revision_is_no_value_of_a_counter(world: World) {
     let (open, one, _) = two_numbers(&world).await;
-    world.ledger.revise(&revision(&one, "B", "{one}-B")).await.unwrap();
+    world.ledger.register().revise(&revision(&one, "B", "{one}-B")).await.unwrap();
     world.verify().await;
-    let totals = world.ledger.totals().await.unwrap();
+    let totals = world.ledger.register().totals().await.unwrap();
     assert_eq!((totals.journal, totals.revisions, totals.gaps), (2, 1, 0));
     let filter = JournalFilter { user_id: Some("u".into()), ..JournalFilter::default() };
-    assert_eq!(world.ledger.find(&filter).await.unwrap().len(), 2, "numbers only");
+    assert_eq!(world.ledger.register().find(&filter).await.unwrap().len(), 2, "numbers only");
     let question = question(&one.record);
     let found = world.ledger.replays(&[question]).await.unwrap().remove(0);
     assert_eq!(found.by_document, Some(one.clone()), "its document has one number");
-    assert_eq!(world.ledger.stray_revisions(10).await.unwrap(), []);
+    assert_eq!(world.ledger.audits().stray_revisions(10).await.unwrap(), []);
     let next = entry(open, one.taken[0].counter_id, 3);
     world.append(&[next]).await;
     world.verify().await;
@@ -115,17 +121,17 @@ pub(super) async fn a_revision_is_no_value_of_a_counter(world: World) {
 pub(super) async fn a_text_is_a_number_or_a_revision_and_never_both(world: World) {
     let (open, one, other) = two_numbers(&world).await;
     let taken = revision(&one, "B", &other.number);
-    assert_eq!(world.ledger.revise(&taken).await.unwrap(), Revised::Collided);
-    assert_eq!(world.ledger.revisions_of(&[name(&one)]).await.unwrap(), []);
-    world.ledger.revise(&revision(&one, "B", "text")).await.unwrap();
+    assert_eq!(world.ledger.register().revise(&taken).await.unwrap(), Revised::Collided);
+    assert_eq!(world.ledger.register().revisions_of(&[name(&one)]).await.unwrap(), []);
+    world.ledger.register().revise(&revision(&one, "B", "text")).await.unwrap();
     let of_other = revision(&other, "B", "text");
-    assert_eq!(world.ledger.revise(&of_other).await.unwrap(), Revised::Collided);
+    assert_eq!(world.ledger.register().revise(&of_other).await.unwrap(), Revised::Collided);
     // A number that is rendered later, on either path.
     let mut late = entry(open, one.taken[0].counter_id, 3);
     late.number = "text".into();
     let appended = world.ledger.append(world.node, &[late.clone()]).await.unwrap();
     assert_eq!(appended.collisions, [late.record.allocation_id]);
-    let first = world.ledger.collisions(10).await.unwrap().remove(0);
+    let first = world.ledger.register().collisions(10).await.unwrap().remove(0);
     assert_eq!(first.other_allocation_id, Some(one.record.allocation_id));
     let database = world.database_epoch().await;
     let mut record = record("d");
@@ -152,8 +158,10 @@ pub(super) async fn a_number_and_a_revision_that_want_one_text_at_once_do_not_bo
         number.number.clone_from(&text);
         let wanted = revision(&one, &value.to_string(), &text);
         let numbers = [number];
-        let (appended, revised) =
-            tokio::join!(world.ledger.append(world.node, &numbers), another.revise(&wanted));
+        let (appended, revised) = tokio::join!(
+            world.ledger.append(world.node, &numbers),
+            another.register().revise(&wanted)
+        );
         let is_number = appended.unwrap().collisions.is_empty();
         let is_revision = matches!(revised.unwrap(), Revised::Written(_));
         assert!(is_number != is_revision, "{text}: {is_number} and {is_revision}");
@@ -166,12 +174,15 @@ pub(super) async fn revisions_of_one_text_at_once_are_one(world: World) {
     for round in 0..10 {
         let (rev, text) = (format!("R{round}"), format!("text-{round}"));
         let [a, b, c] = [&one, &one, &other].map(|of| revision(of, &rev, &text));
-        let (first, second, third) =
-            tokio::join!(world.ledger.revise(&a), another.revise(&b), another.revise(&c));
+        let (first, second, third) = tokio::join!(
+            world.ledger.register().revise(&a),
+            another.register().revise(&b),
+            another.register().revise(&c)
+        );
         let all = [first.unwrap(), second.unwrap(), third.unwrap()];
         let written = all.iter().filter(|revised| matches!(revised, Revised::Written(_)));
         assert_eq!(written.count(), 1, "{all:?}");
-        assert_eq!(world.ledger.revisions_named(&text, 10).await.unwrap().len(), 1);
+        assert_eq!(world.ledger.register().revisions_named(&text, 10).await.unwrap().len(), 1);
     }
 }
 
@@ -179,24 +190,24 @@ pub(super) async fn a_number_has_no_more_revisions_than_it_may_have(world: World
     let (_, one, other) = two_numbers(&world).await;
     for index in 0..REVISIONS_MAX {
         let wanted = revision(&one, &index.to_string(), &format!("one-{index}"));
-        let revised = world.ledger.revise(&wanted).await.unwrap();
+        let revised = world.ledger.register().revise(&wanted).await.unwrap();
         assert!(matches!(revised, Revised::Written(_)), "{index}: {revised:?}");
     }
     let one_more = revision(&one, "more", "one-more");
-    assert_eq!(world.ledger.revise(&one_more).await.unwrap(), Revised::TooMany);
-    let known = world.ledger.revise(&revision(&one, "0", "one-0")).await.unwrap();
+    assert_eq!(world.ledger.register().revise(&one_more).await.unwrap(), Revised::TooMany);
+    let known = world.ledger.register().revise(&revision(&one, "0", "one-0")).await.unwrap();
     assert!(matches!(known, Revised::Known(_)), "{known:?}");
-    let of_other = world.ledger.revise(&revision(&other, "0", "other-0")).await.unwrap();
+    let of_other = world.ledger.register().revise(&revision(&other, "0", "other-0")).await.unwrap();
     assert!(matches!(of_other, Revised::Written(_)), "{of_other:?}");
 }
 
 pub(super) async fn a_revision_without_its_number_is_found(world: World) {
     let (_, one, other) = two_numbers(&world).await;
-    world.ledger.revise(&revision(&one, "B", "one-B")).await.unwrap();
-    world.ledger.revise(&revision(&other, "B", "other-B")).await.unwrap();
+    world.ledger.register().revise(&revision(&one, "B", "one-B")).await.unwrap();
+    world.ledger.register().revise(&revision(&other, "B", "other-B")).await.unwrap();
     // Only a write from outside can cause this.
     world.sql("delete from journal where number = 'other-B'").await;
-    let stray = world.ledger.stray_revisions(10).await.unwrap();
+    let stray = world.ledger.audits().stray_revisions(10).await.unwrap();
     assert_eq!(stray.iter().map(|r| &*r.number).collect::<Vec<_>>(), ["other-B"]);
 }
 
@@ -225,7 +236,7 @@ pub(super) fn before(last_date: &str) -> TakeOutcome {
 
 pub(super) async fn no_number_is_dated_before_the_last_of_its_family(world: World) {
     let at = world.database_epoch().await;
-    assert_eq!(world.ledger.last_date(7, "SEQ", "type=T").await.unwrap(), None);
+    assert_eq!(world.ledger.counters().last_date(7, "SEQ", "type=T").await.unwrap(), None);
     let orders = [dated("a", "2026-02-02"), dated("b", "2026-01-31"), dated("c", "2026-02-02")];
     let outcomes = take(&world, at, &orders).await;
     assert!(is_taken(&outcomes[0]) && is_taken(&outcomes[2]), "{outcomes:?}");
@@ -240,7 +251,7 @@ pub(super) async fn no_number_is_dated_before_the_last_of_its_family(world: Worl
     let other = TakeOrder { family: Some("type=U".into()), ..dated("f", "2026-01-01") };
     let none = TakeOrder { family: None, ..dated("g", "2026-01-01") };
     assert!(take(&world, at, &[other, none]).await.iter().all(is_taken));
-    let last = world.ledger.last_date(7, "SEQ", "type=T").await.unwrap();
+    let last = world.ledger.counters().last_date(7, "SEQ", "type=T").await.unwrap();
     assert_eq!(last.as_deref(), Some("2026-03-01"));
     world.verify().await;
 }
@@ -268,12 +279,15 @@ pub(super) async fn dates_follow_each_other_however_many_take_at_once(world: Wor
     for taker in takers {
         taken += taker.await.unwrap();
     }
-    let mut rows = world.ledger.find(&JournalFilter::default()).await.unwrap();
+    let mut rows = world.ledger.register().find(&JournalFilter::default()).await.unwrap();
     assert_eq!(rows.len(), taken);
     rows.sort_by_key(|row| row.entry.taken[0].range.first);
     let dates: Vec<_> = rows.iter().map(|row| row.entry.record.document_date.clone()).collect();
     assert!(dates.is_sorted(), "{dates:?}");
-    assert_eq!(world.ledger.last_date(7, "SEQ", "type=T").await.unwrap().as_ref(), dates.last());
+    assert_eq!(
+        world.ledger.counters().last_date(7, "SEQ", "type=T").await.unwrap().as_ref(),
+        dates.last()
+    );
     world.verify().await;
 }
 
@@ -287,12 +301,12 @@ pub(super) async fn a_family_without_a_row_finds_its_last_date_in_the_journal(wo
     };
     let orders = [unnoticed(dated("a", "2026-02-02")), unnoticed(dated("b", "2026-01-31")), longer];
     assert!(take(&world, at, &orders).await.iter().all(is_taken));
-    let last = world.ledger.last_date(7, "SEQ", "type=T").await.unwrap();
+    let last = world.ledger.counters().last_date(7, "SEQ", "type=T").await.unwrap();
     assert_eq!(last.as_deref(), Some("2026-02-02"));
     let outcomes = take(&world, at, &[dated("c", "2026-02-01"), dated("d", "2026-02-02")]).await;
     assert_eq!(outcomes[0], before("2026-02-02"));
     assert!(is_taken(&outcomes[1]), "{outcomes:?}");
-    let without_dimensions = world.ledger.last_date(7, "SEQ", "").await.unwrap();
+    let without_dimensions = world.ledger.counters().last_date(7, "SEQ", "").await.unwrap();
     assert_eq!(without_dimensions.as_deref(), Some("2026-09-09"));
 }
 
@@ -309,7 +323,7 @@ pub(super) async fn a_chronology_that_is_switched_forgets_its_dates(world: World
             reason: "r".into(),
             saved_at_us: NOW_US,
         };
-        world.ledger.apply_series(&[change]).await.unwrap().remove(0)
+        world.ledger.series().apply(&[change]).await.unwrap().remove(0)
     };
     let series = apply(true).await;
     assert_eq!(series.partition, 4);
@@ -348,7 +362,7 @@ pub(super) async fn the_last_date_of_a_long_family_is_looked_for_in_slices(world
     };
     let orders: Vec<_> = (0..2_400).map(unnoticed).collect();
     assert!(take(&world, at, &orders).await.iter().all(is_taken));
-    let asked = world.ledger.last_date(7, "SEQ", "type=T").await;
+    let asked = world.ledger.counters().last_date(7, "SEQ", "type=T").await;
     assert!(matches!(&asked, Err(LedgerError::LockTimeout { .. })), "{asked:?}");
     let early = dated("early", "2026-01-02");
     let error = world.ledger.take(at, world.node, std::slice::from_ref(&early), LOCK_WAIT).await;
@@ -379,7 +393,8 @@ pub(super) async fn imported_dates_count_for_their_family(world: World) {
         let dated =
             with(imports::number(&series, key, 1), |record| record.document_date = date.into());
         imports::import(&world, &counters, vec![Ok(vec![dated])]).await.unwrap();
-        let found = world.ledger.last_date(series.series_id, "SEQ", "type=T").await.unwrap();
+        let found =
+            world.ledger.counters().last_date(series.series_id, "SEQ", "type=T").await.unwrap();
         assert_eq!(found.as_deref(), Some(last), "{key}");
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn whoever_needs_a_counter_that_an_import_makes_waits_for_that_
             tokio::task::block_in_place(|| may_end.recv().unwrap());
             None
         });
-        other.import(node, &counters, &[], &mut std::iter::once(Ok(rows)).chain(wait)).await
+        other.imports().add(node, &counters, &[], &mut std::iter::once(Ok(rows)).chain(wait)).await
     });
     is_written.recv().await.unwrap();
     let seeded = hasty.seed(now, node, &[spec_of(&series, "k")]).await;
@@ -64,7 +64,7 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
         let key = format!("k{round}");
         let (counters, specs) = ([counter(&series, &key, 40)], [spec_of(&series, &key)]);
         let chunks = &mut vec![Ok(vec![number(&series, &key, 40)])].into_iter();
-        let import = other.import(world.node, &counters, &[], chunks);
+        let import = other.imports().add(world.node, &counters, &[], chunks);
         let seed = world.ledger.seed(now, world.node, &specs);
         // The one that is named first has the start.
         let (import, seed) = if round % 2 == 0 {
@@ -74,7 +74,8 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
             (import, seed)
         };
         seed.unwrap();
-        let row = world.ledger.counter(series.series_id, "SEQ", &key).await.unwrap().unwrap();
+        let row =
+            world.ledger.counters().get(series.series_id, "SEQ", &key).await.unwrap().unwrap();
         match import {
             Ok(_) => {
                 imported += 1;
@@ -90,7 +91,7 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
         }
     }
     println!("{imported} imported before their first touch, {touched} touched first");
-    assert_eq!(world.ledger.totals().await.unwrap().journal, imported);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, imported);
     world.verify().await;
 }
 
@@ -111,13 +112,13 @@ pub(super) async fn an_import_that_waits_while_its_counter_is_lifted_is_undone(w
     let (other, node) = (world.another().await, world.node);
     let (counters, rows) = ([counter(&series, "k", 40)], vec![number(&series, "k", 40)]);
     let import = tokio::spawn(async move {
-        other.import(node, &counters, &[], &mut std::iter::once(Ok(rows))).await
+        other.imports().add(node, &counters, &[], &mut std::iter::once(Ok(rows))).await
     });
     assert!(world.meets_lock(&pool, &import).await, "it does not wait for the counter");
     world.ledger.hold_all(&[], "c").await.unwrap();
     lift.commit().await.unwrap();
     let refused = import.await.unwrap().expect_err("the ledger is held").to_string();
     assert!(refused.contains("is held"), "{refused}");
-    let row = world.ledger.counter(series.series_id, "SEQ", "k").await.unwrap().unwrap();
+    let row = world.ledger.counters().get(series.series_id, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!(row.ceiling, 120, "the lift stands");
 }

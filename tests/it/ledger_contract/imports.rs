@@ -18,7 +18,7 @@ use super::world::{PARTITION, World, at, entry, order_of, record, spec, with};
 pub(super) async fn series(world: &World) -> SeriesVersion {
     for index in 0.. {
         let change = change(&format!("S{index}"), &format!("S{index}-{{SEQ}}"));
-        let saved = world.ledger.apply_series(&[change]).await.unwrap().remove(0);
+        let saved = world.ledger.series().apply(&[change]).await.unwrap().remove(0);
         if saved.partition == PARTITION {
             return saved;
         }
@@ -58,7 +58,7 @@ pub(super) async fn import(
     chunks: Vec<Result<Vec<Entry>, String>>,
 ) -> Result<u64, LedgerError> {
     let chunks = &mut chunks.into_iter();
-    Ok(world.ledger.import(world.node, counters, &[], chunks).await?.numbers)
+    Ok(world.ledger.imports().add(world.node, counters, &[], chunks).await?.numbers)
 }
 
 pub(super) fn spec_of(series: &SeriesVersion, key: &str) -> CounterSpec {
@@ -66,8 +66,8 @@ pub(super) fn spec_of(series: &SeriesVersion, key: &str) -> CounterSpec {
 }
 
 async fn nothing_is_there(world: &World) {
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 0);
-    assert_eq!(world.ledger.counters(0, 10).await.unwrap(), []);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 0);
+    assert_eq!(world.ledger.counters().page(0, 10).await.unwrap(), []);
 }
 
 pub(super) async fn an_imported_counter_goes_on_above_what_was_imported(world: World) {
@@ -93,13 +93,13 @@ pub(super) async fn an_imported_counter_goes_on_above_what_was_imported(world: W
     assert_eq!(value, 12, "from its first touch on it is a counter like any other");
     world.verify().await;
     let filter = JournalFilter { number: Some("a-2".into()), ..JournalFilter::default() };
-    let found = world.ledger.find(&filter).await.unwrap();
+    let found = world.ledger.register().find(&filter).await.unwrap();
     assert_eq!(found.len(), 1);
     let Entry { path, at: place, .. } = &found[0].entry;
     assert_eq!((*path, *place), (IssuePath::Imported, at(0)));
     let asked = [("a-2", ""), ("a-3", ""), ("a-2", "elsewhere"), ("b-1", "")];
     let asked = asked.map(|(number, scope)| (number.to_owned(), scope.to_owned()));
-    assert_eq!(world.ledger.issued(&asked).await.unwrap(), [true, false, false, true]);
+    assert_eq!(world.ledger.imports().issued(&asked).await.unwrap(), [true, false, false, true]);
 }
 
 pub(super) async fn an_import_that_stays_below_what_an_epoch_lost_lets_late_rows_explain_it(
@@ -123,7 +123,7 @@ pub(super) async fn what_did_not_come_along_is_a_gap(world: World) {
     let series = series(&world).await;
     let chunks = vec![Ok(vec![number(&series, "a", 3), number(&series, "a", 6)])];
     import(&world, &[counter(&series, "a", 8)], chunks).await.unwrap();
-    let row = world.ledger.counters(0, 10).await.unwrap().remove(0);
+    let row = world.ledger.counters().page(0, 10).await.unwrap().remove(0);
     let reason = || "BeforeImport".to_owned();
     let expected = [(1, 2, reason()), (4, 5, reason()), (7, 8, reason())];
     assert_eq!(world.gaps(row.counter_id).await, expected);
@@ -148,10 +148,14 @@ pub(super) async fn numbers_come_after_their_counter(world: World) {
     issued.taken[0].counter_id = counter_id;
     issued.at = now;
     world.append(&[issued]).await;
-    let before = world.ledger.counters(0, 10).await.unwrap();
+    let before = world.ledger.counters().page(0, 10).await.unwrap();
     let chunks = vec![Ok(vec![number(&series, "a", 9), number(&series, "a", 4)])];
     assert_eq!(import(&world, &counters, chunks).await.unwrap(), 2);
-    assert_eq!(world.ledger.counters(0, 10).await.unwrap(), before, "its row stays as it is");
+    assert_eq!(
+        world.ledger.counters().page(0, 10).await.unwrap(),
+        before,
+        "its row stays as it is"
+    );
     let gaps = |spans: &[(u64, u64)]| {
         let reason = || "BeforeImport".to_owned();
         spans.iter().map(|(first, last)| (*first, *last, reason())).collect::<Vec<_>>()
@@ -189,13 +193,13 @@ pub(super) async fn an_import_above_a_counter_of_redis_is_undone(world: World) {
     let series = series(&world).await;
     let now = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(now, &spec_of(&series, "b")).await;
-    let before = world.ledger.counters(0, 10).await.unwrap();
+    let before = world.ledger.counters().page(0, 10).await.unwrap();
     let counters = [counter(&series, "a", 1), counter(&series, "b", 50)];
     let chunks = || vec![Ok(vec![number(&series, "a", 1), number(&series, "b", 50)])];
     let refused = import(&world, &counters, chunks()).await.expect_err("b is there").to_string();
     assert!(refused.contains("counter b") && refused.contains("counted by redis"), "{refused}");
-    assert_eq!(world.ledger.counters(0, 10).await.unwrap(), before, "{counter_id} only");
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 0);
+    assert_eq!(world.ledger.counters().page(0, 10).await.unwrap(), before, "{counter_id} only");
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 0);
     // Between the bump and the close a node may still hand out what Redis gave.
     let node = world.node;
     let from = PartitionState::Open;
@@ -229,7 +233,7 @@ pub(super) async fn a_counter_of_a_closed_epoch_is_lifted(world: World) {
         let lost = entries().chain([number(&series, key, 4)]).collect();
         let refused = import(&world, &counters, vec![Ok(lost)]).await.expect_err("4 was lost");
         assert!(refused.to_string().contains(&format!("stands at {base}")), "{refused}");
-        let row = world.ledger.counter(series.series_id, "SEQ", key).await.unwrap().unwrap();
+        let row = world.ledger.counters().get(series.series_id, "SEQ", key).await.unwrap().unwrap();
         assert_eq!(row.taken, 5, "nothing is written: {row:?}");
         assert_eq!(import(&world, &counters, vec![Ok(entries().collect())]).await.unwrap(), 3);
         let expected = [(1, 1), (3, 3), (base + 2, base + 3), (base + 5, base + 6)];
@@ -263,17 +267,17 @@ pub(super) async fn a_counter_of_the_database_is_lifted_in_its_epoch(world: Worl
     let mut imported = number(&series, "k", 11);
     imported.taken[0].range.step = 5;
     assert_eq!(import(&world, &counters, vec![Ok(vec![imported])]).await.unwrap(), 1);
-    let row = world.ledger.counter(series.series_id, "SEQ", "k").await.unwrap().unwrap();
+    let row = world.ledger.counters().get(series.series_id, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!((row.taken, row.ceiling, row.epoch), (16, 16, now.epoch), "{row:?}");
     assert_eq!(world.take(now, order("c", 5)).await.taken[0].range.first, 21);
     world.verify().await;
     // A table that comes again, or brings less, leaves everything as it is.
-    let before = world.ledger.counters(0, 10).await.unwrap();
+    let before = world.ledger.counters().page(0, 10).await.unwrap();
     for highest in [16, 6] {
         let counters = [ImportedCounter { step: 5, ..counter(&series, "k", highest) }];
         assert_eq!(import(&world, &counters, Vec::new()).await.unwrap(), 0);
     }
-    assert_eq!(world.ledger.counters(0, 10).await.unwrap(), before);
+    assert_eq!(world.ledger.counters().page(0, 10).await.unwrap(), before);
     let (_, value, _) = {
         let now = world.redis_epoch(Closing::Exact).await;
         world.seed(now, &CounterSpec { step: 5, ..spec_of(&series, "k") }).await
@@ -301,7 +305,7 @@ pub(super) async fn takes_and_a_lift_of_one_counter_never_meet(world: World) {
         entry.number = format!("n-{wanted}");
         let (counters, chunk) = ([counter(&series, "k", wanted)], Ok(vec![entry]));
         let chunks = &mut vec![chunk].into_iter();
-        let import = other.import(world.node, &counters, &[], chunks);
+        let import = other.imports().add(world.node, &counters, &[], chunks);
         let orders = [order(format!("d{round}"))];
         let take = world.take_again(now, &orders);
         let (import, take) = if round % 2 == 0 {
@@ -341,8 +345,8 @@ pub(super) async fn an_import_that_meets_a_number_is_undone(world: World) {
     // A value twice in one import is as bad as one that exists.
     let chunks = vec![Ok(vec![number(&series, "c", 1)]), Ok(vec![number(&series, "c", 1)])];
     import(&world, &[counter(&series, "c", 1)], chunks).await.expect_err("twice");
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
-    assert_eq!(world.ledger.counters(0, 10).await.unwrap().len(), 1);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 1);
+    assert_eq!(world.ledger.counters().page(0, 10).await.unwrap().len(), 1);
 }
 
 pub(super) async fn an_import_that_ends_with_an_error_is_undone(world: World) {
@@ -360,7 +364,7 @@ pub(super) async fn an_import_that_ends_with_an_error_is_undone(world: World) {
 pub(super) async fn an_import_into_a_series_that_has_changed_is_undone(world: World) {
     let series = series(&world).await;
     let other = change(&series.definition.code, "B-{SEQ}");
-    world.ledger.apply_series(&[other]).await.unwrap();
+    world.ledger.series().apply(&[other]).await.unwrap();
     let chunks = vec![Ok(vec![number(&series, "a", 1)])];
     let refused = import(&world, &[counter(&series, "a", 1)], chunks).await.expect_err("changed");
     assert!(refused.to_string().contains("changed"), "{refused}");

@@ -40,14 +40,14 @@ impl World {
         assert!(went_back(&ledger.seed(open, node, &[spec("new")]).await));
         assert!(went_back(&ledger.append(node, &[entry(open, counter_id, 9)]).await));
         assert!(went_back(&ledger.participate(open, node).await));
-        assert!(went_back(&ledger.heartbeat(node, None).await));
-        assert!(went_back(&ledger.must_show(node).await));
+        assert!(went_back(&ledger.nodes().heartbeat(node, None).await));
+        assert!(went_back(&ledger.nodes().must_show(node).await));
         assert!(went_back(&ledger.partitions_as(node).await));
         assert!(went_back(&ledger.bump(open, PartitionState::Open, node, "c").await));
         assert!(went_back(&ledger.acknowledge(open, &[node]).await));
         assert!(went_back(&ledger.claim_open(open, node, true, &redis()).await));
         assert!(went_back(&ledger.opened(open, node).await));
-        assert!(went_back(&ledger.leave(node).await));
+        assert!(went_back(&ledger.nodes().leave(node).await));
     }
 
     async fn ask(&self, document: &str) -> Result<usize, LedgerError> {
@@ -80,7 +80,7 @@ pub(super) async fn a_copy_put_in_place_stops_a_node_that_lost_nothing(world: Wo
     assert_eq!(world.ledger.hold_all(&[], "c").await.unwrap(), 5);
     world.assert_stopped(open, counter_id).await;
     let world = world.anew().await;
-    world.ledger.heartbeat(world.node, None).await.unwrap();
+    world.ledger.nodes().heartbeat(world.node, None).await.unwrap();
 }
 
 pub(super) async fn a_copy_put_in_place_while_nobody_looked_is_held_when_it_is_opened(
@@ -103,7 +103,7 @@ pub(super) async fn whoever_comes_late_holds_nothing_again(world: World) {
         let to = At { partition: row.partition, epoch: row.epoch + 2 };
         assert_eq!(other.release(to, 0).await.unwrap(), Released::Released);
     }
-    assert!(went_back(&world.ledger.heartbeat(world.node, None).await), "it slept");
+    assert!(went_back(&world.ledger.nodes().heartbeat(world.node, None).await), "it slept");
     assert_eq!(world.ledger.hold_all(&[open], "late").await.unwrap(), 0);
     let row = world.partition().await;
     assert_eq!((row.state, row.owner), (PartitionState::Open, Owner::None));
@@ -143,7 +143,7 @@ pub(super) async fn an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledge
     assert!(error.to_string().contains("its ceiling is 10, and 12 was issued"), "{error}");
     assert_eq!(marks(&world).await, (0, 10, 0), "nothing is written");
     // Nothing is confirmed to this node any more, whatever marks the ledger shows of it.
-    assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
+    assert!(went_back(&world.ledger.nodes().heartbeat(world.node, None).await));
     // What was handed out is journaled nevertheless, and nothing continues below it.
     world.ledger.journal_again(world.node, &batch).await.unwrap();
     assert_eq!(marks(&world).await, (12, 12, 4));
@@ -153,16 +153,20 @@ pub(super) async fn an_entry_of_an_unknown_counter_shows_that_the_ledger_went_ba
     let open = world.redis_epoch(Closing::Exact).await;
     let error = world.ledger.append(world.node, &[entry(open, 999, 1)]).await.expect_err("unknown");
     assert!(matches!(&error, LedgerError::WentBack(why) if why.contains("999")), "{error}");
-    assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
+    assert!(went_back(&world.ledger.nodes().heartbeat(world.node, None).await));
     world.ledger.reject(&entry(open, 999, 1), "unknown counter").await.unwrap();
-    assert_eq!(world.ledger.totals().await.unwrap().rejected, 1, "kept raw all the same");
+    assert_eq!(
+        world.ledger.register().totals().await.unwrap().rejected,
+        1,
+        "kept raw all the same"
+    );
 }
 
 /// Two takes of one counter, a heartbeat between them, the second one forgotten again.
 async fn second_take_is_forgotten(world: &World) -> At {
     let at = world.database_epoch().await;
     world.take(at, order("kept")).await;
-    world.ledger.heartbeat(world.node, None).await.unwrap();
+    world.ledger.nodes().heartbeat(world.node, None).await.unwrap();
     world.take(at, order("forgotten")).await;
     world.sql("delete from journal where document_id = 'forgotten'").await;
     world.sql("update counter set taken = 1, ceiling = 1, journaled = 1").await;
@@ -174,7 +178,10 @@ pub(super) async fn a_take_that_the_ledger_forgot_is_noticed_by_the_next(world: 
     let node = world.node;
     let next = world.ledger.take(at, node, &[order("next")], LOCK_WAIT).await;
     assert!(went_back(&next), "it has that value: {next:?}");
-    assert!(went_back(&world.ledger.heartbeat(node, None).await), "the process has to learn of it");
+    assert!(
+        went_back(&world.ledger.nodes().heartbeat(node, None).await),
+        "the process has to learn of it"
+    );
 }
 
 pub(super) async fn a_counter_that_the_ledger_forgot_is_not_begun_anew(world: World) {
@@ -206,7 +213,7 @@ pub(super) async fn a_take_is_let_go_once_it_is_seen_behind_a_heartbeat(world: W
     world.take(at, order("kept")).await;
     ledger.check_takes().await.unwrap();
     assert!(!ledger.has_unproven_takes(), "no heartbeat has followed");
-    ledger.heartbeat(world.node, None).await.unwrap();
+    ledger.nodes().heartbeat(world.node, None).await.unwrap();
     assert!(ledger.has_unproven_takes());
     world.sql("update journal set document_id = null where document_id = 'kept'").await;
     world.sql("delete from journal").await;
@@ -218,7 +225,7 @@ pub(super) async fn a_take_is_let_go_once_it_is_seen_behind_a_heartbeat(world: W
 pub(super) async fn a_later_incarnation_is_told_how_far_each_counter_was_taken(world: World) {
     let at = world.database_epoch().await;
     world.take(at, order("kept")).await;
-    world.ledger.heartbeat(world.node, None).await.unwrap();
+    world.ledger.nodes().heartbeat(world.node, None).await.unwrap();
     for document in ["one", "two"] {
         world.take(at, order(document)).await;
     }
@@ -228,7 +235,7 @@ pub(super) async fn a_later_incarnation_is_told_how_far_each_counter_was_taken(w
     let raised = world.ledger.tell_takes(world.node).await.unwrap();
     assert_eq!(raised.into_iter().collect::<Vec<_>>(), [PARTITION]);
     assert_eq!(marks(&world).await.0, 3);
-    let gaps = world.ledger.gaps(&GapFilter::default()).await.unwrap();
+    let gaps = world.ledger.register().gaps(&GapFilter::default()).await.unwrap();
     let spans: Vec<_> =
         gaps.iter().map(|gap| (gap.span.first, gap.span.last, gap.reason)).collect();
     assert_eq!(spans, [(2, 3, GapReason::Unaccounted)]);
@@ -238,31 +245,34 @@ pub(super) async fn a_later_incarnation_is_told_how_far_each_counter_was_taken(w
 /// Goal: a ledger knows its own line, and what was confirmed outside it is another one's (F36).
 pub(super) async fn a_later_incarnation_is_ones_own_only_by_descent(world: World) {
     let ledger = &world.ledger;
-    ledger.heartbeat(world.node, None).await.unwrap();
+    ledger.nodes().heartbeat(world.node, None).await.unwrap();
     let mine = ledger.confirmed(world.node).unwrap();
-    assert!(ledger.remembers(&mine).await.unwrap());
+    assert!(ledger.nodes().remembers(&mine).await.unwrap());
     let other = world.another().await;
     other.hold_all(&[], "a copy is tried").await.unwrap();
-    assert!(other.remembers(&mine).await.unwrap(), "nothing of it is missing");
+    assert!(other.nodes().remembers(&mine).await.unwrap(), "nothing of it is missing");
     let at_us = mine.at_us;
     let earlier = Confirmed { beat: mine.beat + 9, ..mine };
-    assert!(other.remembers(&earlier).await.unwrap(), "who held it has decided on that");
+    assert!(other.nodes().remembers(&earlier).await.unwrap(), "who held it has decided on that");
     let later = Confirmed { at_us: at_us + 3_600_000_000, ..earlier };
-    assert!(!other.remembers(&later).await.unwrap(), "it was confirmed beside this one");
+    assert!(!other.nodes().remembers(&later).await.unwrap(), "it was confirmed beside this one");
     let strange = Confirmed { nonce: system_random(), ..mine };
-    assert!(!other.remembers(&strange).await.unwrap(), "another branch drew that number");
+    assert!(!other.nodes().remembers(&strange).await.unwrap(), "another branch drew that number");
     // The node that ends the next hold has decided on these, too, wherever they are recorded.
     other.hold_all_after(&later, &[], "found by its witness").await.unwrap();
     other.hold_all_after(&strange, &[], "found by its witness").await.unwrap();
     let decided = Confirmed { at_us, ..later };
-    assert!(other.remembers(&decided).await.unwrap() && other.remembers(&strange).await.unwrap());
+    assert!(
+        other.nodes().remembers(&decided).await.unwrap()
+            && other.nodes().remembers(&strange).await.unwrap()
+    );
 }
 
 /// Goal: a branch that has swept a node lacks what was confirmed to it outside the branch (F36):
 /// that it once had the node says nothing of what came later.
 pub(super) async fn a_branch_excuses_nothing_by_its_own_sweep(world: World) {
     let (ledger, node) = (&world.ledger, world.node);
-    ledger.heartbeat(node, None).await.unwrap();
+    ledger.nodes().heartbeat(node, None).await.unwrap();
     let before = ledger.confirmed(node).unwrap();
     let branch = world.another().await;
     branch.hold_all(&[], "a copy is tried").await.unwrap();
@@ -270,14 +280,17 @@ pub(super) async fn a_branch_excuses_nothing_by_its_own_sweep(world: World) {
         let to = At { partition: row.partition, epoch: row.epoch + 2 };
         assert_eq!(branch.release(to, 0).await.unwrap(), Released::Released);
     }
-    assert!(branch.retire_node(node, before.beat).await.unwrap());
+    assert!(branch.nodes().retire(node, before.beat).await.unwrap());
     world.clock.set(NOW_US + 1_000);
     let sweep = Sweep { ended_before_us: NOW_US + 1, rows_max: 100 };
     assert_eq!(branch.sweep(&sweep).await.unwrap().nodes, 1);
-    assert!(branch.remembers(&before).await.unwrap(), "who held it has decided on that");
+    assert!(branch.nodes().remembers(&before).await.unwrap(), "who held it has decided on that");
     let at_us = before.at_us + 3_600_000_000;
     let beside = Confirmed { at_us, beat: before.beat + 9, ..before };
-    assert!(!branch.remembers(&beside).await.unwrap(), "it was confirmed beside the branch");
+    assert!(
+        !branch.nodes().remembers(&beside).await.unwrap(),
+        "it was confirmed beside the branch"
+    );
 }
 
 /// A checkpoint follows from what several calls read: of a ledger that has gone back meanwhile none
@@ -291,29 +304,29 @@ pub(super) async fn a_checkpoint_goes_into_the_ledger_that_it_was_read_from(worl
         public_key: vec![1; 32],
         signature: vec![2; 64],
     };
-    assert!(ledger.add_checkpoint(before, None, &checkpoint(1)).await.unwrap());
+    assert!(ledger.checkpoints().add(before, None, &checkpoint(1)).await.unwrap());
     let assert_stopped = async || {
         let (reads, ids) = (Some(before), (0, i64::MAX));
-        assert!(went_back(&ledger.last_checkpoint(reads).await));
-        assert!(went_back(&ledger.bindable(reads, Bindable::Batches, ids, 1).await));
+        assert!(went_back(&ledger.checkpoints().last(reads).await));
+        assert!(went_back(&ledger.checkpoints().bindable(reads, Bindable::Batches, ids, 1).await));
         let (last, next) = (checkpoint(1), checkpoint(2));
-        assert!(went_back(&ledger.add_checkpoint(before, Some(&last), &next).await));
+        assert!(went_back(&ledger.checkpoints().add(before, Some(&last), &next).await));
     };
     world.put_back().await;
     assert_stopped().await;
     ledger.hold_all(&[], "c").await.unwrap();
     assert_stopped().await;
     // A read-only command sees the present state.
-    assert_eq!(ledger.last_checkpoint(None).await.unwrap(), Some(checkpoint(1)));
+    assert_eq!(ledger.checkpoints().last(None).await.unwrap(), Some(checkpoint(1)));
     let now = ledger.one_incarnation().await.unwrap();
-    assert_eq!(ledger.last_checkpoint(Some(now)).await.unwrap(), Some(checkpoint(1)));
-    assert!(ledger.add_checkpoint(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
+    assert_eq!(ledger.checkpoints().last(Some(now)).await.unwrap(), Some(checkpoint(1)));
+    assert!(ledger.checkpoints().add(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
     // Nor is one written after another than it follows: three after one, a second first one.
     let forgotten = checkpoint(3);
-    assert!(!ledger.add_checkpoint(now, Some(&forgotten), &checkpoint(4)).await.unwrap());
-    assert!(!ledger.add_checkpoint(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
-    assert!(!ledger.add_checkpoint(now, None, &checkpoint(3)).await.unwrap());
-    assert_eq!(ledger.last_checkpoint(None).await.unwrap(), Some(checkpoint(2)));
+    assert!(!ledger.checkpoints().add(now, Some(&forgotten), &checkpoint(4)).await.unwrap());
+    assert!(!ledger.checkpoints().add(now, Some(&checkpoint(1)), &checkpoint(2)).await.unwrap());
+    assert!(!ledger.checkpoints().add(now, None, &checkpoint(3)).await.unwrap());
+    assert_eq!(ledger.checkpoints().last(None).await.unwrap(), Some(checkpoint(2)));
 }
 
 /// Goal: no process continues with series that the ledger has forgotten. Of two branches of a

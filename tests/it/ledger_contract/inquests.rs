@@ -47,7 +47,7 @@ async fn register(ledger: &SharedLedger) -> NodeId {
     let node_id = NodeId::random();
     let (label, version) = ("test".to_owned(), "0".to_owned());
     let new = NewNode { node_id, label, version, started_at_us: NOW_US };
-    ledger.register_node(&new).await.unwrap();
+    ledger.nodes().register(&new).await.unwrap();
     node_id
 }
 
@@ -72,7 +72,7 @@ fn waits(missing: &[NodeId], incomplete: &[NodeId]) -> Agreement {
 
 /// The world's own node and another process; the first has left.
 async fn two(world: &World) -> [Process; 2] {
-    world.ledger.leave(world.node).await.unwrap();
+    world.ledger.nodes().leave(world.node).await.unwrap();
     [Process::join(world.another().await).await, Process::join(world.another().await).await]
 }
 
@@ -105,7 +105,7 @@ pub(super) async fn once_all_have_told_the_partitions_are_open_and_closed_exact(
     let orders = [order("b")];
     let taken = world.ledger.take(next, world.node, &orders, LOCK_WAIT).await.unwrap();
     assert_eq!(taken.outcomes.len(), 1);
-    assert_eq!(world.ledger.gaps(&Default::default()).await.unwrap(), []);
+    assert_eq!(world.ledger.register().gaps(&Default::default()).await.unwrap(), []);
 }
 
 pub(super) async fn one_that_does_not_remember_enough_leaves_it_to_an_operator(world: World) {
@@ -132,9 +132,9 @@ pub(super) async fn who_was_adopted_by_halves_is_waited_for(world: World) {
     let [mut one, mut other] = two(&world).await;
     assert!(world.ledger.participate(open, halves).await.unwrap());
     world.ledger.adopt(open, halves, &[], false).await.unwrap();
-    let nodes = world.ledger.nodes().await.unwrap();
+    let nodes = world.ledger.nodes().list().await.unwrap();
     let beat = nodes.iter().find(|node| node.node_id == halves).unwrap().beat;
-    assert!(world.ledger.retire_node(halves, beat).await.unwrap());
+    assert!(world.ledger.nodes().retire(halves, beat).await.unwrap());
     one.inquire().await;
     other.inquire().await;
     assert!(one.say(&one.report()).await && other.say(&other.report()).await);
@@ -164,7 +164,7 @@ pub(super) async fn who_is_taken_for_dead_meanwhile_is_waited_for_all_the_same(w
     let [mut one, other] = two(&world).await;
     one.inquire().await;
     assert!(one.say(&one.report()).await);
-    assert!(one.ledger.retire_node(other.was, 0).await.unwrap());
+    assert!(one.ledger.nodes().retire(other.was, 0).await.unwrap());
     assert_eq!(one.agree().await, waits(&[other.was], &[]));
     // Nor does another inquest forget it.
     let mut again = Process { was: one.is, ..Process::join(world.another().await).await };
@@ -223,8 +223,8 @@ pub(super) async fn who_is_led_back_to_a_server_that_lives_on_asks_nobody_there(
 
 pub(super) async fn where_nobody_is_left_who_was_there_an_operator_decides(world: World) {
     let [one, other] = two(&world).await;
-    one.ledger.leave(one.was).await.unwrap();
-    other.ledger.leave(other.was).await.unwrap();
+    one.ledger.nodes().leave(one.was).await.unwrap();
+    other.ledger.nodes().leave(other.was).await.unwrap();
     let ledger = world.another().await;
     ledger.inquire(&[], ALL).await.unwrap();
     let newcomer = Process::join(ledger).await;

@@ -19,7 +19,7 @@ async fn counting(world: &World) -> (numerator::ledger::At, i64) {
 
 /// `taken`, ceiling and count of journaled values of the counter `k`.
 pub(super) async fn marks(world: &World) -> (i64, i64, u64) {
-    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    let counter = world.ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap();
     (counter.taken, counter.ceiling, counter.journaled)
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn entries_come_back_as_they_were_written(world: World) {
     world.clock.set(NOW_US + 5);
     world.append(&[full.clone(), sparse.clone()]).await;
     assert_eq!(marks(&world).await, (21, 1_000, 21));
-    let rows = world.ledger.find(&Default::default()).await.unwrap();
+    let rows = world.ledger.register().find(&Default::default()).await.unwrap();
     assert_eq!(rows.len(), 2);
     for (row, entry) in rows.iter().zip([&sparse, &full]) {
         assert_eq!(row.entry, *entry);
@@ -57,7 +57,7 @@ pub(super) async fn a_repeated_batch_is_known_and_counts_nothing_twice(world: Wo
     assert!(appended.collisions.is_empty(), "{appended:?}");
     assert_eq!(marks(&world).await, (5, 1_000, 5));
     assert_eq!(world.ledger.append(world.node, &[]).await.unwrap().written, 0);
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 5);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 5);
 }
 
 pub(super) async fn an_entry_twice_in_one_batch_is_known(world: World) {
@@ -80,13 +80,17 @@ pub(super) async fn a_second_equal_value_is_a_collision(world: World) {
         let appended = world.ledger.append(world.node, &batch).await.unwrap();
         assert_eq!(appended.collisions, [second.record.allocation_id]);
     }
-    let collisions = world.ledger.collisions(10).await.unwrap();
+    let collisions = world.ledger.register().collisions(10).await.unwrap();
     assert_eq!(collisions.len(), 1, "repeats are not recorded twice: {collisions:?}");
     assert_eq!(collisions[0].allocation_id, second.record.allocation_id);
     assert_eq!(collisions[0].other_allocation_id, Some(first.record.allocation_id));
     assert_eq!((&collisions[0].number, collisions[0].counter_id), (&second.number, counter_id));
     assert_eq!((collisions[0].span.first, collisions[0].span.last), (1, 1));
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 2, "the rest of the batch stays");
+    assert_eq!(
+        world.ledger.register().totals().await.unwrap().journal,
+        2,
+        "the rest of the batch stays"
+    );
 }
 
 pub(super) async fn a_second_equal_number_in_its_scope_is_a_collision(world: World) {
@@ -100,7 +104,7 @@ pub(super) async fn a_second_equal_number_in_its_scope_is_a_collision(world: Wor
     world.append(&[first.clone(), numbered(3, "N-1", "t"), numbered(4, "n-1", "s")]).await;
     let appended = world.ledger.append(world.node, std::slice::from_ref(&second)).await.unwrap();
     assert_eq!(appended.collisions, [second.record.allocation_id]);
-    let collision = world.ledger.collisions(10).await.unwrap().remove(0);
+    let collision = world.ledger.register().collisions(10).await.unwrap().remove(0);
     assert_eq!(collision.other_allocation_id, Some(first.record.allocation_id));
 
     let (fifth, sixth) = (numbered(5, "N-5", "s"), numbered(6, "N-5", "s"));
@@ -152,7 +156,7 @@ pub(super) async fn a_row_above_what_its_counter_has_taken_stops_no_batch(world:
     let batch = [first, second, two(3, 2), two(4, 3)];
     let appended = world.ledger.append(world.node, &batch).await.unwrap();
     assert_eq!(appended.collisions, [batch[2].record.allocation_id], "{appended:?}");
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 6);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 6);
     assert_eq!(marks(&world).await.0, 4);
 }
 
@@ -222,7 +226,7 @@ pub(super) async fn random_ranges_collide_exactly_where_they_overlap(world: Worl
         }
     }
     assert_eq!(marks(&world).await.2, taken.len() as u64, "seed {seed}");
-    assert_eq!(world.ledger.overlaps(counter_id, 10).await.unwrap(), [], "seed {seed}");
+    assert_eq!(world.ledger.audits().overlaps(counter_id, 10).await.unwrap(), [], "seed {seed}");
 }
 
 /// Once its epoch is closed, a counter may have been settled: its ceiling says nothing more.
@@ -282,7 +286,7 @@ pub(super) async fn two_nodes_that_append_to_the_same_counters_count_all_and_sha
     let (one, other) = tokio::join!(appending(0), appending(1));
     assert_eq!(one + other, COUNTERS * usize::try_from(ROUNDS).unwrap());
     let highest = i64::try_from(3 * ROUNDS).unwrap();
-    for counter in world.ledger.counters(0, 100).await.unwrap() {
+    for counter in world.ledger.counters().page(0, 100).await.unwrap() {
         let Counter { taken, journaled, .. } = counter;
         assert_eq!((taken, journaled), (highest, 3 * ROUNDS), "{}", counter.key);
     }
@@ -326,7 +330,7 @@ pub(super) async fn text_that_no_column_takes_is_refused_whole(world: World) {
         let error = world.ledger.append(world.node, &[malformed]).await.expect_err("malformed");
         assert!(matches!(error, LedgerError::Refused(_)), "{error}");
     }
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 0);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 0);
     assert_eq!(marks(&world).await, (0, 1_000, 0));
 }
 
@@ -338,7 +342,7 @@ pub(super) async fn a_rejected_entry_is_accounted_for_once(world: World) {
         world.ledger.reject(&bad, "NUL\0").await.unwrap();
         assert_eq!(marks(&world).await, (4, 1_000, 4));
     }
-    assert_eq!(world.ledger.totals().await.unwrap().rejected, 1);
+    assert_eq!(world.ledger.register().totals().await.unwrap().rejected, 1);
     world.verify().await;
     let sound = with(bad, |record| record.document_id = None);
     let appended = world.ledger.append(world.node, &[sound]).await.unwrap();
@@ -370,7 +374,7 @@ pub(super) async fn several_serials_are_written_together(world: World) {
     };
     let (one, two) = (both(1, 1), both(2, 2));
     world.append(&[one.clone(), two.clone()]).await;
-    let rows = world.ledger.find(&Default::default()).await.unwrap();
+    let rows = world.ledger.register().find(&Default::default()).await.unwrap();
     assert_eq!(rows.iter().map(|row| &row.entry).collect::<Vec<_>>(), [&two, &one]);
     let known = world.ledger.append(world.node, &[one]).await.unwrap();
     assert_eq!((known.written, known.known), (0, 1));
@@ -378,12 +382,12 @@ pub(super) async fn several_serials_are_written_together(world: World) {
     let clash = both(3, 2);
     let appended = world.ledger.append(world.node, std::slice::from_ref(&clash)).await.unwrap();
     assert_eq!(appended.collisions, [clash.record.allocation_id]);
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 4, "none of its serials");
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 4, "none of its serials");
     let mut numbered_twice = both(4, 3);
     numbered_twice.number = Arc::new(two.number).to_string();
     let appended = world.ledger.append(world.node, &[numbered_twice]).await.unwrap();
     assert_eq!(appended.collisions.len(), 1);
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 4, "none of its serials");
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 4, "none of its serials");
     assert_eq!(world.holes(b, 0, 3).await, [], "the collisions account for their values");
     assert_eq!(at(open.epoch), open);
 }

@@ -83,8 +83,9 @@ pub(super) async fn keys_are_compared_byte_for_byte(world: World) {
     let keys = ["Team", "TEAM", "team", "téam", "te\u{301}am", "team "];
     let specs: Vec<CounterSpec> = keys.map(spec).into();
     world.ledger.seed(open, world.node, &specs).await.unwrap();
-    assert_eq!(world.ledger.counters(0, 100).await.unwrap().len(), keys.len());
-    let counter_id = world.ledger.counter(7, "SEQ", "TEAM").await.unwrap().unwrap().counter_id;
+    assert_eq!(world.ledger.counters().page(0, 100).await.unwrap().len(), keys.len());
+    let counter_id =
+        world.ledger.counters().get(7, "SEQ", "TEAM").await.unwrap().unwrap().counter_id;
     let entries: Vec<_> = (1..)
         .zip(keys)
         .map(|(value, key)| {
@@ -118,7 +119,7 @@ pub(super) async fn rows_are_found_by_number_document_user_and_time(world: World
     }
     world.append(&entries).await;
     let find = async |filter: JournalFilter| -> Vec<u64> {
-        let rows: Vec<JournalRow> = world.ledger.find(&filter).await.unwrap();
+        let rows: Vec<JournalRow> = world.ledger.register().find(&filter).await.unwrap();
         rows.iter().map(|row| row.entry.taken[0].range.first).collect()
     };
     let any = JournalFilter::default;
@@ -155,10 +156,13 @@ pub(super) async fn the_text_of_a_revision_takes_no_place_in_a_page(world: World
         reason: None,
         revised_at_us: NOW_US,
     };
-    assert!(matches!(world.ledger.revise(&revision).await.unwrap(), Revised::Written(_)));
+    assert!(matches!(
+        world.ledger.register().revise(&revision).await.unwrap(),
+        Revised::Written(_)
+    ));
     for user_id in [None, Some("u".to_owned())] {
         let filter = JournalFilter { user_id, limit: 1, ..JournalFilter::default() };
-        let rows = world.ledger.find(&filter).await.unwrap();
+        let rows = world.ledger.register().find(&filter).await.unwrap();
         assert_eq!(rows.iter().map(|row| &row.entry).collect::<Vec<_>>(), [&issued], "{filter:?}");
     }
 }
@@ -168,8 +172,8 @@ async fn pages(world: &World, filter: &JournalFilter, limit: u32) -> Vec<u64> {
     let (mut values, mut after) = (Vec::new(), None);
     loop {
         let page = JournalFilter { limit, after, ..filter.clone() };
-        let rows = world.ledger.find(&page).await.unwrap();
-        assert_eq!(world.ledger.search(&page).await.unwrap(), rows, "{page:?}");
+        let rows = world.ledger.register().find(&page).await.unwrap();
+        assert_eq!(world.ledger.register().export(&page).await.unwrap(), rows, "{page:?}");
         values.extend(rows.iter().map(|row| row.entry.taken[0].range.first));
         match rows.last() {
             Some(last) if rows.len() == limit as usize => after = Position::of(last),
@@ -231,13 +235,13 @@ pub(super) async fn rows_are_found_by_each_filter_and_paged_in_either_order(worl
         let by_number = JournalFilter { sort: Sort::Number, ..filter };
         assert_eq!(pages(&world, &by_number, 2).await, sorted, "{by_number:?}");
     }
-    let row = &world.ledger.find(&JournalFilter { limit: 1, ..any() }).await.unwrap()[0];
+    let row = &world.ledger.register().find(&JournalFilter { limit: 1, ..any() }).await.unwrap()[0];
     let mut gone = Position::of(row).unwrap();
     gone.of.value = 99;
     let filter = JournalFilter { sort: Sort::Number, after: Some(gone), ..any() };
-    let refused = world.ledger.find(&filter).await;
+    let refused = world.ledger.register().find(&filter).await;
     assert!(matches!(refused, Err(LedgerError::Refused(_))), "{refused:?}");
-    assert_eq!(world.ledger.series_id("none").await.unwrap(), None);
+    assert_eq!(world.ledger.series().id_of("none").await.unwrap(), None);
 }
 
 pub(super) async fn a_value_is_found_in_the_range_that_holds_it(world: World) {
@@ -261,7 +265,7 @@ pub(super) async fn a_value_is_found_in_the_range_that_holds_it(world: World) {
         (27, None),
         (u64::MAX, None),
     ] {
-        let row = world.ledger.row_of(id, value).await.unwrap();
+        let row = world.ledger.register().row_of(id, value).await.unwrap();
         let found = row.map(|row| row.entry.taken[0].range.first);
         assert_eq!(found, first, "{value}");
     }
@@ -271,26 +275,26 @@ pub(super) async fn counters_and_totals_are_listed(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let specs = ["a", "b", "c"].map(spec);
     world.ledger.seed(open, world.node, &specs).await.unwrap();
-    let all = world.ledger.counters(0, 100).await.unwrap();
+    let all = world.ledger.counters().page(0, 100).await.unwrap();
     assert_eq!(all.iter().map(|c| &*c.key).collect::<Vec<_>>(), ["a", "b", "c"]);
-    let rest = world.ledger.counters(all[0].counter_id, 1).await.unwrap();
+    let rest = world.ledger.counters().page(all[0].counter_id, 1).await.unwrap();
     assert_eq!(rest, all[1..2]);
     let id = all[0].counter_id;
     world.append(&[range(open, id, 1, 5)]).await;
-    assert_eq!(world.ledger.collisions_count().await.unwrap(), 0);
+    assert_eq!(world.ledger.register().collisions_count().await.unwrap(), 0);
     world.ledger.append(world.node, &[entry(open, id, 5)]).await.unwrap();
     world.ledger.reject(&entry(open, id, 6), "test").await.unwrap();
-    let totals = world.ledger.totals().await.unwrap();
+    let totals = world.ledger.register().totals().await.unwrap();
     assert_eq!((totals.journal, totals.gaps), (1, 0));
     assert_eq!((totals.collisions, totals.rejected), (1, 1));
-    assert_eq!(world.ledger.collisions_count().await.unwrap(), 1);
+    assert_eq!(world.ledger.register().collisions_count().await.unwrap(), 1);
 }
 
 pub(super) async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[range(open, id, 1, 5)]).await;
-    assert_eq!(world.ledger.overlaps(id, 10).await.unwrap(), []);
+    assert_eq!(world.ledger.audits().overlaps(id, 10).await.unwrap(), []);
     // Only a write from outside can cause this.
     let gap = "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
                noted_at_us) values ($1, 4, 9, 1, 'discarded', 1, 0)";
@@ -301,7 +305,7 @@ pub(super) async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
         let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
         sqlx::query(gap).bind(id).execute(&pool).await.unwrap();
     }
-    let overlaps = world.ledger.overlaps(id, 10).await.unwrap();
+    let overlaps = world.ledger.audits().overlaps(id, 10).await.unwrap();
     assert_eq!(overlaps.iter().map(|s| (s.first, s.last)).collect::<Vec<_>>(), [(4, 5)]);
 }
 
@@ -333,7 +337,7 @@ pub(super) async fn people_and_services_are_found_apart(world: World) {
     let find = async |user: Option<&str>, service: Option<&str>, limit| {
         let (user_id, service) = (user.map(str::to_owned), service.map(str::to_owned));
         let filter = JournalFilter { user_id, service, limit, ..JournalFilter::default() };
-        let rows = world.ledger.find(&filter).await.unwrap();
+        let rows = world.ledger.register().find(&filter).await.unwrap();
         rows.into_iter().map(|row| row.entry.record.user_id.clone()).collect::<Vec<_>>()
     };
     assert_eq!(find(Some("ann"), None, 9).await, ["erp/ann", "crm/ann", "ann", "ERP/ann"]);

@@ -21,15 +21,15 @@ async fn moved(
     series_id: i64,
     earlier: &[ImportedVersion],
 ) -> Result<(), LedgerError> {
-    let mut all = world.ledger.series().await.unwrap();
+    let mut all = world.ledger.series().list().await.unwrap();
     all.retain(|series| series.series_id == series_id);
     let counters = [counter(&all[0], "a", 9)];
-    world.ledger.import(world.node, &counters, earlier, &mut std::iter::empty()).await?;
+    world.ledger.imports().add(world.node, &counters, earlier, &mut std::iter::empty()).await?;
     Ok(())
 }
 
 async fn templates(world: &World, series_id: i64) -> Vec<String> {
-    let versions = world.ledger.series_versions(series_id, u32::MAX, 100).await.unwrap();
+    let versions = world.ledger.series().versions(series_id, u32::MAX, 100).await.unwrap();
     versions.into_iter().map(|version| version.definition.template).collect()
 }
 
@@ -40,20 +40,20 @@ pub(super) async fn versions_that_were_used_elsewhere_come_before_the_one_in_for
     let series = series(&world).await;
     let (series_id, template) = (series.series_id, series.definition.template.clone());
     let earlier = [elsewhere(&series, "E-{SEQ}"), elsewhere(&series, "F-{SEQ}")];
-    let stamp = world.ledger.series_stamp().await.unwrap();
+    let stamp = world.ledger.series().stamp().await.unwrap();
     // The second time it brings nothing.
     for _ in 0..2 {
         moved(&world, series_id, &earlier).await.unwrap();
         let expected = [&*template, "F-{SEQ}", "E-{SEQ}", &template];
         assert_eq!(templates(&world, series_id).await, expected);
     }
-    let all = world.ledger.series().await.unwrap();
+    let all = world.ledger.series().list().await.unwrap();
     let now = all.iter().find(|series| series.series_id == series_id).unwrap();
     assert_eq!((now.version, &now.definition, now.active), (4, &series.definition, true));
-    assert!(world.ledger.series_stamp().await.unwrap() > stamp, "services notice");
+    assert!(world.ledger.series().stamp().await.unwrap() > stamp, "services notice");
     let mut again = change(&series.definition.code, "E-{SEQ:1:OTHER}");
     again.definition.serials = serde_json::from_value(json!([{"name": "OTHER"}])).unwrap();
-    match world.ledger.apply_series(&[again]).await {
+    match world.ledger.series().apply(&[again]).await {
         Err(LedgerError::Series(SeriesRefusal::Repeats { version, .. })) => assert_eq!(version, 2),
         other => panic!("{other:?}"),
     }
@@ -62,13 +62,13 @@ pub(super) async fn versions_that_were_used_elsewhere_come_before_the_one_in_for
 
 pub(super) async fn what_was_used_elsewhere_is_no_beginning_of_another_series(world: World) {
     let series = series(&world).await;
-    world.ledger.apply_series(&[change("HEIR", "E-{SEQ}")]).await.unwrap();
+    world.ledger.series().apply(&[change("HEIR", "E-{SEQ}")]).await.unwrap();
     let refused = moved(&world, series.series_id, &[elsewhere(&series, "E-{SEQ}")]).await;
     let refused = refused.expect_err("HEIR shows it").to_string();
     assert!(
         refused.contains("could show them again: \"E-1\" can be read in two ways, as HEIR (type"),
         "{refused}"
     );
-    assert_eq!(world.ledger.counters(0, 10).await.unwrap(), [], "all or nothing");
+    assert_eq!(world.ledger.counters().page(0, 10).await.unwrap(), [], "all or nothing");
     assert_eq!(templates(&world, series.series_id).await.len(), 1);
 }

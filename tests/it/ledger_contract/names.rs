@@ -99,7 +99,7 @@ async fn a_take_that_gets_its_name_after_a_question_finds_that_its_epoch_is_over
     assert_eq!(found, [Found::default()]);
     let_go(held).await;
     assert_eq!(outcome(taking).await, None, "a second number beside the retry's");
-    let row = scene.world.ledger.counter(7, "SEQ", "a").await.unwrap().unwrap();
+    let row = scene.world.ledger.counters().get(7, "SEQ", "a").await.unwrap().unwrap();
     assert_eq!((row.epoch, row.taken), (old.epoch, 1), "{row:?}");
 }
 
@@ -139,7 +139,7 @@ async fn import(
     let entry = with(number(series, "old", 1), |record| record.document_id = Some("twice".into()));
     tokio::spawn(async move {
         let chunks = &mut std::iter::once(Ok(vec![entry]));
-        ledger.import(NodeId::random(), &counters, &[], chunks).await
+        ledger.imports().add(NodeId::random(), &counters, &[], chunks).await
     })
 }
 
@@ -164,12 +164,12 @@ async fn an_import_waits_for_who_takes_for_its_document_and_is_undone() {
     let refused = importing.await.unwrap().expect_err("a second number").to_string();
     let says = format!("document twice got the number {} here meanwhile", taken.number);
     assert!(refused.contains(&says) && refused.contains("import again"), "{refused}");
-    assert_eq!(scene.world.ledger.totals().await.unwrap().journal, 2);
+    assert_eq!(scene.world.ledger.register().totals().await.unwrap().journal, 2);
     // The remedy: its line without the document. What was numbered before is no reason.
     let before = with(number(&series, "old", 2), |r| r.document_id = Some("before".into()));
     let chunks = &mut std::iter::once(Ok(vec![number(&series, "old", 1), before]));
     let (ledger, counters) = (scene.world.another().await, [counter(&series, "old", 2)]);
-    ledger.import(NodeId::random(), &counters, &[], chunks).await.unwrap();
+    ledger.imports().add(NodeId::random(), &counters, &[], chunks).await.unwrap();
     scene.world.verify().await;
 }
 

@@ -20,7 +20,8 @@ async fn count(world: &World, condition: &str) -> i64 {
 /// All rows, oldest first, as look-ups show them.
 async fn all(world: &World, user_id: Option<&str>) -> Vec<JournalRow> {
     let user_id = user_id.map(str::to_owned);
-    let mut rows = world.ledger.find(&JournalFilter { user_id, ..Default::default() }).await;
+    let mut rows =
+        world.ledger.register().find(&JournalFilter { user_id, ..Default::default() }).await;
     rows.as_mut().unwrap().reverse();
     rows.unwrap()
 }

@@ -148,13 +148,13 @@ pub(super) async fn a_column_of_another_type_is_worth_a_retry_and_the_next_call_
         // Its columns have no types, and it prepares a statement again automatically.
         return;
     }
-    world.ledger.nodes().await.unwrap();
+    world.ledger.nodes().list().await.unwrap();
     let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
     let other = "alter table node alter column label type varchar";
     sqlx::query(other).execute(&pool).await.unwrap();
-    let error = world.ledger.nodes().await.expect_err("prepared before");
+    let error = world.ledger.nodes().list().await.expect_err("prepared before");
     assert!(error.retry_useful() && !error.maybe_written(), "{error}");
-    world.ledger.nodes().await.expect("prepared anew");
+    world.ledger.nodes().list().await.expect("prepared anew");
 }
 
 pub(super) async fn a_schema_newer_than_the_binary_is_refused(world: World) {
@@ -199,6 +199,6 @@ pub(super) async fn whoever_looks_at_a_copy_reads_its_log_too(world: World) {
     }
     let url = format!("sqlite:{copy}");
     let looked = look(&url, connections(1), world.clock.clone()).await.unwrap();
-    let counters = looked.ledger.counters(0, 10).await.unwrap();
+    let counters = looked.ledger.counters().page(0, 10).await.unwrap();
     assert_eq!(counters.iter().map(|one| one.counter_id).collect::<Vec<_>>(), [counter_id]);
 }

@@ -47,7 +47,7 @@ pub(super) async fn a_node_that_left_or_was_adopted_does_not_come_back(world: Wo
     }
     ledger.adopt(open, adopted, &[], true).await.unwrap();
     assert!(!ledger.participate(open, adopted).await.unwrap());
-    ledger.leave(left).await.unwrap();
+    ledger.nodes().leave(left).await.unwrap();
     for gone in [left, unknown] {
         let error = ledger.participate(open, gone).await.expect_err("gone");
         assert!(matches!(error, LedgerError::NodeGone(node) if node == gone), "{error}");
@@ -183,7 +183,7 @@ pub(super) async fn an_epoch_closes_exact_once_every_participant_is_accounted_fo
         let acknowledged = ledger.acknowledge(next, &[one]).await.unwrap();
         assert_eq!(acknowledged, Acknowledged::Taken, "safe to repeat");
     }
-    ledger.leave(two).await.unwrap();
+    ledger.nodes().leave(two).await.unwrap();
     assert_eq!(waiting().await, [three]);
     ledger.adopt(open, three, &[], false).await.unwrap();
     assert_eq!(waiting().await, [three], "an outbox that is not whole accounts for nobody");
@@ -270,7 +270,7 @@ pub(super) async fn who_lent_a_partition_takes_it_back_and_no_operators_wish(wor
         (row().await.lender, ledger.take_back_loans().await.unwrap()),
         (Some(lender), vec![])
     );
-    assert!(ledger.retire_node(lender, 0).await.unwrap());
+    assert!(ledger.nodes().retire(lender, 0).await.unwrap());
     assert_eq!(ledger.take_back_loans().await.unwrap(), [2]);
     assert!(!row().await.is_lent && row().await.lender.is_none());
     assert!(ledger.partitions().await.unwrap()[1].is_lent);
@@ -293,7 +293,7 @@ pub(super) async fn recent_closings_are_counted(world: World) {
 pub(super) async fn a_heartbeat_says_what_the_node_sees_of_redis(world: World) {
     let (ledger, node) = (&world.ledger, world.node);
     let said = async || {
-        let node = ledger.nodes().await.unwrap().remove(0);
+        let node = ledger.nodes().list().await.unwrap().remove(0);
         (node.sight, node.words)
     };
     assert_eq!(said().await, (None, None));
@@ -302,15 +302,15 @@ pub(super) async fn a_heartbeat_says_what_the_node_sees_of_redis(world: World) {
         Blind { partitions: [3].into(), since_us: NOW_US, why: "refused: \"password\"".into() };
     let words = NodeWords { blind: vec![blind], journal_records: 7, ..NodeWords::default() };
     let report = NodeReport { sight: sight.clone(), words: words.clone() };
-    ledger.heartbeat(node, Some(&report)).await.unwrap();
+    ledger.nodes().heartbeat(node, Some(&report)).await.unwrap();
     assert_eq!(said().await, (Some(sight), Some(words)));
-    ledger.heartbeat(node, Some(&NodeReport::default())).await.unwrap();
+    ledger.nodes().heartbeat(node, Some(&NodeReport::default())).await.unwrap();
     assert_eq!(said().await, (Some(HealthReport::new()), Some(NodeWords::default())));
-    ledger.heartbeat(node, None).await.unwrap();
+    ledger.nodes().heartbeat(node, None).await.unwrap();
     assert_eq!(said().await, (None, None));
-    let before = ledger.nodes().await.unwrap();
-    ledger.takes_heartbeats(Some(node)).await.unwrap();
-    ledger.takes_heartbeats(Some(NodeId::random())).await.unwrap();
-    ledger.takes_heartbeats(None).await.unwrap();
-    assert_eq!(ledger.nodes().await.unwrap(), before, "it is written as it stands");
+    let before = ledger.nodes().list().await.unwrap();
+    ledger.nodes().takes_heartbeats(Some(node)).await.unwrap();
+    ledger.nodes().takes_heartbeats(Some(NodeId::random())).await.unwrap();
+    ledger.nodes().takes_heartbeats(None).await.unwrap();
+    assert_eq!(ledger.nodes().list().await.unwrap(), before, "it is written as it stands");
 }

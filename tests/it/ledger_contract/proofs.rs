@@ -37,8 +37,8 @@ pub(super) fn ambiguity<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> A
 
 pub(super) async fn series_that_could_give_two_numbers_one_text_are_refused(world: World) {
     let ledger = &world.ledger;
-    ledger.apply_series(&[change("A", "A-{SEQ:3}")]).await.unwrap();
-    let stamp = ledger.series_stamp().await.unwrap();
+    ledger.series().apply(&[change("A", "A-{SEQ:3}")]).await.unwrap();
+    let stamp = ledger.series().stamp().await.unwrap();
     let mut yearly = change("C", "C-{SEQ:3}");
     yearly.definition.serials[0].reset = Reset::Year;
     // With one that existed, with one of the same call, and alone.
@@ -47,28 +47,30 @@ pub(super) async fn series_that_could_give_two_numbers_one_text_are_refused(worl
         (vec![change("B", "{SEQ}"), change("C", "{SEQ:2}")], "series B and C can show", "\"1"),
         (vec![yearly], "begins anew each year", "\"C-001\""),
     ] {
-        for result in [ledger.try_series(&changes).await, ledger.apply_series(&changes).await] {
+        for result in
+            [ledger.series().try_apply(&changes).await, ledger.series().apply(&changes).await]
+        {
             let error = ambiguity(result).to_string();
             assert!(error.contains(says) && error.contains(text), "{error}");
         }
-        assert_eq!(ledger.series_stamp().await.unwrap(), stamp, "{says}: nothing was saved");
+        assert_eq!(ledger.series().stamp().await.unwrap(), stamp, "{says}: nothing was saved");
     }
 }
 
 pub(super) async fn a_series_is_proved_again_when_it_is_activated(world: World) {
     let ledger = &world.ledger;
-    let idle = ledger.apply_series(&[change("A", "{SEQ:3}")]).await.unwrap().remove(0);
+    let idle = ledger.series().apply(&[change("A", "{SEQ:3}")]).await.unwrap().remove(0);
     let activity = |active| {
         let (saved_by, reason) = ("me".to_owned(), "moved".to_owned());
         let (series_id, saved_at_us) = (idle.series_id, NOW_US);
         ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us }
     };
-    ambiguity(ledger.apply_series(&[change("B", "{SEQ:3}")]).await);
-    ledger.set_activity(&activity(false)).await.unwrap();
-    ledger.apply_series(&[change("B", "{SEQ:3}")]).await.unwrap();
-    ambiguity(ledger.set_activity(&activity(true)).await);
-    ledger.apply_series(&[change("B", "B{SEQ:3}")]).await.unwrap();
-    assert!(ledger.set_activity(&activity(true)).await.unwrap().active);
+    ambiguity(ledger.series().apply(&[change("B", "{SEQ:3}")]).await);
+    ledger.series().set_activity(&activity(false)).await.unwrap();
+    ledger.series().apply(&[change("B", "{SEQ:3}")]).await.unwrap();
+    ambiguity(ledger.series().set_activity(&activity(true)).await);
+    ledger.series().apply(&[change("B", "B{SEQ:3}")]).await.unwrap();
+    assert!(ledger.series().set_activity(&activity(true)).await.unwrap().active);
 }
 
 /// Goal: a series that took requests from another is not removed from before it without a proof of
@@ -84,7 +86,7 @@ pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
     };
     let mut rule = of_t("C", "{SEQ:4}", false);
     let changes = [of_t("A", "{SEQ:4}", true), rule.clone()];
-    let saved = ledger.apply_series(&changes).await.unwrap().remove(1);
+    let saved = ledger.series().apply(&changes).await.unwrap().remove(1);
     let at = At { partition: saved.partition, epoch: world.partition().await.epoch };
     let bump = ledger.bump(at, PartitionState::Open, world.node, "test").await.unwrap().unwrap();
     let at = At { epoch: bump, ..at };
@@ -92,10 +94,10 @@ pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
     let spec = CounterSpec { series_id: saved.series_id, version: 1, ..spec("type=T") };
     ledger.seed(at, world.node, &[spec]).await.unwrap();
     rule.definition.serves.types = vec!["V".into()];
-    let error = ambiguity(ledger.apply_series(&[rule.clone()]).await).to_string();
+    let error = ambiguity(ledger.series().apply(&[rule.clone()]).await).to_string();
     assert!(error.contains("series C is one of its version 1"), "{error}");
-    ledger.apply_series(&[of_t("A", "A{SEQ:4}", true)]).await.unwrap();
-    assert_eq!(ledger.apply_series(&[rule]).await.unwrap()[0].series_id, saved.series_id);
+    ledger.series().apply(&[of_t("A", "A{SEQ:4}", true)]).await.unwrap();
+    assert_eq!(ledger.series().apply(&[rule]).await.unwrap()[0].series_id, saved.series_id);
 }
 
 /// Goal: an edit of what no number shows does not report a pair that was saved as it is. Method: a
@@ -105,18 +107,18 @@ pub(super) async fn what_gives_the_same_numbers_is_not_proved_again(world: World
     let ledger = &world.ledger;
     let mut like = gapless("B", "{SEQ:3}");
     like.definition.ambiguity_accepted = Some("Both books are closed by now.".into());
-    let saved = ledger.apply_series(&[gapless("A", "{SEQ:3}"), change("C", "C{SEQ:3}")]).await;
+    let saved = ledger.series().apply(&[gapless("A", "{SEQ:3}"), change("C", "C{SEQ:3}")]).await;
     let first = saved.unwrap().remove(0);
-    ledger.apply_series(&[like.clone()]).await.unwrap();
+    ledger.series().apply(&[like.clone()]).await.unwrap();
     let mut named = gapless("A", "{SEQ:3}");
     named.definition.name = "Another name".into();
-    let edited = ledger.apply_series(&[named.clone()]).await.unwrap().remove(0);
+    let edited = ledger.series().apply(&[named.clone()]).await.unwrap().remove(0);
     assert_eq!((edited.version, edited.series_id), (first.version + 1, first.series_id));
     // What is accepted no more is proved, and so is another text.
     like.definition.ambiguity_accepted = None;
-    ambiguity(ledger.apply_series(&[like]).await);
+    ambiguity(ledger.series().apply(&[like]).await);
     named.definition.serves.projects = vec!["P".into()];
-    ambiguity(ledger.apply_series(&[named]).await);
+    ambiguity(ledger.series().apply(&[named]).await);
 }
 
 /// The same for a series that leaves its requests to others: pairs of others are as they were.
@@ -126,9 +128,9 @@ pub(super) async fn a_rule_that_goes_concerns_only_its_own_numbers(world: World)
     like.definition.ambiguity_accepted = Some("Both books are closed by now.".into());
     let mut rule = change("C", "C{SEQ:3}");
     rule.definition.serves.types.push("D".into());
-    ledger.apply_series(&[gapless("A", "{SEQ:3}"), rule]).await.unwrap();
-    ledger.apply_series(&[like]).await.unwrap();
-    let narrower = ledger.apply_series(&[change("C", "C{SEQ:3}")]).await.unwrap().remove(0);
+    ledger.series().apply(&[gapless("A", "{SEQ:3}"), rule]).await.unwrap();
+    ledger.series().apply(&[like]).await.unwrap();
+    let narrower = ledger.series().apply(&[change("C", "C{SEQ:3}")]).await.unwrap().remove(0);
     assert_eq!(narrower.definition.serves.types, ["C"]);
 }
 
@@ -138,12 +140,12 @@ pub(super) async fn what_rests_or_serves_less_is_not_proved_again(world: World) 
     let ledger = &world.ledger;
     let mut rule = change("C", "C{SEQ:3}");
     rule.definition.serves.types.push("D".into());
-    let saved = ledger.apply_series(&[change("A", "A{SEQ:3}"), rule.clone()]).await.unwrap();
+    let saved = ledger.series().apply(&[change("A", "A{SEQ:3}"), rule.clone()]).await.unwrap();
     let gone = GiveUp::default();
     gone.give_up();
     let apply = async |change: &SeriesChange| {
         let changes = std::slice::from_ref(change);
-        until_given_up(gone.clone(), ledger.apply_series(changes)).await
+        until_given_up(gone.clone(), ledger.series().apply(changes)).await
     };
     rule.definition.serves.types = vec!["C".into()];
     assert!(apply(&rule).await.unwrap()[0].is_new, "it serves less");
@@ -154,11 +156,11 @@ pub(super) async fn what_rests_or_serves_less_is_not_proved_again(world: World) 
         let (series_id, saved_at_us) = (saved[0].series_id, NOW_US);
         let change =
             ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us };
-        let rests = until_given_up(gone.clone(), ledger.set_activity(&change)).await;
+        let rests = until_given_up(gone.clone(), ledger.series().set_activity(&change)).await;
         assert!(!rests.unwrap().active);
     }
     // One that names a project comes before others that came before it.
-    let stamp = ledger.series_stamp().await.unwrap();
+    let stamp = ledger.series().stamp().await.unwrap();
     let mut wider = rule.clone();
     wider.definition.serves.types.push("E".into());
     let mut closer = rule.clone();
@@ -167,14 +169,14 @@ pub(super) async fn what_rests_or_serves_less_is_not_proved_again(world: World) 
         let refused = apply(&change).await.expect_err("it has to be proved");
         assert!(matches!(refused, LedgerError::GivenUp), "{refused}");
     }
-    assert_eq!(ledger.series_stamp().await.unwrap(), stamp, "nothing was saved");
+    assert_eq!(ledger.series().stamp().await.unwrap(), stamp, "nothing was saved");
 }
 
 /// Goal: a ledger takes no more series than every process can hold, and continues to change those
 /// that it has. Method: its table is filled up directly.
 pub(super) async fn a_ledger_has_so_many_series_and_no_more(world: World) {
     let ledger = &world.ledger;
-    ledger.apply_series(&[change("A", "A{SEQ:3}")]).await.unwrap();
+    ledger.series().apply(&[change("A", "A{SEQ:3}")]).await.unwrap();
     let fill = format!(
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < {}) \
          insert into series (code, partition, active_version) select 'S' || i, 0, 1 from n",
@@ -187,11 +189,11 @@ pub(super) async fn a_ledger_has_so_many_series_and_no_more(world: World) {
         let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
         sqlx::query(sqlx::AssertSqlSafe(fill)).execute(&pool).await.unwrap();
     }
-    ledger.apply_series(&[change("B", "B{SEQ:3}")]).await.unwrap();
-    let refused = ledger.apply_series(&[change("C", "C{SEQ:3}")]).await.expect_err("one more");
+    ledger.series().apply(&[change("B", "B{SEQ:3}")]).await.unwrap();
+    let refused = ledger.series().apply(&[change("C", "C{SEQ:3}")]).await.expect_err("one more");
     let is_full = matches!(refused, LedgerError::Series(SeriesRefusal::TooMany));
     assert!(is_full && refused.to_string().contains("2000 series"), "{refused}");
-    ledger.apply_series(&[change("A", "A-{SEQ:3}")]).await.unwrap();
+    ledger.series().apply(&[change("A", "A-{SEQ:3}")]).await.unwrap();
 }
 
 /// Goal: the proof relies on a start only as far as it always was the start. Method: a series that
@@ -204,10 +206,10 @@ pub(super) async fn a_start_that_was_another_one_is_not_built_on(world: World) {
         change.definition.serials[0].start = start;
         change
     };
-    let first = ledger.apply_series(&[from(10)]).await.unwrap().remove(0);
-    ledger.apply_series(&[from(50)]).await.unwrap();
+    let first = ledger.series().apply(&[from(10)]).await.unwrap().remove(0);
+    ledger.series().apply(&[from(50)]).await.unwrap();
     let teens = || vec![change("B", "1{SEQ:1}")];
-    ledger.try_series(&teens()).await.unwrap();
+    ledger.series().try_apply(&teens()).await.unwrap();
     let at = At { partition: first.partition, epoch: world.partition().await.epoch };
     let spec = CounterSpec { series_id: first.series_id, version: 2, start: 50, ..spec("type=A") };
     let bump = ledger.bump(at, PartitionState::Open, world.node, "test").await.unwrap().unwrap();
@@ -215,10 +217,10 @@ pub(super) async fn a_start_that_was_another_one_is_not_built_on(world: World) {
     ledger.claim_open(at, world.node, true, &Owner::Database).await.unwrap();
     ledger.seed(at, world.node, &[spec]).await.unwrap();
     // The first version had no counter.
-    ledger.try_series(&teens()).await.unwrap();
-    ledger.apply_series(&[from(10)]).await.unwrap();
-    ledger.apply_series(&[from(50)]).await.unwrap();
-    let error = ambiguity(ledger.apply_series(&teens()).await).to_string();
+    ledger.series().try_apply(&teens()).await.unwrap();
+    ledger.series().apply(&[from(10)]).await.unwrap();
+    ledger.series().apply(&[from(50)]).await.unwrap();
+    let error = ambiguity(ledger.series().apply(&teens()).await).to_string();
     assert!(error.contains("can be read in two ways"), "{error}");
 }
 
@@ -226,18 +228,18 @@ pub(super) async fn an_accepted_ambiguity_is_saved_and_remembered(world: World) 
     let ledger = &world.ledger;
     let reason = "The year is on the letterhead; agreed with audit.";
     let accepted = async || {
-        let mut events = ledger.events(20).await.unwrap();
+        let mut events = ledger.events().list(20).await.unwrap();
         events.retain(|event| event.kind == "ambiguity-accepted");
         events
     };
     let mut yearly = gapless("Y", "{SEQ:3}");
     yearly.definition.serials[0].reset = Reset::Year;
-    ambiguity(ledger.apply_series(&[yearly.clone()]).await);
-    assert_eq!(ledger.events(20).await.unwrap(), []);
+    ambiguity(ledger.series().apply(&[yearly.clone()]).await);
+    assert_eq!(ledger.events().list(20).await.unwrap(), []);
     yearly.definition.ambiguity_accepted = Some(reason.into());
-    ledger.try_series(&[yearly.clone()]).await.unwrap();
+    ledger.series().try_apply(&[yearly.clone()]).await.unwrap();
     assert_eq!(accepted().await, [], "a dry run leaves nothing behind");
-    let saved = ledger.apply_series(&[yearly.clone()]).await.unwrap().remove(0);
+    let saved = ledger.series().apply(&[yearly.clone()]).await.unwrap().remove(0);
     assert_eq!(saved.definition.ambiguity_accepted.as_deref(), Some(reason));
     let events = accepted().await;
     assert_eq!((events.len(), events[0].at_us), (1, NOW_US));
@@ -245,9 +247,9 @@ pub(super) async fn an_accepted_ambiguity_is_saved_and_remembered(world: World) 
     assert_eq!((&detail["code"], &detail["reason"]), (&json!("Y"), &json!(reason)));
     assert!(detail["ambiguity"].as_str().unwrap().contains("begins anew each year"), "{detail}");
     // An unchanged series is not judged again, and an acceptance that is not needed is no event.
-    ledger.apply_series(&[yearly.clone()]).await.unwrap();
+    ledger.series().apply(&[yearly.clone()]).await.unwrap();
     yearly.definition.template = "{YEAR}-{SEQ:3}".into();
-    ledger.apply_series(&[yearly]).await.unwrap();
+    ledger.series().apply(&[yearly]).await.unwrap();
     assert_eq!(accepted().await.len(), 1);
 }
 
@@ -260,21 +262,21 @@ pub(super) async fn series_on_tables_are_proved_with_what_the_tables_have(world:
         change
     };
     // A code without a row may become the code of any row.
-    let error = ambiguity(ledger.try_series(&[of("T"), of("U")]).await).to_string();
+    let error = ambiguity(ledger.series().try_apply(&[of("T"), of("U")]).await).to_string();
     assert!(error.contains("import the codes T, U first"), "{error}");
     let mut closer = of("U");
     closer.definition.serves.projects = vec!["P".into()];
     let both = [of("T"), closer];
-    let error = ambiguity(ledger.apply_series(&both).await).to_string();
+    let error = ambiguity(ledger.series().apply(&both).await).to_string();
     assert!(error.contains("import the codes T, U first"), "{error}");
     let rows = [row("1", "T", true), row("2", "U", true)];
-    ledger.apply_reference(&of_rows("types", &rows)).await.unwrap();
-    ledger.try_series(&both).await.unwrap();
-    ledger.apply_series(&[of("T"), of("U")]).await.unwrap();
+    ledger.reference().apply(&of_rows("types", &rows)).await.unwrap();
+    ledger.series().try_apply(&both).await.unwrap();
+    ledger.series().apply(&[of("T"), of("U")]).await.unwrap();
     // One that takes any other type of the table conflicts with neither, whatever is renamed.
     let mut default = of("V");
     default.definition.serves.default = true;
-    ledger.apply_series(&[default]).await.unwrap();
+    ledger.series().apply(&[default]).await.unwrap();
 }
 
 /// Goal: a series in use is never changed so that it gives a text that an earlier version gave to
@@ -290,10 +292,10 @@ pub(super) async fn a_version_is_proved_against_the_earlier_ones_that_were_used(
         change.definition.serials[0].counter.push("SITE".into());
         change
     };
-    let first = ledger.apply_series(&[version("{SITE}-{SEQ:2}")]).await.unwrap().remove(0);
+    let first = ledger.series().apply(&[version("{SITE}-{SEQ:2}")]).await.unwrap().remove(0);
     // Nothing is issued yet: it may become anything, and come back.
     for template in ["{SEQ:2}-{SITE}", "{SITE}-{SEQ:2}"] {
-        ledger.apply_series(&[version(template)]).await.unwrap();
+        ledger.series().apply(&[version(template)]).await.unwrap();
     }
     let at = At { partition: first.partition, epoch: world.partition().await.epoch };
     let spec = CounterSpec { series_id: first.series_id, version: 3, ..spec("type=A;SITE=01") };
@@ -302,20 +304,22 @@ pub(super) async fn a_version_is_proved_against_the_earlier_ones_that_were_used(
     ledger.claim_open(at, world.node, true, &Owner::Database).await.unwrap();
     ledger.seed(at, world.node, &[spec]).await.unwrap();
     let turned = || vec![version("{SEQ:2}-{SITE}")];
-    for result in [ledger.try_series(&turned()).await, ledger.apply_series(&turned()).await] {
+    for result in
+        [ledger.series().try_apply(&turned()).await, ledger.series().apply(&turned()).await]
+    {
         let error = ambiguity(result).to_string();
         assert!(
             error.contains("version 3") && error.contains("can be read in two ways"),
             "{error}"
         );
     }
-    let longer = ledger.apply_series(&[version("{SITE}-{SEQ:3}")]).await.unwrap().remove(0);
+    let longer = ledger.series().apply(&[version("{SITE}-{SEQ:3}")]).await.unwrap().remove(0);
     let mut accepted = turned();
     accepted[0].definition.ambiguity_accepted = Some("Both books are closed by now.".into());
-    ledger.apply_series(&accepted).await.unwrap();
-    let mut events = ledger.events(20).await.unwrap();
+    ledger.series().apply(&accepted).await.unwrap();
+    let mut events = ledger.events().list(20).await.unwrap();
     events.retain(|event| event.kind == "ambiguity-accepted");
     assert_eq!(events.len(), 1, "{events:?}");
-    let back = ambiguity(ledger.apply_series(&[version("{SITE}-{SEQ:2}")]).await).to_string();
+    let back = ambiguity(ledger.series().apply(&[version("{SITE}-{SEQ:2}")]).await).to_string();
     assert!(back.contains(&format!("version {}", longer.version + 1)), "{back}");
 }

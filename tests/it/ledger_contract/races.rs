@@ -89,7 +89,7 @@ impl Scene {
 
     /// What Redis issues of `b` in an epoch, once it was seeded there, collides with nothing.
     async fn goes_on_alone(&self, new: At) {
-        let row = self.world.ledger.counter(7, "SEQ", "b").await.unwrap().unwrap();
+        let row = self.world.ledger.counters().get(7, "SEQ", "b").await.unwrap().unwrap();
         assert_eq!((row.epoch, row.taken), (new.epoch, row.start), "{row:?}");
         let next = u64::try_from(row.taken).unwrap() + 1;
         self.world.append(&[entry(new, row.counter_id, next)]).await;
@@ -138,7 +138,7 @@ async fn seeded(scene: &Scene) -> At {
 }
 
 async fn id(world: &World, key: &str) -> i64 {
-    world.ledger.counter(7, "SEQ", key).await.unwrap().unwrap().counter_id
+    world.ledger.counters().get(7, "SEQ", key).await.unwrap().unwrap().counter_id
 }
 
 /// A counter that has room for large batches.
@@ -162,7 +162,7 @@ async fn a_take_that_waits_while_its_epoch_ends_takes_nothing_of_the_next() {
     let (taken, new) = scene.overtake(late).await;
     scene.goes_on_alone(new).await;
     assert!(matches!(taken, Err(LedgerError::Fenced { epoch, .. }) if epoch == old.epoch));
-    let untouched = scene.world.ledger.counter(7, "SEQ", "a").await.unwrap().unwrap();
+    let untouched = scene.world.ledger.counters().get(7, "SEQ", "a").await.unwrap().unwrap();
     assert_eq!((untouched.epoch, untouched.taken), (old.epoch, 1), "all or none");
 }
 
@@ -180,7 +180,7 @@ async fn a_raise_that_waits_while_its_epoch_ends_lifts_nothing_in_the_next() {
     let (raised, _) = scene.overtake(late).await;
     // `a` was not touched in the next epoch, which begins above whatever is there.
     assert_eq!(raised.unwrap(), [Some(130), None]);
-    let row = scene.world.ledger.counter(7, "SEQ", "b").await.unwrap().unwrap();
+    let row = scene.world.ledger.counters().get(7, "SEQ", "b").await.unwrap().unwrap();
     assert_eq!(row.ceiling, 10, "what Redis has: {row:?}");
 }
 
@@ -196,7 +196,7 @@ async fn a_seed_that_waits_while_its_epoch_ends_touches_nothing_of_the_next() {
     let (touched, new) = scene.overtake(async move { ledger.seed(old, node, &specs).await }).await;
     let fenced = matches!(touched, Err(LedgerError::Fenced { epoch, .. }) if epoch == old.epoch);
     assert!(fenced, "{touched:?}");
-    let row = scene.world.ledger.counter(7, "SEQ", "b").await.unwrap().unwrap();
+    let row = scene.world.ledger.counters().get(7, "SEQ", "b").await.unwrap().unwrap();
     assert_eq!((row.epoch, row.ceiling), (new.epoch, 10), "{row:?}");
     scene.goes_on_alone(new).await;
 }
@@ -266,7 +266,7 @@ async fn two_nodes_that_journal_one_allocation_at_once_write_it_once() {
         assert_eq!((one.written, one.known), (rows, 0), "{one:?}");
         assert_eq!((other.written, other.known), (1, rows - 1), "{other:?}");
         assert_eq!((one.collisions.len(), other.collisions.len()), (0, 0));
-        let row = scene.world.ledger.counter(7, "SEQ", "a").await.unwrap().unwrap();
+        let row = scene.world.ledger.counters().get(7, "SEQ", "a").await.unwrap().unwrap();
         let taken = u64::try_from(row.taken).unwrap();
         assert_eq!((taken, row.journaled), (rows + 1, rows + 1), "{row:?}");
         scene.world.verify().await;
@@ -291,8 +291,8 @@ async fn two_nodes_that_journal_one_value_at_once_keep_both_and_every_neighbour(
         let [one, other] = scene.at_once(counter, [one, other]).await;
         assert_eq!((one.written, one.collisions.len()), (rows, 0), "{one:?}");
         assert_eq!((other.written, &*other.collisions), (rows - 1, &[twice][..]), "{other:?}");
-        assert_eq!(scene.world.ledger.collisions_count().await.unwrap(), 1);
-        let row = scene.world.ledger.counter(7, "SEQ", "a").await.unwrap().unwrap();
+        assert_eq!(scene.world.ledger.register().collisions_count().await.unwrap(), 1);
+        let row = scene.world.ledger.counters().get(7, "SEQ", "a").await.unwrap().unwrap();
         let taken = u64::try_from(row.taken).unwrap();
         assert_eq!((taken, row.journaled), (2 * rows + 3, 2 * rows + 3), "{row:?}");
     }
@@ -337,7 +337,10 @@ async fn one_text(rows: u64, ends_well: bool) {
         Ok(one) => assert_eq!((ends_well, one.written), (true, rows), "{one:?}"),
         Err(lost) => assert!(!ends_well && lost.retry_useful(), "{lost}"),
     }
-    assert_eq!(scene.world.ledger.collisions_count().await.unwrap(), u64::from(ends_well));
+    assert_eq!(
+        scene.world.ledger.register().collisions_count().await.unwrap(),
+        u64::from(ends_well)
+    );
 }
 
 /// Goal: a text that came twice is found although no counter is shared (F13).
@@ -378,7 +381,7 @@ async fn a_refused_row_among_batches_at_once_undoes_its_own_batch_only() {
     assert_eq!(sound.await.unwrap().unwrap().written, 1);
     scene.world.ledger.reject(&bad, "refused").await.unwrap();
     scene.world.append(&[entry(open, id, 1)]).await;
-    let row = scene.world.ledger.counter(7, "SEQ", "a").await.unwrap().unwrap();
+    let row = scene.world.ledger.counters().get(7, "SEQ", "a").await.unwrap().unwrap();
     assert_eq!((row.taken, row.journaled), (9, 9), "{row:?}");
     scene.world.verify().await;
 }

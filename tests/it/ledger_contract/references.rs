@@ -47,31 +47,32 @@ fn effects(plan: ReferencePlan) -> Vec<Effect> {
 
 pub(super) async fn rows_are_added_renamed_and_deactivated_and_the_stamp_tells(world: World) {
     let ledger = &world.ledger;
-    assert_eq!(ledger.reference_stamp().await.unwrap(), 0);
+    assert_eq!(ledger.reference().stamp().await.unwrap(), 0);
     let both = [row("1", "LCBP3", true), row("2", "โครงการ", true)];
-    let added = ledger.apply_reference(&of_rows("projects", &both)).await.unwrap();
+    let added = ledger.reference().apply(&of_rows("projects", &both)).await.unwrap();
     assert_eq!(effects(added), [Effect::Added, Effect::Added]);
-    let stamp = ledger.reference_stamp().await.unwrap();
+    let stamp = ledger.reference().stamp().await.unwrap();
     assert!(stamp > 0);
-    let same = ledger.apply_reference(&of_rows("projects", &both)).await.unwrap();
+    let same = ledger.reference().apply(&of_rows("projects", &both)).await.unwrap();
     assert_eq!(effects(same), [Effect::Unchanged, Effect::Unchanged]);
-    assert_eq!(ledger.reference_stamp().await.unwrap(), stamp, "nothing changed");
+    assert_eq!(ledger.reference().stamp().await.unwrap(), stamp, "nothing changed");
 
     let changed = [row("1", "LCBP4", true), row("2", "โครงการ", false)];
-    let tried = ledger.try_reference(&of_rows("projects", &changed), Some(stamp)).await.unwrap();
+    let tried =
+        ledger.reference().try_apply(&of_rows("projects", &changed), Some(stamp)).await.unwrap();
     assert_eq!(tried.map(effects).unwrap().len(), 2);
-    assert_eq!(ledger.reference_stamp().await.unwrap(), stamp, "a dry run writes nothing");
+    assert_eq!(ledger.reference().stamp().await.unwrap(), stamp, "a dry run writes nothing");
     let other = of_rows("others", &[row("1", "O", true)]);
-    assert!(ledger.apply_reference_upon(&other, Some(stamp)).await.unwrap().is_some());
-    let changed = ledger.apply_reference(&of_rows("projects", &changed)).await.unwrap();
+    assert!(ledger.reference().apply_upon(&other, Some(stamp)).await.unwrap().is_some());
+    let changed = ledger.reference().apply(&of_rows("projects", &changed)).await.unwrap();
     let renamed = |from: &str| Effect::Renamed { from: from.into(), switched: false };
     assert_eq!(effects(changed), [renamed("LCBP3"), Effect::Deactivated]);
-    assert!(ledger.reference_stamp().await.unwrap() > stamp);
+    assert!(ledger.reference().stamp().await.unwrap() > stamp);
     // A change based on an earlier read of the table builds on what no longer exists.
     let late = of_rows("projects", &both);
-    assert_eq!(ledger.apply_reference_upon(&late, Some(stamp)).await.unwrap(), None);
-    assert_eq!(ledger.try_reference(&late, Some(stamp)).await.unwrap(), None);
-    let data = ledger.reference_data().await.unwrap();
+    assert_eq!(ledger.reference().apply_upon(&late, Some(stamp)).await.unwrap(), None);
+    assert_eq!(ledger.reference().try_apply(&late, Some(stamp)).await.unwrap(), None);
+    let data = ledger.reference().data().await.unwrap();
     let first = data.by_code("projects", "LCBP3").unwrap();
     assert_eq!((&*first.id, &*first.code, first.active), ("1", "LCBP4", true));
     assert_eq!(first.former_codes, ["LCBP3"]);
@@ -82,11 +83,11 @@ pub(super) async fn rows_are_added_renamed_and_deactivated_and_the_stamp_tells(w
 
 pub(super) async fn what_a_change_says_nothing_of_stays_as_it_is(world: World) {
     let ledger = &world.ledger;
-    ledger.apply_reference(&of_rows("projects", &[row("2", "P", true)])).await.unwrap();
+    ledger.reference().apply(&of_rows("projects", &[row("2", "P", true)])).await.unwrap();
     let two = [row("22", "A", false), row("23", "B", true)];
-    ledger.apply_reference(&of_rows("organizations", &two)).await.unwrap();
+    ledger.reference().apply(&of_rows("organizations", &two)).await.unwrap();
     let ended = of_members("organizations", "projects", &[("22", "2", false)]);
-    ledger.apply_reference(&ended).await.unwrap();
+    ledger.reference().apply(&ended).await.unwrap();
 
     let silent = |id: &str, code: &str, active: Option<bool>| RowChange {
         id: id.into(),
@@ -98,15 +99,15 @@ pub(super) async fn what_a_change_says_nothing_of_stays_as_it_is(world: World) {
     let renaming =
         rows(vec![silent("22", "A2", None), silent("23", "B", None), silent("24", "C", None)]);
     let renamed = Effect::Renamed { from: "A".into(), switched: false };
-    let plan = ledger.apply_reference(&renaming).await.unwrap();
+    let plan = ledger.reference().apply(&renaming).await.unwrap();
     assert_eq!(effects(plan), [renamed, Effect::Unchanged, Effect::Added]);
     let mut member =
         of_members("organizations", "projects", &[("22", "2", true), ("23", "2", true)]);
     member.memberships.iter_mut().for_each(|membership| membership.active = None);
-    let plan = ledger.apply_reference(&member).await.unwrap();
+    let plan = ledger.reference().apply(&member).await.unwrap();
     assert_eq!(effects(plan), [Effect::Unchanged, Effect::Added]);
 
-    let data = ledger.reference_data().await.unwrap();
+    let data = ledger.reference().data().await.unwrap();
     let told = |id: &str| {
         let row = data.by_id("organizations", id).unwrap();
         (row.code.clone(), row.name.clone(), row.active)
@@ -117,15 +118,15 @@ pub(super) async fn what_a_change_says_nothing_of_stays_as_it_is(world: World) {
     assert_eq!(data.groups(member, "projects").len(), 0, "its membership has ended");
 
     let back = rows(vec![silent("22", "A2", Some(true))]);
-    assert_eq!(effects(ledger.apply_reference(&back).await.unwrap()), [Effect::Activated]);
+    assert_eq!(effects(ledger.reference().apply(&back).await.unwrap()), [Effect::Activated]);
 }
 
 pub(super) async fn a_code_belongs_to_its_id_for_ever(world: World) {
     let ledger = &world.ledger;
     let both = [row("1", "A", true), row("2", "B", true)];
-    ledger.apply_reference(&of_rows("t", &both)).await.unwrap();
-    ledger.apply_reference(&of_rows("t", &[row("1", "C", false)])).await.unwrap();
-    let stamp = ledger.reference_stamp().await.unwrap();
+    ledger.reference().apply(&of_rows("t", &both)).await.unwrap();
+    ledger.reference().apply(&of_rows("t", &[row("1", "C", false)])).await.unwrap();
+    let stamp = ledger.reference().stamp().await.unwrap();
     for taken in [
         vec![row("3", "A", true)],
         vec![row("3", "C", true)],
@@ -141,24 +142,24 @@ pub(super) async fn a_code_belongs_to_its_id_for_ever(world: World) {
         vec![row("8", "a\u{200b}", true)],
         Vec::new(),
     ] {
-        let refused = ledger.apply_reference(&of_rows("t", &taken)).await;
+        let refused = ledger.reference().apply(&of_rows("t", &taken)).await;
         assert!(matches!(refused, Err(LedgerError::Refused(_))), "{taken:?}: {refused:?}");
     }
-    assert_eq!(ledger.reference_stamp().await.unwrap(), stamp, "nothing written");
-    let data = ledger.reference_data().await.unwrap();
+    assert_eq!(ledger.reference().stamp().await.unwrap(), stamp, "nothing written");
+    let data = ledger.reference().data().await.unwrap();
     assert_eq!(data.rows("t").count(), 2);
     // Its own former code it may take back, and another table has codes of its own.
-    let back = ledger.apply_reference(&of_rows("t", &[row("1", "A", true)])).await.unwrap();
+    let back = ledger.reference().apply(&of_rows("t", &[row("1", "A", true)])).await.unwrap();
     assert_eq!(effects(back), [Effect::Renamed { from: "C".into(), switched: true }]);
-    ledger.apply_reference(&of_rows("other", &[row("9", "C", true)])).await.unwrap();
-    let data = ledger.reference_data().await.unwrap();
+    ledger.reference().apply(&of_rows("other", &[row("9", "C", true)])).await.unwrap();
+    let data = ledger.reference().data().await.unwrap();
     assert_eq!(data.by_code("t", "C").unwrap().former_codes, ["C"]);
 }
 
 pub(super) async fn codes_are_compared_byte_for_byte(world: World) {
     let rows = [row("1", "abc", true), row("2", "ABC", true), row("3", "äbc", true)];
-    world.ledger.apply_reference(&of_rows("t", &rows)).await.unwrap();
-    let data = world.ledger.reference_data().await.unwrap();
+    world.ledger.reference().apply(&of_rows("t", &rows)).await.unwrap();
+    let data = world.ledger.reference().data().await.unwrap();
     for (id, code) in [("1", "abc"), ("2", "ABC"), ("3", "äbc")] {
         assert_eq!(data.by_code("t", code).map(|row| &*row.id), Some(id));
     }
@@ -167,25 +168,25 @@ pub(super) async fn codes_are_compared_byte_for_byte(world: World) {
 
 pub(super) async fn memberships_begin_and_end_between_rows_that_exist(world: World) {
     let ledger = &world.ledger;
-    ledger.apply_reference(&of_rows("projects", &[row("2", "P", true)])).await.unwrap();
-    ledger.apply_reference(&of_rows("organizations", &[row("22", "O", true)])).await.unwrap();
+    ledger.reference().apply(&of_rows("projects", &[row("2", "P", true)])).await.unwrap();
+    ledger.reference().apply(&of_rows("organizations", &[row("22", "O", true)])).await.unwrap();
     let begins = of_members("organizations", "projects", &[("22", "2", true)]);
-    assert_eq!(effects(ledger.apply_reference(&begins).await.unwrap()), [Effect::Added]);
-    assert_eq!(effects(ledger.apply_reference(&begins).await.unwrap()), [Effect::Unchanged]);
+    assert_eq!(effects(ledger.reference().apply(&begins).await.unwrap()), [Effect::Added]);
+    assert_eq!(effects(ledger.reference().apply(&begins).await.unwrap()), [Effect::Unchanged]);
     let projects = |data: &numbering::ReferenceData| {
         let member = data.by_id("organizations", "22").unwrap();
         data.groups(member, "projects").len()
     };
-    assert_eq!(projects(&ledger.reference_data().await.unwrap()), 1);
+    assert_eq!(projects(&ledger.reference().data().await.unwrap()), 1);
     let ends = of_members("organizations", "projects", &[("22", "2", false)]);
-    assert_eq!(effects(ledger.apply_reference(&ends).await.unwrap()), [Effect::Deactivated]);
-    assert_eq!(projects(&ledger.reference_data().await.unwrap()), 0);
+    assert_eq!(effects(ledger.reference().apply(&ends).await.unwrap()), [Effect::Deactivated]);
+    assert_eq!(projects(&ledger.reference().data().await.unwrap()), 0);
     for (member, of, pairs) in [
         ("organizations", "projects", [("22", "9", true)]),
         ("organizations", "contracts", [("22", "2", true)]),
         ("organizations", "organizations", [("22", "22", true)]),
     ] {
-        let refused = ledger.apply_reference(&of_members(member, of, &pairs)).await;
+        let refused = ledger.reference().apply(&of_members(member, of, &pairs)).await;
         assert!(matches!(refused, Err(LedgerError::Refused(_))), "{pairs:?}: {refused:?}");
     }
 }
@@ -194,7 +195,11 @@ pub(super) async fn of_many_importers_of_one_code_one_gets_it(world: World) {
     let imports = (1..=8).map(|id| {
         let ledger = world.ledger.clone();
         tokio::spawn(async move {
-            ledger.apply_reference(&of_rows("t", &[row(&id.to_string(), "A", true)])).await.is_ok()
+            ledger
+                .reference()
+                .apply(&of_rows("t", &[row(&id.to_string(), "A", true)]))
+                .await
+                .is_ok()
         })
     });
     let mut saved = 0;
@@ -202,7 +207,7 @@ pub(super) async fn of_many_importers_of_one_code_one_gets_it(world: World) {
         saved += usize::from(import.await.unwrap());
     }
     assert_eq!(saved, 1);
-    assert_eq!(world.ledger.reference_data().await.unwrap().rows("t").count(), 1);
+    assert_eq!(world.ledger.reference().data().await.unwrap().rows("t").count(), 1);
 }
 
 pub(super) async fn a_series_with_counters_keeps_the_tables_that_name_them(world: World) {
@@ -218,8 +223,8 @@ pub(super) async fn a_series_with_counters_keeps_the_tables_that_name_them(world
         let expected = Expected::Anything;
         SeriesChange { definition, expected, saved_by, reason, saved_at_us: NOW_US }
     };
-    ledger.apply_series(&[change(None, "n")]).await.unwrap();
-    let unused = ledger.apply_series(&[change(Some("projects"), "n")]).await.unwrap().remove(0);
+    ledger.series().apply(&[change(None, "n")]).await.unwrap();
+    let unused = ledger.series().apply(&[change(Some("projects"), "n")]).await.unwrap().remove(0);
     let partition = unused.partition;
     let next = ledger.bump(At { partition, epoch: 0 }, PartitionState::Open, world.node, "t").await;
     let at = At { partition, epoch: next.unwrap().unwrap() };
@@ -228,12 +233,12 @@ pub(super) async fn a_series_with_counters_keeps_the_tables_that_name_them(world
     let named = CounterSpec { series_id, version, ..spec("project_id=2") };
     ledger.seed(at, world.node, &[named]).await.unwrap();
     for table in [None, Some("sites")] {
-        let error = ledger.apply_series(&[change(table, "n")]).await.expect_err("has counters");
+        let error = ledger.series().apply(&[change(table, "n")]).await.expect_err("has counters");
         assert!(error.to_string().contains("named by the ids of a table"), "{error}");
     }
     let stale = CounterSpec { series_id: unused.series_id, ..spec("project=LCBP3") };
     let error = ledger.seed(at, world.node, &[stale]).await.expect_err("named by an old version");
     assert!(error.to_string().contains("has just changed"), "{error}");
-    let renamed = ledger.apply_series(&[change(Some("projects"), "m")]).await.unwrap().remove(0);
+    let renamed = ledger.series().apply(&[change(Some("projects"), "m")]).await.unwrap().remove(0);
     assert_eq!(renamed.version, 3, "other changes are free");
 }

@@ -34,8 +34,8 @@ fn went_back<T>(result: &Result<T, LedgerError>) -> bool {
 /// Every call by which a node takes, joins or closes, once the ledger has forgotten it.
 async fn assert_forgotten(world: &World, open: At, counter_id: i64) {
     let (ledger, node) = (&world.ledger, world.node);
-    assert!(went_back(&ledger.heartbeat(node, None).await));
-    assert!(went_back(&ledger.heartbeat(node, None).await), "it does not catch up");
+    assert!(went_back(&ledger.nodes().heartbeat(node, None).await));
+    assert!(went_back(&ledger.nodes().heartbeat(node, None).await), "it does not catch up");
     assert!(went_back(&ledger.participate(open, node).await));
     assert!(went_back(&ledger.seed(open, node, &[spec("new")]).await));
     assert!(went_back(&ledger.take(open, node, &[order("d")], LOCK_WAIT).await));
@@ -56,7 +56,7 @@ async fn busy(world: &World) -> (At, i64) {
         world.append(&[entry(open, counter_id, value)]).await;
     }
     for _ in 0..3 {
-        world.ledger.heartbeat(world.node, None).await.unwrap();
+        world.ledger.nodes().heartbeat(world.node, None).await.unwrap();
     }
     (open, counter_id)
 }
@@ -79,7 +79,7 @@ pub(super) async fn a_ledger_that_forgot_a_node_says_so(world: World) {
     assert_forgotten(&world, open, counter_id).await;
     // A node that it never knew through this handle has nothing to compare.
     let stranger = NodeId::random();
-    let beaten = world.ledger.heartbeat(stranger, None).await;
+    let beaten = world.ledger.nodes().heartbeat(stranger, None).await;
     assert!(matches!(beaten, Err(LedgerError::NodeGone(_))), "{beaten:?}");
 }
 
@@ -150,7 +150,8 @@ pub(super) async fn what_is_journaled_again_finds_its_counter_by_name(world: Wor
         let appended = world.ledger.journal_again(world.node, &batch).await.unwrap();
         assert_eq!((appended.known, appended.collisions.len()), (known, 0), "{appended:?}");
     }
-    let taken = async |key| world.ledger.counter(7, "SEQ", key).await.unwrap().unwrap().taken;
+    let taken =
+        async |key| world.ledger.counters().get(7, "SEQ", key).await.unwrap().unwrap().taken;
     assert_eq!((taken("first").await, taken("other").await, taken("gone").await), (1, 3, 2));
     let nameless = with(other, |record| record.counter_keys.clear());
     let refused = world.ledger.journal_again(world.node, &[nameless]).await;
@@ -163,8 +164,8 @@ async fn saved(world: &World, definition: serde_json::Value) -> (i64, u32) {
     let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
     let expected = Expected::Anything;
     let change = SeriesChange { definition, expected, saved_by, reason, saved_at_us: NOW_US };
-    world.ledger.apply_series(&[change]).await.unwrap();
-    let version = world.ledger.series().await.unwrap().remove(0);
+    world.ledger.series().apply(&[change]).await.unwrap();
+    let version = world.ledger.series().list().await.unwrap().remove(0);
     (version.series_id, version.partition)
 }
 
@@ -182,7 +183,7 @@ pub(super) async fn what_was_taken_where_a_series_lived_then_is_journaled_where_
 ) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (first, ..) = world.seed(open, &spec("first")).await;
-    let before = world.ledger.counter(7, "SEQ", "first").await.unwrap();
+    let before = world.ledger.counters().get(7, "SEQ", "first").await.unwrap();
     // The copy is from before its policy was changed, and the database took its numbers.
     let (series_id, home) = saved_with(&world, "fast").await;
     let then = At { partition: 4, epoch: 9 };
@@ -193,9 +194,13 @@ pub(super) async fn what_was_taken_where_a_series_lived_then_is_journaled_where_
         let appended = world.ledger.journal_again(world.node, &batch).await.unwrap();
         assert_eq!((appended.written, appended.known), (written, known), "{appended:?}");
     }
-    let counter = world.ledger.counter(series_id, "SEQ", "k").await.unwrap().unwrap();
+    let counter = world.ledger.counters().get(series_id, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!((counter.partition, counter.taken), (home, 2), "its next numbers come from there");
-    assert_eq!(world.ledger.counter(7, "SEQ", "first").await.unwrap(), before, "not its values");
+    assert_eq!(
+        world.ledger.counters().get(7, "SEQ", "first").await.unwrap(),
+        before,
+        "not its values"
+    );
     let told = world.tell_again(taken(3)).await;
     assert_eq!(told.partitions.into_iter().collect::<Vec<_>>(), [home], "whose epoch ends");
 }
@@ -251,7 +256,7 @@ pub(super) async fn a_refused_record_spends_no_value_of_the_counter_that_has_its
     let named = |value, key: &str| {
         with(entry(open, first, value), |record| record.counter_keys = vec![key.into()])
     };
-    let counter = async |key| ledger.counter(7, "SEQ", key).await.unwrap();
+    let counter = async |key| ledger.counters().get(7, "SEQ", key).await.unwrap();
     let before = counter("first").await;
     let refused = [named(1_500, "second"), named(1_600, "gone"), named(1_700, "never\0there")];
     for entry in refused.iter().chain(&refused) {
@@ -260,7 +265,7 @@ pub(super) async fn a_refused_record_spends_no_value_of_the_counter_that_has_its
     assert_eq!(counter("first").await, before, "its values are not spent");
     assert_eq!(counter("second").await.unwrap().taken, 1_500, "its own is");
     assert_eq!(counter("gone").await, None);
-    assert_eq!(ledger.totals().await.unwrap().rejected, 3, "each is kept raw, once");
+    assert_eq!(ledger.register().totals().await.unwrap().rejected, 3, "each is kept raw, once");
     assert_eq!(world.holes(first, 0, 2_000).await, [(1, 2_000)], "none is accounted for");
 }
 
@@ -296,7 +301,7 @@ pub(super) async fn a_counter_of_a_held_partition_is_not_settled(world: World) {
     let lift = [Lift { series_id: 7, serial: "SEQ".into(), key: "k".into(), value: 50 }];
     assert_eq!(ledger.lift(open.partition, world.node, &lift).await.unwrap(), 1);
     ledger.settle(counter_id).await.unwrap();
-    let counter = async || ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    let counter = async || ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!(counter().await.ceiling, 50, "the lift stands");
     let to = at(open.epoch + 1);
     assert_eq!(ledger.release(to, 0).await.unwrap(), Released::Released);
@@ -314,7 +319,7 @@ pub(super) async fn a_counter_is_not_settled_while_its_partition_is_being_held(w
         return;
     }
     let (_, counter_id) = lifted(&world).await;
-    let before = world.ledger.counter(7, "SEQ", "k").await.unwrap();
+    let before = world.ledger.counters().get(7, "SEQ", "k").await.unwrap();
     let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
     let mut holding = pool.begin().await.unwrap();
     sqlx::query("update partition set state = 'held'").execute(&mut *holding).await.unwrap();
@@ -324,7 +329,7 @@ pub(super) async fn a_counter_is_not_settled_while_its_partition_is_being_held(w
     assert!(waits, "it does not wait for who holds the partition");
     holding.commit().await.unwrap();
     settling.await.unwrap().unwrap();
-    assert_eq!(world.ledger.counter(7, "SEQ", "k").await.unwrap(), before);
+    assert_eq!(world.ledger.counters().get(7, "SEQ", "k").await.unwrap(), before);
 }
 
 pub(super) async fn a_word_for_an_epoch_counts_from_a_hold_to_its_end(world: World) {

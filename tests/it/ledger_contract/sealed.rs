@@ -111,14 +111,19 @@ impl Kit {
     }
 
     pub(super) async fn batches(&self) -> Vec<i64> {
-        let all =
-            self.world.ledger.bindable(None, Bindable::Batches, (0, i64::MAX), 100).await.unwrap();
+        let all = self
+            .world
+            .ledger
+            .checkpoints()
+            .bindable(None, Bindable::Batches, (0, i64::MAX), 100)
+            .await
+            .unwrap();
         all.into_iter().map(|row| row.id).collect()
     }
 
     /// The checkpoints as they are kept elsewhere.
     pub(super) async fn lines(&self) -> String {
-        let all = self.world.ledger.checkpoints(0, 100).await.unwrap();
+        let all = self.world.ledger.checkpoints().list(0, 100).await.unwrap();
         let line = |signed| serde_json::to_string(&Line::of(signed)).unwrap() + "\n";
         all.iter().map(line).collect()
     }

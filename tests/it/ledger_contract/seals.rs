@@ -95,7 +95,8 @@ pub(super) async fn what_was_there_before_the_key_is_taken_as_it_is_however_much
     assert_eq!((report.checkpoints, report.batches, report.rows), (2, 10_006, 10_010), "{report}");
     let keyless = async |kit: &Kit| {
         let order = everything();
-        let Accounted::Whole(all) = kit.world.ledger.accounts(&order).await.unwrap() else {
+        let Accounted::Whole(all) = kit.world.ledger.register().accounts(&order).await.unwrap()
+        else {
             panic!("too many rows");
         };
         all.iter().map(|account| account.rows.keyless).sum::<u64>()
@@ -268,7 +269,8 @@ pub(super) async fn a_batch_of_a_process_without_the_key_is_named(world: World) 
     assert!(kit.world.ledger.participate(kit.at, kit.world.node).await.unwrap());
     kit.write("l").await;
     kit.world.ledger = with_key;
-    let unbound = kit.world.ledger.bindable(None, Bindable::Batches, (3, 4), 1).await.unwrap();
+    let unbound =
+        kit.world.ledger.checkpoints().bindable(None, Bindable::Batches, (3, 4), 1).await.unwrap();
     assert_eq!(unbound[0].standing, Vouched::Unproven);
     kit.checkpoint().await;
     let (place, said) = kit.complaint().await;

@@ -13,7 +13,7 @@ pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
     let wanted = CounterSpec { start: 1, step: 5, ..spec("k") };
     let (counter_id, value, ceiling) = world.seed(open, &wanted).await;
     assert_eq!((value, ceiling), (-4, 46));
-    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    let counter = world.ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap();
     let partition = open.partition;
     assert_eq!(
         counter,
@@ -32,8 +32,8 @@ pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
             journaled: 0,
         }
     );
-    assert_eq!(world.ledger.counter(7, "SEQ", "K").await.unwrap(), None);
-    assert_eq!(world.ledger.counter(7, "LOT", "k").await.unwrap(), None);
+    assert_eq!(world.ledger.counters().get(7, "SEQ", "K").await.unwrap(), None);
+    assert_eq!(world.ledger.counters().get(7, "LOT", "k").await.unwrap(), None);
 }
 
 pub(super) async fn a_first_ceiling_stays_on_the_step_below_the_maximum(world: World) {
@@ -68,11 +68,11 @@ pub(super) async fn counters_are_read_by_their_ids_in_the_order_asked_for(world:
     let (a, ..) = world.seed(open, &spec("a")).await;
     let (b, ..) = world.seed(open, &spec("b")).await;
     world.append(&[range(open, b, 1, 4)]).await;
-    let rows = world.ledger.counters_under(&[b, 4711, a, b]).await.unwrap();
+    let rows = world.ledger.counters().among(&[b, 4711, a, b]).await.unwrap();
     let rows = rows.iter().map(|row| row.as_ref().map(|row| (row.name(), row.taken)));
     let (a, b) = (Some((spec("a").name(), 0)), Some((spec("b").name(), 4)));
     assert_eq!(rows.collect::<Vec<_>>(), [b.clone(), None, a, b]);
-    assert_eq!(world.ledger.counters_under(&[]).await.unwrap(), []);
+    assert_eq!(world.ledger.counters().among(&[]).await.unwrap(), []);
 }
 
 pub(super) async fn of_many_seeders_of_a_new_counter_one_seeds_it(world: World) {
@@ -106,7 +106,11 @@ pub(super) async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
     fenced(old, "new").await;
     fenced(old, "k").await;
     fenced(at(old.epoch + 1), "new").await;
-    assert_eq!(ledger.counter(7, "SEQ", "new").await.unwrap(), None, "nothing is left of it");
+    assert_eq!(
+        ledger.counters().get(7, "SEQ", "new").await.unwrap(),
+        None,
+        "nothing is left of it"
+    );
     world.claim(at(2), Closing::Exact, &super::world::redis()).await;
     fenced(at(2), "new").await;
     assert!(ledger.opened(at(2), world.node).await.unwrap());
@@ -132,7 +136,7 @@ pub(super) async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
     assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [None], "not seeded yet");
     world.seed(new, &spec("k")).await;
     assert_eq!(world.ledger.raise(old, &raise).await.unwrap(), [None]);
-    assert_eq!(world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap().ceiling, 10);
+    assert_eq!(world.ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap().ceiling, 10);
     assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [Some(99)]);
     let elsewhere = At { partition: 0, epoch: new.epoch };
     assert_eq!(world.ledger.raise(elsewhere, &raise).await.unwrap(), [None]);
@@ -212,7 +216,7 @@ pub(super) async fn more_holes_than_one_search_finds_are_all_registered(world: W
     let new = world.redis_epoch(Closing::Exact).await;
     assert_eq!(world.seed(new, &wide).await.1, 4_999);
     while world.ledger.settle_slice(1_100).await.unwrap() {}
-    assert_eq!(world.ledger.totals().await.unwrap().gaps, 2_499);
+    assert_eq!(world.ledger.register().totals().await.unwrap().gaps, 2_499);
     assert_eq!(world.ledger.unsettled(10).await.unwrap(), []);
     world.verify().await;
 }
@@ -225,7 +229,7 @@ pub(super) async fn a_start_reads_no_more_than_a_slice_of_a_long_epoch(world: Wo
     world.append(&odd).await;
     let new = world.redis_epoch(Closing::Exact).await;
     assert_eq!(world.seed(new, &wide).await.1, 4_999, "a start needs only the base");
-    let gaps = world.ledger.totals().await.unwrap().gaps;
+    let gaps = world.ledger.register().totals().await.unwrap().gaps;
     assert!(gaps <= 1_000, "the start read the whole epoch: {gaps} gaps");
     let unsettled = world.ledger.unsettled(10).await.unwrap();
     let [Unsettled { left, gone: 0, .. }] = unsettled[..] else { panic!("{unsettled:?}") };
@@ -319,7 +323,7 @@ pub(super) async fn a_counter_of_another_partition_is_refused_and_fences_nobody(
     let redis = open(1, super::world::redis()).await;
     let seeded = world.ledger.seed(redis, world.node, &[spec("k")]).await;
     assert!(matches!(seeded, Err(LedgerError::SeriesChanged)), "{seeded:?}");
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 1);
 }
 
 /// Transactions that lock the same counters in different orders wait for each other until the

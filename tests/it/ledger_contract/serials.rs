@@ -39,17 +39,17 @@ fn fail(attempt: u32, reason: &str) -> EndStep {
 }
 
 async fn begun(world: &World, asker: Asker) -> Begun {
-    world.ledger.begin_step(&begin(STEP, asker)).await.unwrap()
+    world.ledger.exchange().begin_step(&begin(STEP, asker)).await.unwrap()
 }
 
 async fn chain(world: &World) -> Vec<Link> {
     let query = ChainQuery { unified_serial: UNIFIED.into(), after: None, limit: 1_000 };
-    world.ledger.chain(&query).await.unwrap()
+    world.ledger.exchange().chain(&query).await.unwrap()
 }
 
 pub(super) async fn an_interface_serial_is_accepted_once_within_its_window(world: World) {
     let seen = async |user: &str| {
-        world.ledger.check_interface(&check(INTERFACE, asker(user, None))).await.unwrap()
+        world.ledger.exchange().check(&check(INTERFACE, asker(user, None))).await.unwrap()
     };
     assert_eq!(seen("a").await, Checked::Accepted { at_us: NOW_US, replayed: false });
     for repeats in 1..=2 {
@@ -72,7 +72,7 @@ pub(super) async fn an_interface_serial_is_accepted_once_within_its_window(world
 
 pub(super) async fn a_check_repeated_under_its_key_is_accepted_again(world: World) {
     let seen = async |user: &str, key: Option<&str>| {
-        world.ledger.check_interface(&check(INTERFACE, asker(user, key))).await.unwrap()
+        world.ledger.exchange().check(&check(INTERFACE, asker(user, key))).await.unwrap()
     };
     let first = seen("a", Some("k")).await;
     assert_eq!(first, Checked::Accepted { at_us: NOW_US, replayed: false });
@@ -102,7 +102,7 @@ async fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
 pub(super) async fn of_many_checks_of_one_serial_one_is_accepted(world: World) {
     let outcomes = at_once(&world, |ledger, n| async move {
         let asker = asker(&format!("u{n}"), None);
-        ledger.check_interface(&check(INTERFACE, asker)).await.unwrap()
+        ledger.exchange().check(&check(INTERFACE, asker)).await.unwrap()
     })
     .await;
     let accepted = outcomes.iter().filter(|seen| matches!(seen, Checked::Accepted { .. }));
@@ -126,20 +126,24 @@ pub(super) async fn a_step_runs_while_unknown_or_failed_and_never_after_success(
     // Not even a year ends an attempt.
     world.clock.set(NOW_US + 366 * 24 * HOUR_US);
     assert!(matches!(begun(&world, asker("v", None)).await, Begun::InProgress(_)));
-    let Ended::Noted(step) = world.ledger.end_step(&fail(1, "no money")).await.unwrap() else {
+    let Ended::Noted(step) = world.ledger.exchange().end_step(&fail(1, "no money")).await.unwrap()
+    else {
         panic!("must end")
     };
     assert_eq!((step.state, step.reason.as_deref()), (StepState::Failed, Some("no money")));
     let Begun::Run(step) = begun(&world, asker("v", None)).await else { panic!("must run") };
     assert_eq!((step.attempt, step.reason, &*step.begun_by), (2, None, "v"));
     let by_v = EndStep { asker: asker("v", None), ..succeed(2, "{\"paid\": 0.10}") };
-    assert!(matches!(world.ledger.end_step(&by_v).await.unwrap(), Ended::Noted(_)));
+    assert!(matches!(world.ledger.exchange().end_step(&by_v).await.unwrap(), Ended::Noted(_)));
     for _ in 0..2 {
         let Begun::Succeeded(step) = begun(&world, asker("u", None)).await else { panic!() };
         assert_eq!(step.result.as_deref(), Some("{\"paid\": 0.10}"), "byte for byte");
         assert_eq!(step.attempt, 2);
     }
-    assert!(matches!(world.ledger.end_step(&fail(2, "x")).await.unwrap(), Ended::NotCurrent(_)));
+    assert!(matches!(
+        world.ledger.exchange().end_step(&fail(2, "x")).await.unwrap(),
+        Ended::NotCurrent(_)
+    ));
     let told: Vec<_> = chain(&world)
         .await
         .into_iter()
@@ -161,7 +165,7 @@ pub(super) async fn of_many_beginners_of_one_step_one_runs(world: World) {
     for attempt in 1..=3 {
         let outcomes = at_once(&world, |ledger, n| async move {
             let asker = asker(&format!("u{n}"), Some(&format!("k{n}")));
-            ledger.begin_step(&begin(STEP, asker)).await.unwrap()
+            ledger.exchange().begin_step(&begin(STEP, asker)).await.unwrap()
         })
         .await;
         let run: Vec<_> = outcomes
@@ -176,7 +180,7 @@ pub(super) async fn of_many_beginners_of_one_step_one_runs(world: World) {
             })
             .collect();
         assert_eq!(run, [attempt]);
-        let failed = world.ledger.end_step(&fail(attempt, "again")).await.unwrap();
+        let failed = world.ledger.exchange().end_step(&fail(attempt, "again")).await.unwrap();
         assert!(matches!(failed, Ended::Noted(_)));
     }
 }
@@ -189,12 +193,12 @@ pub(super) async fn a_begin_repeated_under_its_key_runs_only_while_in_progress(w
     for other in [asker("u", Some("l")), asker("u", None), asker("v", Some("k"))] {
         assert!(matches!(begun(&world, other).await, Begun::InProgress(_)));
     }
-    world.ledger.end_step(&succeed(1, "1")).await.unwrap();
+    world.ledger.exchange().end_step(&succeed(1, "1")).await.unwrap();
     assert!(matches!(begun(&world, mine()).await, Begun::Succeeded(_)), "done is done");
 }
 
 pub(super) async fn only_the_current_attempt_ends_and_only_its_runner_succeeds(world: World) {
-    let end = async |end: EndStep| world.ledger.end_step(&end).await.unwrap();
+    let end = async |end: EndStep| world.ledger.exchange().end_step(&end).await.unwrap();
     assert_eq!(end(succeed(1, "1")).await, Ended::Unknown);
     begun(&world, asker("u", None)).await;
     let by_other = EndStep { asker: asker("v", None), ..succeed(1, "1") };
@@ -216,7 +220,7 @@ pub(super) async fn only_the_current_attempt_ends_and_only_its_runner_succeeds(w
 }
 
 pub(super) async fn an_ending_repeated_with_the_same_content_is_harmless(world: World) {
-    let end = async |end: EndStep| world.ledger.end_step(&end).await.unwrap();
+    let end = async |end: EndStep| world.ledger.exchange().end_step(&end).await.unwrap();
     begun(&world, asker("u", None)).await;
     assert!(matches!(end(fail(1, "x")).await, Ended::Noted(_)));
     world.clock.set(NOW_US + 5);
@@ -241,13 +245,13 @@ pub(super) async fn a_step_belongs_to_one_unified_serial(world: World) {
         unified_serial: unified.map(Into::into),
         ..begin(STEP, asker("u", None))
     };
-    let begin = async |begin: BeginStep| world.ledger.begin_step(&begin).await.unwrap();
+    let begin = async |begin: BeginStep| world.ledger.exchange().begin_step(&begin).await.unwrap();
     assert!(matches!(begin(of(None)).await, Begun::Run(_)));
     assert!(matches!(begin(of(Some(UNIFIED))).await, Begun::InProgress(_)));
-    world.ledger.end_step(&fail(1, "x")).await.unwrap();
+    world.ledger.exchange().end_step(&fail(1, "x")).await.unwrap();
     let Begun::Run(step) = begin(of(Some(UNIFIED))).await else { panic!("must run") };
     assert_eq!(step.unified_serial.as_deref(), Some(UNIFIED), "learned late");
-    world.ledger.end_step(&fail(2, "x")).await.unwrap();
+    world.ledger.exchange().end_step(&fail(2, "x")).await.unwrap();
     let Begun::OtherChain(step) = begin(of(Some("other"))).await else { panic!("refused") };
     assert_eq!((step.attempt, step.state), (2, StepState::Failed), "nothing has changed");
     let Begun::Run(step) = begin(of(None)).await else { panic!("must run") };
@@ -279,11 +283,11 @@ pub(super) async fn a_chain_lists_its_serials_and_events_in_pages(world: World) 
         ])
         .await;
     begun(&world, asker("u", None)).await;
-    world.ledger.check_interface(&check(INTERFACE, asker("u", None))).await.unwrap();
+    world.ledger.exchange().check(&check(INTERFACE, asker("u", None))).await.unwrap();
     world.clock.set(NOW_US + 1);
-    world.ledger.end_step(&succeed(1, "1")).await.unwrap();
+    world.ledger.exchange().end_step(&succeed(1, "1")).await.unwrap();
     let other = BeginStep { unified_serial: None, ..begin("other", asker("u", None)) };
-    world.ledger.begin_step(&other).await.unwrap();
+    world.ledger.exchange().begin_step(&other).await.unwrap();
 
     let told = |links: &[Link]| -> Vec<(String, String)> {
         links.iter().map(|link| (link.event.clone(), link.serial.clone())).collect()
@@ -305,7 +309,7 @@ pub(super) async fn a_chain_lists_its_serials_and_events_in_pages(world: World) 
         let mut after = None;
         loop {
             let query = ChainQuery { unified_serial: UNIFIED.into(), after, limit };
-            let page = world.ledger.chain(&query).await.unwrap();
+            let page = world.ledger.exchange().chain(&query).await.unwrap();
             assert!(page.len() <= limit as usize);
             let Some(last) = page.last() else { break };
             after = Some(last.place.clone());
@@ -314,7 +318,7 @@ pub(super) async fn a_chain_lists_its_serials_and_events_in_pages(world: World) 
         assert_eq!(pages, all, "in pages of {limit}");
     }
     let unknown = ChainQuery { unified_serial: "unknown".into(), after: None, limit: 10 };
-    assert_eq!(world.ledger.chain(&unknown).await.unwrap(), []);
+    assert_eq!(world.ledger.exchange().chain(&unknown).await.unwrap(), []);
 }
 
 /// Goal: the step does what its rules say, whatever the order of calls. Method: random calls, each
@@ -339,7 +343,7 @@ pub(super) async fn random_calls_about_a_step_follow_its_rules(world: World) {
         let asker = asker(&user, None);
         let known = model.get(&which).cloned();
         if draw(2) == 0 {
-            let begun = world.ledger.begin_step(&begin(&serial, asker)).await.unwrap();
+            let begun = world.ledger.exchange().begin_step(&begin(&serial, asker)).await.unwrap();
             match known {
                 Some((attempt, _, true)) => {
                     assert!(matches!(begun, Begun::Succeeded(step) if step.attempt == attempt));
@@ -365,7 +369,7 @@ pub(super) async fn random_calls_about_a_step_follow_its_rules(world: World) {
             Ending::Failed { reason: format!("{:x}", draw(1 << 30)) }
         };
         let end = EndStep { serial, attempt, ending, asker };
-        let ended = world.ledger.end_step(&end).await.unwrap();
+        let ended = world.ledger.exchange().end_step(&end).await.unwrap();
         match known {
             None => assert_eq!(ended, Ended::Unknown),
             Some((current, Some(runner), false))

@@ -29,11 +29,11 @@ pub(super) fn building_on(version: &SeriesVersion, template: &str) -> SeriesChan
 }
 
 pub(super) async fn save(ledger: &SharedLedger, change: SeriesChange) -> SeriesVersion {
-    ledger.apply_series(&[change]).await.unwrap().remove(0)
+    ledger.series().apply(&[change]).await.unwrap().remove(0)
 }
 
 pub(super) async fn refusal(ledger: &SharedLedger, change: SeriesChange) -> SeriesRefusal {
-    match ledger.apply_series(&[change]).await.expect_err("refused") {
+    match ledger.series().apply(&[change]).await.expect_err("refused") {
         LedgerError::Series(refusal) => refusal,
         other => panic!("{other}"),
     }
@@ -55,40 +55,40 @@ pub(super) fn first_counter(series: &SeriesVersion) -> CounterSpec {
 pub(super) async fn activity_changes_by_versions_of_their_own(world: World) {
     let ledger = &world.ledger;
     let saved = save(ledger, change("S", "{SEQ:3}")).await;
-    let stamp = ledger.series_stamp().await.unwrap();
-    let tried = ledger.try_activity(&activity(saved.series_id, false)).await.unwrap();
+    let stamp = ledger.series().stamp().await.unwrap();
+    let tried = ledger.series().try_activity(&activity(saved.series_id, false)).await.unwrap();
     assert_eq!((tried.version, tried.active, tried.is_new), (2, false, true));
-    assert_eq!(ledger.series_stamp().await.unwrap(), stamp, "a dry run writes nothing");
-    assert!(ledger.series().await.unwrap()[0].active);
-    assert_eq!(ledger.counters_of(saved.series_id).await.unwrap(), 0);
-    let off = ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
+    assert_eq!(ledger.series().stamp().await.unwrap(), stamp, "a dry run writes nothing");
+    assert!(ledger.series().list().await.unwrap()[0].active);
+    assert_eq!(ledger.counters().count_of(saved.series_id).await.unwrap(), 0);
+    let off = ledger.series().set_activity(&activity(saved.series_id, false)).await.unwrap();
     assert_eq!((off.version, off.active, off.is_new), (2, false, true));
-    assert!(ledger.series_stamp().await.unwrap() > stamp, "running nodes must see it");
-    let again = ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
+    assert!(ledger.series().stamp().await.unwrap() > stamp, "running nodes must see it");
+    let again = ledger.series().set_activity(&activity(saved.series_id, false)).await.unwrap();
     assert_eq!((again.version, again.is_new), (2, false), "it is so already");
-    assert!(!ledger.series().await.unwrap()[0].active);
+    assert!(!ledger.series().list().await.unwrap()[0].active);
 
     let changed = save(ledger, change("S", "{SEQ:4}")).await;
     assert_eq!((changed.version, changed.active), (3, false), "a definition wakes nobody");
-    let on = ledger.set_activity(&activity(saved.series_id, true)).await.unwrap();
+    let on = ledger.series().set_activity(&activity(saved.series_id, true)).await.unwrap();
     assert_eq!((on.version, on.active, &*on.definition.template), (4, true, "{SEQ:4}"));
 
-    let versions = ledger.series_versions(saved.series_id, u32::MAX, 10).await.unwrap();
+    let versions = ledger.series().versions(saved.series_id, u32::MAX, 10).await.unwrap();
     let told: Vec<_> = versions.iter().map(|v| (v.version, v.active, &*v.saved_by)).collect();
     assert_eq!(told, [(4, true, "boss"), (3, false, "me"), (2, false, "boss"), (1, true, "me")]);
     assert_eq!((&*versions[2].reason, versions[2].saved_at_us), ("moved", NOW_US + 1));
-    let page = ledger.series_versions(saved.series_id, 3, 1).await.unwrap();
+    let page = ledger.series().versions(saved.series_id, 3, 1).await.unwrap();
     assert_eq!(page.iter().map(|v| v.version).collect::<Vec<_>>(), [3]);
-    assert_eq!(ledger.series_versions(saved.series_id + 1, 9, 9).await.unwrap(), []);
+    assert_eq!(ledger.series().versions(saved.series_id + 1, 9, 9).await.unwrap(), []);
 }
 
 pub(super) async fn each_change_of_a_series_is_an_event(world: World) {
     let ledger = &world.ledger;
     let saved = save(ledger, change("S", "{SEQ:3}")).await;
     save(ledger, change("S", "{SEQ:3}")).await;
-    ledger.try_series(&[change("S", "{SEQ:4}")]).await.unwrap();
-    ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
-    let events = ledger.events(10).await.unwrap();
+    ledger.series().try_apply(&[change("S", "{SEQ:4}")]).await.unwrap();
+    ledger.series().set_activity(&activity(saved.series_id, false)).await.unwrap();
+    let events = ledger.events().list(10).await.unwrap();
     let told: Vec<_> = events
         .iter()
         .map(|event| (&*event.kind, event.at_us, event.detail["version"].clone()))
@@ -106,15 +106,18 @@ pub(super) async fn a_deactivated_series_gives_up_its_types_and_keeps_its_code(w
     let mut heir = change("B", "B{SEQ:3}");
     heir.definition.serves.types = vec!["A".into()];
     assert!(matches!(refusal(ledger, heir.clone()).await, SeriesRefusal::Rule(_)));
-    ledger.set_activity(&activity(old.series_id, false)).await.unwrap();
+    ledger.series().set_activity(&activity(old.series_id, false)).await.unwrap();
     save(ledger, heir).await;
-    let error =
-        ledger.set_activity(&activity(old.series_id, true)).await.expect_err("one too many");
+    let error = ledger
+        .series()
+        .set_activity(&activity(old.series_id, true))
+        .await
+        .expect_err("one too many");
     assert!(matches!(error, LedgerError::Series(SeriesRefusal::Rule(_))), "{error}");
-    assert!(!ledger.series().await.unwrap()[0].active, "nothing was saved");
+    assert!(!ledger.series().list().await.unwrap()[0].active, "nothing was saved");
     let again = SeriesChange { expected: Expected::Nothing, ..change("A", "{SEQ:5}") };
     assert!(matches!(refusal(ledger, again).await, SeriesRefusal::CodeTaken { .. }));
-    let error = ledger.set_activity(&activity(99, true)).await.expect_err("unknown");
+    let error = ledger.series().set_activity(&activity(99, true)).await.expect_err("unknown");
     assert!(matches!(error, LedgerError::Series(SeriesRefusal::Unknown { series_id: 99 })));
 }
 
@@ -130,32 +133,32 @@ pub(super) async fn a_change_builds_on_the_version_that_it_names(world: World) {
     renamed.definition.code = "T".into();
     assert!(matches!(refusal(ledger, renamed).await, SeriesRefusal::CodeChanged { .. }));
     let stale = ActivityChange { expected: Some(1), ..activity(first.series_id, false) };
-    let error = ledger.set_activity(&stale).await.expect_err("stale");
+    let error = ledger.series().set_activity(&stale).await.expect_err("stale");
     assert!(matches!(error, LedgerError::Series(SeriesRefusal::VersionConflict { .. })), "{error}");
 
     let (one, other) = (world.another().await, world.another().await);
     let changes = [[building_on(&second, "A{SEQ:4}")], [building_on(&second, "B{SEQ:4}")]];
-    let saves = (one.apply_series(&changes[0]), other.apply_series(&changes[1]));
+    let saves = (one.series().apply(&changes[0]), other.series().apply(&changes[1]));
     let (a, b) = tokio::join!(saves.0, saves.1);
     assert!(a.is_ok() != b.is_ok(), "of two changes of one version one is saved: {a:?} {b:?}");
-    assert_eq!(ledger.series().await.unwrap()[0].version, 3);
+    assert_eq!(ledger.series().list().await.unwrap()[0].version, 3);
 }
 
 pub(super) async fn a_dry_run_refuses_the_same_and_saves_nothing(world: World) {
     let ledger = &world.ledger;
     let first = save(ledger, change("S", "{SEQ:3}")).await;
-    let stamp = ledger.series_stamp().await.unwrap();
-    let tried = ledger.try_series(&[building_on(&first, "{SEQ:4}")]).await.unwrap();
+    let stamp = ledger.series().stamp().await.unwrap();
+    let tried = ledger.series().try_apply(&[building_on(&first, "{SEQ:4}")]).await.unwrap();
     assert_eq!((tried[0].version, tried[0].is_new), (2, true));
-    ledger.try_series(&[change("T", "T{SEQ:4}")]).await.unwrap();
+    ledger.series().try_apply(&[change("T", "T{SEQ:4}")]).await.unwrap();
     let stale = SeriesChange {
         expected: Expected::Version { series_id: first.series_id, version: 7 },
         ..change("S", "{SEQ:4}")
     };
-    let error = ledger.try_series(&[stale]).await.expect_err("stale");
+    let error = ledger.series().try_apply(&[stale]).await.expect_err("stale");
     assert!(matches!(error, LedgerError::Series(SeriesRefusal::VersionConflict { .. })), "{error}");
-    assert_eq!(ledger.series_stamp().await.unwrap(), stamp);
-    assert_eq!(ledger.series().await.unwrap(), [SeriesVersion { is_new: false, ..first }]);
+    assert_eq!(ledger.series().stamp().await.unwrap(), stamp);
+    assert_eq!(ledger.series().list().await.unwrap(), [SeriesVersion { is_new: false, ..first }]);
 }
 
 pub(super) async fn a_used_series_is_not_counted_anew_behind_the_same_text(world: World) {
@@ -211,7 +214,7 @@ pub(super) async fn an_heir_does_not_begin_with_numbers_that_are_out(world: Worl
     let old = save(ledger, change("OLD", "N-{SEQ:3}")).await;
     let at = epoch_of(&world, &old).await;
     ledger.seed(at, world.node, &[first_counter(&old)]).await.unwrap();
-    ledger.set_activity(&activity(old.series_id, false)).await.unwrap();
+    ledger.series().set_activity(&activity(old.series_id, false)).await.unwrap();
     let says = |refused: SeriesRefusal, version: u32| {
         let told = refused.to_string();
         assert!(matches!(refused, SeriesRefusal::Ambiguous(_)), "{told}");
@@ -221,7 +224,7 @@ pub(super) async fn an_heir_does_not_begin_with_numbers_that_are_out(world: Worl
     let heir = save(ledger, change("HEIR", "M-{SEQ:3}")).await;
     says(refusal(ledger, building_on(&heir, "N-{SEQ:3}")).await, 2);
     // The series itself may continue with them.
-    ledger.set_activity(&activity(old.series_id, true)).await.unwrap();
+    ledger.series().set_activity(&activity(old.series_id, true)).await.unwrap();
     assert_eq!(save(ledger, change("OLD", "O-{SEQ:3}")).await.version, 4);
     says(refusal(ledger, building_on(&heir, "N-{SEQ:3}")).await, 3);
 }
@@ -232,28 +235,28 @@ pub(super) async fn a_series_without_counters_is_removed_for_good_and_leaves_its
     let ledger = &world.ledger;
     let saved = save(ledger, change("S", "{SEQ:3}")).await;
     let stale = SeriesRemoval { expected: Some(2), ..removal(saved.series_id) };
-    let error = ledger.remove_series(world.node, &stale).await.expect_err("stale");
+    let error = ledger.series().remove(world.node, &stale).await.expect_err("stale");
     assert!(matches!(error, LedgerError::Series(SeriesRefusal::VersionConflict { .. })), "{error}");
-    let stamp = ledger.series_stamp().await.unwrap();
-    let removed = ledger.remove_series(world.node, &removal(saved.series_id)).await.unwrap();
+    let stamp = ledger.series().stamp().await.unwrap();
+    let removed = ledger.series().remove(world.node, &removal(saved.series_id)).await.unwrap();
     assert_eq!((removed.version, removed.active), (2, false));
-    assert!(ledger.series_stamp().await.unwrap() > stamp, "running nodes must see it");
-    assert_eq!(ledger.series().await.unwrap(), []);
+    assert!(ledger.series().stamp().await.unwrap() > stamp, "running nodes must see it");
+    assert_eq!(ledger.series().list().await.unwrap(), []);
     let unknown = |error| matches!(error, LedgerError::Series(SeriesRefusal::Unknown { .. }));
     assert!(unknown(
-        ledger.remove_series(world.node, &removal(saved.series_id)).await.expect_err("gone")
+        ledger.series().remove(world.node, &removal(saved.series_id)).await.expect_err("gone")
     ));
     let on = activity(saved.series_id, true);
-    assert!(unknown(ledger.set_activity(&on).await.expect_err("it never comes back")));
+    assert!(unknown(ledger.series().set_activity(&on).await.expect_err("it never comes back")));
     let gone =
         SeriesChange { expected: building_on(&removed, "").expected, ..change("S", "{SEQ}") };
     assert!(matches!(refusal(ledger, gone).await, SeriesRefusal::Unknown { .. }));
 
     // What it was stays on record, and so does the person who removed it.
-    let versions = ledger.series_versions(saved.series_id, u32::MAX, 9).await.unwrap();
+    let versions = ledger.series().versions(saved.series_id, u32::MAX, 9).await.unwrap();
     let told: Vec<_> = versions.iter().map(|v| (v.version, v.active, &*v.saved_by)).collect();
     assert_eq!(told, [(2, false, "boss"), (1, true, "me")]);
-    let event = &ledger.events(1).await.unwrap()[0];
+    let event = &ledger.events().list(1).await.unwrap()[0];
     assert_eq!((&*event.kind, event.at_us), ("series-removed", NOW_US + 1));
     let detail = &event.detail;
     assert_eq!((&detail["code"], &detail["user"]), (&"S".into(), &"boss".into()));
@@ -265,7 +268,7 @@ pub(super) async fn a_series_without_counters_is_removed_for_good_and_leaves_its
     let again = SeriesChange { expected: Expected::Nothing, ..change("S", "{SEQ:3}") };
     let again = save(ledger, again).await;
     assert_ne!(again.series_id, saved.series_id, "an id names one series for ever");
-    assert_eq!((again.version, ledger.series().await.unwrap().len()), (1, 1));
+    assert_eq!((again.version, ledger.series().list().await.unwrap().len()), (1, 1));
     // A request that was checked before the removal begins no counter, nor one made up for later.
     let at = epoch_of(&world, &saved).await;
     let error = ledger.seed(at, world.node, &[first_counter(&saved)]).await.expect_err("too late");
@@ -286,30 +289,32 @@ pub(super) async fn a_series_is_not_removed_that_has_a_counter_or_may_have_forgo
         LedgerError::Series(SeriesRefusal::Held { .. }) => held,
         other => panic!("{other}"),
     };
-    let error = ledger.remove_series(world.node, &removal(used.series_id)).await.expect_err("used");
+    let error =
+        ledger.series().remove(world.node, &removal(used.series_id)).await.expect_err("used");
     assert!(error.to_string().contains("series deactivate S"), "{error}");
     assert!(refused(error, false));
-    ledger.set_activity(&activity(used.series_id, false)).await.unwrap();
-    let error = ledger.remove_series(world.node, &removal(used.series_id)).await.expect_err("used");
+    ledger.series().set_activity(&activity(used.series_id, false)).await.unwrap();
+    let error =
+        ledger.series().remove(world.node, &removal(used.series_id)).await.expect_err("used");
     assert!(refused(error, false), "deactivated or not");
 
     let unused = save(ledger, change("T", "T{SEQ:3}")).await;
     let ahead = At { epoch: at.epoch + 1, ..at };
     ledger.hold_all(&[ahead], "went back").await.unwrap();
     let error =
-        ledger.remove_series(world.node, &removal(unused.series_id)).await.expect_err("held");
+        ledger.series().remove(world.node, &removal(unused.series_id)).await.expect_err("held");
     assert!(refused(error, true));
 }
 
 pub(super) async fn a_ledger_that_forgot_a_batch_lets_go_of_no_series(world: World) {
     let ledger = &world.ledger;
     let unused = save(ledger, change("S", "{SEQ:3}")).await;
-    ledger.heartbeat(world.node, None).await.unwrap();
+    ledger.nodes().heartbeat(world.node, None).await.unwrap();
     world.sql("update node set beat = 0").await;
-    let error = ledger.remove_series(world.node, &removal(unused.series_id)).await;
+    let error = ledger.series().remove(world.node, &removal(unused.series_id)).await;
     let error = error.expect_err("it may have forgotten the series' counters");
     assert!(matches!(error, LedgerError::WentBack(_)), "{error}");
-    assert_eq!(ledger.series().await.unwrap().len(), 1);
+    assert_eq!(ledger.series().list().await.unwrap().len(), 1);
 }
 
 /// Two processes, and no sleeps: whichever gets the row of the series first.
@@ -332,12 +337,12 @@ pub(super) async fn of_a_removal_and_a_first_counter_at_once_one_succeeds(world:
             }
             other.seed(at, world.node, &spec).await
         };
-        let (gone, seeded) = tokio::join!(ledger.remove_series(world.node, &removal), seeds);
+        let (gone, seeded) = tokio::join!(ledger.series().remove(world.node, &removal), seeds);
         assert!(gone.is_ok() != seeded.is_ok(), "turn {turn}: {gone:?} {seeded:?}");
         let counter =
-            ledger.counter(series.series_id, &spec[0].serial, &spec[0].key).await.unwrap();
+            ledger.counters().get(series.series_id, &spec[0].serial, &spec[0].key).await.unwrap();
         assert_eq!(counter.is_some(), seeded.is_ok(), "turn {turn}");
         removed += usize::from(gone.is_ok());
     }
-    assert_eq!(ledger.series().await.unwrap().len(), 24 - removed);
+    assert_eq!(ledger.series().list().await.unwrap().len(), 24 - removed);
 }

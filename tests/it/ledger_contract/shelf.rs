@@ -99,7 +99,7 @@ impl Shelf {
 
     /// The allocation of a value of the first counter.
     pub(super) async fn allocation_of(&self, value: u64) -> uuid::Uuid {
-        let row = self.kit.world.ledger.row_of(1, value).await.unwrap().unwrap();
+        let row = self.kit.world.ledger.register().row_of(1, value).await.unwrap().unwrap();
         row.entry.record.allocation_id
     }
 
@@ -110,7 +110,7 @@ impl Shelf {
 
     /// How many rows the journal has.
     pub(super) async fn rows(&self) -> u64 {
-        self.kit.world.ledger.totals().await.unwrap().journal
+        self.kit.world.ledger.register().totals().await.unwrap().journal
     }
 
     pub(super) fn files(&self, suffix: &str) -> Vec<PathBuf> {

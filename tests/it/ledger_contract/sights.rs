@@ -63,7 +63,7 @@ async fn numbers(world: &World) -> Vec<Entry> {
         reason: "a".into(),
         saved_at_us: NOW_US,
     };
-    let series_id = world.ledger.apply_series(&[change]).await.unwrap()[0].series_id;
+    let series_id = world.ledger.series().apply(&[change]).await.unwrap()[0].series_id;
     let open = world.redis_epoch(Closing::Exact).await;
     let (of_none, ..) = world.seed(open, &spec("k")).await;
     let (of_series, ..) = world.seed(open, &spec("other")).await;
@@ -112,7 +112,12 @@ async fn a_page_is_of_what_is_shown_alone(world: &World, entries: &[Entry]) {
         for limit in 1..=9 {
             let (mut found, mut after) = (Vec::new(), None);
             loop {
-                let page = world.ledger.numbers_shown_of("d", after, limit, &sight).await.unwrap();
+                let page = world
+                    .ledger
+                    .register()
+                    .numbers_shown_of("d", after, limit, &sight)
+                    .await
+                    .unwrap();
                 found.extend(page.iter().map(|row| row.entry.number.clone()));
                 match page.last() {
                     Some(last) if page.len() == limit as usize => after = Position::of(last),
@@ -129,7 +134,7 @@ async fn a_page_is_of_what_is_shown_alone(world: &World, entries: &[Entry]) {
         };
         let mut by_number = expected.clone();
         by_number.sort_unstable();
-        let found = world.ledger.find(&filter).await.unwrap();
+        let found = world.ledger.register().find(&filter).await.unwrap();
         assert_eq!(texts(found.iter().map(|row| &row.entry).collect()), by_number, "{sight:?}");
     }
 }
@@ -146,14 +151,14 @@ async fn a_place_that_is_not_of_the_list_tells_nothing(world: &World, entries: &
         ] {
             let filter =
                 JournalFilter { document_id: Some("d".into()), sort: Sort::Number, ..filter };
-            let rows = world.ledger.find(&filter).await.unwrap();
+            let rows = world.ledger.register().find(&filter).await.unwrap();
             for entry in entries {
                 let first = entry.taken[0];
                 let value = i64::try_from(first.range.first).unwrap();
                 let of = ValueOf { counter_id: first.counter_id, value };
                 let after = Some(Position { issued_at_us: entry.record.issued_at_us, of });
                 let behind = JournalFilter { after, ..filter.clone() };
-                let told = world.ledger.find(&behind).await;
+                let told = world.ledger.register().find(&behind).await;
                 let is_of_list = rows.iter().any(|row| row.entry.number == entry.number);
                 let is_gone = matches!(told, Err(LedgerError::Refused(_)));
                 assert_eq!(is_gone, !is_of_list, "{told:?}: {filter:?} behind {}", entry.number);
@@ -174,7 +179,7 @@ async fn a_place_that_is_not_of_the_list_tells_nothing(world: &World, entries: &
     for (after, is_there) in [(mine, true), (other, false), (other + 100, false)] {
         let filter =
             CounterFilter { keys: keys.clone(), after: Some(after), ..CounterFilter::default() };
-        let listed = world.ledger.list_counters(&filter).await.unwrap();
+        let listed = world.ledger.counters().list(&filter).await.unwrap();
         assert_eq!(listed.is_some(), is_there, "{after}");
     }
 }
@@ -194,9 +199,12 @@ async fn a_revision_is_found_by_who_is_shown_its_number(world: &World, entries: 
             reason: None,
             revised_at_us: NOW_US,
         };
-        assert!(matches!(world.ledger.revise(&revision).await.unwrap(), Revised::Written(_)));
+        assert!(matches!(
+            world.ledger.register().revise(&revision).await.unwrap(),
+            Revised::Written(_)
+        ));
         for sight in sights() {
-            let found = world.ledger.revisions_shown_named(&revision.number, 1, &sight);
+            let found = world.ledger.register().revisions_shown_named(&revision.number, 1, &sight);
             let is_found = !found.await.unwrap().is_empty();
             assert_eq!(is_found, is_shown(&sight, entry), "{sight:?} {}", entry.number);
         }
@@ -236,13 +244,13 @@ async fn a_chain_shows_links_of_who_is_shown_them(world: &World) {
         let asker = Asker { user_id: user_id.into(), ..Default::default() };
         let unified_serial = Some(UNIFIED.to_owned());
         let begin = BeginStep { serial: serial.into(), unified_serial, asker };
-        world.ledger.begin_step(&begin).await.unwrap();
+        world.ledger.exchange().begin_step(&begin).await.unwrap();
     }
     let users = async |sight: &RowSight, limit: u32| {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
             let query = ChainQuery { unified_serial: UNIFIED.into(), after, limit };
-            let page = world.ledger.chain_shown(&query, sight).await.unwrap();
+            let page = world.ledger.exchange().chain_shown(&query, sight).await.unwrap();
             let Some(last) = page.last() else { return found };
             after = Some(last.place.clone());
             found.extend(page.into_iter().map(|link| (link.user_id, link.event)));

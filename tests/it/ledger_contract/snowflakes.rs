@@ -14,7 +14,7 @@ const LEASE_MS: i64 = 10_000;
 
 impl World {
     async fn lease(&self, node: NodeId, now_ms: i64) -> Option<SnowflakeLease> {
-        self.ledger.lease_snowflakes(node, now_ms, LEASE).await.unwrap()
+        self.ledger.snowflakes().lease(node, now_ms, LEASE).await.unwrap()
     }
 
     /// Another node, registered.
@@ -40,12 +40,12 @@ pub(super) async fn a_node_number_has_one_holder_until_it_has_left_or_was_adopte
     assert_eq!((all.len(), numbers.len()), (1024, 1024));
     let (left, adopted) = (world.another_node().await, world.another_node().await);
     assert_eq!(world.lease(left, NOW_MS).await, None, "all are held");
-    world.ledger.leave(world.node).await.unwrap();
+    world.ledger.nodes().leave(world.node).await.unwrap();
     let first = world.lease(left, NOW_MS).await.expect("free");
     let second = world.lease(adopted, NOW_MS).await.expect("free");
     assert_ne!(first.node_number, second.node_number);
     world.lease_all(adopted, NOW_MS).await;
-    assert!(world.ledger.retire_node(adopted, 0).await.unwrap());
+    assert!(world.ledger.nodes().retire(adopted, 0).await.unwrap());
     let third = world.another_node().await;
     let numbers = world.lease_all(third, NOW_MS).await;
     assert_eq!(numbers.len(), 1023, "all but that of the node that is there");
@@ -55,7 +55,7 @@ pub(super) async fn nodes_that_lease_at_once_get_numbers_of_their_own(world: Wor
     let mut leasing = Vec::new();
     for _ in 0..8 {
         let (ledger, node) = (world.ledger.clone(), world.another_node().await);
-        let lease = async move { ledger.lease_snowflakes(node, NOW_MS, LEASE).await.unwrap() };
+        let lease = async move { ledger.snowflakes().lease(node, NOW_MS, LEASE).await.unwrap() };
         leasing.push(tokio::spawn(lease));
     }
     let mut numbers = BTreeSet::new();
@@ -69,10 +69,10 @@ pub(super) async fn whoever_takes_a_number_over_starts_where_its_last_holder_end
     let (first, next) = (world.node, world.another_node().await);
     let held = world.lease_all(first, NOW_MS).await;
     assert!(held.iter().all(|lease| lease.from_ms == NOW_MS));
-    let extended = world.ledger.extend_snowflakes(&held[5], NOW_MS + 15_000).await.unwrap();
+    let extended = world.ledger.snowflakes().extend(&held[5], NOW_MS + 15_000).await.unwrap();
     let extended = extended.expect("held");
     assert_eq!((extended.from_ms, extended.until_ms), (NOW_MS, NOW_MS + 15_000));
-    world.ledger.leave(first).await.unwrap();
+    world.ledger.nodes().leave(first).await.unwrap();
     // Its clock is an hour behind; the ledger does not care.
     let taken = world.lease_all(next, NOW_MS - 3_600_000).await;
     assert_eq!(taken.len(), 1024);
@@ -83,20 +83,20 @@ pub(super) async fn whoever_takes_a_number_over_starts_where_its_last_holder_end
     }
     assert_eq!(taken[1023].node_number, held[5].node_number, "the one used last comes last");
     for lease in [&held[0], &extended] {
-        let late = world.ledger.extend_snowflakes(lease, NOW_MS + 60_000).await.unwrap();
+        let late = world.ledger.snowflakes().extend(lease, NOW_MS + 60_000).await.unwrap();
         assert_eq!(late, None, "awake again, it has nothing to extend");
-        world.ledger.return_snowflakes(lease, NOW_MS).await.unwrap();
+        world.ledger.snowflakes().give_back(lease, NOW_MS).await.unwrap();
     }
-    let mine = world.ledger.extend_snowflakes(&taken[0], 0).await.unwrap();
+    let mine = world.ledger.snowflakes().extend(&taken[0], 0).await.unwrap();
     assert_eq!(mine, Some(taken[0]), "an end never moves back");
 }
 
 pub(super) async fn a_lease_that_is_returned_ends_where_it_was_used(world: World) {
     let (first, next) = (world.node, world.another_node().await);
     let held = world.lease_all(first, NOW_MS).await;
-    world.ledger.return_snowflakes(&held[7], NOW_MS + 3).await.unwrap();
-    world.ledger.return_snowflakes(&held[8], NOW_MS + 2 * LEASE_MS).await.unwrap();
-    world.ledger.leave(first).await.unwrap();
+    world.ledger.snowflakes().give_back(&held[7], NOW_MS + 3).await.unwrap();
+    world.ledger.snowflakes().give_back(&held[8], NOW_MS + 2 * LEASE_MS).await.unwrap();
+    world.ledger.nodes().leave(first).await.unwrap();
     let lease = world.lease(next, NOW_MS).await.expect("free");
     assert_eq!((lease.node_number, lease.from_ms), (held[7].node_number, NOW_MS + 3));
     let other = world.lease(next, NOW_MS).await.expect("free");
@@ -107,8 +107,8 @@ pub(super) async fn a_lease_that_the_ledger_has_forgotten_is_not_extended(world:
     let lease = world.lease(world.node, NOW_MS).await.expect("free");
     let forgotten = SnowflakeLease { until_ms: lease.until_ms + 1, ..lease };
     let end = NOW_MS + 2 * LEASE_MS;
-    assert_eq!(world.ledger.extend_snowflakes(&forgotten, end).await.unwrap(), None);
-    assert!(world.ledger.extend_snowflakes(&lease, end).await.unwrap().is_some());
+    assert_eq!(world.ledger.snowflakes().extend(&forgotten, end).await.unwrap(), None);
+    assert!(world.ledger.snowflakes().extend(&lease, end).await.unwrap().is_some());
 }
 
 pub(super) async fn a_ledger_that_went_back_leases_nothing_that_it_may_have_leased(world: World) {
@@ -118,6 +118,6 @@ pub(super) async fn a_ledger_that_went_back_leases_nothing_that_it_may_have_leas
     let next = world.another_node().await;
     let lease = world.lease(next, NOW_MS).await.expect("free");
     assert_eq!(lease.from_ms, unknown_ms);
-    let mine = world.ledger.extend_snowflakes(&held, NOW_MS + LEASE_MS).await.unwrap();
+    let mine = world.ledger.snowflakes().extend(&held, NOW_MS + LEASE_MS).await.unwrap();
     assert!(mine.is_some(), "what it knows it still knows");
 }

@@ -50,7 +50,7 @@ pub(super) async fn no_counter_begins_below_the_start_in_force_whatever_its_proc
     let second = save(ledger, starting("S", 1_000)).await;
     let error = ledger.seed(at, world.node, &[of(&first, "P2", 1)]).await.expect_err("too low");
     assert!(matches!(error, LedgerError::SeriesChanged), "{error}");
-    assert_eq!(ledger.counters_of(first.series_id).await.unwrap(), 1);
+    assert_eq!(ledger.counters().count_of(first.series_id).await.unwrap(), 1);
     ledger.seed(at, world.node, &[of(&second, "P2", 1_000)]).await.unwrap();
     // A version before with the same start gives nothing that the one in force does not.
     let mut renamed = starting("S", 1_000);
@@ -73,7 +73,7 @@ pub(super) async fn no_counter_begins_below_the_start_in_force_whatever_its_proc
         sqlx::query(statement).execute(&mut *beginning).await.unwrap();
     }
     let (other, raised) = (world.another().await, starting("R", 1_000));
-    let saving = tokio::spawn(async move { other.apply_series(&[raised]).await });
+    let saving = tokio::spawn(async move { other.series().apply(&[raised]).await });
     assert!(world.meets_lock(&pool, &saving).await, "saved beside a counter that begins");
     beginning.commit().await.unwrap();
     let error = saving.await.unwrap().expect_err("the counter is below");

@@ -36,7 +36,7 @@ fn serving(mut change: SeriesChange, types: &[&str], default: bool) -> SeriesCha
 }
 
 async fn save(world: &World, change: SeriesChange) -> SeriesVersion {
-    world.ledger.apply_series(&[change]).await.unwrap().remove(0)
+    world.ledger.series().apply(&[change]).await.unwrap().remove(0)
 }
 
 /// Saves a series, and lets it issue under this version.
@@ -48,7 +48,7 @@ async fn in_use(world: &World, change: SeriesChange) -> SeriesVersion {
 
 /// The same of several that are saved in one call.
 async fn all_in_use(world: &World, changes: &[SeriesChange]) -> Vec<SeriesVersion> {
-    let saved = world.ledger.apply_series(changes).await.unwrap();
+    let saved = world.ledger.series().apply(changes).await.unwrap();
     for one in &saved {
         first_number(world, one).await.unwrap();
     }
@@ -79,15 +79,17 @@ async fn set_activity(
     let (saved_by, reason) = ("boss".to_owned(), "moved".to_owned());
     let change =
         ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us: NOW_US };
-    world.ledger.set_activity(&change).await
+    world.ledger.series().set_activity(&change).await
 }
 
 /// Why a change is refused, as a dry run and as a save.
 async fn refused(world: &World, changes: &[SeriesChange]) -> String {
-    let stamp = world.ledger.series_stamp().await.unwrap();
+    let stamp = world.ledger.series().stamp().await.unwrap();
     let mut told = Vec::new();
-    let (dry, real) =
-        (world.ledger.try_series(changes).await, world.ledger.apply_series(changes).await);
+    let (dry, real) = (
+        world.ledger.series().try_apply(changes).await,
+        world.ledger.series().apply(changes).await,
+    );
     for result in [dry, real] {
         match result {
             Err(LedgerError::Series(SeriesRefusal::Ambiguous(ambiguity))) => {
@@ -96,7 +98,7 @@ async fn refused(world: &World, changes: &[SeriesChange]) -> String {
             other => panic!("accepted: {other:?}"),
         }
     }
-    assert_eq!(world.ledger.series_stamp().await.unwrap(), stamp, "nothing was saved");
+    assert_eq!(world.ledger.series().stamp().await.unwrap(), stamp, "nothing was saved");
     assert_eq!(told[0], told[1]);
     told.remove(0)
 }
@@ -218,7 +220,7 @@ pub(super) async fn what_a_deactivated_series_took_waits_for_a_proof(world: Worl
     set_activity(&world, rule, false).await.unwrap();
     // A name is another version, and what is saved later serves what is inactive.
     named.definition.name = "A third name".into();
-    let error = world.ledger.apply_series(&[named]).await.expect_err("DEF waits to be proved");
+    let error = world.ledger.series().apply(&[named]).await.expect_err("DEF waits to be proved");
     assert!(error.to_string().contains("series RULE is one of its version"), "{error}");
     let why = why_not(&world, "V").await.expect("DEF would show what RULE gave");
     assert!(why.contains("RULE") && why.contains("numerator series activate DEF"), "{why}");
@@ -248,7 +250,8 @@ pub(super) async fn a_series_that_waits_for_a_proof_gets_no_version_by_an_import
     set_activity(&world, saved[1].series_id, false).await.unwrap();
     let earlier = [elsewhere(&saved[0], "E-{SEQ:4}")];
     let counters = [counter(&saved[0], "type=V", 9)];
-    let imported = world.ledger.import(world.node, &counters, &earlier, &mut iter::empty()).await;
+    let imported =
+        world.ledger.imports().add(world.node, &counters, &earlier, &mut iter::empty()).await;
     let error = imported.expect_err("DEF waits to be proved").to_string();
     assert!(error.contains("numerator series activate DEF"), "{error}");
     assert!(why_not(&world, "V").await.is_some(), "it waits still");

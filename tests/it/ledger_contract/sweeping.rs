@@ -30,12 +30,12 @@ impl World {
     async fn leaver(&self, at: At) -> NodeId {
         let guest = self.guest().await;
         assert!(self.ledger.participate(at, guest).await.unwrap());
-        self.ledger.leave(guest).await.unwrap();
+        self.ledger.nodes().leave(guest).await.unwrap();
         guest
     }
 
     async fn has(&self, node: NodeId) -> bool {
-        self.ledger.beats(&[node]).await.unwrap()[0].is_some()
+        self.ledger.nodes().beats(&[node]).await.unwrap()[0].is_some()
     }
 
     /// The epochs of all participations.
@@ -86,18 +86,18 @@ pub(super) async fn nodes_that_ended_long_ago_go_unless_something_names_them(wor
         world.guest().await,
     ];
     let named = world.leaver(open).await;
-    let lease = ledger.lease_snowflakes(lessee, 1, Duration::from_secs(1)).await.unwrap();
+    let lease = ledger.snowflakes().lease(lessee, 1, Duration::from_secs(1)).await.unwrap();
     assert!(lease.is_some());
     for node in [left, lessee, both] {
-        ledger.leave(node).await.unwrap();
+        ledger.nodes().leave(node).await.unwrap();
     }
     for node in [retired, again] {
-        assert!(ledger.retire_node(node, 0).await.unwrap());
+        assert!(ledger.nodes().retire(node, 0).await.unwrap());
     }
     // What came last counts.
     world.clock.set(NOW_US + 10);
-    assert!(ledger.retire_node(both, 0).await.unwrap());
-    ledger.leave(again).await.unwrap();
+    assert!(ledger.nodes().retire(both, 0).await.unwrap());
+    ledger.nodes().leave(again).await.unwrap();
 
     assert_eq!(world.sweeps(NOW_US).await, (0, 0));
     let one = Sweep { rows_max: 1, ..before(NOW_US + 1) };
@@ -121,8 +121,8 @@ pub(super) async fn who_slept_until_its_row_was_swept_is_gone_and_nothing_went_b
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(open, &spec("k")).await;
     let sleeper = world.guest().await;
-    ledger.heartbeat(sleeper, None).await.unwrap();
-    assert!(ledger.retire_node(sleeper, 1).await.unwrap());
+    ledger.nodes().heartbeat(sleeper, None).await.unwrap();
+    assert!(ledger.nodes().retire(sleeper, 1).await.unwrap());
     let word = ledger.confirmed(sleeper).unwrap();
     world.clock.set(NOW_US + 1_000);
     assert_eq!(world.another().await.sweep(&before(NOW_US + 1)).await.unwrap().nodes, 1);
@@ -130,7 +130,7 @@ pub(super) async fn who_slept_until_its_row_was_swept_is_gone_and_nothing_went_b
     let gone = |result: Result<(), LedgerError>| {
         assert!(matches!(result, Err(LedgerError::NodeGone(_))), "{result:?}");
     };
-    gone(ledger.heartbeat(sleeper, None).await.map(drop));
+    gone(ledger.nodes().heartbeat(sleeper, None).await.map(drop));
     gone(ledger.participate(open, sleeper).await.map(drop));
     // What it handed out is journaled under whatever identity it has by now.
     let appended = ledger.append(sleeper, &[entry(open, counter_id, 1)]).await.unwrap();
@@ -138,28 +138,34 @@ pub(super) async fn who_slept_until_its_row_was_swept_is_gone_and_nothing_went_b
 
     let late = Confirmed { at_us: NOW_US + 1_000_000, ..word };
     for word in [word, late] {
-        assert!(ledger.remembers(&word).await.unwrap(), "its identity is there: {word:?}");
+        assert!(ledger.nodes().remembers(&word).await.unwrap(), "its identity is there: {word:?}");
     }
     let stranger = Confirmed { node: NodeId::random(), at_us: 0, ..word };
-    assert!(!ledger.remembers(&stranger).await.unwrap(), "however old a word is");
+    assert!(!ledger.nodes().remembers(&stranger).await.unwrap(), "however old a word is");
     // The ledger goes back to before the sweep, and to before what was confirmed last.
     world.sql("delete from swept_node").await;
-    assert!(!ledger.remembers(&word).await.unwrap(), "nobody says any more that it was swept");
+    assert!(
+        !ledger.nodes().remembers(&word).await.unwrap(),
+        "nobody says any more that it was swept"
+    );
     world.join(sleeper).await;
-    assert!(!ledger.remembers(&word).await.unwrap(), "its row shows less than was confirmed");
+    assert!(
+        !ledger.nodes().remembers(&word).await.unwrap(),
+        "its row shows less than was confirmed"
+    );
 }
 
 pub(super) async fn no_sweep_excuses_a_ledger_that_forgot_a_node(world: World) {
     let ledger = &world.ledger;
     let left = world.guest().await;
-    ledger.leave(left).await.unwrap();
-    ledger.heartbeat(world.node, None).await.unwrap();
+    ledger.nodes().leave(left).await.unwrap();
+    ledger.nodes().heartbeat(world.node, None).await.unwrap();
     assert_eq!(world.sweeps(NOW_US + 1).await, (0, 1));
     let word = ledger.confirmed(world.node).unwrap();
     world.sql("delete from node").await;
-    let beaten = ledger.heartbeat(world.node, None).await;
+    let beaten = ledger.nodes().heartbeat(world.node, None).await;
     assert!(matches!(beaten, Err(LedgerError::WentBack(_))), "{beaten:?}");
-    assert!(!ledger.remembers(&word).await.unwrap());
+    assert!(!ledger.nodes().remembers(&word).await.unwrap());
 }
 
 pub(super) async fn nothing_is_swept_while_the_ledger_is_held(world: World) {
@@ -168,7 +174,7 @@ pub(super) async fn nothing_is_swept_while_the_ledger_is_held(world: World) {
         world.leaver(open).await;
     }
     let left = world.guest().await;
-    world.ledger.leave(left).await.unwrap();
+    world.ledger.nodes().leave(left).await.unwrap();
     world.ledger.hold_all(&[], "it went back").await.unwrap();
     assert_eq!(world.sweeps(NOW_US + 1).await, (0, 0), "everything is evidence");
     assert!(world.has(left).await);

@@ -25,9 +25,9 @@ pub(super) async fn numbers_follow_each_other_across_calls(world: World) {
     }
     let third = world.take(at, order("c")).await;
     assert_eq!((&*third.number, first(&third)), ("c-003", 3));
-    let rows = world.ledger.find(&Default::default()).await.unwrap();
+    let rows = world.ledger.register().find(&Default::default()).await.unwrap();
     assert!(rows.iter().any(|row| row.entry == third), "{rows:?}");
-    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    let counter = world.ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!((counter.taken, counter.ceiling, counter.journaled), (3, 3, 3));
     assert_eq!(world.ledger.take(at, world.node, &[], LOCK_WAIT).await.unwrap().outcomes, []);
     world.verify().await;
@@ -64,11 +64,11 @@ pub(super) async fn serials_in_another_order_keep_their_counters(world: World) {
     let changed = world.take(at, numbered("b", ["LOT", "SEQ"])).await;
     assert_eq!(changed.number, "b-008-002");
     let filter = JournalFilter { number: Some("b-008-002".into()), ..JournalFilter::default() };
-    let found = world.ledger.find(&filter).await.unwrap();
+    let found = world.ledger.register().find(&filter).await.unwrap();
     assert_eq!(found[0].entry.record.serials, ["LOT", "SEQ"]);
-    let lot = world.ledger.counter(7, "LOT", "k").await.unwrap().unwrap();
+    let lot = world.ledger.counters().get(7, "LOT", "k").await.unwrap().unwrap();
     assert_eq!((lot.taken, lot.origin), (8, 6));
-    let row = world.ledger.row_of(lot.counter_id, 7).await.unwrap();
+    let row = world.ledger.register().row_of(lot.counter_id, 7).await.unwrap();
     assert_eq!(row, None, "its first number stands under the serial that was first then");
     world.verify().await;
 }
@@ -105,7 +105,7 @@ pub(super) async fn a_document_is_numbered_once(world: World) {
     let by_document = Found { by_document: Some(entry.clone()), by_key: None, archived: None };
     let by_key = Found { by_key: Some(entry), by_document: None, archived: None };
     assert_eq!(taken.outcomes, [TakeOutcome::Found(by_document), TakeOutcome::Found(by_key)]);
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 1);
 }
 
 pub(super) async fn orders_of_one_batch_under_one_key_get_one_number(world: World) {
@@ -115,7 +115,7 @@ pub(super) async fn orders_of_one_batch_under_one_key_get_one_number(world: Worl
     let TakeOutcome::Taken(entry) = &taken.outcomes[0] else { panic!("{taken:?}") };
     let found = Found { by_document: Some(entry.clone()), by_key: None, archived: None };
     assert_eq!(taken.outcomes[2], TakeOutcome::Found(found));
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 2);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 2);
 }
 
 pub(super) async fn again_gives_a_document_another_number(world: World) {
@@ -229,9 +229,13 @@ pub(super) async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(wor
     assert_eq!(entry.number, "b-002");
     let counter_id = entry.taken[0].counter_id;
     assert_eq!(world.gaps(counter_id).await, [(1, 1, "Collided".to_owned())]);
-    assert_eq!(world.ledger.collisions(10).await.unwrap(), [], "nothing was handed out twice");
+    assert_eq!(
+        world.ledger.register().collisions(10).await.unwrap(),
+        [],
+        "nothing was handed out twice"
+    );
     assert_eq!(world.take(at, order("a")).await.number, "a-003");
-    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    let counter = world.ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!((counter.taken, counter.ceiling, counter.journaled), (3, 3, 2));
     world.verify().await;
     let next = world.database_epoch().await;
@@ -253,7 +257,7 @@ pub(super) async fn a_number_of_two_serials_that_another_has_spends_both_values(
     let TakeOutcome::Taken(entry) = &taken.outcomes[1] else { panic!("{taken:?}") };
     assert_eq!(entry.number, "b-002-008");
     for (serial, lost, taken) in [("SEQ", 1, 2), ("LOT", 7, 8)] {
-        let counter = world.ledger.counter(7, serial, "k").await.unwrap().unwrap();
+        let counter = world.ledger.counters().get(7, serial, "k").await.unwrap().unwrap();
         assert_eq!((counter.taken, counter.ceiling, counter.journaled), (taken, taken, 1));
         let gaps = world.gaps(counter.counter_id).await;
         assert_eq!(gaps, [(lost, lost, "Collided".to_owned())], "{serial}");
@@ -281,11 +285,12 @@ pub(super) async fn a_batch_longer_than_a_statement_answers_each_order_with_its_
             value += 1;
             let TakeOutcome::Taken(entry) = outcome else { panic!("{outcome:?}") };
             assert_eq!(entry.number, format!("d{place}-{value:03}"));
-            let row = world.ledger.row_of(entry.taken[0].counter_id, value).await.unwrap();
+            let row =
+                world.ledger.register().row_of(entry.taken[0].counter_id, value).await.unwrap();
             assert_eq!(row.unwrap().entry, entry);
         }
     }
-    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    let counter = world.ledger.counters().get(7, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!((counter.taken, counter.journaled), (300, 300));
     world.verify().await;
 }
@@ -300,7 +305,7 @@ pub(super) async fn a_repeated_take_finds_its_own_numbers(world: World) {
     assert_eq!(world.ledger.take(old, world.node, &again, LOCK_WAIT).await.unwrap(), once);
     let new = world.database_epoch().await;
     assert_eq!(world.ledger.take(new, world.node, &again, LOCK_WAIT).await.unwrap(), once);
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 3);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 3);
 }
 
 pub(super) async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
@@ -314,7 +319,7 @@ pub(super) async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
     let error =
         world.ledger.take(new, world.node, &[order("c")], LOCK_WAIT).await.expect_err("fenced");
     assert!(matches!(error, LedgerError::Fenced { .. }), "Redis counts in this epoch: {error}");
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
+    assert_eq!(world.ledger.register().totals().await.unwrap().journal, 1);
 }
 
 /// Its document may have been asked for in the next epoch, and not found, for a request that counts
@@ -358,7 +363,11 @@ pub(super) async fn a_first_touch_needs_an_open_epoch_of_the_database(world: Wor
     let from = PartitionState::Open;
     world.ledger.bump(database, from, world.node, "c").await.unwrap().unwrap();
     refused(database).await;
-    assert_eq!(world.ledger.counter(7, "SEQ", "k").await.unwrap(), None, "nothing is left of it");
+    assert_eq!(
+        world.ledger.counters().get(7, "SEQ", "k").await.unwrap(),
+        None,
+        "nothing is left of it"
+    );
     let error = world.ledger.take(super::world::at(99), world.node, &[order("a")], LOCK_WAIT).await;
     assert!(matches!(error, Err(LedgerError::Fenced { .. })), "{error:?}");
 }

@@ -49,7 +49,7 @@ pub(super) async fn one_person_under_two_writings_of_a_name_is_refused(world: Wo
         let told = refusal(approve(&world.ledger, &asked, answers).await);
         assert_eq!(told, ChangeRefusal::Own(asks.into()), "{answers}");
         // The requester may withdraw it.
-        let withdrawn = world.ledger.reject_change(&decision(&asked, answers)).await.unwrap();
+        let withdrawn = world.ledger.approvals().reject(&decision(&asked, answers)).await.unwrap();
         assert_eq!(withdrawn.state, ChangeState::Rejected);
     }
     // Two who share nothing, however near their names are.
@@ -125,14 +125,14 @@ async fn manages_nothing(world: &World, counter_id: i64, shown: ShownToken) {
     let asked = ask(world, &next(counter_id, 5)).await;
     let shown = Some(shown);
     let answer = ChangeDecision { shown, ..decision(&asked, "bert") };
-    not_in_force(ledger.approve_change(&answer).await);
-    not_in_force(ledger.reject_change(&answer).await);
-    not_in_force(ledger.request_change(&NewChange { shown, ..next(counter_id, 6) }).await);
-    not_in_force(ledger.create_token(&NewToken { shown, ..new("mine", 99) }).await);
-    not_in_force(ledger.revoke_token(&TokenRevocation { shown, ..revocation("boss") }).await);
+    not_in_force(ledger.approvals().approve(&answer).await);
+    not_in_force(ledger.approvals().reject(&answer).await);
+    not_in_force(ledger.approvals().request(&NewChange { shown, ..next(counter_id, 6) }).await);
+    not_in_force(ledger.tokens().create(&NewToken { shown, ..new("mine", 99) }).await);
+    not_in_force(ledger.tokens().revoke(&TokenRevocation { shown, ..revocation("boss") }).await);
     let rotated = TokenRotation { shown, ..rotation("boss", 98, Duration::ZERO) };
-    not_in_force(ledger.rotate_token(&rotated).await);
-    assert_eq!(ledger.change_request(asked.change_id).await.unwrap().state, ChangeState::Pending);
+    not_in_force(ledger.tokens().rotate(&rotated).await);
+    assert_eq!(ledger.approvals().get(asked.change_id).await.unwrap().state, ChangeState::Pending);
 }
 
 pub(super) async fn a_token_that_is_not_in_force_manages_nothing(world: World) {
@@ -142,13 +142,14 @@ pub(super) async fn a_token_that_is_not_in_force_manages_nothing(world: World) {
     let shown = async |name: &str, secret: u8| {
         let mut new = new(name, secret);
         new.rights.expires_at_us = None;
-        let token_id = ledger.create_token(&new).await.unwrap().token_id;
+        let token_id = ledger.tokens().create(&new).await.unwrap().token_id;
         ShownToken { token_id, sha256: [secret; 32] }
     };
     let boss = shown("boss", 1).await;
     let mut revoked = shown("revoked", 2).await;
     ledger
-        .revoke_token(&TokenRevocation { shown: Some(boss), ..revocation("revoked") })
+        .tokens()
+        .revoke(&TokenRevocation { shown: Some(boss), ..revocation("revoked") })
         .await
         .unwrap();
     manages_nothing(&world, counter_id, revoked).await;
@@ -158,19 +159,19 @@ pub(super) async fn a_token_that_is_not_in_force_manages_nothing(world: World) {
     let former = shown("rotated", 3).await;
     let rotated =
         TokenRotation { shown: Some(former), ..rotation("rotated", 4, Duration::from_secs(9)) };
-    ledger.rotate_token(&rotated).await.unwrap();
+    ledger.tokens().rotate(&rotated).await.unwrap();
     manages_nothing(&world, counter_id, former).await;
     let last = TokenRotation {
         expires_at_us: Some(NOW_US + 500),
         ..rotation("rotated", 5, Duration::ZERO)
     };
-    ledger.rotate_token(&last).await.unwrap();
+    ledger.tokens().rotate(&last).await.unwrap();
     world.clock.set(NOW_US + 500);
     manages_nothing(&world, counter_id, ShownToken { sha256: [5; 32], ..former }).await;
     // And one that is: the change is made.
     let asked = ask(&world, &next(counter_id, 5)).await;
     let answer = ChangeDecision { shown: Some(boss), ..decision(&asked, "bert") };
-    let made = ledger.approve_change(&answer).await.unwrap();
+    let made = ledger.approvals().approve(&answer).await.unwrap();
     assert_eq!(made.state, ChangeState::Approved);
 }
 
@@ -192,13 +193,13 @@ pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world:
     let asked = ask(&world, &next(counter_id, 5)).await;
     let answer = ChangeDecision { shown, ..decision(&asked, "bert") };
     let ledger = world.another().await;
-    let approval = tokio::spawn(async move { ledger.approve_change(&answer).await });
+    let approval = tokio::spawn(async move { ledger.approvals().approve(&answer).await });
     assert!(world.meets_lock(&pool, &approval).await, "it does not wait for its counter");
-    world.ledger.revoke_token(&revocation("bert")).await.unwrap();
+    world.ledger.tokens().revoke(&revocation("bert")).await.unwrap();
     assert!(!approval.is_finished());
     counter.commit().await.unwrap();
     not_in_force(approval.await.unwrap());
-    let pending = world.ledger.change_request(asked.change_id).await.unwrap().state;
+    let pending = world.ledger.approvals().get(asked.change_id).await.unwrap().state;
     assert_eq!(pending, ChangeState::Pending);
     // The revocation holds the token: the approval waits at its end, and finds it revoked.
     let shown = token(&world, "cora", 2).await;
@@ -207,7 +208,7 @@ pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world:
     sqlx::query(revoke).execute(&mut *revoking).await.unwrap();
     let (ledger, answer) =
         (world.another().await, ChangeDecision { shown, ..decision(&asked, "cora") });
-    let approval = tokio::spawn(async move { ledger.approve_change(&answer).await });
+    let approval = tokio::spawn(async move { ledger.approvals().approve(&answer).await });
     assert!(world.meets_lock(&pool, &approval).await, "it does not look at its token");
     revoking.commit().await.unwrap();
     not_in_force(approval.await.unwrap());
@@ -215,7 +216,7 @@ pub(super) async fn an_approval_and_a_revocation_come_one_after_the_other(world:
 
 /// A token, as a request shows it.
 async fn token(world: &World, name: &str, secret: u8) -> Option<ShownToken> {
-    let token_id = world.ledger.create_token(&new(name, secret)).await.unwrap().token_id;
+    let token_id = world.ledger.tokens().create(&new(name, secret)).await.unwrap().token_id;
     Some(ShownToken { token_id, sha256: [secret; 32] })
 }
 
@@ -228,7 +229,7 @@ pub(super) async fn a_request_that_takes_long_keeps_nobody_from_revoking_its_tok
     let at = world.database_epoch().await;
     let outcomes = take(&world, at, &[dated("a", "2023-11-10"), dated("b", "2032-11-10")]).await;
     assert!(outcomes.iter().all(is_taken), "{outcomes:?}");
-    let counter_id = world.ledger.counters(0, 1).await.unwrap()[0].counter_id;
+    let counter_id = world.ledger.counters().page(0, 1).await.unwrap()[0].counter_id;
     let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
     let mut family = pool.begin().await.unwrap();
     sqlx::query("select * from chronology for update").execute(&mut *family).await.unwrap();
@@ -237,11 +238,11 @@ pub(super) async fn a_request_that_takes_long_keeps_nobody_from_revoking_its_tok
         WantedChange::LastDate { family: "type=T".to_owned(), date: "2023-11-12".to_owned() };
     let wanted = NewChange { shown, ..changes::new(counter_id, wanted) };
     let ledger = world.another().await;
-    let request = tokio::spawn(async move { ledger.request_change(&wanted).await });
+    let request = tokio::spawn(async move { ledger.approvals().request(&wanted).await });
     assert!(world.meets_lock(&pool, &request).await, "it does not wait for its family");
-    world.ledger.revoke_token(&revocation("bert")).await.unwrap();
+    world.ledger.tokens().revoke(&revocation("bert")).await.unwrap();
     assert!(!request.is_finished());
     family.commit().await.unwrap();
     not_in_force(request.await.unwrap());
-    assert_eq!(world.ledger.change_requests(None, false, 10).await.unwrap(), []);
+    assert_eq!(world.ledger.approvals().list(None, false, 10).await.unwrap(), []);
 }

@@ -79,7 +79,7 @@ pub(super) async fn a_rejected_record_of_no_counter_is_found(world: World) {
     assert!(said.contains("put aside: 1 issued records"), "{said}");
     let aside = world.ledger.put_aside(0, 10).await.unwrap().remove(0);
     let explained = acknowledgement(&aside.entry.unwrap());
-    assert_eq!(world.ledger.acknowledge_finding(&explained).await.unwrap(), 1);
+    assert_eq!(world.ledger.audits().acknowledge(&explained).await.unwrap(), 1);
     let report = world.report().await;
     assert!(report.is_clean(), "its value is accounted for:\n{report}");
     let nobodys = with(entry(open, 999, 1), |record| record.counter_keys = vec!["gone".into()]);
@@ -87,7 +87,7 @@ pub(super) async fn a_rejected_record_of_no_counter_is_found(world: World) {
     let said = world.complaint().await;
     assert!(said.contains("rejected of no counter"), "{said}");
     let explained = acknowledgement(&nobodys);
-    assert_eq!(world.ledger.acknowledge_finding(&explained).await.unwrap(), 1);
+    assert_eq!(world.ledger.audits().acknowledge(&explained).await.unwrap(), 1);
     assert!(world.report().await.is_clean());
 }
 
@@ -137,9 +137,9 @@ pub(super) async fn an_explained_collision_is_told_apart_from_the_next_one(world
     world.append(&[range(open, id, 1, 3)]).await;
     let second = [entry(open, id, 2), entry(open, id, 3)];
     let counts = async || {
-        let totals = world.ledger.totals().await.unwrap();
-        assert_eq!(world.ledger.collisions_count().await.unwrap(), totals.collisions);
-        assert_eq!(world.ledger.sizes().await.unwrap(), totals);
+        let totals = world.ledger.register().totals().await.unwrap();
+        assert_eq!(world.ledger.register().collisions_count().await.unwrap(), totals.collisions);
+        assert_eq!(world.ledger.audits().sizes().await.unwrap(), totals);
         (totals.collisions, totals.acknowledged)
     };
     world.ledger.append(world.node, &second[..1]).await.unwrap();
@@ -147,12 +147,12 @@ pub(super) async fn an_explained_collision_is_told_apart_from_the_next_one(world
     assert!(said.contains(&second[0].record.allocation_id.to_string()), "{said}");
     assert_eq!(counts().await, (1, 0));
     let explained = acknowledgement(&second[0]);
-    assert_eq!(world.ledger.acknowledge_finding(&explained).await.unwrap(), 1);
-    assert_eq!(world.ledger.acknowledge_finding(&explained).await.unwrap(), 0, "it is already");
+    assert_eq!(world.ledger.audits().acknowledge(&explained).await.unwrap(), 1);
+    assert_eq!(world.ledger.audits().acknowledge(&explained).await.unwrap(), 0, "it is already");
     let report = world.report().await;
     assert!(report.is_clean(), "{report}");
     assert_eq!(counts().await, (0, 1));
-    let event = world.ledger.events(1).await.unwrap().remove(0);
+    let event = world.ledger.events().list(1).await.unwrap().remove(0);
     assert_eq!((&*event.kind, &event.detail["by"]), ("acknowledged", &"me".into()));
     assert_eq!(event.detail["reason"], "compared by hand");
     world.ledger.append(world.node, &second[1..]).await.unwrap();
@@ -202,7 +202,7 @@ pub(super) async fn sizes_of_long_tables_are_estimated(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[range(open, id, 1, 3)]).await;
-    let sizes = world.ledger.sizes().await.unwrap();
+    let sizes = world.ledger.audits().sizes().await.unwrap();
     assert_eq!((sizes.journal, sizes.gaps, sizes.estimated), (1, 0, false));
     world
         .sql(
@@ -211,6 +211,6 @@ pub(super) async fn sizes_of_long_tables_are_estimated(world: World) {
              noted_at_us) select 1, v, v, 1, 'discarded', 1, 0 from n; analyze gap",
         )
         .await;
-    let sizes = world.ledger.sizes().await.unwrap();
+    let sizes = world.ledger.audits().sizes().await.unwrap();
     assert_eq!((sizes.journal, sizes.gaps, sizes.estimated), (1, 20_000, true));
 }

@@ -42,10 +42,11 @@ pub(super) async fn a_successor_serves_from_a_day_on_beside_the_series_before_it
         (until("2026-01-02", zone), "equally well"),
         (until("2026-01-01", "UTC"), "the same `timezone`"),
     ] {
-        let refused = ledger.apply_series(&[ended, next()]).await.expect_err("refused").to_string();
+        let refused =
+            ledger.series().apply(&[ended, next()]).await.expect_err("refused").to_string();
         assert!(refused.contains(is_told), "{refused}");
     }
-    ledger.apply_series(&[until("2026-01-01", zone), next()]).await.unwrap();
+    ledger.series().apply(&[until("2026-01-01", zone), next()]).await.unwrap();
 
     let catalog = Catalog::load(ledger).await.unwrap();
     let chosen = |date: Option<&str>, now: &str| {

@@ -64,7 +64,7 @@ impl World {
     pub(super) async fn join(&self, node: NodeId) {
         let label = "test".to_owned();
         let new = NewNode { node_id: node, label, version: "0".into(), started_at_us: NOW_US };
-        self.ledger.register_node(&new).await.unwrap();
+        self.ledger.nodes().register(&new).await.unwrap();
     }
 
     pub(super) async fn partition(&self) -> Partition {
@@ -152,7 +152,7 @@ impl World {
             limit: 10_000,
             ..numerator::ledger::GapFilter::default()
         };
-        let gaps = self.ledger.gaps(&filter).await.unwrap();
+        let gaps = self.ledger.register().gaps(&filter).await.unwrap();
         let mut gaps: Vec<_> = gaps
             .into_iter()
             .map(|gap| (gap.span.first, gap.span.last, format!("{:?}", gap.reason)))
@@ -162,16 +162,16 @@ impl World {
     }
 
     pub(super) async fn holes(&self, counter_id: i64, after: i64, upto: i64) -> Vec<(u64, u64)> {
-        let holes = self.ledger.holes(counter_id, after, upto, 100).await.unwrap();
+        let holes = self.ledger.audits().holes(counter_id, after, upto, 100).await.unwrap();
         holes.into_iter().map(|Span { first, last }| (first, last)).collect()
     }
 
     /// Every value from the first to the highest is accounted for exactly once.
     pub(super) async fn verify(&self) {
-        for counter in self.ledger.counters(0, 1_000).await.unwrap() {
+        for counter in self.ledger.counters().page(0, 1_000).await.unwrap() {
             let id = counter.counter_id;
             assert_eq!(self.holes(id, counter.origin, counter.taken).await, [], "{counter:?}");
-            assert_eq!(self.ledger.overlaps(id, 10).await.unwrap(), [], "{counter:?}");
+            assert_eq!(self.ledger.audits().overlaps(id, 10).await.unwrap(), [], "{counter:?}");
         }
     }
 }

@@ -27,12 +27,12 @@ async fn drain_journals_what_a_killed_node_left() {
     postgres.restart();
 
     let ledger = open(&deployment).await;
-    let nodes_before = ledger.nodes().await.unwrap();
+    let nodes_before = ledger.nodes().list().await.unwrap();
     let (code, dry) = json(&deployment, &["drain"]);
     assert_eq!((code, &dry["drained"]), (1, &false.into()), "{dry}");
     let unjournaled = dry["outboxes"][0]["unjournaled"].as_u64().unwrap();
     assert!(unjournaled >= 200, "{dry}");
-    assert_eq!(ledger.nodes().await.unwrap(), nodes_before, "nothing was written");
+    assert_eq!(ledger.nodes().list().await.unwrap(), nodes_before, "nothing was written");
     let (clean, report) = {
         let (code, report) = json(&deployment, &["verify", "--patience", "300ms"]);
         (code == 0, report)

@@ -63,7 +63,7 @@ async fn fallback_without_a_service_takes_effect_with_the_next_one() {
     assert_eq!(dry["changed"].as_array().unwrap().len(), 8, "{dry}");
     assert_eq!(ledger.partitions().await.unwrap(), before, "nothing is written");
     let events = async || {
-        let mut events = ledger.events(10).await.unwrap();
+        let mut events = ledger.events().list(10).await.unwrap();
         events.retain(|event| event.kind != "series-changed");
         events
     };

@@ -16,7 +16,7 @@ async fn gaps_after_a_close_at_the_ceiling_name_the_node_that_was_not_heard_of()
     deployment.apply_load_series();
     let mut dead = deployment.serve();
     let ledger = open(&deployment).await;
-    let label = ledger.nodes().await.unwrap()[0].label.clone();
+    let label = ledger.nodes().list().await.unwrap()[0].label.clone();
     let load = Running::start(&dead.url, 8);
     load.reach(300).await;
     dead.kill();

@@ -199,7 +199,7 @@ async fn fallback_a_question_that_a_late_number_overtakes_is_asked_again() {
     late.until(WAITING, 2).await;
     for _ in 0..3 {
         other.ledger.replays(&[]).await.unwrap();
-        assert!(other.ledger.find(&JournalFilter::default()).await.unwrap().len() == 1);
+        assert!(other.ledger.register().find(&JournalFilter::default()).await.unwrap().len() == 1);
     }
     let Late { deployment, slow, holder, taking, .. } = late;
     drop(holder);

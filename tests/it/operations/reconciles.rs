@@ -82,7 +82,7 @@ async fn a_new_epoch_on_a_redis_that_the_nodes_do_not_see_is_refused() {
     let service = deployment.serve();
     let ledger = open(&deployment).await;
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
-    while ledger.nodes().await.unwrap()[0]
+    while ledger.nodes().list().await.unwrap()[0]
         .sight
         .as_ref()
         .is_none_or(numerator::ledger::HealthReport::is_empty)

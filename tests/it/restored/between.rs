@@ -57,7 +57,7 @@ impl Scene {
 
     /// The partition of the series under load.
     async fn row(&self) -> Partition {
-        let home = self.ledger.series().await.unwrap()[0].partition;
+        let home = self.ledger.series().list().await.unwrap()[0].partition;
         let rows = self.ledger.partitions().await.unwrap();
         rows.into_iter().find(|row| row.partition == home).unwrap()
     }

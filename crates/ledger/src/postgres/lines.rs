@@ -11,7 +11,7 @@ use sqlx::{Arguments as _, Row as _};
 use crate::LedgerError;
 use crate::batch::{Move, Moves, nothing_above, open_in_its_epoch};
 use crate::line::{Head, Line};
-use crate::rows::number_hash;
+use crate::number_hash;
 use crate::seal::{Sealed, Writing};
 use crate::sharing::Shared;
 

@@ -1,5 +1,5 @@
 //! The ledger on PostgreSQL: opens the pool, and says what this engine says differently.
-//! The statements themselves are shared (`statements`).
+//! The statements themselves are shared.
 
 mod bulk;
 mod check_up;

@@ -9,8 +9,8 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::{PgEngine, fitness, migrate, postgres_options};
 use crate::connections::Share;
 use crate::dialect::Engine;
+use crate::protocol::incarnation::agree;
 use crate::schema::Migrated;
-use crate::statements::agree;
 use crate::{Lack, LedgerError, LedgerSettings, all_lacks};
 
 /// How long the first connection may take; a server that is up answers in a fraction of it.

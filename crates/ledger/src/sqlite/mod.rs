@@ -1,5 +1,5 @@
 //! The ledger on SQLite: opens the file, and says what this engine says differently.
-//! The statements themselves are shared (`statements`).
+//! The statements themselves are shared.
 //!
 //! One connection writes, and every transaction on it begins `immediate`: there is nothing to lock
 //! row by row. A transaction that began by reading and then wanted to write would fail at once

@@ -19,8 +19,8 @@ use super::mark::MarkFile;
 use super::place::Place;
 use super::private;
 use crate::dialect::Engine;
+use crate::protocol::incarnation::agree;
 use crate::schema::{Migrated, Schema};
-use crate::statements::agree;
 use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings, Migrate};
 

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use uuid::Uuid;
 
+use crate::ArchivedName;
 use crate::Entry;
-use crate::rows::ArchivedName;
 
 /// Counters whose confirmed value is kept, at most; more than are used between two heartbeats.
 /// Beyond, the older half is let go.

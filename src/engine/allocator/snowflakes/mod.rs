@@ -99,7 +99,8 @@ impl Snowflakes {
         }
         let Some(generator) = self.0.lock().generator.take() else { return };
         let lease = generator.lease();
-        let returned = self.0.ledger.return_snowflakes(&lease, generator.unused_from_ms()).await;
+        let returned =
+            self.0.ledger.snowflakes().give_back(&lease, generator.unused_from_ms()).await;
         if let Err(error) = returned {
             tracing::debug!(%error, "a lease of ids is not ended; it ends by itself");
         }
@@ -163,7 +164,7 @@ impl IdSource {
         let lease = self.lock().generator.as_ref().map(Generator::lease);
         if let Some(lease) = lease {
             let until_ms = self.end_ms(now_ms, self.settings.lease);
-            let extended = self.ledger.extend_snowflakes(&lease, until_ms).await;
+            let extended = self.ledger.snowflakes().extend(&lease, until_ms).await;
             let mut state = self.lock();
             match extended.map_err(|error| unleased(&error))? {
                 Some(extended) => {
@@ -179,7 +180,7 @@ impl IdSource {
             }
         }
         let node = self.membership.node();
-        let lease = self.ledger.lease_snowflakes(node, now_ms, self.settings.lease).await;
+        let lease = self.ledger.snowflakes().lease(node, now_ms, self.settings.lease).await;
         let lease = lease.map_err(|error| unleased(&error))?.ok_or(Unavailable::NodeNumbers)?;
         tracing::info!(lease.node_number, lease.from_ms, "leased a node number for ids");
         self.lock().generator = Some(Generator::new(lease));

@@ -88,12 +88,12 @@ async fn a_lease_that_was_slept_through_is_extended_and_one_that_was_lost_is_rep
     let awake = process.draw().await.expect("drawn");
     assert_eq!(awake.node_number(), first.node_number());
     // Gone from the ledger: others see it as dead, and its number as the last one to be used.
-    process.0.ledger.leave(process.0.membership.node()).await.expect("left");
+    process.0.ledger.nodes().leave(process.0.membership.node()).await.expect("left");
     let (other, _) = world.process().await;
     for _ in 0..1024 {
         let lease = SNOWFLAKE_LEASE_MAX;
         let (node, ledger) = (other.0.membership.node(), &other.0.ledger);
-        let lease = ledger.lease_snowflakes(node, NOW_MS, lease).await.expect("asked");
+        let lease = ledger.snowflakes().lease(node, NOW_MS, lease).await.expect("asked");
         assert!(lease.is_some(), "each number once");
     }
     assert_eq!(other.draw().await, Err(Unavailable::NodeNumbers));
@@ -108,12 +108,12 @@ async fn a_process_that_stops_leaves_what_it_has_not_used() {
     let (process, _clock) = world.process().await;
     let last = process.draw().await.expect("drawn");
     process.stop().await;
-    process.0.ledger.leave(process.0.membership.node()).await.expect("left");
+    process.0.ledger.nodes().leave(process.0.membership.node()).await.expect("left");
     let (other, _) = world.process().await;
     let (node, ledger) = (other.0.membership.node(), &other.0.ledger);
     let mut froms = Vec::new();
     for _ in 0..1024 {
-        let lease = ledger.lease_snowflakes(node, 0, SNOWFLAKE_LEASE_MAX).await.expect("asked");
+        let lease = ledger.snowflakes().lease(node, 0, SNOWFLAKE_LEASE_MAX).await.expect("asked");
         froms.push(lease.expect("free").from_ms);
     }
     assert_eq!(froms.iter().max(), Some(&(last.time_ms() + 1)));

@@ -74,7 +74,7 @@ impl Handover {
                      `numerator fallback off`"
                 );
             }
-            ledger.record_event(&event(row, true)).await?;
+            ledger.events().record(&event(row, true)).await?;
         }
         for Partition { partition, .. } in &self.lent {
             let cause = "an import lifts counters or brings documents";
@@ -91,7 +91,7 @@ impl Handover {
         for row in &self.lent {
             let taken_back = async {
                 if ledger.lend(row.partition, [Some(self.id), None]).await? {
-                    ledger.record_event(&event(row, false)).await?;
+                    ledger.events().record(&event(row, false)).await?;
                 }
                 Ok::<_, LedgerError>(())
             };

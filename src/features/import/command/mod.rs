@@ -209,8 +209,8 @@ async fn configs(settings: &Settings, args: &ImportArgs, codes: Codes) -> anyhow
     let series = formats.definitions.iter().cloned().map(write_series).collect::<Result<_, _>>()?;
     if args.apply {
         let ledger = open_ledger(settings).await?;
-        ledger.note_own_series().await?;
-        formats.beside(&ledger.series().await?);
+        ledger.series().note_own().await?;
+        formats.beside(&ledger.series().list().await?);
         if formats.problems.is_empty() {
             save_new(&ledger, &formats.definitions).await?;
         }
@@ -242,7 +242,7 @@ async fn save_new(ledger: &SharedLedger, new: &[SeriesDefinition]) -> anyhow::Re
         saved_at_us: clock().now_us(),
     };
     let changes: Vec<SeriesChange> = new.iter().map(change).collect();
-    ledger.apply_series(&changes).await?;
+    ledger.series().apply(&changes).await?;
     crate::terminal::session::until_known(ledger).await;
     Ok(())
 }
@@ -261,7 +261,7 @@ async fn record(ledger: &SharedLedger, report: &Report) {
             "operator": crate::terminal::session::operator(),
         }),
     };
-    if let Err(error) = ledger.record_event(&event).await {
+    if let Err(error) = ledger.events().record(&event).await {
         say(format_args!("numerator: the event is not on record: {error}"));
     }
 }

@@ -235,7 +235,7 @@ async fn watch(
     heartbeat: Duration,
     patience: Duration,
 ) -> Result<(Vec<Node>, Vec<Node>), LedgerError> {
-    let (first, deadline) = (ledger.nodes().await?, Instant::now() + patience);
+    let (first, deadline) = (ledger.nodes().list().await?, Instant::now() + patience);
     if first.is_empty() || patience < heartbeat * 2 {
         return Ok((first, Vec::new()));
     }
@@ -246,7 +246,7 @@ async fn watch(
             before.is_none_or(|before| before.beat != node.beat)
         };
         let (running, silent): (Vec<Node>, Vec<Node>) =
-            ledger.nodes().await?.into_iter().partition(is_running);
+            ledger.nodes().list().await?.into_iter().partition(is_running);
         if silent.is_empty() || Instant::now() >= deadline {
             return Ok((running, silent));
         }
@@ -323,7 +323,7 @@ async fn compare(
         Err(error) => unread("the window that processes go by", &error, findings),
     }
     if !settings.audit.has_key() && settings.audit.keyless == Keyless::Refused {
-        match ledger.last_checkpoint(None).await {
+        match ledger.checkpoints().last(None).await {
             Ok(Some(last)) => {
                 let says = format!(
                     "audit.key is not set, and the ledger is under seal (checkpoint {}): no \

@@ -21,8 +21,10 @@ pub(super) async fn must_be_no_member(
     let (shown, mut after) = (request.identity.row_sight(), None);
     let mut issuers = Issuers::default();
     for _ in 0..PAGES_MAX {
-        let page =
-            ledger.numbers_shown_of(&request.document_id, after, NUMBERS_MAX, &shown).await?;
+        let page = ledger
+            .register()
+            .numbers_shown_of(&request.document_id, after, NUMBERS_MAX, &shown)
+            .await?;
         for row in &page {
             if issuers.is_member(ledger, row, number).await? {
                 let (number, first) = (number.clone(), row.entry.number.clone());
@@ -81,7 +83,7 @@ impl Issuers {
         row: &JournalRow,
     ) -> Result<Series, LedgerError> {
         let record = &row.entry.record;
-        let version = ledger.series_version(record.series_id, record.version).await?;
+        let version = ledger.series().version(record.series_id, record.version).await?;
         let named = || format!("series {} version {}", record.series_id, record.version);
         let version =
             version.ok_or_else(|| LedgerError::Refused(format!("{} is gone", named())))?;
@@ -92,7 +94,7 @@ impl Issuers {
         }
         let reference = match &self.reference {
             Some(reference) => Arc::clone(reference),
-            None => Arc::new(ledger.reference_data().await?),
+            None => Arc::new(ledger.reference().data().await?),
         };
         self.reference = Some(Arc::clone(&reference));
         Ok(series.with_reference(reference))

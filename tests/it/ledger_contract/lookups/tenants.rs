@@ -28,9 +28,9 @@ pub(in crate::ledger_contract) async fn a_projects_document_is_found_in_rows_of_
     world: World,
 ) {
     let rows = [row("1", "P1", true), row("2", "OLD", true)];
-    world.ledger.apply_reference(&of_rows("projects", &rows)).await.unwrap();
+    world.ledger.reference().apply(&of_rows("projects", &rows)).await.unwrap();
     let renamed = [row("2", "P2", true)];
-    world.ledger.apply_reference(&of_rows("projects", &renamed)).await.unwrap();
+    world.ledger.reference().apply(&of_rows("projects", &renamed)).await.unwrap();
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(open, &spec("k")).await;
     let issued = |value: u64, code: Option<&str>| {
@@ -119,7 +119,7 @@ pub(in crate::ledger_contract) async fn an_archived_document_of_another_project_
     let shelf = Shelf::of(world).await;
     let world = &shelf.kit.world;
     let rows = [row("1", "P1", true), row("2", "P2", true)];
-    world.ledger.apply_reference(&of_rows("projects", &rows)).await.unwrap();
+    world.ledger.reference().apply(&of_rows("projects", &rows)).await.unwrap();
     let (late, ..) = world.seed(shelf.kit.at, &spec("late")).await;
     let journaled = with(entry(shelf.kit.at, late, 1), |record| {
         record.counter_keys = vec!["late".into()];

@@ -30,13 +30,14 @@ fn of(code: &str, policy: Policy, accepts: bool) -> SeriesChange {
 
 /// Refused by a dry run and by a save, and nothing is written.
 async fn is_hasty(world: &World, changes: &[SeriesChange]) {
-    let stamp = world.ledger.series_stamp().await.unwrap();
-    for result in [world.ledger.try_series(changes).await, world.ledger.apply_series(changes).await]
+    let stamp = world.ledger.series().stamp().await.unwrap();
+    for result in
+        [world.ledger.series().try_apply(changes).await, world.ledger.series().apply(changes).await]
     {
         let refused = matches!(&result, Err(LedgerError::Series(SeriesRefusal::Hasty(_))));
         assert!(refused, "{result:?}");
     }
-    assert_eq!(world.ledger.series_stamp().await.unwrap(), stamp, "nothing was saved");
+    assert_eq!(world.ledger.series().stamp().await.unwrap(), stamp, "nothing was saved");
 }
 
 pub(in crate::ledger_contract) async fn an_ambiguity_is_accepted_between_gapless_series_alone(
@@ -54,7 +55,7 @@ pub(in crate::ledger_contract) async fn an_ambiguity_is_accepted_between_gapless
         is_hasty(&world, &[b, a]).await;
     }
     // One after the other.
-    ledger.apply_series(&[of("A", fast, false)]).await.unwrap();
+    ledger.series().apply(&[of("A", fast, false)]).await.unwrap();
     is_hasty(&world, &[of("B", gapless, true)]).await;
     is_hasty(&world, &[of("B", fast, true)]).await;
     // Whichever of several it is.
@@ -63,16 +64,16 @@ pub(in crate::ledger_contract) async fn an_ambiguity_is_accepted_between_gapless
         change.definition.template = format!("{code}{{SEQ:3}}");
         change
     };
-    ledger.apply_series(&[apart("A", gapless)]).await.unwrap();
-    ledger.apply_series(&[of("A", gapless, false)]).await.unwrap();
-    ledger.apply_series(&[apart("C", fast)]).await.unwrap();
-    ledger.apply_series(&[of("B", gapless, true)]).await.unwrap();
+    ledger.series().apply(&[apart("A", gapless)]).await.unwrap();
+    ledger.series().apply(&[of("A", gapless, false)]).await.unwrap();
+    ledger.series().apply(&[apart("C", fast)]).await.unwrap();
+    ledger.series().apply(&[of("B", gapless, true)]).await.unwrap();
     is_hasty(&world, &[of("C", fast, true)]).await;
-    ambiguity(ledger.apply_series(&[of("C", fast, false)]).await);
+    ambiguity(ledger.series().apply(&[of("C", fast, false)]).await);
     // An acceptance that is not needed affects nothing.
     let mut needless = apart("C", fast);
     needless.definition.ambiguity_accepted = Some("Nobody needs to know why.".into());
-    ledger.apply_series(&[needless]).await.unwrap();
+    ledger.series().apply(&[needless]).await.unwrap();
 }
 
 pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_by_turning_one_on(
@@ -80,15 +81,15 @@ pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_b
 ) {
     let ledger = &world.ledger;
     let (fast, gapless) = (Policy::Fast, Policy::Gapless);
-    let saved = ledger.apply_series(&[of("A", gapless, false)]).await.unwrap().remove(0);
-    let b = ledger.apply_series(&[of("B", gapless, true)]).await.unwrap().remove(0);
+    let saved = ledger.series().apply(&[of("A", gapless, false)]).await.unwrap().remove(0);
+    let b = ledger.series().apply(&[of("B", gapless, true)]).await.unwrap().remove(0);
     // The policy of the other one, which is no part of its numbers.
-    ambiguity(ledger.apply_series(&[of("A", fast, false)]).await);
+    ambiguity(ledger.series().apply(&[of("A", fast, false)]).await);
     is_hasty(&world, &[of("A", fast, true)]).await;
     is_hasty(&world, &[of("B", fast, true)]).await;
     let mut named = of("B", gapless, true);
     named.definition.name = "Another name".into();
-    ledger.apply_series(&[named]).await.unwrap();
+    ledger.series().apply(&[named]).await.unwrap();
     // While one of them is inactive the other may become anything, and prevents its return.
     let activity = |series_id, active| ActivityChange {
         series_id,
@@ -98,11 +99,11 @@ pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_b
         reason: "moved".into(),
         saved_at_us: NOW_US,
     };
-    ledger.set_activity(&activity(b.series_id, false)).await.unwrap();
-    ledger.apply_series(&[of("A", fast, false)]).await.unwrap();
+    ledger.series().set_activity(&activity(b.series_id, false)).await.unwrap();
+    ledger.series().apply(&[of("A", fast, false)]).await.unwrap();
     for result in [
-        ledger.try_activity(&activity(b.series_id, true)).await,
-        ledger.set_activity(&activity(b.series_id, true)).await,
+        ledger.series().try_activity(&activity(b.series_id, true)).await,
+        ledger.series().set_activity(&activity(b.series_id, true)).await,
     ] {
         let refused = matches!(&result, Err(LedgerError::Series(SeriesRefusal::Hasty(_))));
         assert!(refused, "{result:?}");
@@ -110,12 +111,12 @@ pub(in crate::ledger_contract) async fn nor_by_another_policy_by_going_back_or_b
     // Nor does an earlier version return whose text was another one since.
     let mut apart = of("B", gapless, false);
     apart.definition.template = "B{SEQ:3}".into();
-    ledger.apply_series(&[apart]).await.unwrap();
-    ledger.set_activity(&activity(b.series_id, true)).await.unwrap();
+    ledger.series().apply(&[apart]).await.unwrap();
+    ledger.series().set_activity(&activity(b.series_id, true)).await.unwrap();
     is_hasty(&world, &[of("B", gapless, true)]).await;
-    ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
-    ledger.apply_series(&[of("B", gapless, true)]).await.unwrap();
-    ambiguity(ledger.set_activity(&activity(saved.series_id, true)).await);
+    ledger.series().set_activity(&activity(saved.series_id, false)).await.unwrap();
+    ledger.series().apply(&[of("B", gapless, true)]).await.unwrap();
+    ambiguity(ledger.series().set_activity(&activity(saved.series_id, true)).await);
 }
 
 /// Writes the text and the acceptance of a series over, past the program.
@@ -136,15 +137,15 @@ pub(in crate::ledger_contract) async fn what_was_accepted_before_and_is_not_gapl
         change.definition.policy = serde_json::from_value(json!(policy)).unwrap();
         change
     };
-    assert_eq!(ledger.hasty_series().await.unwrap(), []);
+    assert_eq!(ledger.series().hasty().await.unwrap(), []);
     let mut plain = change("P", "{SEQ:3}");
     plain.definition.policy = Policy::Gapless;
     let changes = [apart("F", "fast"), apart("G", "gapless"), plain];
-    let saved = ledger.apply_series(&changes).await.unwrap();
+    let saved = ledger.series().apply(&changes).await.unwrap();
     forge(&world, "G").await;
-    assert_eq!(ledger.hasty_series().await.unwrap(), [], "both are gapless");
+    assert_eq!(ledger.series().hasty().await.unwrap(), [], "both are gapless");
     forge(&world, "F").await;
-    let found = ledger.hasty_series().await.unwrap();
+    let found = ledger.series().hasty().await.unwrap();
     let ids: Vec<i64> = found.iter().map(|(series_id, _)| *series_id).collect();
     // Next to the fast one, the one that was sound is not any more.
     assert_eq!(ids, [saved[0].series_id, saved[1].series_id], "{found:?}");
@@ -192,8 +193,8 @@ pub(in crate::ledger_contract) async fn only_rows_that_an_ambiguity_concerns_are
         change.definition.serials[0].reset = Reset::Year;
         change
     };
-    let refused = world.ledger.apply_series(&[yearly("V", "U-{SEQ:4}")]).await.unwrap_err();
+    let refused = world.ledger.series().apply(&[yearly("V", "U-{SEQ:4}")]).await.unwrap_err();
     assert!(refused.to_string().contains("moved to an archive"), "{refused}");
-    world.ledger.apply_series(&[yearly("W", "W-{SEQ:4}")]).await.unwrap();
+    world.ledger.series().apply(&[yearly("W", "W-{SEQ:4}")]).await.unwrap();
     world.verify().await;
 }

@@ -13,7 +13,7 @@ async fn a_removal_and_a_first_counter_that_wait_for_one_series_never_both_succe
         let mut scene = Scene::set().await;
         let world = &scene.world;
         let change = super::super::setup::change("S", "{SEQ:3}");
-        let series = world.ledger.apply_series(&[change]).await.unwrap().remove(0);
+        let series = world.ledger.series().apply(&[change]).await.unwrap().remove(0);
         let old = At { partition: series.partition, epoch: 0 };
         let next = world.ledger.bump(old, PartitionState::Open, world.node, "t").await.unwrap();
         let at = At { partition: series.partition, epoch: next.unwrap() };
@@ -31,7 +31,7 @@ async fn a_removal_and_a_first_counter_that_wait_for_one_series_never_both_succe
         let (one, other, node) =
             (scene.world.another().await, scene.world.another().await, scene.world.node);
         let own = spec.clone();
-        let removing = async move { one.remove_series(node, &removal).await.is_ok() };
+        let removing = async move { one.series().remove(node, &removal).await.is_ok() };
         let seeding = async move { other.seed(at, node, &[own]).await.is_ok() };
         let (removed, seeded) = if removal_first {
             let removing = tokio::spawn(removing);
@@ -49,7 +49,8 @@ async fn a_removal_and_a_first_counter_that_wait_for_one_series_never_both_succe
             (removing.await.unwrap(), seeding.await.unwrap())
         };
         assert!(removed != seeded, "removed: {removed}, seeded: {seeded}");
-        let counter = scene.world.ledger.counter(series_id, &spec.serial, &spec.key).await.unwrap();
+        let counter =
+            scene.world.ledger.counters().get(series_id, &spec.serial, &spec.key).await.unwrap();
         assert_eq!(counter.is_some(), seeded);
     }
 }

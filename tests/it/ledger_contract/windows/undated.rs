@@ -101,13 +101,13 @@ pub(in crate::ledger_contract) async fn whoever_saves_hears_which_processes_do_n
     ledger.note_known(world.node, &before).await.unwrap();
     assert_eq!(ledger.unaware(&before, None).await.unwrap(), 0, "the other one says nothing yet");
     ledger.note_known(other, &before).await.unwrap();
-    ledger.apply_series(&[change("A", "A-{SEQ:3}")]).await.unwrap();
+    ledger.series().apply(&[change("A", "A-{SEQ:3}")]).await.unwrap();
     let after = ledger.stamps().await.unwrap();
     assert_eq!(ledger.unaware(&after, None).await.unwrap(), 2);
     assert_eq!(ledger.unaware(&after, Some(world.node)).await.unwrap(), 1);
     ledger.note_known(world.node, &after).await.unwrap();
     assert_eq!(ledger.unaware(&after, None).await.unwrap(), 1);
     // A node that left is not waited for.
-    ledger.leave(other).await.unwrap();
+    ledger.nodes().leave(other).await.unwrap();
     assert_eq!(ledger.unaware(&after, None).await.unwrap(), 0);
 }

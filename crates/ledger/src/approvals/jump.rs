@@ -1,0 +1,74 @@
+//! A counter that goes on with a value further up (F20). Never down, nor to what was issued or may
+//! have been: those values are below where it stands once it is at rest.
+
+use crate::columns::{self, signed};
+use crate::counters::table;
+use crate::dialect::Conn;
+use crate::protocol::lift::{self, Stand};
+use crate::register::gaps::{self, Loss};
+use crate::statement::query;
+use crate::{ChangeRefusal, ChangeRequest, Counter, GapReason, LedgerError, NewChange};
+
+/// Refuses what could not be done now, as far as the ledger knows.
+pub(super) async fn try_out(
+    conn: &mut Conn,
+    new: &NewChange,
+    next: u64,
+) -> Result<(), LedgerError> {
+    let counter = of_series(conn, new).await?;
+    must_be_above(next, counter.taken, columns::step(new.step)?).map(drop)
+}
+
+/// The counter that a request names, if it is one of the series that it names.
+pub(super) async fn of_series(conn: &mut Conn, new: &NewChange) -> Result<Counter, LedgerError> {
+    let row = {
+        let mut query = crate::statement::QueryBuilder::new(table::COLUMNS);
+        query.push("where counter_id = ").push_bind(new.counter_id);
+        query.push(" and series_id = ").push_bind(new.series_id);
+        query.build().fetch_optional(conn).await?
+    };
+    let row = row.ok_or(ChangeRefusal::UnknownCounter(new.counter_id))?;
+    Ok(table::resolved_of(&row)?.counter)
+}
+
+/// Lifts the counter; what is jumped over goes to the gap register.
+pub(super) async fn make(
+    conn: &mut Conn,
+    request: &ChangeRequest,
+    next: u64,
+    (step, now_us): (u64, i64),
+) -> Result<(), LedgerError> {
+    let step = columns::step(step)?;
+    let (counter, base) = match lift::lock(conn, request.counter_id, now_us).await? {
+        Stand::AtRest { counter, base } => (counter, base),
+        Stand::InRedis(counter) => return Err(ChangeRefusal::InRedis(counter.partition).into()),
+        Stand::Held(partition) => return Err(ChangeRefusal::Held(partition).into()),
+    };
+    let upto = must_be_above(next, base, step)? - step;
+    lift::lift(conn, request.counter_id, upto, step).await?;
+    if base < upto {
+        let (counter_id, reason) = (request.counter_id, GapReason::Skipped);
+        let epoch = counter.epoch;
+        let loss = Loss { counter_id, after: base, upto, step, reason, epoch };
+        gaps::register_holes(conn, loss, now_us).await?;
+    }
+    query("update change_request set stood_at = $2, step = $3 where change_request_id = $1")
+        .bind(request.change_id)
+        .bind(base)
+        .bind(step)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The value, if it is one that the counter comes to above where it stands.
+fn must_be_above(next: u64, base: i64, step: i64) -> Result<i64, LedgerError> {
+    let (next, least) = (signed(next, "next_value")?, base.saturating_add(step));
+    if next < least {
+        return Err(ChangeRefusal::Below { least }.into());
+    }
+    if (next - least) % step != 0 {
+        return Err(ChangeRefusal::BesideStep { least, step }.into());
+    }
+    Ok(next)
+}

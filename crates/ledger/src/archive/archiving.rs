@@ -1,0 +1,365 @@
+//! Rows of the journal make room for segments. A row is removed only in the transaction that writes
+//! the segment which stands for its values, after it was compared with what the file has.
+//!
+//! A segment is a row of the journal: what adds values up, looks for holes or refuses a second
+//! value meets it as it met the rows. It names no number and no document, which are found in
+//! `archived_number`.
+
+use numerator_runtime::node::NodeId;
+
+use crate::RunEnd;
+use crate::archive::{self, names};
+use crate::columns::{digest_bytes, read_uuid, to_json};
+use crate::counters::table::lock_all;
+use crate::dialect::Conn;
+use crate::line::{Extent, Line};
+use crate::seal::{ARCHIVED, Writing};
+use crate::series::acceptance::kept;
+use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::store::{Store, commit};
+use crate::{Archive, ArchiveFile, ArchivedRow, ArchivedRun, IssuePath, LedgerError, SegmentNote};
+
+/// Most rows that are read at once.
+const PAGE_MAX: u32 = 10_000;
+
+/// The beginning of a query for counters whose rows may move.
+const COUNTERS: &str = "select c.counter_id from counter c where c.counter_id <> 0 \
+    and not exists (select 1 from unsettled u where u.counter_id = c.counter_id) \
+    and not exists (select 1 from chronology_search h where h.series_id = c.series_id) \
+    and c.series_id not in (select v.series_id from series_version v \
+    where v.definition like '%\"source\":\"%') and ";
+
+/// When its oldest number was issued.
+const OLDEST: &str = "(select j.issued_at_us from journal j where j.counter_id = c.counter_id \
+    and (j.number is not null or j.context is null) order by j.first_value limit 1)";
+
+/// The beginning of a query for rows as an archive keeps them.
+const ROWS: &str = "select j.batch_id, j.counter_id, j.first_value, j.last_value, j.step, \
+    j.allocation_id, j.number, j.scope, j.mask, j.outline, j.rest, j.context, j.document_id, \
+    j.idempotency_key, j.series_id, j.version, j.type_code, j.project, j.document_date, \
+    j.user_id, j.ip_address, j.payload_digest, j.issued_at_us, j.retry_count, j.path, \
+    j.partition_id, j.epoch, j.node_id, j.journaled_at_us, c.serial, c.key, \
+    coalesce(s.code, '') as code \
+    from journal_row j join counter c on c.counter_id = j.counter_id \
+    left join series s on s.series_id = j.series_id where ";
+
+impl Archive<'_> {
+    /// Counters behind one of whose rows the oldest was issued before a time, in the order of
+    /// their ids, at most `limit`. Left out are those that are being settled, and those of series
+    /// that ask, or have asked, a source: what it gives twice is found by the texts of rows alone;
+    /// and so are the numbers of series that an accepted ambiguity concerns (F43).
+    pub async fn archivable_counters(
+        self,
+        after: i64,
+        before_us: i64,
+        limit: u32,
+    ) -> Result<Vec<i64>, LedgerError> {
+        self.search(async |store| {
+            let kept = kept(store).await?;
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let mut ids = QueryBuilder::new(COUNTERS);
+            ids.push("c.counter_id > ").push_bind(after).push(" and not c.series_id");
+            ids.push_among(kept.ids).push(" and ").push(OLDEST).push(" < ").push_bind(before_us);
+            ids.push(" order by c.counter_id limit ").push_bind(i64::from(limit));
+            let ids = ids.build().scalar().fetch_all(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(ids)
+        })
+        .await
+    }
+
+    /// The next rows of a counter behind a value that may move to a file, in their order, and the
+    /// value behind which to go on; none once a row was issued or written after `before_us`.
+    /// Segments are passed over, and numbers that have revisions.
+    pub async fn archivable(
+        self,
+        counter_id: i64,
+        after: i64,
+        before_us: i64,
+        limit: u32,
+    ) -> Result<(Vec<ArchivedRow>, Option<i64>), LedgerError> {
+        self.search(async |store| {
+            let limit = limit.clamp(1, PAGE_MAX);
+            let mut query = QueryBuilder::new(ROWS);
+            query.push("j.counter_id = ").push_bind(counter_id);
+            query.push(" and j.first_value > ").push_bind(after);
+            query.push(" order by j.first_value limit ").push_bind(i64::from(limit));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            let mut all = Vec::with_capacity(rows.len());
+            let mut next = None;
+            for row in &rows {
+                let is_new = |column: &str| -> Result<bool, sqlx::Error> {
+                    Ok(row.try_get::<i64>(column)? >= before_us)
+                };
+                let is_segment = row.try_get::<&str>("path")? == ARCHIVED;
+                // A segment was written when its rows were old already.
+                if !is_segment && (is_new("issued_at_us")? || is_new("journaled_at_us")?) {
+                    next = None;
+                    break;
+                }
+                next = Some(row.try_get("first_value")?);
+                if !is_segment {
+                    all.push(archived_row_of(row)?);
+                }
+            }
+            let next = next.filter(|_| rows.len() == limit as usize);
+            let kept = must_stay(store, &all).await?;
+            let mut kept = kept.into_iter();
+            all.retain(|_| kept.next() != Some(true));
+            Ok((all, next))
+        })
+        .await
+    }
+
+    /// Has the rows of runs make room for segments, in one transaction; how many rows did. Runs
+    /// whose segments stand there already are passed over: safe to repeat.
+    ///
+    /// # Errors
+    /// `Conflict` where the journal's rows are not those of the file, a counter is being settled
+    /// or a partition held, `Refused` where the file was given up: nothing was changed.
+    /// `LockTimeout` where a counter is held: worth a retry.
+    pub async fn make_room(
+        self,
+        of: &ArchiveFile,
+        node: NodeId,
+        by: &str,
+        runs: &[ArchivedRun],
+    ) -> Result<u64, LedgerError> {
+        self.search(async |store| make_room(store, of, node, by, runs).await).await
+    }
+}
+
+/// See [`crate::Archive::make_room`].
+async fn make_room(
+    store: &Store,
+    of: &ArchiveFile,
+    node: NodeId,
+    by: &str,
+    runs: &[ArchivedRun],
+) -> Result<u64, LedgerError> {
+    let writing = store.writing(node, store.clock.now_us());
+    let mut tx = store.begin().await?;
+    archive::must_go_on(&mut *tx, of).await?;
+    let mut ids: Vec<i64> = runs.iter().map(|run| run.counter_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    // Whoever journals a row of the counter waits here.
+    lock_all(&mut *tx, &ids).await?;
+    must_be_settled(&mut *tx, &ids).await?;
+    let (mut gone, mut left) = (0, Vec::with_capacity(runs.len()));
+    for run in runs {
+        // A number that got a revision meanwhile stays in the journal beside the file.
+        if has_segment(&mut *tx, of, run).await? || has_revision(&mut *tx, run).await? {
+            continue;
+        }
+        let rows = rows_of(&mut *tx, run).await?;
+        if ArchivedRun::of(&rows).as_ref() != Some(run) {
+            let ArchivedRun { counter_id, first, last, .. } = run;
+            return Err(LedgerError::Conflict(format!(
+                "counter_id {counter_id}: the journal's rows from {first} to {last} are not those \
+                 of {}",
+                of.file.name
+            )));
+        }
+        let extent = Extent { counter_id: run.counter_id, first: run.first, last: run.last };
+        let count = tx.make_room(extent).await?;
+        if count != run.rows {
+            let why = format!("{count} rows were removed where {} should be", run.rows);
+            return Err(LedgerError::Conflict(why));
+        }
+        gone += count;
+        left.push(run);
+    }
+    for run in &left {
+        // Who gave one a revision meanwhile was waited for as its row went.
+        if has_revision(&mut *tx, run).await? {
+            return Err(LedgerError::Conflict("a number got a revision meanwhile".into()));
+        }
+    }
+    if !left.is_empty() {
+        write_segments(&mut *tx, &writing, of, by, &left).await?;
+        names::write(&mut *tx, of, &left).await?;
+    }
+    // A ledger that forgets it has the rows again, and the file still holds them.
+    commit(tx).await?;
+    Ok(gone)
+}
+
+/// Rows of values that are being looked for must not change their places.
+async fn must_be_settled(conn: &mut Conn, ids: &[i64]) -> Result<(), LedgerError> {
+    let mut query = QueryBuilder::new(
+        "select c.counter_id from counter c where (exists (select 1 from unsettled u \
+         where u.counter_id = c.counter_id) or exists (select 1 from chronology_search h \
+         where h.series_id = c.series_id)) and c.counter_id",
+    );
+    query.push_among(ids.to_vec()).push(" limit 1");
+    match query.build().scalar::<i64>().fetch_optional(conn).await? {
+        None => Ok(()),
+        Some(counter_id) => Err(LedgerError::Conflict(format!(
+            "counter_id {counter_id}: is being settled; archive again in a moment"
+        ))),
+    }
+}
+
+/// Whether the segment of a run stands there.
+async fn has_segment(
+    conn: &mut Conn,
+    of: &ArchiveFile,
+    run: &ArchivedRun,
+) -> Result<bool, LedgerError> {
+    let row = query(
+        "select last_value, path, context from journal_row \
+         where counter_id = $1 and first_value = $2",
+    )
+    .bind(run.counter_id)
+    .bind(run.first)
+    .fetch_optional(conn)
+    .await?;
+    let Some(row) =
+        row.filter(|row| row.try_get::<&str>("path").is_ok_and(|path| path == ARCHIVED))
+    else {
+        return Ok(false);
+    };
+    let is_same = row.try_get::<i64>("last_value")? == run.last;
+    Ok(is_same && archive::note_of(&row)? == note(of, run))
+}
+
+async fn has_revision(conn: &mut Conn, run: &ArchivedRun) -> Result<bool, LedgerError> {
+    let found: Option<i64> = query_scalar(
+        "select value from revision where counter_id = $1 and value >= $2 and value <= $3 limit 1",
+    )
+    .bind(run.counter_id)
+    .bind(run.first)
+    .bind(run.last)
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.is_some())
+}
+
+fn note(of: &ArchiveFile, run: &ArchivedRun) -> SegmentNote {
+    SegmentNote {
+        file: of.file.name.clone(),
+        sha256: numbering::hexadecimal(&of.file.sha256),
+        rows: run.rows,
+        digest: numbering::hexadecimal(&run.digest),
+    }
+}
+
+/// The rows of a run as they are now.
+async fn rows_of(conn: &mut Conn, run: &ArchivedRun) -> Result<Vec<ArchivedRow>, LedgerError> {
+    let mut query = QueryBuilder::new(ROWS);
+    query.push("j.counter_id = ").push_bind(run.counter_id);
+    query.push(" and j.first_value >= ").push_bind(run.first);
+    query.push(" and j.first_value <= ").push_bind(run.last);
+    query.push(" order by j.first_value");
+    let rows = query.build().fetch_all(conn).await?;
+    rows.iter().map(archived_row_of).collect()
+}
+
+/// Which of the rows stay in the journal: numbers that have revisions.
+async fn must_stay(store: &Store, rows: &[ArchivedRow]) -> Result<Vec<bool>, LedgerError> {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
+    let revised: Vec<i64> = query_scalar(
+        "select distinct value from revision where counter_id = $1 and value >= $2 \
+         and value <= $3",
+    )
+    .bind(first.counter_id)
+    .bind(first.first)
+    .bind(last.first)
+    .fetch_all(&store.reader)
+    .await?;
+    Ok(rows.iter().map(|row| revised.contains(&row.first)).collect())
+}
+
+async fn write_segments(
+    conn: &mut Conn,
+    writing: &Writing,
+    of: &ArchiveFile,
+    by: &str,
+    runs: &[&ArchivedRun],
+) -> Result<(), LedgerError> {
+    let notes: Vec<String> =
+        runs.iter().map(|run| to_json(&note(of, run), "context")).collect::<Result<_, _>>()?;
+    let lines: Vec<Line<'_>> =
+        runs.iter().zip(&notes).map(|(run, note)| segment_of(of, by, run, note)).collect();
+    let lines: Vec<&Line<'_>> = lines.iter().collect();
+    if !conn.insert_all(&lines, writing).await? {
+        return Err(LedgerError::Conflict("somebody writes where a segment is to stand".into()));
+    }
+    Ok(())
+}
+
+fn segment_of<'a>(
+    of: &'a ArchiveFile,
+    by: &'a str,
+    run: &'a ArchivedRun,
+    note: &'a str,
+) -> Line<'a> {
+    let RunEnd { series_id, version, type_code, project, issued_at_us, document_date } =
+        &run.newest;
+    Line {
+        entry: 0,
+        extent: Extent { counter_id: run.counter_id, first: run.first, last: run.last },
+        is_above: false,
+        step: run.step,
+        count: (run.last - run.first) / run.step + 1,
+        // Which file it is, once more.
+        allocation_id: archive::segment_id(of),
+        head: None,
+        segment: Some(note),
+        series_id: *series_id,
+        version: *version,
+        type_code,
+        project: project.as_deref(),
+        document_date,
+        user_id: by,
+        ip_address: None,
+        digest: Some(run.digest[..16].to_vec()),
+        issued_at_us: *issued_at_us,
+        retry_count: 0,
+        path: IssuePath::Redis,
+        partition_id: run.partition_id,
+        epoch: run.epoch,
+    }
+}
+
+fn archived_row_of(row: &Row) -> Result<ArchivedRow, LedgerError> {
+    let small = |column: &str| row.try_get::<i32>(column).map(i64::from);
+    // Nothing is archived that could not be read back.
+    read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
+    Ok(ArchivedRow {
+        batch_id: row.try_get("batch_id")?,
+        counter_id: row.try_get("counter_id")?,
+        first: row.try_get("first_value")?,
+        last: row.try_get("last_value")?,
+        step: row.try_get("step")?,
+        series_id: row.try_get("series_id")?,
+        version: small("version")?,
+        issued_at_us: row.try_get("issued_at_us")?,
+        retry_count: small("retry_count")?,
+        partition_id: small("partition_id")?,
+        epoch: row.try_get("epoch")?,
+        journaled_at_us: row.try_get("journaled_at_us")?,
+        allocation_id: row.try_get("allocation_id")?,
+        digest: digest_bytes(row.try_get("payload_digest")?)?,
+        node_id: row.try_get("node_id")?,
+        number: row.try_get("number")?,
+        scope: row.try_get("scope")?,
+        mask: row.try_get("mask")?,
+        outline: row.try_get("outline")?,
+        rest: row.try_get("rest")?,
+        context: row.try_get("context")?,
+        document_id: row.try_get("document_id")?,
+        idempotency_key: row.try_get("idempotency_key")?,
+        project: row.try_get("project")?,
+        ip_address: row.try_get("ip_address")?,
+        type_code: row.try_get("type_code")?,
+        document_date: row.try_get("document_date")?,
+        user_id: row.try_get("user_id")?,
+        path: row.try_get("path")?,
+        series: row.try_get("code")?,
+        serial: row.try_get("serial")?,
+        counter_key: row.try_get("key")?,
+    })
+}

@@ -1,0 +1,57 @@
+//! Numbers and documents that moved to a file, as they are looked for: by hashes.
+
+use std::collections::BTreeSet;
+
+use crate::dialect::Conn;
+use crate::statement::QueryBuilder;
+use crate::{ArchiveFile, ArchivedRun, LedgerError};
+
+/// Values of a statement that inserts many.
+const NAMES_MAX: usize = 1_000;
+
+/// Writes the names of the rows that runs stand for. A document's project is one of them where its
+/// series keeps the documents of projects apart.
+pub(crate) async fn write(
+    conn: &mut Conn,
+    of: &ArchiveFile,
+    runs: &[&ArchivedRun],
+) -> Result<(), LedgerError> {
+    let apart = series_apart(conn, runs).await?;
+    let names: Vec<(i64, Option<i64>, Option<i64>, i64)> = runs
+        .iter()
+        .flat_map(|run| {
+            let is_apart = apart.contains(&run.newest.series_id);
+            run.names.iter().map(move |(number, document, project)| {
+                let project = document.filter(|_| is_apart).map(|_| *project);
+                (*number, *document, project, run.counter_id)
+            })
+        })
+        .collect();
+    for names in names.chunks(NAMES_MAX) {
+        let mut query = QueryBuilder::new(
+            "insert into archived_number (number_hash, document_hash, project_hash, counter_id, \
+             archive_file_id) ",
+        );
+        query.push_values(names, |mut row, (number, document, project, counter_id)| {
+            row.push_bind(*number).push_bind(*document).push_bind(*project);
+            row.push_bind(*counter_id).push_bind(of.archive_file_id);
+        });
+        query.build().once().execute(&mut *conn).await?;
+    }
+    Ok(())
+}
+
+/// The series of runs that keep the documents of projects apart: one that has numbers does so in
+/// all of its versions, or in none.
+async fn series_apart(
+    conn: &mut Conn,
+    runs: &[&ArchivedRun],
+) -> Result<BTreeSet<i64>, LedgerError> {
+    let ids: BTreeSet<i64> = runs.iter().map(|run| run.newest.series_id).collect();
+    let mut query = QueryBuilder::new(
+        "select distinct series_id from series_version \
+         where definition like '%\"documents\":\"project\"%' and series_id",
+    );
+    query.push_among(ids.into_iter().collect::<Vec<i64>>());
+    Ok(query.build().scalar::<i64>().fetch_all(conn).await?.into_iter().collect())
+}

@@ -1,0 +1,89 @@
+//! What those who check the ledger read of it.
+
+use numbering::TakenRange;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::{Span, StandsFor, ValueOf};
+
+/// Values of a closed epoch that are not settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Unsettled {
+    /// The counter.
+    pub counter_id: i64,
+    /// The closed epoch.
+    pub epoch: u64,
+    /// How many of its values have not been looked at: they may be in no register.
+    pub left: u64,
+    /// How many values the counter had counted that the journal does not have any more, once all
+    /// have been looked at: rows were deleted.
+    pub gone: u64,
+}
+
+/// A page of a counter's values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audited {
+    /// The last value looked at.
+    pub upto: i64,
+    /// Runs that stand nowhere.
+    pub holes: Vec<Span>,
+    /// Runs that stand twice.
+    pub overlaps: Vec<Span>,
+}
+
+/// A row of the journal as it stands there, whatever stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its counter and first value: rows are in this order.
+    pub of: ValueOf,
+    /// The allocation.
+    pub allocation_id: Uuid,
+    /// What the row of a first serial says.
+    pub text: Option<WrittenText>,
+    /// Of a segment: for what it stands.
+    pub stands_for: Option<StandsFor>,
+}
+
+/// What the row of a number says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenText {
+    /// The number; of a range the first one.
+    pub number: String,
+    /// The scope within which it is unique.
+    pub scope: String,
+    /// Series and version that made it, where the row names them.
+    pub made_by: Option<(i64, u32)>,
+    /// The document type that was asked for.
+    pub type_code: String,
+    /// The project that was asked for.
+    pub project: Option<String>,
+    /// The variables, JSON.
+    pub context: Option<String>,
+    /// The text of the partially rendered number, as the column `mask` keeps it.
+    pub mask: String,
+    /// The values of each serial; `None` where they cannot be read.
+    pub taken: Option<Vec<TakenRange>>,
+}
+
+/// A record that the ledger put aside, of a counter that it does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Nobodys {
+    /// The allocation.
+    pub allocation_id: Uuid,
+    /// The values.
+    #[serde(flatten)]
+    pub span: Span,
+    /// Why it was refused.
+    pub reason: String,
+}
+
+/// Who explains a finding, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// The allocation of the collision, or of the rejected record.
+    pub allocation_id: Uuid,
+    /// Who says so.
+    pub user_id: String,
+    /// What happened, and what was done.
+    pub reason: String,
+}

@@ -1,0 +1,144 @@
+//! The journal's rows as `audit verify` compares them with their seals: all of one moment, slice by
+//! slice where they lie, whatever is written or archived meanwhile.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::try_join_all;
+use tokio::sync::mpsc;
+
+use crate::KindText;
+use crate::calls::WALK;
+use crate::dialect::{Conn, Transaction};
+use crate::statement::{QueryBuilder, Row, query};
+use crate::{Audits, Checkpoints, JournalSlice, JournalTexts, LedgerError, SealedBatch};
+
+impl Checkpoints<'_> {
+    /// The batches with one of these ids.
+    pub async fn batches_among(self, ids: &[i64]) -> Result<Vec<SealedBatch>, LedgerError> {
+        self.read(async |reader| {
+            let mut query = QueryBuilder::new(
+                "select batch_id, line_count, seal, node_id, partition_id, epoch, journaled_at_us \
+                 from journal_batch where batch_id",
+            );
+            query.push_among(ids.to_vec());
+            let rows = query.build().fetch_all(reader).await?;
+            rows.iter().map(batch_of).collect()
+        })
+        .await
+    }
+}
+
+impl Audits<'_> {
+    /// Sends all rows of the journal as they are at one moment, in slices of no order, until they
+    /// are read or nobody listens any more. Says which batches there are at that moment, of those
+    /// with ids between these: their rows were there, if nobody took them away.
+    pub async fn walk_journal(
+        self,
+        to: mpsc::Sender<JournalSlice>,
+        between: Vec<(i64, i64)>,
+    ) -> Result<Vec<i64>, LedgerError> {
+        self.call(WALK, async |store| {
+            let mut connections = store.pool().begin_together().await?;
+            for tx in &mut connections {
+                tx.allow_import().await?;
+            }
+            let Some(one) = connections.first_mut() else { return Ok(Vec::new()) };
+            let texts = Arc::new(texts(&mut **one).await?);
+            let mut batches = Vec::new();
+            for (first, last) in between {
+                let there =
+                    query("select batch_id from journal_batch where batch_id between $1 and $2");
+                for row in there.bind(first).bind(last).fetch_all(&mut **one).await? {
+                    batches.push(row.try_get("batch_id")?);
+                }
+            }
+            if let Some((first, last)) = one.journal_extent().await? {
+                let walk = SliceWalk { next: Mutex::new(Some(first)), first, last, texts, to };
+                try_join_all(connections.iter_mut().map(|tx| walk.read(tx))).await?;
+            }
+            for tx in connections {
+                tx.commit().await?;
+            }
+            Ok(batches)
+        })
+        .await
+    }
+}
+
+/// What two connections read between them.
+struct SliceWalk {
+    /// Where the next slice begins; none behind the last.
+    next: Mutex<Option<i64>>,
+    first: i64,
+    last: i64,
+    texts: Arc<JournalTexts>,
+    to: mpsc::Sender<JournalSlice>,
+}
+
+impl SliceWalk {
+    /// Reads slices as long as there are any.
+    async fn read(&self, conn: &mut Transaction) -> Result<(), LedgerError> {
+        let places = conn.journal_slice_places();
+        loop {
+            let Some(from) = self.take(places) else { return Ok(()) };
+            let rows = conn.journal_slice(from).await?;
+            if rows.is_empty() {
+                // Somebody may have made a row of a place far off.
+                let behind = from.saturating_add(places);
+                self.go_on_at(conn.journal_place_from(behind).await?);
+                continue;
+            }
+            let (done, of) =
+                (from.saturating_sub(self.first), self.last.saturating_sub(self.first));
+            let slice = JournalSlice { rows, texts: Arc::clone(&self.texts), done, of };
+            if self.to.send(slice).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take(&self, places: i64) -> Option<i64> {
+        let mut next = self.next.lock().expect("no holder of this lock panics");
+        let from = next.filter(|from| *from <= self.last)?;
+        *next = from.checked_add(places);
+        Some(from)
+    }
+
+    fn go_on_at(&self, place: Option<i64>) {
+        let mut next = self.next.lock().expect("no holder of this lock panics");
+        *next = next.zip(place).map(|(next, place)| next.max(place));
+    }
+}
+
+/// Whatever rows of the journal point to.
+async fn texts(conn: &mut Conn) -> Result<JournalTexts, LedgerError> {
+    let mut texts = JournalTexts::default();
+    let names = query("select name_id, name from journal_name");
+    for row in names.fetch_all(&mut *conn).await? {
+        texts.names.insert(row.try_get("name_id")?, row.try_get("name")?);
+    }
+    let kinds = query("select kind_id, series_id, version, type_code, project from journal_kind");
+    for row in kinds.fetch_all(&mut *conn).await? {
+        let kind = KindText {
+            series_id: row.try_get("series_id")?,
+            version: row.try_get("version")?,
+            type_code: row.try_get("type_code")?,
+            project: row.try_get("project")?,
+        };
+        texts.kinds.insert(row.try_get("kind_id")?, kind);
+    }
+    Ok(texts)
+}
+
+fn batch_of(row: &Row) -> Result<SealedBatch, LedgerError> {
+    Ok(SealedBatch {
+        batch_id: row.try_get("batch_id")?,
+        // Whoever owns the table may have taken them away.
+        line_count: row.try_get::<Option<i32>>("line_count")?.unwrap_or_default(),
+        seal: row.try_get::<Option<Vec<u8>>>("seal")?.unwrap_or_default(),
+        node: row.try_get("node_id")?,
+        partition_id: row.try_get("partition_id")?,
+        epoch: row.try_get("epoch")?,
+        journaled_at_us: row.try_get("journaled_at_us")?,
+    })
+}

@@ -1,0 +1,147 @@
+//! The journal's seals, and the checkpoints that bind them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{LedgerError, RawRows};
+
+/// A statement of what the ledger held, signed. Never changed nor removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedCheckpoint {
+    /// 1 for the first, then rising by one.
+    pub number: i64,
+    /// What is signed: JSON, byte for byte.
+    pub body: String,
+    /// The Ed25519 public key (RFC 8032) that it is said to be signed with.
+    pub public_key: Vec<u8>,
+    /// The signature over the body.
+    pub signature: Vec<u8>,
+}
+
+/// A table whose rows checkpoints bind. Each has ids that rise, and rows that never change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bindable {
+    /// Journal batches, by their seals.
+    Batches,
+    /// What the ledger noted beside the numbers, administrative acts among it.
+    Events,
+    /// Versions of series.
+    Versions,
+    /// Counters: what each counts for, not how far it came.
+    Counters,
+    /// Series: their codes.
+    Series,
+}
+
+/// How a row stands that a checkpoint binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vouched {
+    /// A batch whose writer had the key.
+    Proven,
+    /// A batch whose writer did not say that it had one.
+    Unproven,
+    /// A batch with a proof, and nobody here has the key.
+    Unknown,
+    /// A batch with a proof that whoever has the key did not make.
+    Forged,
+    /// A row of another table.
+    Plain,
+}
+
+/// A row as a checkpoint binds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Its id.
+    pub id: i64,
+    /// How it stands.
+    pub standing: Vouched,
+    /// SHA-256 of what it says.
+    pub digest: [u8; 32],
+}
+
+/// A journal batch, as far as its rows are compared with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedBatch {
+    /// Its id.
+    pub batch_id: i64,
+    /// How many rows it was written with.
+    pub line_count: i32,
+    /// Its seal; empty where the database was changed to hold none.
+    pub seal: Vec<u8>,
+    pub(crate) node: Vec<u8>,
+    pub(crate) partition_id: i32,
+    pub(crate) epoch: i64,
+    pub(crate) journaled_at_us: i64,
+}
+
+/// A row of the journal on its way to the seal of its batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedRow {
+    /// Its batch; 0, which no batch has, where it names none.
+    pub batch_id: i64,
+    /// Its counter.
+    pub counter_id: i64,
+    /// Its first value.
+    pub first: i64,
+    /// What it says, in the form of seals; `None` where what it points to is not there.
+    pub bytes: Option<Vec<u8>>,
+    /// Of a segment: for what it stands.
+    pub stands_for: Option<StandsFor>,
+    /// Whether it says something that seals do not cover: it is a segment, and has the path of a
+    /// number.
+    pub says_more: bool,
+}
+
+/// For what a segment stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandsFor {
+    /// The last value of its rows.
+    pub last: i64,
+    /// What it says of the file that has them; `None` where that cannot be read.
+    pub note: Option<crate::SegmentNote>,
+}
+
+impl StandsFor {
+    /// Of a row with these columns, if it is a segment.
+    pub(crate) fn of(number: Option<&str>, context: Option<&str>, last: i64) -> Option<StandsFor> {
+        let note = context.filter(|_| number.is_none())?;
+        Some(StandsFor { last, note: serde_json::from_str(note).ok() })
+    }
+}
+
+/// Rows of the journal where they lie, with what they point to.
+#[derive(Debug)]
+pub struct JournalSlice {
+    /// How far it is on its way.
+    pub done: i64,
+    /// Of how much.
+    pub of: i64,
+    pub(crate) rows: RawRows,
+    pub(crate) texts: Arc<JournalTexts>,
+}
+
+impl JournalSlice {
+    /// Its rows, in no order.
+    ///
+    /// # Errors
+    /// What no version wrote.
+    pub fn rows(&self) -> Result<Vec<SealedRow>, LedgerError> {
+        self.rows.read(&self.texts)
+    }
+}
+
+/// What rows of the journal point to.
+#[derive(Clone, Debug, Default)]
+pub struct JournalTexts {
+    pub(crate) names: HashMap<i32, String>,
+    pub(crate) kinds: HashMap<i32, KindText>,
+}
+
+/// What rows of one type and project have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct KindText {
+    pub(crate) series_id: i64,
+    pub(crate) version: i32,
+    pub(crate) type_code: String,
+    pub(crate) project: Option<String>,
+}

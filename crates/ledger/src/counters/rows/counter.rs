@@ -1,0 +1,224 @@
+//! Counters, their ceilings, and the values that will not be issued any more.
+
+use numerator_runtime::node::NodeId;
+use serde::Serialize;
+
+use crate::At;
+
+/// A counter as a request names it: its identity, and what creates it where there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterSpec {
+    /// Series of the counter.
+    pub series_id: i64,
+    /// The version of the series that asks. A counter is created for no version from before the
+    /// series was in use, and for none that starts below the one in force.
+    pub version: u32,
+    /// Name of its serial (R3.3).
+    pub serial: String,
+    /// The counter key's text.
+    pub key: String,
+    /// First value of a new counter.
+    pub start: u64,
+    /// Distance between values.
+    pub step: u64,
+    /// Largest value of the serial: no ceiling goes past it.
+    pub max: u64,
+    /// How many values the first ceiling leaves above the last one taken.
+    pub headroom: u64,
+}
+
+impl CounterSpec {
+    /// Name of the counter within its partition: its identity as one text.
+    #[must_use]
+    pub fn name(&self) -> String {
+        name(self.series_id, &self.serial, &self.key)
+    }
+}
+
+fn name(series_id: i64, serial: &str, key: &str) -> String {
+    format!("{series_id}:{serial}:{key}")
+}
+
+/// What became of a seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeedOutcome {
+    /// Resolved now, by this call.
+    Seeded {
+        /// The counter.
+        counter_id: i64,
+        /// The value before the first one of this epoch: the highest that is spoken for.
+        value: i64,
+        /// The ceiling.
+        ceiling: i64,
+    },
+    /// It was seeded in this very epoch before, by `seeder`.
+    Already {
+        /// The counter.
+        counter_id: i64,
+        /// Who seeded it.
+        seeder: NodeId,
+        /// The value it was seeded with.
+        value: i64,
+        /// The ceiling in force.
+        ceiling: i64,
+    },
+}
+
+/// A ceiling to raise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raise {
+    /// The counter.
+    pub counter_id: i64,
+    /// The ceiling wanted.
+    pub ceiling: i64,
+}
+
+/// A counter that may not go on below a value that others know of (F9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lift {
+    /// Its series.
+    pub series_id: i64,
+    /// Name of its serial (R3.3).
+    pub serial: String,
+    /// The counter key's text.
+    pub key: String,
+    /// The value.
+    pub value: i64,
+}
+
+/// A counter's row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Its id.
+    pub counter_id: i64,
+    /// Its series.
+    pub series_id: i64,
+    /// Name of its serial (R3.3).
+    pub serial: String,
+    /// The counter key's text.
+    pub key: String,
+    /// Its partition.
+    pub partition: u32,
+    /// The epoch that last touched it.
+    pub epoch: u64,
+    /// The value before its very first one, `start - step`: negative where a counter starts below
+    /// its step.
+    pub origin: i64,
+    /// The value that its epoch started above.
+    pub start: i64,
+    /// Highest value known to be taken.
+    pub taken: i64,
+    /// Bound of the epoch: nobody takes past it.
+    pub ceiling: i64,
+    /// Distance between values.
+    pub step: u64,
+    /// How many values of this epoch the journal holds.
+    pub journaled: u64,
+}
+
+impl Counter {
+    /// Its name within its partition.
+    #[must_use]
+    pub fn name(&self) -> String {
+        name(self.series_id, &self.serial, &self.key)
+    }
+
+    /// How many values it may still take in its epoch, as far as the ledger knows.
+    #[must_use]
+    pub fn headroom(&self) -> u64 {
+        self.ceiling.abs_diff(self.taken) / self.step
+    }
+
+    /// Whether nothing of its epoch is left to be settled once that epoch is closed.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.start == self.taken && self.taken == self.ceiling
+    }
+}
+
+/// A run of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// First value.
+    pub first: u64,
+    /// Last value.
+    pub last: u64,
+}
+
+/// Why numbers will not be issued any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GapReason {
+    /// Taken by a flight whose result was never handed out.
+    Discarded,
+    /// Below a ceiling at which an epoch closed: one of them may have been handed out and its
+    /// record lost.
+    Unaccounted,
+    /// Refused by the ledger's unique key before it was handed out.
+    Collided,
+    /// Below the highest value that was imported, and not among what was: another system's to
+    /// explain.
+    #[serde(rename = "before-import")]
+    BeforeImport,
+    /// Jumped over at a change of the counter that two people answer for (R3.5).
+    Skipped,
+}
+
+/// An entry of the gap register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The counter.
+    pub counter_id: i64,
+    /// Its series.
+    pub series_id: i64,
+    /// Name of its serial (R3.3).
+    pub serial: String,
+    /// The counter key's text.
+    pub key: String,
+    /// The partition and epoch in which the values were lost.
+    pub at: At,
+    /// The values.
+    pub span: Span,
+    /// Distance between values.
+    pub step: u64,
+    /// Why.
+    pub reason: GapReason,
+    /// When it was noted.
+    pub noted_at_us: i64,
+}
+
+/// Most counters of a series that are counted, where only a person wants to know how many it has.
+pub const COUNTERS_COUNTED_MAX: u64 = 10_000;
+
+/// Which gaps to list.
+#[derive(Clone, Debug, Default)]
+pub struct GapFilter {
+    /// Of one counter.
+    pub counter_id: Option<i64>,
+    /// Of one series.
+    pub series_id: Option<i64>,
+    /// Of one reason.
+    pub reason: Option<GapReason>,
+    /// At most so many (default 100).
+    pub limit: u32,
+}
+
+/// Sizes of the ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Journal rows.
+    pub journal: u64,
+    /// Revisions of numbers.
+    pub revisions: u64,
+    /// Gap register entries.
+    pub gaps: u64,
+    /// Collisions that nobody has acknowledged.
+    pub collisions: u64,
+    /// Collisions that somebody has explained.
+    pub acknowledged: u64,
+    /// Rejected rows that nobody has acknowledged.
+    pub rejected: u64,
+    /// Whether journal and gap register are longer than anybody counts for a look: then their sizes
+    /// are what the engine knows of the tables.
+    pub estimated: bool,
+}

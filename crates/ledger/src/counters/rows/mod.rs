@@ -1,0 +1,7 @@
+//! What counters are read as. Plain data, no SQL.
+
+mod counter;
+mod counter_list;
+
+pub use counter::*;
+pub use counter_list::*;

@@ -1,0 +1,267 @@
+//! Collisions, totals, events.
+
+pub(crate) mod rows;
+
+use std::collections::HashSet;
+
+use numbering::TakenRange;
+use uuid::Uuid;
+
+use crate::calls::noun;
+use crate::columns::{
+    bytes, from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small,
+};
+use crate::dialect::Conn;
+use crate::protocol::partitions::columns;
+use crate::register::gaps::{bounded, span_of};
+use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::store::commit;
+use crate::{
+    At, Collision, EVENT_KINDS, Event, EventFilter, EventPlace, Ledger, LedgerError, Register,
+    Totals,
+};
+
+/// Allocations looked for in one statement.
+const ALLOCATIONS_PER_SEARCH: usize = 500;
+
+noun!(
+    /// The events.
+    Events,
+    events
+);
+
+impl Register<'_> {
+    /// Recorded collisions that nobody has acknowledged, newest first.
+    pub async fn collisions(self, limit: u32) -> Result<Vec<Collision>, LedgerError> {
+        self.read(async |reader| {
+            let rows = query(
+                "select counter_id, first_value, last_value, allocation_id, other_allocation_id, \
+                 number, \
+                 noted_at_us from collision where acknowledged_at_us is null \
+                 order by collision_id desc limit $1",
+            )
+            .bind(bounded(limit))
+            .fetch_all(reader)
+            .await?;
+            rows.iter()
+                .map(|row| {
+                    let other: Option<Vec<u8>> = row.try_get("other_allocation_id")?;
+                    let other =
+                        other.map(|other| read_uuid(&other, "collision.other_allocation_id"));
+                    Ok(Collision {
+                        allocation_id: read_uuid(row.try_get("allocation_id")?, "allocation_id")?,
+                        other_allocation_id: other.transpose()?,
+                        number: row.try_get("number")?,
+                        counter_id: row.try_get("counter_id")?,
+                        span: span_of(row)?,
+                        noted_at_us: row.try_get("noted_at_us")?,
+                    })
+                })
+                .collect()
+        })
+        .await
+    }
+
+    /// How many collisions nobody has acknowledged: cheap, for whoever asks again and again.
+    pub async fn collisions_count(self) -> Result<u64, LedgerError> {
+        self.read(async |reader| {
+            let count: i64 =
+                query_scalar("select count(*) from collision where acknowledged_at_us is null")
+                    .fetch_one(reader)
+                    .await?;
+            unsigned(count, "collisions")
+        })
+        .await
+    }
+
+    /// How many rows the journal, the gap register, the collisions and the rejected table hold.
+    pub async fn totals(self) -> Result<Totals, LedgerError> {
+        self.search(async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let row = query(
+                "select (select count(*) from journal) as journal, (select count(*) from gap) as \
+                 gaps, \
+                 (select count(*) from revision) as revisions",
+            )
+            .fetch_one(&mut *tx)
+            .await?;
+            let (collisions, acknowledged, rejected) = explained(&mut *tx).await?;
+            tx.commit().await?;
+            let (journal, revisions): (i64, i64) =
+                (row.try_get("journal")?, row.try_get("revisions")?);
+            Ok(Totals {
+                // Each revision has a row of the journal too, which is no number.
+                journal: unsigned(journal - revisions, "journal")?,
+                revisions: unsigned(revisions, "revision")?,
+                gaps: unsigned(row.try_get("gaps")?, "gaps")?,
+                collisions,
+                acknowledged,
+                rejected,
+                estimated: false,
+            })
+        })
+        .await
+    }
+}
+
+impl Events<'_> {
+    /// Writes an event (R5.2).
+    pub async fn record(self, event: &Event) -> Result<(), LedgerError> {
+        self.write(async |store| {
+            let mut tx = store.begin_unfenced().await?;
+            insert_event(&mut *tx, event).await?;
+            commit(tx).await
+        })
+        .await
+    }
+
+    /// Events, newest first.
+    pub async fn list(self, limit: u32) -> Result<Vec<Event>, LedgerError> {
+        let filter = EventFilter { limit, ..EventFilter::default() };
+        let found = self.find(&filter).await?;
+        Ok(found.into_iter().map(|(_, event)| event).collect())
+    }
+
+    /// Events that match, each with its place, newest first: those of one time by their rows.
+    pub async fn find(self, filter: &EventFilter) -> Result<Vec<(EventPlace, Event)>, LedgerError> {
+        self.read(async |reader| {
+            let mut query = QueryBuilder::new(
+                "select event_id, at_us, kind, partition_id, epoch, node_id, detail from event \
+                 where at_us >= ",
+            );
+            query.push_bind(filter.from_us.unwrap_or(i64::MIN));
+            // A place ends what the index has to walk through, like a time.
+            let after_us = filter.after.map(|place| place.at_us.saturating_add(1));
+            let until_us = filter.until_us.into_iter().chain(after_us).min();
+            query.push(" and at_us < ").push_bind(until_us.unwrap_or(i64::MAX));
+            if let Some(EventPlace { at_us, event_id }) = filter.after {
+                query.push(" and (at_us, event_id) < (").push_bind(at_us).push(", ");
+                query.push_bind(event_id).push(")");
+            }
+            if let Some(kind) = &filter.kind {
+                query.push(" and kind = ").push_bind(kind.clone());
+            }
+            if let Some(series) = &filter.series {
+                // In a text of JSON a quotation mark has a backslash: nothing else reads like this.
+                let code = serde_json::Value::from(series.as_str());
+                for (word, field) in [(" and (", "code"), (" or ", "series")] {
+                    query.push(word).push("replace(detail, ");
+                    query.push_bind(format!("\"{field}\":{code}")).push(", '') <> detail");
+                }
+                query.push(")");
+            }
+            query.push(" order by at_us desc, event_id desc limit ");
+            query.push_bind(bounded(filter.limit));
+            let rows = query.build().fetch_all(reader).await?;
+            let place = |row: &Row| {
+                let place =
+                    EventPlace { at_us: row.try_get("at_us")?, event_id: row.try_get("event_id")? };
+                Ok((place, event_of(row)?))
+            };
+            rows.iter().map(place).collect()
+        })
+        .await
+    }
+
+    /// Events of one epoch of a partition, newest first, at most 100.
+    pub async fn of(self, at: At) -> Result<Vec<Event>, LedgerError> {
+        self.read(async |reader| {
+            let (partition, epoch) = columns(at)?;
+            let rows = query(
+                "select at_us, kind, partition_id, epoch, node_id, detail from event \
+                 where partition_id = $1 and epoch = $2 order by event_id desc limit $3",
+            )
+            .bind(partition)
+            .bind(epoch)
+            .bind(bounded(0))
+            .fetch_all(reader)
+            .await?;
+            rows.iter().map(event_of).collect()
+        })
+        .await
+    }
+}
+
+impl Ledger {
+    /// Whether each allocation, named by its id and its first serial's range, stands in the
+    /// journal, in the rejected rows or in the collisions.
+    pub async fn recorded(
+        &self,
+        allocations: &[(Uuid, TakenRange)],
+    ) -> Result<Vec<bool>, LedgerError> {
+        self.read(async |reader| {
+            let mut found = HashSet::new();
+            for part in allocations.chunks(ALLOCATIONS_PER_SEARCH) {
+                let mut query = QueryBuilder::new("with asked (counter_id, first_value) as (");
+                query.push_values(part, |mut row, (_, taken)| {
+                    let first = i64::try_from(taken.range.first).unwrap_or(i64::MAX);
+                    row.push_bind(taken.counter_id).push_bind(first);
+                });
+                query.push(")");
+                for (index, table) in
+                    ["journal", "journal_rejected", "collision"].into_iter().enumerate()
+                {
+                    query.push(if index == 0 { " " } else { " union all " });
+                    query.push("select t.allocation_id from asked a join ").push(table);
+                    query.push(
+                        " t on t.counter_id = a.counter_id and t.first_value = a.first_value",
+                    );
+                }
+                let ids: Vec<Vec<u8>> = query.build().once().scalar().fetch_all(reader).await?;
+                found.extend(ids);
+            }
+            Ok(allocations.iter().map(|(id, _)| found.contains(id.as_bytes().as_slice())).collect())
+        })
+        .await
+    }
+}
+
+/// How many collisions nobody has acknowledged, how many somebody has, and how many rejected rows
+/// nobody has.
+pub(crate) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), LedgerError> {
+    let row = query(
+        "select (select count(*) from collision where acknowledged_at_us is null) as collisions, \
+         (select count(*) from collision where acknowledged_at_us is not null) as acknowledged, \
+         (select count(*) from journal_rejected where acknowledged_at_us is null) as rejected",
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok((
+        unsigned(row.try_get("collisions")?, "collisions")?,
+        unsigned(row.try_get("acknowledged")?, "acknowledged")?,
+        unsigned(row.try_get("rejected")?, "rejected")?,
+    ))
+}
+
+/// Writes an event in a transaction.
+pub(crate) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), LedgerError> {
+    debug_assert!(EVENT_KINDS.contains(&&*event.kind), "EVENT_KINDS lacks {}", event.kind);
+    query(
+        "insert into event (at_us, kind, partition_id, epoch, node_id, detail) \
+         values ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(event.at_us)
+    .bind(&event.kind)
+    .bind(event.partition.map(|partition| small(partition, "partition")).transpose()?)
+    .bind(event.epoch.map(|epoch| signed(epoch, "epoch")).transpose()?)
+    .bind(event.node_id.as_ref().map(bytes))
+    .bind(event.detail.to_string())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+fn event_of(row: &Row) -> Result<Event, LedgerError> {
+    let partition: Option<i32> = row.try_get("partition_id")?;
+    let epoch: Option<i64> = row.try_get("epoch")?;
+    let node: Option<Vec<u8>> = row.try_get("node_id")?;
+    Ok(Event {
+        at_us: row.try_get("at_us")?,
+        kind: row.try_get("kind")?,
+        partition: partition.map(|value| unsigned_small(value, "partition_id")).transpose()?,
+        epoch: epoch.map(|value| unsigned(value, "event.epoch")).transpose()?,
+        node_id: node.map(|node| read_node(&node, "event.node_id")).transpose()?,
+        detail: from_json(row.try_get("detail")?, "event.detail")?,
+    })
+}

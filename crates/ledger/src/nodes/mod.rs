@@ -1,0 +1,335 @@
+//! Nodes: who lives, who left, whose outbox was adopted.
+
+pub(crate) mod rows;
+
+use std::collections::{BTreeMap, HashMap};
+
+use numerator_runtime::node::NodeId;
+
+use crate::calls::{CALL, noun};
+use crate::columns::{bytes, from_json, read_node, to_json, unsigned_small};
+use crate::connections::Share;
+use crate::dialect::Conn;
+use crate::incarnation::Incarnation;
+use crate::protocol::{confirmed_takes, lineage, sweeping};
+use crate::statement::{query, query_scalar};
+use crate::store::{Store, commit};
+use crate::witness::Marks;
+use crate::{CallTrouble, Confirmed, LedgerError, NewNode, Node, NodeReport, OneIncarnation};
+
+noun!(
+    /// The nodes: registered, alive, ended.
+    Nodes,
+    nodes
+);
+
+impl Nodes<'_> {
+    /// Enters a node with beat 0, in what was agreed on last.
+    pub async fn register(self, node: &NewNode) -> Result<(), LedgerError> {
+        let within = self.0.one_incarnation().await?;
+        self.register_in(node, within).await
+    }
+
+    /// The same in one incarnation, and in no other: somebody may agree on the next one meanwhile.
+    ///
+    /// # Errors
+    /// `WentBack` where another one is in force.
+    pub async fn register_in(
+        self,
+        node: &NewNode,
+        within: OneIncarnation,
+    ) -> Result<(), LedgerError> {
+        self.call(CALL.of(Share::Watch), async |store| {
+            let mut tx = store.begin_in(within).await?;
+            // An identity is never drawn twice: a row that is there is this call's own, repeated.
+            query(
+                "insert into node (node_id, label, version, started_at_us) \
+                 values ($1, $2, $3, $4) on conflict do nothing",
+            )
+            .bind(bytes(&node.node_id))
+            .bind(&node.label)
+            .bind(&node.version)
+            .bind(node.started_at_us)
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            store.witness.register(node.node_id, within.0, store.clock.now_us());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Whether the ledger still has what it once confirmed to a node of whichever process. What was
+    /// confirmed in an earlier incarnation is of before the next one was drawn, if this ledger
+    /// descends from it: whoever ended that hold has decided (F36). That it has swept the node
+    /// excuses nothing there: a branch sweeps what was confirmed beside it since.
+    pub async fn remembers(self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
+        self.write(async |store| {
+            let Confirmed { node, beat, batches, incarnation: number, nonce, at_us } = *confirmed;
+            let mut tx = store.begin_reading().await?;
+            let agreed = store.witness.required(None)?;
+            let known = Incarnation { number, nonce };
+            let shown = marks(&mut *tx, node).await?;
+            let reaches = shown.is_some_and(|marks| marks.reach(Marks { beat, batches }));
+            let is_remembered = if agreed == known {
+                reaches || (shown.is_none() && sweeping::is_swept(&mut *tx, node).await?)
+            } else {
+                let replaced_at_us = lineage::replaced_at_us(&mut *tx, known).await?;
+                replaced_at_us.is_some_and(|replaced| reaches || at_us <= replaced)
+            };
+            tx.commit().await?;
+            Ok(is_remembered)
+        })
+        .await
+    }
+
+    /// Raises the node's heartbeat counter by one, notes what it says of itself, and reads who
+    /// else lives: each node with its counter (F18: a heartbeat is a counter, never a time). It
+    /// touches no table but that of the nodes, and waits for the node's own row alone (F47). What
+    /// else a process must know, [`Ledger::partitions_as`] and [`Ledger::check_takes`] find out
+    /// beside it.
+    ///
+    /// # Errors
+    /// `NodeGone` when the node has left or was adopted; `WentBack` when the ledger has forgotten
+    /// it, a beat or a batch of it.
+    pub async fn heartbeat(
+        self,
+        node: NodeId,
+        report: Option<&NodeReport>,
+    ) -> Result<Vec<(NodeId, i64)>, LedgerError> {
+        self.call(CALL.named("heartbeat").of(Share::Heartbeat), async |store| {
+            let sight = report.map(|report| to_json(&report.sight, "node.sight")).transpose()?;
+            let words = report.map(|report| to_json(&report.words, "node.report")).transpose()?;
+            // What is confirmed is of the moment at which it was asked for, or later.
+            let asked_at_us = store.clock.now_us();
+            let confirmed = store.witness.of(node);
+            let Marks { beat, batches } = confirmed.unwrap_or_default();
+            let taken = store.witness.takes().noted();
+            // What a statement returns by itself may not be committed yet: SQLite gives the row
+            // first, and a full disk then takes it back. Only what was committed is confirmed.
+            let mut tx = store.begin_as(node).await?;
+            // A ledger that went back must not catch up beat by beat with what it has forgotten.
+            let beaten: Option<i64> = query_scalar(
+                "update node set beat = beat + 1, sight = $2, report = $5 \
+                 where node_id = $1 and left_at_us is null and adopted_at_us is null \
+                 and beat >= $3 and batches >= $4 returning beat",
+            )
+            .bind(bytes(&node))
+            .bind(sight)
+            .bind(beat)
+            .bind(batches)
+            .bind(words)
+            .fetch_optional(&mut *tx)
+            .await?;
+            let Some(beat) = beaten else {
+                must_show_marks(store, &mut *tx, node).await?;
+                return Err(LedgerError::NodeGone(node));
+            };
+            commit(tx).await?;
+            if confirmed.is_some() {
+                store.witness.confirm(node, Marks { beat, batches }, asked_at_us);
+                // Once these are seen to be there, this beat shows it.
+                store.witness.takes().beat_after(taken);
+            }
+            living(store).await
+        })
+        .await
+    }
+
+    /// Looks whether the ledger shows what it confirmed to a node, in the incarnation in which that
+    /// registered. Changes nothing.
+    ///
+    /// # Errors
+    /// `WentBack` where it does not.
+    pub async fn must_show(self, node: NodeId) -> Result<(), LedgerError> {
+        self.write(async |store| {
+            let mut tx = store.begin_reading_as(node).await?;
+            must_show_marks(store, &mut *tx, node).await?;
+            Ok(tx.commit().await?)
+        })
+        .await
+    }
+
+    /// Marks the node as having left: everything it handed out is in the journal.
+    pub async fn leave(self, node: NodeId) -> Result<(), LedgerError> {
+        self.write(async |store| {
+            let now_us = store.clock.now_us();
+            let mut tx = store.begin_as(node).await?;
+            query("update node set left_at_us = $2 where node_id = $1 and left_at_us is null")
+                .bind(bytes(&node))
+                .bind(now_us)
+                .execute(&mut *tx)
+                .await?;
+            query(
+                "update participant set state = 'left', changed_at_us = $2 \
+                 where node_id = $1 and state in ('joined', 'acknowledged')",
+            )
+            .bind(bytes(&node))
+            .bind(now_us)
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await
+        })
+        .await
+    }
+
+    /// Nodes that have not left and are not fully adopted.
+    pub async fn list(self) -> Result<Vec<Node>, LedgerError> {
+        self.call(CALL.of(Share::Watch), async |store| {
+            let rows = query(
+                "select node_id, label, version, beat, started_at_us, sight, report, \
+                 told_at_us - heard_at_us as clock_ahead_us from node \
+                 where left_at_us is null and adopted_at_us is null order by started_at_us, \
+                 node_id",
+            )
+            .fetch_all(&store.reader)
+            .await?;
+            let mut joined = participations(store).await?;
+            rows.iter()
+                .map(|row| {
+                    let node_id = read_node(row.try_get("node_id")?, "node.node_id")?;
+                    let sight: Option<&str> = row.try_get("sight")?;
+                    let words: Option<&str> = row.try_get("report")?;
+                    Ok(Node {
+                        node_id,
+                        partitions: joined.remove(&node_id).unwrap_or_default(),
+                        label: row.try_get("label")?,
+                        version: row.try_get("version")?,
+                        beat: row.try_get("beat")?,
+                        started_at_us: row.try_get("started_at_us")?,
+                        clock_ahead_us: row.try_get("clock_ahead_us")?,
+                        sight: sight.map(|sight| from_json(sight, "node.sight")).transpose()?,
+                        words: words.map(|words| from_json(words, "node.report")).transpose()?,
+                    })
+                })
+                .collect()
+        })
+        .await
+    }
+
+    /// Whether a heartbeat could be written now: writes the row of a node as it stands, or finds
+    /// that there is none. Whoever sees heartbeats stand still learns from it that they could move.
+    ///
+    /// # Errors
+    /// Why no heartbeat is written.
+    pub async fn takes_heartbeats(self, node: Option<NodeId>) -> Result<(), LedgerError> {
+        self.call(CALL.of(Share::Watch), async |store| {
+            let mut tx = store.begin_brief(None).await?;
+            query("update node set beat = beat where node_id = $1")
+                .bind(node.as_ref().map(bytes))
+                .execute(&mut *tx)
+                .await?;
+            commit(tx).await
+        })
+        .await
+    }
+
+    /// What this process's calls fail at now, by kind of call.
+    pub fn troubles(self) -> BTreeMap<&'static str, CallTrouble> {
+        self.0.store(Share::Common).troubles.list()
+    }
+
+    /// Marks a silent node as adopted once no partition holds an outbox of it: compare-and-set,
+    /// true only while its heartbeat still stands at `beat`.
+    pub async fn retire(self, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
+        self.write(async |store| {
+            let mut tx = store.begin().await?;
+            let retired = query(
+                "update node set adopted_at_us = coalesce(adopted_at_us, $3) \
+                 where node_id = $1 and beat = $2",
+            )
+            .bind(bytes(&node))
+            .bind(beat)
+            .bind(store.clock.now_us())
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            Ok(retired.rows_affected() == 1)
+        })
+        .await
+    }
+}
+
+/// Refuses to act for a node of which the ledger has forgotten what it confirmed (F9, F34).
+pub(crate) async fn must_be_remembered(
+    store: &Store,
+    conn: &mut Conn,
+    node: NodeId,
+) -> Result<(), LedgerError> {
+    if store.witness.of(node).is_none() {
+        return Ok(());
+    }
+    let unproven = store.witness.takes().unproven();
+    must_show_marks(store, conn, node).await?;
+    confirmed_takes::must_be_journaled(conn, &unproven.numbers).await
+}
+
+/// The same by what the node's own row shows.
+async fn must_show_marks(store: &Store, conn: &mut Conn, node: NodeId) -> Result<(), LedgerError> {
+    let Some(confirmed) = store.witness.of(node) else { return Ok(()) };
+    match marks(conn, node).await? {
+        Some(marks) if marks.reach(confirmed) => Ok(()),
+        None if sweeping::is_swept(conn, node).await? => Ok(()),
+        _ => {
+            let what = format!("it has forgotten what it confirmed to node {node}");
+            Err(LedgerError::WentBack(what))
+        }
+    }
+}
+
+/// What the ledger shows of a node, also of one that left; `None` where it has no such node.
+pub(crate) async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
+    let row = query("select beat, batches from node where node_id = $1")
+        .bind(bytes(&node))
+        .fetch_optional(conn)
+        .await?;
+    let marks =
+        row.map(|row| Ok(Marks { beat: row.try_get("beat")?, batches: row.try_get("batches")? }));
+    marks.transpose()
+}
+
+/// Counts a batch that the node journals in this transaction; `None` where it has no row.
+pub(crate) async fn count_batch(
+    conn: &mut Conn,
+    node: NodeId,
+) -> Result<Option<Marks>, LedgerError> {
+    let batches: Option<i64> =
+        query_scalar("update node set batches = batches + 1 where node_id = $1 returning batches")
+            .bind(bytes(&node))
+            .fetch_optional(conn)
+            .await?;
+    Ok(batches.map(|batches| Marks { beat: 0, batches }))
+}
+
+/// The heartbeat counter of each node that has not left and is not fully adopted.
+async fn living(store: &Store) -> Result<Vec<(NodeId, i64)>, LedgerError> {
+    let rows =
+        query("select node_id, beat from node where left_at_us is null and adopted_at_us is null")
+            .fetch_all(&store.reader)
+            .await?;
+    rows.iter()
+        .map(|row| Ok((read_node(row.try_get("node_id")?, "node.node_id")?, row.try_get("beat")?)))
+        .collect()
+}
+
+/// The partitions in which each present node may have left an outbox.
+async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, LedgerError> {
+    let rows = query(
+        "select distinct p.node_id, p.partition_id from participant p \
+         join node n on n.node_id = p.node_id \
+         where n.left_at_us is null and n.adopted_at_us is null and p.state = 'joined' \
+         order by p.partition_id",
+    )
+    .fetch_all(&store.reader)
+    .await?;
+    let mut joined: HashMap<NodeId, Vec<u32>> = HashMap::new();
+    for row in &rows {
+        let node = read_node(row.try_get("node_id")?, "participant.node_id")?;
+        let partition: i32 = row.try_get("partition_id")?;
+        joined
+            .entry(node)
+            .or_default()
+            .push(unsigned_small(partition, "participant.partition_id")?);
+    }
+    Ok(joined)
+}

@@ -1,0 +1,142 @@
+//! Records that are put aside, on their way into the journal after all.
+
+use numerator_runtime::node::NodeId;
+use uuid::Uuid;
+
+use crate::calls::SEARCH;
+use crate::columns::{read_raw, read_uuid, signed};
+use crate::connections::Share;
+use crate::counters::table::lock_all;
+use crate::dialect::Conn;
+use crate::protocol::append::{self, Bringer};
+use crate::protocol::entries::Care;
+use crate::protocol::restored;
+use crate::register::gaps;
+use crate::statement::{QueryBuilder, Row, query};
+use crate::store::{Store, commit_alone};
+use crate::{Entry, Event, JournaledAgain, Ledger, LedgerError, PutAside, events};
+
+impl Ledger {
+    /// Records that are put aside, behind a place, oldest first, each allocation once.
+    pub async fn put_aside(&self, after: i64, limit: u32) -> Result<Vec<PutAside>, LedgerError> {
+        self.search(async |store| {
+            let mut query = QueryBuilder::new(
+                "select journal_rejected_id, allocation_id, raw, reason, rejected_at_us, \
+                 acknowledged_by from journal_rejected r where not exists (select 1 from \
+                 journal_rejected e where e.allocation_id = r.allocation_id \
+                 and e.journal_rejected_id < r.journal_rejected_id) and journal_rejected_id > ",
+            );
+            query.push_bind(after).push(" order by journal_rejected_id limit ");
+            query.push_bind(gaps::bounded(limit));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            rows.iter().map(put_aside_of).collect()
+        })
+        .await
+    }
+
+    /// Takes a record that is put aside into the journal: its counters are found by their names.
+    /// Noted as an event with who wanted it. Safe to repeat.
+    ///
+    /// # Errors
+    /// `Unfit` or `Refused` where the ledger refuses it again: it stays where it is.
+    pub async fn journal_put_aside(
+        &self,
+        node: NodeId,
+        allocation_id: Uuid,
+        by: &str,
+    ) -> Result<JournaledAgain, LedgerError> {
+        self.call(SEARCH.of(Share::Journal), async |store| {
+            journal_again(store, node, allocation_id, by).await
+        })
+        .await
+    }
+}
+
+/// See [`crate::Ledger::journal_put_aside`].
+async fn journal_again(
+    store: &Store,
+    node: NodeId,
+    allocation_id: Uuid,
+    by: &str,
+) -> Result<JournaledAgain, LedgerError> {
+    let (id, now_us) = (allocation_id.as_bytes().as_slice(), store.clock.now_us());
+    let mut tx = store.begin().await?;
+    let row = query("select raw, reason from journal_rejected where allocation_id = $1 limit 1")
+        .bind(id)
+        .fetch_optional(&mut *tx)
+        .await?;
+    let Some(row) = row else { return Ok(JournaledAgain::Gone) };
+    let (entry, reason) = (read_raw(row.try_get("raw")?)?, row.try_get::<String>("reason")?);
+    let number = entry.number.clone();
+    // Counters first, as whoever puts a record aside does.
+    let found = restored::with_present_ids(&mut *tx, node, vec![entry], now_us).await?;
+    let taken = found.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
+    lock_all(&mut *tx, &taken.collect::<Vec<_>>()).await?;
+    let rows = query(
+        "delete from journal_rejected where allocation_id = $1 \
+         returning counter_id, first_value, last_value, step",
+    )
+    .bind(id)
+    .fetch_all(&mut *tx)
+    .await?;
+    if rows.is_empty() {
+        return Ok(JournaledAgain::Gone);
+    }
+    for row in &rows {
+        take_back(&mut *tx, row, &found).await?;
+    }
+    let entries: Vec<&Entry> = found.iter().collect();
+    let writing = store.writing(node, now_us);
+    let care = (Bringer::Teller, Care::Judged);
+    let appended = append::journal(&mut *tx, &writing, &entries, care).await?;
+    let became = match (&appended.collisions[..], appended.known) {
+        ([], 0) => JournaledAgain::Journaled,
+        ([], _) => JournaledAgain::Known,
+        _ => JournaledAgain::Collided,
+    };
+    let event = Event {
+        at_us: now_us,
+        kind: "journaled-again".into(),
+        partition: None,
+        epoch: None,
+        node_id: Some(node),
+        detail: serde_json::json!({
+            "allocation_id": allocation_id, "number": number, "by": by, "result": became,
+            "refused_for": reason,
+        }),
+    };
+    events::insert_event(&mut *tx, &event).await?;
+    commit_alone(store, tx).await?;
+    Ok(became)
+}
+
+/// Takes back what a counter was counted on by as a record was put aside: its row of the journal
+/// counts for the same.
+async fn take_back(conn: &mut Conn, row: &Row, entries: &[Entry]) -> Result<(), LedgerError> {
+    let (first, last): (i64, i64) = (row.try_get("first_value")?, row.try_get("last_value")?);
+    let step: i64 = row.try_get("step")?;
+    let epoch = entries.first().map_or(Ok(0), |entry| signed(entry.at.epoch, "epoch"))?;
+    query(
+        "update counter set journaled = journaled - $2 where counter_id = $1 and epoch = $3 \
+         and step = $4 and start_value < $5 and journaled >= $2",
+    )
+    .bind(row.try_get::<i64>("counter_id")?)
+    .bind((last - first) / step.max(1) + 1)
+    .bind(epoch)
+    .bind(step)
+    .bind(first)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+fn put_aside_of(row: &Row) -> Result<PutAside, LedgerError> {
+    Ok(PutAside {
+        id: row.try_get("journal_rejected_id")?,
+        allocation_id: read_uuid(row.try_get("allocation_id")?, "allocation_id")?,
+        entry: read_raw(row.try_get("raw")?).ok(),
+        reason: row.try_get("reason")?,
+        rejected_at_us: row.try_get("rejected_at_us")?,
+        acknowledged_by: row.try_get("acknowledged_by")?,
+    })
+}

@@ -1,0 +1,138 @@
+//! Whether the ledger still has what the database path confirmed to this process and no heartbeat
+//! shows yet (F34, F47), and how a later incarnation is told of it (F35).
+
+use std::collections::{BTreeSet, HashSet};
+
+use numerator_runtime::node::NodeId;
+
+use crate::columns::signed;
+use crate::connections::Share;
+use crate::counters::table::lock_or_create_at_home;
+use crate::dialect::Conn;
+use crate::protocol::restored;
+use crate::register::gaps::{self, Loss};
+use crate::statement::{QueryBuilder, query};
+use crate::store::{Store, commit};
+use crate::witness::takes::{ConfirmedNumber, Untold};
+use crate::{Counter, CounterSpec, GapReason, Ledger, LedgerError, archive};
+
+impl Ledger {
+    /// Whether takes of the database path wait for [`Ledger::check_takes`].
+    pub fn has_unproven_takes(&self) -> bool {
+        self.0.store(Share::Common).witness.takes().unproven().is_awaited()
+    }
+
+    /// Looks whether the numbers are there that the database path confirmed before the last
+    /// confirmed heartbeat. From then on that heartbeat shows them: whatever loses one of them
+    /// loses it too. Reads the journal, and waits for whoever has locked it.
+    ///
+    /// # Errors
+    /// `WentBack` where one is missing.
+    pub async fn check_takes(&self) -> Result<(), LedgerError> {
+        self.write(async |store| {
+            let unproven = store.witness.takes().unproven();
+            let mut tx = store.begin_reading().await?;
+            must_be_journaled(&mut *tx, &unproven.numbers).await?;
+            tx.commit().await?;
+            store.witness.takes().let_go(&unproven);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Tells the incarnation that was agreed on last how far the database path took each counter in
+    /// the one before: a counter that stands below goes on above it, and what no row shows of the
+    /// values between is `unaccounted`. Returns the partitions of those counters, also those of an
+    /// earlier try that failed: its commit may be there. To be called once the records that are
+    /// remembered were journaled again.
+    pub async fn tell_takes(&self, node: NodeId) -> Result<BTreeSet<u32>, LedgerError> {
+        self.search(async |store| {
+            let untold = store.witness.takes().untold();
+            tell(store, node, &untold).await?;
+            Ok(store.witness.takes().let_told_go(&untold))
+        })
+        .await
+    }
+}
+
+async fn tell(store: &Store, node: NodeId, untold: &Untold) -> Result<(), LedgerError> {
+    let (now_us, mut raised) = (store.clock.now_us(), BTreeSet::new());
+    if untold.reached.is_empty() {
+        return Ok(());
+    }
+    let mut known = restored::Definitions::default();
+    let mut tx = store.begin().await?;
+    for ((series_id, serial, key), reached) in &untold.reached {
+        let name = (*series_id, serial.clone(), key.clone());
+        let spec = known.spec(&mut *tx, name).await?;
+        let found = lock_or_create_at_home(&mut *tx, reached.partition, node, &spec, now_us);
+        let counter = found.await?.counter;
+        if counter.taken >= reached.value {
+            continue;
+        }
+        let loss = Loss {
+            counter_id: counter.counter_id,
+            after: counter.taken,
+            upto: reached.value,
+            step: signed(counter.step, "counter.step")?,
+            reason: GapReason::Unaccounted,
+            epoch: counter.epoch,
+        };
+        gaps::register_holes(&mut *tx, loss, now_us).await?;
+        query(
+            "update counter set taken = $2, \
+             ceiling = case when ceiling < $2 then $2 else ceiling end where counter_id = $1",
+        )
+        .bind(counter.counter_id)
+        .bind(reached.value)
+        .execute(&mut *tx)
+        .await?;
+        raised.insert(counter.partition);
+    }
+    store.witness.takes().note_raised(raised);
+    commit(tx).await
+}
+
+/// Refuses counters that are below what was confirmed: their next values have been issued.
+pub(crate) fn must_be_reached(
+    store: &Store,
+    locked: &[(&CounterSpec, Counter)],
+) -> Result<(), LedgerError> {
+    let takes = store.witness.takes();
+    for (spec, counter) in locked {
+        let confirmed = takes.value_of(&(spec.series_id, spec.serial.clone(), spec.key.clone()));
+        if let Some(confirmed) = confirmed.filter(|confirmed| *confirmed > counter.taken) {
+            let why = format!("{} was at {confirmed} and is at {}", spec.name(), counter.taken);
+            return Err(LedgerError::WentBack(why));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses where a number is missing that the database path took and committed for this process
+/// (F34). It looks for the allocation: a counter may have been taken past its value again. Of a
+/// process that slept for long, some may have moved to an archive.
+pub(crate) async fn must_be_journaled(
+    conn: &mut Conn,
+    numbers: &[ConfirmedNumber],
+) -> Result<(), LedgerError> {
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    let mut query = QueryBuilder::new(
+        "select allocation_id from journal where path = 'database' and allocation_id",
+    );
+    let ids = numbers.iter().map(|number| number.allocation.as_bytes().to_vec());
+    query.push_among(ids.collect::<Vec<_>>());
+    let present: Vec<Vec<u8>> = query.build().scalar().fetch_all(&mut *conn).await?;
+    let present: HashSet<Vec<u8>> = present.into_iter().collect();
+    for number in numbers {
+        if !present.contains(number.allocation.as_bytes().as_slice())
+            && !archive::is_archived(conn, number.archived_as).await?
+        {
+            let why = "it has forgotten numbers that it confirmed";
+            return Err(LedgerError::WentBack(why.into()));
+        }
+    }
+    Ok(())
+}

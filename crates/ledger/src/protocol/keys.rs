@@ -1,0 +1,103 @@
+//! Keys under which a document or a caller is numbered once, and the names of their locks.
+//! Owns no statement.
+
+use numbering::DocumentsOf;
+
+use crate::columns::hash64;
+use crate::{Question, Record, TakeOrder};
+
+/// A key under which a document or a caller is numbered once. The documents that projects have by
+/// one id share a key, and wait for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    Caller { series_id: i64, user_id: String, key: String },
+    Document { series_id: i64, document_id: String },
+}
+
+impl Key {
+    /// The caller's own, where there is one.
+    fn caller(series_id: i64, user_id: &str, key: Option<&String>) -> Option<Self> {
+        let key = key?.clone();
+        Some(Key::Caller { series_id, user_id: user_id.to_owned(), key })
+    }
+
+    /// The document's, where there is one.
+    fn document(series_id: i64, document_id: Option<&String>) -> Option<Self> {
+        Some(Key::Document { series_id, document_id: document_id?.clone() })
+    }
+
+    /// The keys that a number stands under.
+    pub(crate) fn all_of(record: &Record) -> impl Iterator<Item = Key> + use<> {
+        let Record { series_id, user_id, idempotency_key, document_id, .. } = record;
+        Key::both(*series_id, user_id, idempotency_key.as_ref(), document_id.as_ref())
+    }
+
+    /// The keys under which a request's earlier number is looked for.
+    pub(crate) fn all_asked(question: &Question) -> impl Iterator<Item = Key> + use<> {
+        let Question { series_id, user_id, idempotency_key, document_id, .. } = question;
+        Key::both(*series_id, user_id, idempotency_key.as_ref(), document_id.as_ref())
+    }
+
+    fn both(
+        series_id: i64,
+        user_id: &str,
+        key: Option<&String>,
+        document_id: Option<&String>,
+    ) -> impl Iterator<Item = Key> + use<> {
+        let caller = Key::caller(series_id, user_id, key);
+        caller.into_iter().chain(Key::document(series_id, document_id))
+    }
+}
+
+/// A key and whose document it is: what a transaction tells its orders apart by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Named {
+    key: Key,
+    of: DocumentsOf,
+}
+
+impl Named {
+    /// The caller's own, where there is one.
+    pub(crate) fn caller(question: &Question) -> Option<Self> {
+        let Question { series_id, user_id, idempotency_key, .. } = question;
+        let key = Key::caller(*series_id, user_id, idempotency_key.as_ref())?;
+        Some(Named::of(key, question))
+    }
+
+    /// The document's, where there is one.
+    pub(crate) fn document(question: &Question) -> Option<Self> {
+        let key = Key::document(question.series_id, question.document_id.as_ref())?;
+        Some(Named::of(key, question))
+    }
+
+    /// Those that the number of an order stands under.
+    pub(crate) fn all_of(order: &TakeOrder) -> impl Iterator<Item = Named> {
+        Key::all_of(&order.record).map(move |key| Named::of(key, &order.question))
+    }
+
+    fn of(key: Key, question: &Question) -> Self {
+        let of = match key {
+            Key::Caller { .. } => DocumentsOf::Series,
+            Key::Document { .. } => question.documents.clone(),
+        };
+        Named { key, of }
+    }
+}
+
+/// Locks of one partition: a database has room for some thousands of locks in all, so names share
+/// them.
+const LOCKS_PER_PARTITION: u64 = 64;
+
+/// Names of everything that may be numbered only once, hashed, in rising order.
+pub(crate) fn lock_names(partition: u32, keys: impl Iterator<Item = Key>) -> Vec<i64> {
+    let name = |key: Key| {
+        // An equal lock of two names only makes them wait for each other.
+        let lock = hash64(&format!("{key:?}")) % LOCKS_PER_PARTITION;
+        let name = hash64(&format!("numerator partition {partition} lock {lock}"));
+        i64::from_be_bytes(name.to_be_bytes())
+    };
+    let mut names: Vec<i64> = keys.map(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

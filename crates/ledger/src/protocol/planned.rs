@@ -1,0 +1,37 @@
+//! What orders of one transaction are going to be answered, before the ledger has taken their rows.
+
+use crate::protocol::entries::Verdict;
+use crate::{Entry, Found, TakeOutcome};
+
+/// What an order will be answered, before it is known which rows the ledger takes.
+pub(crate) enum Planned {
+    /// Decided.
+    Answered(TakeOutcome),
+    /// The entry at this place of the plan.
+    Entry(usize),
+    /// An earlier order of this batch has these keys already.
+    Same { by_key: Option<usize>, by_document: Option<usize> },
+}
+
+impl Planned {
+    /// What the order is answered, once it is known.
+    pub(crate) fn outcome(self, entries: &[Entry], verdicts: &[Verdict]) -> TakeOutcome {
+        let collided = |place: usize| matches!(verdicts[place], Verdict::Collided { .. });
+        let lost = |place: usize| TakeOutcome::Collided { number: entries[place].number.clone() };
+        match self {
+            Planned::Answered(outcome) => outcome,
+            Planned::Entry(place) if collided(place) => lost(place),
+            Planned::Entry(place) => TakeOutcome::Taken(entries[place].clone()),
+            Planned::Same { by_key, by_document } => {
+                match by_key.into_iter().chain(by_document).find(|place| collided(*place)) {
+                    Some(place) => lost(place),
+                    None => TakeOutcome::Found(Found {
+                        by_key: by_key.map(|place| entries[place].clone()),
+                        by_document: by_document.map(|place| entries[place].clone()),
+                        archived: None,
+                    }),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What tells running nodes that something which they keep in memory has changed: one question for
+//! all of it.
+
+use crate::calls::CALL;
+use crate::columns::read_uuid;
+use crate::statement::query;
+use crate::store::Store;
+use crate::{Ledger, LedgerError, Reference, Series, Stamps};
+
+impl Ledger {
+    /// Where the ledger stands.
+    pub async fn stamps(&self) -> Result<Stamps, LedgerError> {
+        self.call(CALL, async |store| stamps(store).await).await
+    }
+}
+
+impl Series<'_> {
+    /// The highest version id: changes whenever any series does, and with each activation.
+    pub async fn stamp(self) -> Result<i64, LedgerError> {
+        Ok(self.0.stamps().await?.series)
+    }
+}
+
+impl Reference<'_> {
+    /// Rises whenever any reference data change.
+    pub async fn stamp(self) -> Result<i64, LedgerError> {
+        Ok(self.0.stamps().await?.reference)
+    }
+}
+
+/// See [`crate::Ledger::stamps`].
+pub(crate) async fn stamps(store: &Store) -> Result<Stamps, LedgerError> {
+    let row = query(
+        "select (select max(series_version_id) from series_version) as series, \
+         (select max(reference_change_id) from reference_change) as reference, \
+         (select stamp from token_stamp) as tokens, (select nonce from incarnation) as nonce",
+    )
+    .fetch_one(&store.reader)
+    .await?;
+    let stamp = |column| row.try_get::<Option<i64>>(column).map(Option::unwrap_or_default);
+    let (series, reference, tokens) = (stamp("series")?, stamp("reference")?, stamp("tokens")?);
+    for (place, stamp) in [series, reference, tokens].into_iter().enumerate() {
+        store.witness.show(place, stamp);
+    }
+    let nonce: Option<&[u8]> = row.try_get("nonce")?;
+    let incarnation = nonce.map(|bytes| read_uuid(bytes, "incarnation.nonce")).transpose()?;
+    Ok(Stamps { series, reference, tokens, incarnation })
+}

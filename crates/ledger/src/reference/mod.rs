@@ -1,0 +1,258 @@
+//! Reference data: tables, every code that was ever used, memberships.
+
+pub(crate) mod plan;
+pub(crate) mod rows;
+
+use numbering::{Membership, ReferenceData, ReferenceRow};
+use serde_json::json;
+
+use crate::calls::{CALL, SEARCH, noun};
+use crate::dialect::Conn;
+use crate::series::saving::Saving;
+use crate::statement::{Row, query, query_scalar};
+use crate::store::{Store, commit_alone};
+use crate::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
+
+noun!(
+    /// The reference data.
+    Reference,
+    reference
+);
+
+impl Reference<'_> {
+    /// Saves rows and memberships of reference data, all or none; what each of them changed. One
+    /// that changes nothing is not an error.
+    ///
+    /// # Errors
+    /// `Refused` with the mistakes that [`plan_reference`] finds.
+    pub async fn apply(self, change: &ReferenceChange) -> Result<ReferencePlan, LedgerError> {
+        let plan = self.apply_upon(change, None).await?;
+        Ok(plan.expect("nothing is expected, so nothing else is found"))
+    }
+
+    /// The same upon a table that nobody changed since the stamp of reference data was `expected`;
+    /// `None`: somebody did, and nothing is saved.
+    ///
+    /// # Errors
+    /// As those of [`crate::Reference::apply`].
+    pub async fn apply_upon(
+        self,
+        change: &ReferenceChange,
+        expected: Option<i64>,
+    ) -> Result<Option<ReferencePlan>, LedgerError> {
+        let saving = Saving::Save;
+        let search = SEARCH.uncounted();
+        self.call(search, async |store| save(store, change, expected, saving).await).await
+    }
+
+    /// The same as a dry run: answers, and refuses, as
+    /// [`crate::Reference::apply_upon`] would, and writes nothing.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn try_apply(
+        self,
+        change: &ReferenceChange,
+        expected: Option<i64>,
+    ) -> Result<Option<ReferencePlan>, LedgerError> {
+        let saving = Saving::DryRun;
+        let search = SEARCH.uncounted();
+        self.call(search, async |store| save(store, change, expected, saving).await).await
+    }
+
+    /// All reference data.
+    pub async fn data(self) -> Result<ReferenceData, LedgerError> {
+        self.call(CALL.uncounted(), async |store| {
+            let mut conn = store.reader.acquire().await?;
+            read(&mut *conn).await
+        })
+        .await
+    }
+}
+
+/// See [`crate::Reference::apply_upon`] and [`crate::Reference::try_apply`].
+async fn save(
+    store: &Store,
+    change: &ReferenceChange,
+    expected: Option<i64>,
+    saving: Saving,
+) -> Result<Option<ReferencePlan>, LedgerError> {
+    let mut tx = store.begin().await?;
+    // One change at a time, of reference data and of series: a code gets one owner.
+    let partitions: Option<i32> = query_scalar("select partitions from deployment")
+        .for_update()
+        .fetch_optional(&mut *tx)
+        .await?;
+    if partitions.is_none() {
+        let why = "deployment: the ledger has none yet; start a service on it first";
+        return Err(LedgerError::Refused(why.into()));
+    }
+    if let Some(expected) = expected
+        && changed_since(&mut *tx, &change.table, expected).await?
+    {
+        return Ok(None);
+    }
+    let now = read(&mut *tx).await?;
+    let plan = plan_reference(&now, change)
+        .map_err(|mistakes| LedgerError::Refused(mistakes.join("; ")))?;
+    let mut changes = Vec::new();
+    for (row, effect) in &plan.rows {
+        if *effect == Effect::Unchanged {
+            continue;
+        }
+        write_row(&mut *tx, row).await?;
+        let ReferenceRow { id, code, name, active, .. } = row;
+        changes.push(json!({
+            "id": id, "code": code, "name": name, "active": active, "effect": effect,
+        }));
+    }
+    for (membership, effect) in &plan.memberships {
+        if *effect == Effect::Unchanged {
+            continue;
+        }
+        write_membership(&mut *tx, membership).await?;
+        let Membership { id, of_table, of_id, active, .. } = membership;
+        changes.push(json!({
+            "id": id, "of_table": of_table, "of_id": of_id, "active": active,
+            "effect": effect,
+        }));
+    }
+    if changes.is_empty() {
+        return Ok(Some(plan));
+    }
+    query(
+        "insert into reference_change (table_name, change, changed_by, reason, \
+         changed_at_us) \
+         values ($1, $2, $3, $4, $5)",
+    )
+    .bind(&change.table)
+    .bind(json!(changes).to_string())
+    .bind(&change.changed_by)
+    .bind(&change.reason)
+    .bind(change.changed_at_us)
+    .execute(&mut *tx)
+    .await?;
+    match saving {
+        Saving::Save => commit_alone(store, tx).await?,
+        Saving::DryRun => tx.rollback().await?,
+    }
+    Ok(Some(plan))
+}
+
+/// Whether a table was changed after the stamp of reference data.
+async fn changed_since(conn: &mut Conn, table: &str, stamp: i64) -> Result<bool, LedgerError> {
+    let later: Option<i64> = query_scalar(
+        "select reference_change_id from reference_change \
+         where reference_change_id > $1 and table_name = $2 limit 1",
+    )
+    .bind(stamp)
+    .bind(table.to_owned())
+    .fetch_optional(conn)
+    .await?;
+    Ok(later.is_some())
+}
+
+/// Writes a row, and its code into the list of those that were ever used.
+async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerError> {
+    query(
+        "insert into reference_row (table_name, reference_id, code, name, active) \
+         values ($1, $2, $3, $4, $5) on conflict (table_name, reference_id) \
+         do update set code = excluded.code, name = excluded.name, active = excluded.active",
+    )
+    .bind(&row.table)
+    .bind(&row.id)
+    .bind(&row.code)
+    .bind(&row.name)
+    .bind(i32::from(row.active))
+    .execute(&mut *conn)
+    .await?;
+    // A row that takes a former code back has it already. The plan saw to it that no other row has:
+    // numbers are proved to differ because a code keeps its row, so the table is asked once more.
+    let written = query(
+        "insert into reference_code (table_name, code, reference_id) values ($1, $2, $3) \
+         on conflict (table_name, code) do update set reference_id = excluded.reference_id \
+         where reference_code.reference_id = excluded.reference_id",
+    )
+    .bind(&row.table)
+    .bind(&row.code)
+    .bind(&row.id)
+    .execute(conn)
+    .await?;
+    if written.rows_affected() == 0 {
+        let ReferenceRow { table, id, code, .. } = row;
+        let why = format!("code {code:?} of {table} belongs to another id than {id} for ever");
+        return Err(LedgerError::Refused(why));
+    }
+    Ok(())
+}
+
+async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<(), LedgerError> {
+    query(
+        "insert into membership (table_name, reference_id, of_table_name, of_reference_id, \
+         active) values ($1, $2, $3, $4, $5) \
+         on conflict (table_name, reference_id, of_table_name, of_reference_id) \
+         do update set active = excluded.active",
+    )
+    .bind(&membership.table)
+    .bind(&membership.id)
+    .bind(&membership.of_table)
+    .bind(&membership.of_id)
+    .bind(i32::from(membership.active))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Rows and all their codes in one statement: nobody sees half a renaming.
+pub(crate) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
+    let found = query(
+        "select r.table_name, r.reference_id, r.code, r.name, r.active, c.code as used \
+         from reference_row r join reference_code c \
+         on c.table_name = r.table_name and c.reference_id = r.reference_id \
+         order by r.table_name, r.reference_id, c.code",
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut rows: Vec<ReferenceRow> = Vec::new();
+    for (row, used) in found.iter().map(row_of).collect::<Result<Vec<_>, _>>()? {
+        let is_last = |last: &&mut ReferenceRow| (&last.table, &last.id) == (&row.table, &row.id);
+        let is_present = used == row.code;
+        if rows.last_mut().filter(is_last).is_none() {
+            rows.push(row);
+        }
+        if let Some(row) = rows.last_mut().filter(|_| !is_present) {
+            row.former_codes.push(used);
+        }
+    }
+    let memberships = query(
+        "select table_name, reference_id, of_table_name, of_reference_id, active from membership \
+         order by table_name, reference_id, of_table_name, of_reference_id",
+    )
+    .fetch_all(conn)
+    .await?;
+    let memberships = memberships.iter().map(membership_of).collect::<Result<Vec<_>, _>>()?;
+    Ok(ReferenceData::new(rows, memberships))
+}
+
+/// A row, and one of the codes that it has or had.
+fn row_of(row: &Row) -> Result<(ReferenceRow, String), LedgerError> {
+    let read = ReferenceRow {
+        table: row.try_get("table_name")?,
+        id: row.try_get("reference_id")?,
+        code: row.try_get("code")?,
+        name: row.try_get("name")?,
+        active: row.try_get::<i32>("active")? == 1,
+        former_codes: Vec::new(),
+    };
+    Ok((read, row.try_get("used")?))
+}
+
+fn membership_of(row: &Row) -> Result<Membership, LedgerError> {
+    Ok(Membership {
+        table: row.try_get("table_name")?,
+        id: row.try_get("reference_id")?,
+        of_table: row.try_get("of_table_name")?,
+        of_id: row.try_get("of_reference_id")?,
+        active: row.try_get::<i32>("active")? == 1,
+    })
+}

@@ -1,0 +1,410 @@
+//! Look-ups of people: journal rows by what they know of a number. Reads only, never the whole
+//! journal where an index has less of it, and never more than a page at once.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use numbering::ORIGINATORS;
+use numerator_runtime::actor::through;
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::calls::{CALL, SEARCH};
+use crate::dialect::Conn;
+use crate::protocol::put_aside;
+use crate::register::actors::{self, User};
+use crate::register::lookup::{Origin, bare_row_of, journal_row_of, select_bare_rows, select_rows};
+use crate::register::{found_aside, shown};
+use crate::statement::{QueryBuilder, Row, query_scalar};
+use crate::{
+    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Register, RowSight,
+    SEARCH_ROWS_MAX, Series, Sort,
+};
+
+/// Most rows of a look-up, and rows where the caller names no limit.
+const FIND_MAX: u32 = 1_000;
+const FIND_DEFAULT: u32 = 100;
+/// How long a look-up may look through rows where statements have no limit of their own.
+const FIND_TIME: Duration = Duration::from_secs(5);
+/// How far back a look-up by time alone reaches step by step, in microseconds: the newest rows are
+/// found without sorting the whole journal.
+const MINUTE_US: i64 = 60_000_000;
+const LOOK_BACK_US: [i64; 5] =
+    [1_000_000, MINUTE_US, 3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
+
+impl Register<'_> {
+    /// A page of the journal rows that match, in the order of the filter's `sort`, at most 1,000.
+    ///
+    /// # Errors
+    /// `LockTimeout` where one of its statements takes longer than those of a request may, which
+    /// only one that no index serves does; `Refused` where the place to go on from is gone.
+    pub async fn find(self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {
+        // Several of its statements may take their time, one after the other.
+        let call = if filter.looks_at_rows() { SEARCH } else { CALL };
+        self.call(call, async |store| {
+            let mut conn = store.reader.acquire().await?;
+            conn.limit_search(Some(FIND_TIME)).await?;
+            let found = find(&mut *conn, store.clock.now_us(), filter, FIND_MAX).await;
+            conn.limit_search(None).await?;
+            found
+        })
+        .await
+    }
+
+    /// The same for whoever has time, such as an export: at most [`SEARCH_ROWS_MAX`] rows, and each
+    /// statement may take as long as a search through the journal does.
+    ///
+    /// # Errors
+    /// As above, after ten minutes.
+    pub async fn export(self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {
+        self.search(async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let rows = find(&mut *tx, store.clock.now_us(), filter, SEARCH_ROWS_MAX).await?;
+            tx.commit().await?;
+            Ok(rows)
+        })
+        .await
+    }
+}
+
+impl Series<'_> {
+    /// The id of the series that has a code, active or not.
+    pub async fn id_of(self, code: &str) -> Result<Option<i64>, LedgerError> {
+        self.read(async |reader| {
+            let id = query_scalar("select series_id from series where code = $1").bind(code);
+            Ok(id.fetch_optional(reader).await?)
+        })
+        .await
+    }
+}
+
+async fn find(
+    conn: &mut Conn,
+    now_us: i64,
+    filter: &JournalFilter,
+    limit_max: u32,
+) -> Result<Vec<JournalRow>, LedgerError> {
+    let limit = if filter.limit == 0 { FIND_DEFAULT } else { filter.limit.min(limit_max) } as usize;
+    let mut rows = journaled(conn, now_us, filter, limit).await?;
+    found_aside::add(conn, filter, limit, &mut rows).await?;
+    Ok(rows)
+}
+
+async fn journaled(
+    conn: &mut Conn,
+    now_us: i64,
+    filter: &JournalFilter,
+    limit: usize,
+) -> Result<Vec<JournalRow>, LedgerError> {
+    let users = actors::of(&mut *conn, filter).await?;
+    let mut rows = Vec::new();
+    let mut window = filter.clone();
+    if filter.sort == Sort::Number {
+        return select(conn, &window, &users, limit).await;
+    }
+    // A place ends what is looked through, like a time.
+    let after_us = filter.after.map(|after| after.issued_at_us.saturating_add(1));
+    window.until_us = filter.until_us.into_iter().chain(after_us).min();
+    if !is_led(filter, &users) {
+        let newest_us = window.until_us.unwrap_or(now_us);
+        for reach_us in LOOK_BACK_US {
+            let from_us = newest_us.saturating_sub(reach_us);
+            if rows.len() >= limit || filter.from_us.is_some_and(|from| from >= from_us) {
+                break;
+            }
+            window.from_us = Some(from_us);
+            rows.extend(select(conn, &window, &users, limit - rows.len()).await?);
+            window.until_us = Some(from_us);
+        }
+        window.from_us = filter.from_us;
+    }
+    if rows.len() < limit {
+        rows.extend(select(conn, &window, &users, limit - rows.len()).await?);
+    }
+    Ok(rows)
+}
+
+/// Whether an index leads to the rows: none does to those of a service that asked for many people.
+fn is_led(filter: &JournalFilter, users: &[User]) -> bool {
+    match users {
+        [User::Service(_)] => JournalFilter { service: None, ..filter.clone() }.has_index(),
+        _ => filter.has_index(),
+    }
+}
+
+async fn select(
+    conn: &mut Conn,
+    filter: &JournalFilter,
+    users: &[User],
+    limit: usize,
+) -> Result<Vec<JournalRow>, LedgerError> {
+    let mut rows = Vec::new();
+    // Mostly one. Each has an order of its own.
+    for user in users {
+        rows.extend(select_of(&mut *conn, filter, user, limit).await?);
+    }
+    rows.sort_by(|one, other| filter.sort.order(one, other));
+    rows.truncate(limit);
+    Ok(rows)
+}
+
+async fn select_of(
+    conn: &mut Conn,
+    filter: &JournalFilter,
+    user: &User,
+    limit: usize,
+) -> Result<Vec<JournalRow>, LedgerError> {
+    // Which rows, and only of those what they share.
+    let mut query = select_bare_rows("journal_row");
+    query.push(" where (j.counter_id, j.first_value) in (select i.counter_id, i.first_value from ");
+    query.push(if needs_shared(filter, user) { "journal_row" } else { "journal" });
+    // What keeps the text of a revision is no number.
+    query.push(" i where i.number is not null and i.counter_id <> 0");
+    push_own(&mut query, filter);
+    push_shared(&mut query, filter);
+    shown::push_rows(&mut query, "i", &filter.shown);
+    push_place(conn, &mut query, filter).await?;
+    let mut minutes = "";
+    match user {
+        User::Any => {}
+        User::Named(names) => {
+            let mut before = " and i.user_id in (";
+            for name in names {
+                query.push(before).push_bind(name.clone());
+                before = ", ";
+            }
+            query.push(")");
+        }
+        User::Service(service) => {
+            let begin = through(service, "");
+            let chars = i64::try_from(begin.chars().count()).unwrap_or(i64::MAX);
+            query.push(" and (i.user_id = ").push_bind(service.clone());
+            query.push(" or substr(i.user_id, 1, cast(").push_bind(chars).push(" as integer)) = ");
+            query.push_bind(begin).push(")");
+        }
+        User::Id(name_id) => {
+            query.push(" and i.user_name_id = ").push_bind(*name_id);
+            // A user's rows are indexed by the minute.
+            if let Some(from_us) = filter.from_us {
+                query.push(" and i.issued_at_us / 60000000 >= ").push_bind(from_us / MINUTE_US);
+            }
+            if let Some(until_us) = filter.until_us {
+                query.push(" and i.issued_at_us / 60000000 <= ").push_bind(until_us / MINUTE_US);
+            }
+            minutes = "i.issued_at_us / 60000000 desc, ";
+        }
+    }
+    query.push(" order by ");
+    match filter.sort {
+        Sort::Time => {
+            query.push(minutes).push("i.issued_at_us desc, i.counter_id desc, i.first_value desc")
+        }
+        Sort::Number => query.push("i.number, i.scope"),
+    };
+    query.push(" limit ").push_bind(i64::try_from(limit).unwrap_or(i64::MAX));
+    query.push(match filter.sort {
+        Sort::Time => ") order by j.issued_at_us desc, j.counter_id desc, j.first_value desc",
+        Sort::Number => ") order by j.number, j.scope",
+    });
+    let rows = query.build().fetch_all(&mut *conn).await?;
+    with_origins(conn, &rows).await
+}
+
+/// Rows with what their versions say of them, read once for each version.
+async fn with_origins(conn: &mut Conn, rows: &[Row]) -> Result<Vec<JournalRow>, LedgerError> {
+    let version = |row: &Row| -> Result<(i64, i32), sqlx::Error> {
+        Ok((row.try_get("series_id")?, row.try_get("version")?))
+    };
+    let asked = rows.iter().map(version).collect::<Result<BTreeSet<_>, _>>()?;
+    let mut origins = HashMap::new();
+    if !asked.is_empty() {
+        let mut query = QueryBuilder::new("with asked (series_id, version) as (");
+        query.push_values(asked, |mut row, (series_id, version)| {
+            row.push_bind(series_id).push_bind(version);
+        });
+        query.push(
+            ") select v.series_id, v.version, v.definition from asked a \
+             join series_version v on v.series_id = a.series_id and v.version = a.version",
+        );
+        for row in query.build().once().fetch_all(conn).await? {
+            let definition: String = row.try_get("definition")?;
+            origins.insert(version(&row)?, Origin::read(&definition)?);
+        }
+    }
+    // A version that is not in the ledger says nothing.
+    let origin = |row: &Row| -> Result<Origin, LedgerError> {
+        Ok(origins.get(&version(row)?).cloned().unwrap_or_default())
+    };
+    rows.iter().map(|row| bare_row_of(row, origin(row)?)).collect()
+}
+
+/// Whether rows are chosen by what they share with others.
+fn needs_shared(filter: &JournalFilter, user: &User) -> bool {
+    let texts = [&filter.type_code, &filter.project, &filter.dated_from, &filter.dated_until];
+    matches!(user, User::Named(_) | User::Service(_))
+        || filter.series_id.is_some()
+        || filter.shown != RowSight::Everything
+        || texts.into_iter().any(Option::is_some)
+}
+
+/// Adds what a row must say itself.
+fn push_own(query: &mut QueryBuilder<'_>, filter: &JournalFilter) {
+    let texts =
+        [(" and i.number = ", &filter.number), (" and i.document_id = ", &filter.document_id)];
+    for (condition, value) in texts {
+        if let Some(value) = value {
+            query.push(condition).push_bind(value.clone());
+        }
+    }
+    if let Some(prefix) = &filter.number_prefix {
+        query.push(" and i.number >= ").push_bind(prefix.clone());
+        if let Some(end) = end_of(prefix) {
+            query.push(" and i.number < ").push_bind(end);
+        }
+    }
+    if let Some(part) = &filter.number_part {
+        // Each engine has this one, and takes no character for another.
+        query.push(" and replace(i.number, ").push_bind(part.clone()).push(", '') <> i.number");
+    }
+    if let Some(originator) = &filter.originator {
+        let mut before = " and (";
+        for name in ORIGINATORS {
+            for value in spellings(originator) {
+                // As it stands there: within another text its quotes would be escaped.
+                let member = format!("\"{name}\":{}", serde_json::Value::from(value));
+                query.push(before).push("replace(i.context, ").push_bind(member);
+                query.push(", '') <> i.context");
+                before = " or ";
+            }
+        }
+        query.push(")");
+    }
+    for (condition, value) in
+        [(" and i.issued_at_us >= ", filter.from_us), (" and i.issued_at_us < ", filter.until_us)]
+    {
+        if let Some(value) = value {
+            query.push(condition).push_bind(value);
+        }
+    }
+    if let Some(path) = filter.path {
+        query.push(" and coalesce(i.path, 'redis') = ").push_bind(path.name());
+    }
+    if let Some(status) = filter.status {
+        query.push(if status == NumberStatus::Issued { " and not" } else { " and" }).push(
+            " exists (select 1 from revision r \
+             where r.counter_id = i.counter_id and r.value = i.first_value)",
+        );
+    }
+}
+
+/// Adds what it shares with others.
+fn push_shared(query: &mut QueryBuilder<'_>, filter: &JournalFilter) {
+    if let Some(series_id) = filter.series_id {
+        query.push(" and i.series_id = ").push_bind(series_id);
+    }
+    let texts =
+        [(" and (i.type_code = ", &filter.type_code), (" and (i.project = ", &filter.project)];
+    for (condition, value) in texts {
+        let Some(value) = value else { continue };
+        let [composed, decomposed] = spellings(value);
+        query.push(condition).push_bind(composed);
+        query.push(condition.replacen("and (", "or ", 1).as_str()).push_bind(decomposed).push(")");
+    }
+    for (condition, value) in [
+        (" and i.document_date >= ", &filter.dated_from),
+        (" and i.document_date < ", &filter.dated_until),
+    ] {
+        if let Some(value) = value {
+            query.push(condition).push_bind(value.clone());
+        }
+    }
+}
+
+/// Adds where the list goes on.
+async fn push_place(
+    conn: &mut Conn,
+    query: &mut QueryBuilder<'_>,
+    filter: &JournalFilter,
+) -> Result<(), LedgerError> {
+    let Some(after) = filter.after else { return Ok(()) };
+    match filter.sort {
+        Sort::Time => {
+            let Position { issued_at_us, of } = after;
+            query.push(" and (i.issued_at_us, i.counter_id, i.first_value) < (");
+            query.push_bind(issued_at_us).push(", ").push_bind(of.counter_id).push(", ");
+            query.push_bind(of.value).push(")");
+        }
+        Sort::Number => {
+            let (number, scope) = text_of(conn, filter, after).await?;
+            query.push(" and (i.number, i.scope) > (").push_bind(number).push(", ");
+            query.push_bind(scope).push(")");
+        }
+    }
+    Ok(())
+}
+
+/// Number and scope of the row that a list goes on behind. One that is not of the list is as if it
+/// were not there: a place that somebody made up tells nothing of other rows.
+pub(crate) async fn text_of(
+    conn: &mut Conn,
+    filter: &JournalFilter,
+    after: Position,
+) -> Result<(String, String), LedgerError> {
+    let of = after.of;
+    let mut found = select_rows("journal_row");
+    found.push(" where j.number is not null and j.counter_id = ").push_bind(of.counter_id);
+    found.push(" and j.first_value = ").push_bind(of.value);
+    let journaled = found.build().fetch_optional(&mut *conn).await?;
+    let mut row = journaled.as_ref().map(journal_row_of).transpose()?;
+    // The name of what is put aside may be another number's by now.
+    row = row.filter(|row| Position::of(row) == Some(after));
+    if row.is_none()
+        && let Some(aside) = put_aside::of_place(&mut *conn, after).await?
+    {
+        row = Some(found_aside::row_of(conn, aside).await?);
+    }
+    let is_listed = |row: &JournalRow| filter.has_text(&row.entry.number) && filter.matches(row);
+    let Some(JournalRow { entry, .. }) = row.filter(is_listed) else {
+        let why = "the journal does not have the number that the list goes on behind";
+        return Err(LedgerError::Refused(format!("after: {why}; begin with the first page")));
+    };
+    Ok((entry.number, entry.record.scope.clone()))
+}
+
+/// A text of a request as the journal may have it: it keeps what was sent as it was.
+fn spellings(text: &str) -> [String; 2] {
+    [text.nfc().collect(), text.nfd().collect()]
+}
+
+/// The first text behind all those that begin so; `None` where every later one does. Texts are
+/// ordered by their bytes in each engine, which is the order of their characters.
+fn end_of(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        // No text holds what lies between the two.
+        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
+        if let Some(next) = next {
+            end.push(next);
+            return Some(end);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_before_the_first_text_that_does_not_begin_so() {
+        for (prefix, end) in [
+            ("A-1", Some("A-2")),
+            ("ก", Some("ข")),
+            ("a\u{d7ff}", Some("a\u{e000}")),
+            ("a\u{10ffff}", Some("b")),
+            ("\u{10ffff}", None),
+        ] {
+            assert_eq!(end_of(prefix).as_deref(), end, "{prefix}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What is put aside among what people look up: issued like the rest.
+
+use numerator_runtime::node::NodeId;
+use uuid::Uuid;
+
+use crate::dialect::Conn;
+use crate::protocol::put_aside::{Aside, named};
+use crate::register::find::text_of;
+use crate::register::lookup::Origin;
+use crate::statement::query_scalar;
+use crate::{
+    Entry, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Record, RowSight, Sort,
+};
+use crate::{document_hash, number_hash};
+
+/// Adds the records that match to a page of the journal's rows, in the order of the filter.
+pub(crate) async fn add(
+    conn: &mut Conn,
+    filter: &JournalFilter,
+    limit: usize,
+    rows: &mut Vec<JournalRow>,
+) -> Result<(), LedgerError> {
+    let mut columns = Vec::new();
+    if let Some(number) = &filter.number {
+        columns.push(("number_hash", vec![number_hash(number)]));
+    } else if let Some(document) = &filter.document_id {
+        columns.push(("document_hash", vec![document_hash(document)]));
+    }
+    let aside = named(&mut *conn, &columns).await?;
+    if aside.is_empty() {
+        return Ok(());
+    }
+    let behind = match (filter.after, filter.sort) {
+        (Some(after), Sort::Number) => Some(text_of(&mut *conn, filter, after).await?),
+        _ => None,
+    };
+    for aside in aside {
+        if !filter.has_text(&aside.entry.number) || !is_behind(filter, behind.as_ref(), &aside) {
+            continue;
+        }
+        let row = row_of(&mut *conn, aside).await?;
+        if filter.matches(&row) && filter.status != Some(NumberStatus::Revised) {
+            rows.push(row);
+        }
+    }
+    rows.sort_by(|one, other| filter.sort.order(one, other));
+    rows.truncate(limit);
+    Ok(())
+}
+
+/// Adds the records of a document behind a position, as far as they are shown, to rows of the
+/// journal, oldest first.
+pub(crate) async fn add_of(
+    conn: &mut Conn,
+    document_id: &str,
+    after: Option<Position>,
+    shown: &RowSight,
+    rows: &mut Vec<JournalRow>,
+) -> Result<(), LedgerError> {
+    let aside = named(&mut *conn, &[("document_hash", vec![document_hash(document_id)])]).await?;
+    if aside.is_empty() {
+        return Ok(());
+    }
+    let after =
+        after.map(|after| (after.issued_at_us, Some((after.of.counter_id, after.of.value))));
+    for aside in aside {
+        let is_of_it = aside.entry.record.document_id.as_deref() == Some(document_id);
+        if is_of_it && after.is_none_or(|after| place(&aside.entry) > after) {
+            let row = row_of(&mut *conn, aside).await?;
+            let Record { user_id, project, .. } = &*row.entry.record;
+            if shown.has(user_id, &row.series, project.as_deref()) {
+                rows.push(row);
+            }
+        }
+    }
+    rows.sort_by_key(|row| place(&row.entry));
+    Ok(())
+}
+
+/// When an entry was issued, and what it took first.
+fn place(entry: &Entry) -> (i64, Option<(i64, i64)>) {
+    let first = entry
+        .taken
+        .first()
+        .map(|taken| (taken.counter_id, i64::try_from(taken.range.first).unwrap_or(i64::MAX)));
+    (entry.record.issued_at_us, first)
+}
+
+/// Whether a record stands behind the place where the list goes on.
+fn is_behind(
+    filter: &JournalFilter,
+    text: Option<&(String, String)>,
+    Aside { entry, .. }: &Aside,
+) -> bool {
+    let Some(after) = filter.after else { return true };
+    if let Some((number, scope)) = text {
+        return (&entry.number, &entry.record.scope) > (number, scope);
+    }
+    let behind = (after.issued_at_us, Some((after.of.counter_id, after.of.value)));
+    place(entry) < behind
+}
+
+/// A record as auditors see it. Which node brought it is not kept.
+pub(crate) async fn row_of(
+    conn: &mut Conn,
+    Aside { entry, rejected_at_us }: Aside,
+) -> Result<JournalRow, LedgerError> {
+    let definition: Option<String> =
+        query_scalar("select definition from series_version where series_id = $1 and version = $2")
+            .bind(entry.record.series_id)
+            .bind(i64::from(entry.record.version))
+            .fetch_optional(conn)
+            .await?;
+    let origin = definition.as_deref().map(Origin::read).transpose()?.unwrap_or_default();
+    let (series, template) = origin.into_texts();
+    Ok(JournalRow {
+        entry,
+        series,
+        template,
+        node_id: NodeId(Uuid::nil()),
+        journaled_at_us: rejected_at_us,
+        is_put_aside: true,
+    })
+}

@@ -1,0 +1,317 @@
+//! The gap register, and the searches for values that nobody accounts for.
+
+use numerator_runtime::metrics::count_gap;
+
+use crate::columns::{Word, signed, unsigned, unsigned_small};
+use crate::dialect::Conn;
+use crate::line::Extent;
+use crate::statement::{QueryBuilder, Row, query};
+use crate::{At, Audits, Gap, GapFilter, GapReason, LedgerError, Register, Span, progression};
+
+/// Holes registered per statement when an epoch is closed.
+const HOLES_PER_SEARCH: u32 = 1_000;
+/// Most rows of a list.
+const LIST_MAX: u32 = 10_000;
+/// Rows of a list where the caller names no limit.
+const LIST_DEFAULT: u32 = 100;
+
+/// The bound that a caller's limit means.
+pub(crate) fn bounded(limit: u32) -> i64 {
+    i64::from(if limit == 0 { LIST_DEFAULT } else { limit.min(LIST_MAX) })
+}
+
+impl Audits<'_> {
+    /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the
+    /// gap register, at most `limit` of them.
+    pub async fn holes(
+        self,
+        counter_id: i64,
+        after: i64,
+        upto: i64,
+        limit: u32,
+    ) -> Result<Vec<Span>, LedgerError> {
+        self.search(async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let found =
+                search(&mut *tx, counter_id, after, upto, None, limit.min(LIST_MAX)).await?;
+            tx.commit().await?;
+            found
+                .into_iter()
+                .map(|(first, last)| {
+                    Ok(Span { first: unsigned(first, "hole")?, last: unsigned(last, "hole")? })
+                })
+                .collect()
+        })
+        .await
+    }
+
+    /// Values of a counter that stand in the journal more than once or both in the journal and in
+    /// the gap register, at most `limit`.
+    pub async fn overlaps(self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError> {
+        self.search(async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let rows = query(
+                "with span as ( \
+                   select first_value, last_value from journal_row where counter_id = $1 \
+                   union all select first_value, last_value from journal_rejected where \
+                   counter_id = $1 \
+                   union all select first_value, last_value from gap where counter_id = $1), \
+                 neighbour as ( \
+                   select first_value, last_value, max(last_value) over (order by first_value, \
+                     last_value rows between unbounded preceding and 1 preceding) as before from \
+                     span) \
+                 select first_value, case when last_value < before then last_value else before end \
+                   as last_value from neighbour where before >= first_value order by 1 limit $2",
+            )
+            .bind(counter_id)
+            .bind(i64::from(limit.min(LIST_MAX)))
+            .fetch_all(&mut *tx)
+            .await?;
+            tx.commit().await?;
+            rows.iter().map(span_of).collect()
+        })
+        .await
+    }
+}
+
+impl Register<'_> {
+    /// Gaps, newest first.
+    pub async fn gaps(self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
+        self.read(async |reader| {
+            let mut query = QueryBuilder::new(
+                "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch, \
+                 g.first_value, g.last_value, g.step, g.reason, g.noted_at_us \
+                 from gap g join counter c on c.counter_id = g.counter_id where 1 = 1",
+            );
+            if let Some(counter_id) = filter.counter_id {
+                query.push(" and g.counter_id = ").push_bind(counter_id);
+            }
+            if let Some(series_id) = filter.series_id {
+                query.push(" and c.series_id = ").push_bind(series_id);
+            }
+            if let Some(reason) = filter.reason {
+                query.push(" and g.reason = ").push_bind(reason.word());
+            }
+            query.push(" order by g.gap_id desc limit ").push_bind(bounded(filter.limit));
+            let rows = query.build().fetch_all(reader).await?;
+            rows.iter().map(gap_of).collect()
+        })
+        .await
+    }
+}
+
+/// Runs of values in (`after`, `upto`] that stand nowhere. A run lies between two neighbours whose
+/// distance is more than the step of the second; the end of the search is a neighbour on the
+/// step that is given, or else the counter's own.
+pub(crate) async fn search(
+    conn: &mut Conn,
+    counter_id: i64,
+    after: i64,
+    upto: i64,
+    step: Option<i64>,
+    limit: u32,
+) -> Result<Vec<(i64, i64)>, LedgerError> {
+    // The journal is read from the row that reaches into the search on, not from its beginning.
+    let rows = query(
+        "with span as ( \
+           select first_value, last_value, step from journal_row \
+             where counter_id = $1 and first_value <= $3 and last_value > $2 \
+             and first_value >= coalesce((select first_value from journal \
+               where counter_id = $1 and first_value <= $2 \
+               order by first_value desc limit 1), $2) \
+           union all select first_value, last_value, step from gap \
+             where counter_id = $1 and first_value <= $3 and last_value > $2 \
+             and first_value >= coalesce((select first_value from gap \
+               where counter_id = $1 and first_value <= $2 \
+               order by first_value desc limit 1), $2) \
+           union all select first_value, last_value, step from journal_rejected \
+             where counter_id = $1 and first_value <= $3 and last_value > $2 \
+           union all select first_value, last_value, step from collision \
+             where counter_id = $1 and first_value <= $3 and last_value > $2 \
+           union all select $3 + 1, $3 + 1, coalesce($5, step) from counter \
+             where counter_id = $1), \
+         neighbour as ( \
+           select first_value, step, coalesce(max(last_value) over (order by first_value, \
+             last_value rows between unbounded preceding and 1 preceding), $2) as before \
+             from span) \
+         select before + step as first_missing, \
+           before + ((first_value - 1 - before) / step) * step as last_missing \
+         from neighbour where first_value > before + step order by first_missing limit $4",
+    )
+    .bind(counter_id)
+    .bind(after)
+    .bind(upto)
+    .bind(i64::from(limit))
+    .bind(step)
+    .fetch_all(conn)
+    .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("first_missing")?, row.try_get("last_missing")?)))
+        .collect()
+}
+
+/// A search for values that nobody accounts for, and what to say of them.
+pub(crate) struct Loss {
+    pub(crate) counter_id: i64,
+    /// The search begins after this value
+    pub(crate) after: i64,
+    /// and ends with this one.
+    pub(crate) upto: i64,
+    pub(crate) step: i64,
+    pub(crate) reason: GapReason,
+    pub(crate) epoch: u64,
+}
+
+/// The part of (`after`, `upto`] that begins it and in which at most `rows_max` rows of the ledger
+/// begin: how many do, and its last value. Ends with a row, or with the whole.
+pub(crate) async fn window(
+    conn: &mut Conn,
+    counter_id: i64,
+    after: i64,
+    upto: i64,
+    rows_max: u32,
+) -> Result<(u32, i64), LedgerError> {
+    let mut query = QueryBuilder::new(
+        "select count(*) as rows, max(last_value) as last from (\
+         select first_value, last_value from (",
+    );
+    for (index, table) in ["journal_row", "gap", "journal_rejected", "collision"].iter().enumerate()
+    {
+        query.push(if index == 0 { "" } else { " union all " });
+        query.push(
+            "select first_value, last_value from (\
+             select first_value, last_value from ",
+        );
+        query.push(table);
+        query.push(" where counter_id = ").push_bind(counter_id);
+        query.push(" and first_value > ").push_bind(after);
+        query.push(" and first_value <= ").push_bind(upto);
+        query.push(" order by first_value limit ").push_bind(i64::from(rows_max));
+        query.push(") as part");
+    }
+    query.push(") as spans order by first_value limit ").push_bind(i64::from(rows_max));
+    query.push(") as spans_of_window");
+    let row = query.build().fetch_one(conn).await?;
+    let (rows, last): (i64, Option<i64>) = (row.try_get("rows")?, row.try_get("last")?);
+    let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+    let end = last.filter(|_| rows == rows_max).map_or(upto, |last| last.min(upto));
+    Ok((rows, end))
+}
+
+/// Registers every hole of a search, however many.
+pub(crate) async fn register_holes(
+    conn: &mut Conn,
+    loss: Loss,
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    let mut after = loss.after;
+    loop {
+        let Loss { counter_id, upto, .. } = loss;
+        let found = search(conn, counter_id, after, upto, None, HOLES_PER_SEARCH).await?;
+        register(conn, &loss, &found, now_us).await?;
+        match found.last() {
+            Some((_, last)) if found.len() >= HOLES_PER_SEARCH as usize => after = *last,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Registers runs that a search found.
+pub(crate) async fn register(
+    conn: &mut Conn,
+    loss: &Loss,
+    runs: &[(i64, i64)],
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    let (reason, epoch) = (loss.reason.word(), signed(loss.epoch, "epoch")?);
+    for part in runs.chunks(HOLES_PER_SEARCH as usize) {
+        let mut query = QueryBuilder::new(
+            "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
+             noted_at_us) ",
+        );
+        query.push_values(part, |mut row, (first, last)| {
+            row.push_bind(loss.counter_id).push_bind(first).push_bind(last);
+            row.push_bind(loss.step).push_bind(reason).push_bind(epoch).push_bind(now_us);
+        });
+        query.build().once().execute(&mut *conn).await?;
+    }
+    for (first, last) in runs {
+        let values = last.abs_diff(*first) / loss.step.unsigned_abs().max(1) + 1;
+        count_gap(reason, values);
+    }
+    Ok(())
+}
+
+/// Takes a run that turned up after all out of the register; what is left of a gap keeps its
+/// reason, its epoch and its time.
+pub(crate) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), LedgerError> {
+    let rows = query(
+        "select gap_id, first_value, last_value, step from gap \
+         where counter_id = $1 and first_value <= $3 and last_value >= $2",
+    )
+    .bind(extent.counter_id)
+    .bind(extent.first)
+    .bind(extent.last)
+    .fetch_all(&mut *conn)
+    .await?;
+    for row in rows {
+        let gap_id: i64 = row.try_get("gap_id")?;
+        let run = (row.try_get("first_value")?, row.try_get("last_value")?, row.try_get("step")?);
+        let left = progression::without(run, (extent.first, extent.last));
+        // The upper part first: the row's own first value may move there only once it is free.
+        if let [_, (first, last)] = left[..] {
+            query(
+                "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
+                 noted_at_us) select counter_id, $2, $3, step, reason, epoch, noted_at_us \
+                 from gap where gap_id = $1",
+            )
+            .bind(gap_id)
+            .bind(first)
+            .bind(last)
+            .execute(&mut *conn)
+            .await?;
+        }
+        match left.first() {
+            Some((first, last)) => {
+                query("update gap set first_value = $2, last_value = $3 where gap_id = $1")
+                    .bind(gap_id)
+                    .bind(first)
+                    .bind(last)
+                    .execute(&mut *conn)
+                    .await?;
+            }
+            None => {
+                query("delete from gap where gap_id = $1").bind(gap_id).execute(&mut *conn).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn gap_of(row: &Row) -> Result<Gap, LedgerError> {
+    let step: i64 = row.try_get("step")?;
+    Ok(Gap {
+        counter_id: row.try_get("counter_id")?,
+        series_id: row.try_get("series_id")?,
+        serial: row.try_get("serial")?,
+        key: row.try_get("key")?,
+        at: At {
+            partition: unsigned_small(row.try_get("partition_id")?, "counter.partition_id")?,
+            epoch: unsigned(row.try_get("epoch")?, "gap.epoch")?,
+        },
+        span: span_of(row)?,
+        step: unsigned(step, "gap.step")?,
+        reason: GapReason::read(row.try_get("reason")?)?,
+        noted_at_us: row.try_get("noted_at_us")?,
+    })
+}
+
+/// The run of a row.
+pub(crate) fn span_of(row: &Row) -> Result<Span, LedgerError> {
+    Ok(Span {
+        first: unsigned(row.try_get("first_value")?, "first_value")?,
+        last: unsigned(row.try_get("last_value")?, "last_value")?,
+    })
+}

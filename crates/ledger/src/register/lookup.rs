@@ -1,0 +1,362 @@
+//! Journal rows back as entries: by the keys of a retry, by an earlier attempt, for auditors.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use numbering::{Range, TakenRange};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::batch::{Earlier, WantedKey, entry_columns, line_columns};
+use crate::calls::CALL;
+use crate::columns::{
+    FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
+};
+use crate::dialect::Conn;
+use crate::outline::read_mask;
+use crate::protocol::keys::{self, Key};
+use crate::protocol::put_aside;
+use crate::register::found_aside;
+use crate::series::projects;
+use crate::statement::{QueryBuilder, Row, query};
+use crate::{
+    At, Entry, Found, IssuePath, JournalRow, Ledger, LedgerError, Question, Record, Register,
+};
+use crate::{Projects, document_hash, project_hash};
+
+impl Ledger {
+    /// What the journal knows under these keys since `since_us`; per question what was found (F1).
+    /// A transaction that is about to take under them may commit the moment after.
+    pub async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
+        self.call(CALL.named("replays"), async |store| {
+            // What a ledger that went back does not know may have been issued all the same.
+            let mut tx = store.begin_reading().await?;
+            let found = answers(&mut *tx, questions).await?;
+            tx.commit().await?;
+            Ok(found)
+        })
+        .await
+    }
+
+    /// The same for requests of a partition that get a number where nothing is found: waits for
+    /// every transaction that takes under their keys, and one that comes later finds its epoch over
+    /// where this one is asked in a later one (F27). Waits briefly.
+    ///
+    /// # Errors
+    /// `LockTimeout` where somebody takes under one of the keys for longer: worth a retry.
+    pub async fn ask(
+        &self,
+        partition: u32,
+        questions: &[Question],
+    ) -> Result<Vec<Found>, LedgerError> {
+        self.call(CALL.named("replays"), async |store| {
+            let mut tx = store.begin_asking().await?;
+            let asked = keys::lock_names(partition, questions.iter().flat_map(Key::all_asked));
+            // What another transaction wrote under the names is visible to the statements that
+            // follow.
+            tx.share_names(&asked).await?;
+            let found = answers(&mut *tx, questions).await?;
+            tx.commit().await?;
+            Ok(found)
+        })
+        .await
+    }
+}
+
+impl Register<'_> {
+    /// The journal row whose range holds a value of a first serial's counter, if any does.
+    pub async fn row_of(
+        self,
+        counter_id: i64,
+        value: u64,
+    ) -> Result<Option<JournalRow>, LedgerError> {
+        self.read(async |reader| {
+            let Ok(value) = i64::try_from(value) else { return Ok(None) };
+            // Ranges of a counter do not overlap: only the last one that begins at or below can
+            // hold it.
+            let mut query = select_rows(concat!(
+                "(select ",
+                line_columns!(),
+                ", node_id, journaled_at_us from journal_row where counter_id = $1 \
+                 and first_value <= $2 order by first_value desc limit 1)"
+            ));
+            query.push(
+                " where j.number is not null and j.last_value >= $2 \
+                 and ($2 - j.first_value) % j.step = 0",
+            );
+            let row = query.build().bind(counter_id).bind(value);
+            if let Some(row) = row.fetch_optional(reader).await? {
+                return journal_row_of(&row).map(Some);
+            }
+            let mut conn = reader.acquire().await?;
+            let aside = put_aside::of_value(&mut *conn, counter_id, value).await?;
+            match aside {
+                Some(aside) => found_aside::row_of(&mut *conn, aside).await.map(Some),
+                None => Ok(None),
+            }
+        })
+        .await
+    }
+
+    /// Masks of the journal rows next to a value of a first serial's counter: the one at or below,
+    /// the one above.
+    pub async fn masks_beside(
+        self,
+        counter_id: i64,
+        value: u64,
+    ) -> Result<Vec<String>, LedgerError> {
+        self.read(async |reader| {
+            let value = i64::try_from(value).unwrap_or(i64::MAX);
+            let mut masks = Vec::with_capacity(2);
+            for statement in [
+                "select number, mask, outline from journal where counter_id = $1 \
+                 and first_value <= $2 and number is not null order by first_value desc limit 1",
+                "select number, mask, outline from journal where counter_id = $1 \
+                 and first_value > $2 and number is not null order by first_value limit 1",
+            ] {
+                let row = query(statement).bind(counter_id).bind(value);
+                if let Some(row) = row.fetch_optional(reader).await? {
+                    masks.push(mask_of(&row, row.try_get("number")?)?);
+                }
+            }
+            Ok(masks)
+        })
+        .await
+    }
+}
+
+/// Answers questions, two statements however many there are (F1), and one more for each table whose
+/// rows have documents of their own.
+pub(crate) async fn answers(
+    conn: &mut Conn,
+    questions: &[Question],
+) -> Result<Vec<Found>, LedgerError> {
+    let (any, apart) = (vec![Projects::Any; questions.len()], projects::of(conn, questions).await?);
+    let (by_key, of_keys) = newest(conn, WantedKey::CallerKey, questions, &any).await?;
+    let (by_document, of_documents) = newest(conn, WantedKey::Document, questions, &apart).await?;
+    let found = |((by_key, _), (by_document, archived)): (UnderKey, UnderKey)| Found {
+        by_key,
+        by_document,
+        archived,
+    };
+    let mut all: Vec<Found> = by_key.into_iter().zip(by_document).map(found).collect();
+    if of_keys || of_documents {
+        put_aside::answer(conn, questions, &apart, &mut all).await?;
+    }
+    for (found, question) in all.iter_mut().zip(questions) {
+        let is_unknown = found.by_document.is_none() && !question.again;
+        found.archived = found.archived.take().filter(|_| is_unknown);
+        found.by_document = found.by_document.take().filter(|entry| question.is_answered_by(entry));
+    }
+    Ok(all)
+}
+
+/// What stands under a key: the newest entry, and the file that may have one.
+type UnderKey = (Option<Entry>, Option<String>);
+
+/// The newest entry under one kind of key of each question, in rows of its projects, and whether
+/// any record is put aside.
+async fn newest(
+    conn: &mut Conn,
+    wanted: WantedKey,
+    questions: &[Question],
+    projects: &[Projects],
+) -> Result<(Vec<UnderKey>, bool), LedgerError> {
+    let mut entries: Vec<UnderKey> = vec![(None, None); questions.len()];
+    let (mut places, mut keys) = (Vec::new(), Vec::new());
+    for (place, question) in questions.iter().enumerate() {
+        let Question { series_id, user_id, since_us, .. } = question;
+        let (value, since_us) = match wanted {
+            WantedKey::CallerKey => (&question.idempotency_key, *since_us),
+            WantedKey::Document if question.once_per_document => (&question.document_id, i64::MIN),
+            WantedKey::Document => (&question.document_id, *since_us),
+        };
+        let Some(value) = value else { continue };
+        // A number that moved to a file is older than any window.
+        let document_hash = (since_us == i64::MIN).then(|| document_hash(value));
+        for project in projects[place].sought() {
+            places.push(place);
+            keys.push(Earlier {
+                series_id: *series_id,
+                user_id,
+                value,
+                since_us,
+                document_hash,
+                project,
+                project_hash: document_hash.and(project).map(project_hash),
+            });
+        }
+    }
+    if keys.is_empty() {
+        return Ok((entries, false));
+    }
+    let newest = conn.newest(wanted, &keys).await?;
+    for (place, row) in places.into_iter().zip(newest.rows) {
+        let Some(row) = row else { continue };
+        let is_row = row.try_get::<Option<i64>>("counter_id")?.is_some();
+        let (known, file) = &mut entries[place];
+        if is_row {
+            let entry = entry_of(&row)?;
+            let is_older = |other: &Entry| age(other) < age(&entry);
+            if known.as_ref().is_none_or(is_older) {
+                *known = Some(entry);
+            }
+        }
+        *file = file.take().or(row.try_get("archived")?);
+    }
+    Ok((entries, newest.is_any_aside))
+}
+
+/// By which of two rows under a key one is newer.
+fn age(entry: &Entry) -> (i64, Option<u64>) {
+    (entry.record.issued_at_us, entry.taken.first().map(|taken| taken.range.first))
+}
+
+/// What earlier attempts of these allocations wrote on the database path (F10).
+pub(crate) async fn earlier(
+    conn: &mut Conn,
+    allocations: &[Uuid],
+) -> Result<HashMap<Uuid, Entry>, LedgerError> {
+    if allocations.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut query = QueryBuilder::new("select ");
+    query.push(entry_columns!()).push(
+        " from journal_row j join counter c on c.counter_id = j.counter_id \
+         where j.number is not null and (j.counter_id, j.first_value) in \
+         (select counter_id, first_value from journal where path = 'database' and allocation_id",
+    );
+    let ids: Vec<Vec<u8>> = allocations.iter().map(|id| id.as_bytes().to_vec()).collect();
+    query.push_among(ids.clone()).push(")");
+    let rows = query.build().fetch_all(&mut *conn).await?;
+    let mut entries = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
+    entries.extend(put_aside::of_allocations(conn, ids).await?);
+    Ok(entries.into_iter().map(|entry| (entry.record.allocation_id, entry)).collect())
+}
+
+/// The beginning of a query for whole rows of the journal, or of a part of it.
+pub(crate) fn select_rows(journal: &str) -> QueryBuilder<'_> {
+    let mut query = select_of_versions(", v.definition", journal);
+    query
+        .push(" left join series_version v on v.series_id = j.series_id and v.version = j.version");
+    query
+}
+
+/// The same without what their versions say of them: definitions are long, and shared by many rows.
+pub(crate) fn select_bare_rows(journal: &str) -> QueryBuilder<'_> {
+    select_of_versions("", journal)
+}
+
+fn select_of_versions<'q>(further: &str, journal: &str) -> QueryBuilder<'q> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(entry_columns!()).push(", j.node_id, j.journaled_at_us").push(further);
+    // Every row has its counter. An inner join would let a planner without statistics begin with
+    // the counter, and read all of its rows for each row that is wanted.
+    query.push(" from ").push(journal);
+    query.push(" j left join counter c on c.counter_id = j.counter_id");
+    query
+}
+
+/// The part of a definition that auditors ask for.
+#[derive(Clone, Default, Deserialize)]
+pub(crate) struct Origin {
+    code: String,
+    template: String,
+}
+
+impl Origin {
+    /// What a definition says.
+    pub(crate) fn read(definition: &str) -> Result<Self, LedgerError> {
+        from_json(definition, "series_version.definition")
+    }
+
+    /// The code and the template.
+    pub(crate) fn into_texts(self) -> (String, String) {
+        (self.code, self.template)
+    }
+}
+
+/// A row of [`select_rows`].
+pub(crate) fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
+    let definition: Option<String> = row.try_get("definition")?;
+    let origin = definition.as_deref().map(Origin::read).transpose()?;
+    bare_row_of(row, origin.unwrap_or_default())
+}
+
+/// A row of [`select_bare_rows`].
+pub(crate) fn bare_row_of(row: &Row, origin: Origin) -> Result<JournalRow, LedgerError> {
+    let Origin { code: series, template } = origin;
+    Ok(JournalRow {
+        entry: entry_of(row)?,
+        series,
+        template,
+        node_id: read_node(row.try_get("node_id")?, "journal.node_id")?,
+        journaled_at_us: row.try_get("journaled_at_us")?,
+        is_put_aside: false,
+    })
+}
+
+/// The partially rendered text of a row's number.
+pub(crate) fn mask_of(row: &Row, number: &str) -> Result<String, LedgerError> {
+    let outline: Option<String> = row.try_get("outline")?;
+    read_mask(row.try_get("mask")?, outline.as_deref(), number)
+}
+
+/// The entry of a first serial's row.
+fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
+    let rest: Option<String> = row.try_get("rest")?;
+    let rest: Vec<FurtherSerial> = match rest {
+        Some(text) => from_json(&text, "journal.rest")?,
+        None => Vec::new(),
+    };
+    let context: Option<String> = row.try_get("context")?;
+    let number: String = row.try_get("number")?;
+    let first = TakenRange {
+        counter_id: row.try_get("counter_id")?,
+        range: Range {
+            first: unsigned(row.try_get("first_value")?, "journal.first_value")?,
+            last: unsigned(row.try_get("last_value")?, "journal.last_value")?,
+            step: unsigned(row.try_get("step")?, "journal.step")?,
+        },
+    };
+    let (mut taken, mut counter_keys) = (vec![first], vec![row.try_get("key")?]);
+    let mut serials = vec![row.try_get("serial")?];
+    for further in rest {
+        serials.push(further.serial);
+        taken.push(further.taken);
+        counter_keys.push(further.key);
+    }
+    let record = Record {
+        allocation_id: read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?,
+        series_id: row.try_get("series_id")?,
+        version: unsigned_small(row.try_get("version")?, "journal.version")?,
+        type_code: row.try_get("type_code")?,
+        project: row.try_get("project")?,
+        scope: row.try_get("scope")?,
+        mask: mask_of(row, &number)?,
+        document_id: row.try_get("document_id")?,
+        document_date: row.try_get("document_date")?,
+        context: match context {
+            Some(text) => from_json(&text, "journal.context")?,
+            None => std::collections::BTreeMap::new(),
+        },
+        serials,
+        counter_keys,
+        user_id: row.try_get("user_id")?,
+        ip_address: row.try_get("ip_address")?,
+        idempotency_key: row.try_get("idempotency_key")?,
+        payload_digest: row.try_get("payload_digest")?,
+        issued_at_us: row.try_get("issued_at_us")?,
+    };
+    Ok(Entry {
+        record: Arc::new(record),
+        taken,
+        number,
+        at: At {
+            partition: unsigned_small(row.try_get("partition_id")?, "journal.partition_id")?,
+            epoch: unsigned(row.try_get("epoch")?, "journal.epoch")?,
+        },
+        retry_count: unsigned_small(row.try_get("retry_count")?, "journal.retry_count")?,
+        path: IssuePath::read(row.try_get("path")?)?,
+    })
+}

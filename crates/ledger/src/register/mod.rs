@@ -1,0 +1,21 @@
+//! The register: what people look up of issued numbers, their documents, revisions and gaps. Takes
+//! nothing and moves no counter.
+
+pub(crate) mod accounts;
+pub(crate) mod actors;
+pub(crate) mod documents;
+pub(crate) mod find;
+pub(crate) mod found_aside;
+pub(crate) mod gaps;
+pub(crate) mod lookup;
+pub(crate) mod rows;
+pub(crate) mod shown;
+pub(crate) mod since;
+
+use crate::calls::noun;
+
+noun!(
+    /// The register of issued numbers, their documents and gaps.
+    Register,
+    register
+);

@@ -1,0 +1,11 @@
+//! What the register is asked and answers. Plain data, no SQL. Times are microseconds of UTC.
+
+mod account;
+mod document;
+mod filter;
+mod row_sight;
+
+pub use account::*;
+pub use document::*;
+pub use filter::*;
+pub use row_sight::*;

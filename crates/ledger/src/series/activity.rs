@@ -1,0 +1,94 @@
+//! Series that are turned off and on (R4.3), each time by a version of its own. Turning one off is
+//! never refused: what it took comes to no other series before that one is proved for it, see
+//! [`crate::RestingSeries`].
+
+use crate::dialect::Conn;
+use crate::series::proving::Proved;
+use crate::series::saving::{
+    Attempt, PROOFS_MAX, Saved, Saving, finish_save, is_used, lock_all, must_stand_at, overtaken,
+    put_in_force, start_anew, waits,
+};
+use crate::series::versions::{self, by_id};
+use crate::store::Store;
+use crate::{ActivityChange, LedgerError, Series, SeriesRefusal, SeriesVersion};
+
+impl Series<'_> {
+    /// Activates or deactivates a series by a version of its own, the first under the same checks;
+    /// one that is so already is left as it is (R4.3), unless it is active and waits for a proof
+    /// ([`crate::RestingSeries`]).
+    ///
+    /// # Errors
+    /// Like [`crate::Series::apply`].
+    pub async fn set_activity(self, change: &ActivityChange) -> Result<SeriesVersion, LedgerError> {
+        self.search(async |store| set(store, change, Saving::Save).await).await
+    }
+
+    /// The same as a dry run: answers, and refuses, as [`crate::Series::set_activity`] would, and
+    /// writes nothing.
+    pub async fn try_activity(self, change: &ActivityChange) -> Result<SeriesVersion, LedgerError> {
+        self.search(async |store| set(store, change, Saving::DryRun).await).await
+    }
+}
+
+async fn set(
+    store: &Store,
+    change: &ActivityChange,
+    saving: Saving,
+) -> Result<SeriesVersion, LedgerError> {
+    let mut proved = None;
+    for _ in 0..=PROOFS_MAX {
+        match attempt(store, change, saving, proved.as_ref()).await? {
+            Attempt::Done(mut saved) => return Ok(saved.remove(0)),
+            Attempt::Unproved(question) => proved = Some(question.prove().await?),
+        }
+    }
+    Err(overtaken())
+}
+
+async fn attempt(
+    store: &Store,
+    change: &ActivityChange,
+    saving: Saving,
+    proved: Option<&Proved>,
+) -> Result<Attempt, LedgerError> {
+    let mut tx = store.begin().await?;
+    lock_all(&mut *tx).await?;
+    let unknown = SeriesRefusal::Unknown { series_id: change.series_id };
+    let before = by_id(&mut *tx, change.series_id).await?.ok_or(unknown)?;
+    if let Some(expected) = change.expected {
+        must_stand_at(&before, expected)?;
+    }
+    let resting = versions::all_resting(&mut *tx).await?;
+    if before.active == change.active && !(change.active && waits(&before, &resting)) {
+        return Ok(Attempt::Done(vec![before]));
+    }
+    // One that was narrowed while it rested leaves requests that nobody was given meanwhile.
+    let last = resting.iter().find(|one| one.last.series_id == before.series_id);
+    let frees = last
+        .filter(|one| !numbering::same_rules(&one.last.definition, &before.definition))
+        .map(|one| one.last.definition.clone());
+    let mut after = SeriesVersion {
+        version: before.version + 1,
+        active: change.active,
+        saved_by: change.saved_by.clone(),
+        saved_at_us: change.saved_at_us,
+        reason: change.reason.clone(),
+        is_new: true,
+        ..before
+    };
+    if !change.active {
+        begin_nothing(&mut *tx, &after).await?;
+    }
+    put_in_force(&mut *tx, &mut after).await?;
+    let saved = Saved { version: after, asks: true, frees };
+    finish_save(store, tx, vec![saved], saving, proved).await
+}
+
+/// A node that has not heard of it begins no counter by the version of before: other series are
+/// compared with what has counters.
+async fn begin_nothing(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
+    if !is_used(conn, after.series_id).await? {
+        start_anew(conn, after).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! The series: saved, turned off and on, removed, read with their versions. What a series may
+//! become beside the others is proved under the lock of all of them.
+
+pub(crate) mod acceptance;
+pub(crate) mod activity;
+pub(crate) mod project_names;
+pub(crate) mod project_room;
+pub(crate) mod projects;
+pub(crate) mod proving;
+pub(crate) mod removal;
+pub(crate) mod rows;
+pub(crate) mod saving;
+pub(crate) mod starts;
+pub(crate) mod succession;
+pub(crate) mod versions;
+
+use crate::calls::noun;
+
+noun!(
+    /// The series and their versions.
+    Series,
+    series
+);

@@ -1,0 +1,109 @@
+//! How much of what all projects share one project may take up, where whoever saves is narrowed to
+//! some: each series is compiled by every process, and proved beside by every save.
+
+use std::collections::BTreeMap;
+
+use crate::columns::to_json;
+use crate::dialect::Conn;
+use crate::series::saving::{Saving, save};
+use crate::series::versions::last_of_all;
+use crate::{
+    LedgerError, PROJECT_BYTES_MAX, PROJECT_SERIES_MAX, Series, SeriesChange, SeriesRefusal,
+    SeriesVersion,
+};
+
+impl Series<'_> {
+    /// [`crate::Series::apply`] for who is narrowed to projects: none of them may take up more of
+    /// the ledger than [`PROJECT_SERIES_MAX`] series and [`PROJECT_BYTES_MAX`] bytes.
+    ///
+    /// # Errors
+    /// The same, and `Series` with `ProjectFull`.
+    pub async fn apply_of_projects(
+        self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        let how = (Saving::Save, SavedFor::SomeProjects);
+        self.search(async |store| save(store, changes, how).await).await
+    }
+
+    /// The same as a dry run.
+    pub async fn try_of_projects(
+        self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        let how = (Saving::DryRun, SavedFor::SomeProjects);
+        self.search(async |store| save(store, changes, how).await).await
+    }
+}
+
+/// For whom a save answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SavedFor {
+    /// For all projects: it is bound by nothing here.
+    AllProjects,
+    /// For some.
+    SomeProjects,
+}
+
+impl SavedFor {
+    /// What projects take up, where it matters.
+    pub(crate) async fn footprints(
+        self,
+        conn: &mut Conn,
+    ) -> Result<Option<Footprints>, LedgerError> {
+        match self {
+            SavedFor::AllProjects => Ok(None),
+            SavedFor::SomeProjects => Footprints::read(conn).await.map(Some),
+        }
+    }
+}
+
+/// Refuses a save after which a project takes up more than its bounds, and more than before.
+pub(crate) async fn must_have_room(
+    conn: &mut Conn,
+    before: Option<Footprints>,
+) -> Result<(), LedgerError> {
+    let Some(before) = before else { return Ok(()) };
+    Ok(Footprints::read(conn).await?.must_be_within_bounds(&before)?)
+}
+
+/// What the series that serve a project take up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Footprint {
+    series: usize,
+    bytes: usize,
+}
+
+/// What each project takes up.
+pub(crate) struct Footprints(BTreeMap<String, Footprint>);
+
+impl Footprints {
+    /// As the ledger stands. A series that was removed counts as it was: its row stays.
+    async fn read(conn: &mut Conn) -> Result<Self, LedgerError> {
+        let mut footprints: BTreeMap<String, Footprint> = BTreeMap::new();
+        for version in last_of_all(conn).await? {
+            let bytes = to_json(&version.definition, "definition")?.len();
+            for project in version.definition.serves.projects {
+                let footprint = footprints.entry(project).or_default();
+                footprint.series += 1;
+                footprint.bytes += bytes;
+            }
+        }
+        Ok(Footprints(footprints))
+    }
+
+    /// Refuses what has a project take up more than its bounds. One that does already may take up
+    /// as much as `before`.
+    fn must_be_within_bounds(&self, before: &Footprints) -> Result<(), SeriesRefusal> {
+        for (project, now) in &self.0 {
+            let before = before.0.get(project).copied().unwrap_or_default();
+            let has_grown = |now: usize, before: usize, most: usize| now > most && now > before;
+            if has_grown(now.series, before.series, PROJECT_SERIES_MAX)
+                || has_grown(now.bytes, before.bytes, PROJECT_BYTES_MAX)
+            {
+                return Err(SeriesRefusal::ProjectFull { project: project.clone() });
+            }
+        }
+        Ok(())
+    }
+}

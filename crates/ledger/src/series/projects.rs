@@ -1,0 +1,59 @@
+//! Under which projects the rows of the documents stand that are asked for: rows have codes, and a
+//! project of a table keeps its documents whatever it is called.
+//!
+//! The ledger says which codes a row ever had, and not the process that asks, which may not have
+//! heard of a renaming by which another one has numbered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numbering::DocumentsOf;
+
+use crate::Projects;
+use crate::dialect::Conn;
+use crate::statement::QueryBuilder;
+use crate::{LedgerError, Question};
+
+/// Codes of rows, by table and id.
+type Codes = BTreeMap<(String, String), Vec<String>>;
+
+/// The projects of each question's document. Asked for behind the locks of the documents' names.
+pub(crate) async fn of(
+    conn: &mut Conn,
+    questions: &[Question],
+) -> Result<Vec<Projects>, LedgerError> {
+    let codes = codes_of(conn, questions).await?;
+    let projects = |question: &Question| match &question.documents {
+        DocumentsOf::Series => Projects::Any,
+        DocumentsOf::NoProject => Projects::These(vec![String::new()]),
+        DocumentsOf::Project(code) => Projects::These(vec![code.clone()]),
+        DocumentsOf::Row { table, id } => {
+            let row = codes.get(&(table.clone(), id.clone()));
+            Projects::These(row.cloned().unwrap_or_default())
+        }
+    };
+    Ok(questions.iter().map(projects).collect())
+}
+
+async fn codes_of(conn: &mut Conn, questions: &[Question]) -> Result<Codes, LedgerError> {
+    let mut asked: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for question in questions.iter().filter(|question| question.document_id.is_some()) {
+        if let DocumentsOf::Row { table, id } = &question.documents {
+            asked.entry(table).or_default().insert(id);
+        }
+    }
+    let mut codes = Codes::new();
+    for (table, ids) in asked {
+        let mut query =
+            QueryBuilder::new("select reference_id, code from reference_code where table_name = ");
+        query.push_bind(table).push(" and reference_id in ");
+        for (index, id) in ids.into_iter().enumerate() {
+            query.push(if index == 0 { "(" } else { ", " }).push_bind(id);
+        }
+        query.push(")");
+        for row in query.build().once().fetch_all(&mut *conn).await? {
+            let id = row.try_get("reference_id")?;
+            codes.entry((table.to_owned(), id)).or_default().push(row.try_get("code")?);
+        }
+    }
+    Ok(codes)
+}

@@ -1,0 +1,388 @@
+//! Series with their versions. Every save goes through one page: [`save`] and whoever turns one off
+//! or on write the next version under one lock, and [`finish_save`] checks what is active
+//! afterwards before anything is committed.
+
+use numbering::{Policy, Series, SeriesDefinition, only_narrows, same_rules};
+use serde_json::json;
+
+use crate::columns::{small, to_json, unsigned_small};
+use crate::dialect::{Conn, Transaction};
+use crate::protocol::chronology;
+use crate::series::project_room::{SavedFor, must_have_room};
+use crate::series::proving::{ProofQuestion, Proved};
+use crate::series::starts;
+use crate::series::versions::{self, all_in_force, by_code, by_id};
+use crate::statement::{query, query_scalar};
+use crate::store::{Store, commit_alone};
+use crate::{
+    EVENT_KINDS, Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion,
+};
+
+/// Whether checked changes are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saving {
+    /// They are.
+    Save,
+    /// Everything is only checked.
+    DryRun,
+}
+
+/// A version that is in force now.
+pub(crate) struct Saved {
+    pub(crate) version: SeriesVersion,
+    /// Whether it has to be proved: what it gives, or what it takes, was not before.
+    pub(crate) asks: bool,
+    /// By what it took requests before, where it may leave some of them to others now.
+    pub(crate) frees: Option<SeriesDefinition>,
+}
+
+/// How often a change is proved anew because other series were saved meanwhile.
+pub(crate) const PROOFS_MAX: usize = 5;
+
+/// How an attempt to save ended.
+pub(crate) enum Attempt {
+    /// Everything is checked, and saved unless it is a dry run.
+    Done(Vec<SeriesVersion>),
+    /// Nothing is saved: this has to be proved first.
+    Unproved(ProofQuestion),
+}
+
+impl crate::Series<'_> {
+    /// Saves each definition as a new version of its series, creating the series where it is new; a
+    /// definition equal to the version in force changes nothing. Whether a series is active stays
+    /// as it is. All or nothing, checked against everything that is active afterwards. Each change
+    /// is an event.
+    ///
+    /// # Errors
+    /// `Series` says what keeps a change from being saved ([`SeriesRefusal`]).
+    pub async fn apply(self, changes: &[SeriesChange]) -> Result<Vec<SeriesVersion>, LedgerError> {
+        let how = (Saving::Save, SavedFor::AllProjects);
+        self.search(async |store| save(store, changes, how).await).await
+    }
+
+    /// The same as a dry run: answers, and refuses, as [`crate::Series::apply`] would, and
+    /// writes nothing. The id of a series that would be new means nothing.
+    pub async fn try_apply(
+        self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        let how = (Saving::DryRun, SavedFor::AllProjects);
+        self.search(async |store| save(store, changes, how).await).await
+    }
+}
+
+/// See [`crate::Series::apply`] and [`crate::Series::try_apply`].
+pub(crate) async fn save(
+    store: &Store,
+    changes: &[SeriesChange],
+    how: (Saving, SavedFor),
+) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut proved = None;
+    for _ in 0..=PROOFS_MAX {
+        match try_save(store, changes, how, proved.as_ref()).await? {
+            Attempt::Done(saved) => return Ok(saved),
+            Attempt::Unproved(question) => proved = Some(question.prove().await?),
+        }
+    }
+    Err(overtaken())
+}
+
+/// Others save series all the time.
+pub(crate) fn overtaken() -> LedgerError {
+    LedgerError::Conflict("other series were saved at the same time, again and again".into())
+}
+
+async fn try_save(
+    store: &Store,
+    changes: &[SeriesChange],
+    (saving, saved_for): (Saving, SavedFor),
+    proved: Option<&Proved>,
+) -> Result<Attempt, LedgerError> {
+    let mut tx = store.begin().await?;
+    let partitions = lock_all(&mut *tx).await?;
+    let before = saved_for.footprints(&mut *tx).await?;
+    let mut saved = Vec::with_capacity(changes.len());
+    for change in changes {
+        saved.push(save_one(&mut *tx, change, partitions).await?);
+    }
+    must_have_room(&mut *tx, before).await?;
+    finish_save(store, tx, saved, saving, proved).await
+}
+
+/// Lets one change of series happen at a time, so that versions count up without a race and each
+/// change is checked against all before it; the number of partitions.
+pub(crate) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
+    let partitions: Option<i32> =
+        query_scalar("select partitions from deployment").for_update().fetch_optional(conn).await?;
+    let Some(partitions) = partitions else {
+        let why = "deployment: the ledger has none yet; start a service on it first";
+        return Err(LedgerError::Refused(why.into()));
+    };
+    unsigned_small(partitions, "partitions")
+}
+
+/// Ends a save: checks all that would be active, notes what has changed, and commits, or takes a
+/// dry run back. So it does where the proof is of other series than these.
+pub(crate) async fn finish_save(
+    store: &Store,
+    mut tx: Transaction,
+    saved: Vec<Saved>,
+    saving: Saving,
+    proved: Option<&Proved>,
+) -> Result<Attempt, LedgerError> {
+    let mut all = all_in_force(&mut *tx).await?;
+    all.retain(|version| version.active);
+    // Among thousands it takes its time.
+    let checking = tokio::task::spawn_blocking(move || {
+        let definitions = all.iter().map(|version| &version.definition);
+        numbering::check_rules(definitions).map(|()| all)
+    });
+    let all = checking.await.expect("the check does not panic").map_err(SeriesRefusal::from)?;
+    let written = || saved.iter().filter(|saved| saved.version.is_new);
+    let first = written().map(|saved| saved.version.stamp).min().unwrap_or_default();
+    for Saved { version, .. } in written() {
+        note(&mut *tx, version, first, "series-changed").await?;
+    }
+    let question = ProofQuestion::of(&mut *tx, &all, &saved).await?;
+    let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
+    if let Some(question) = question {
+        let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
+            let question = question.with_reference(&mut *tx).await?;
+            tx.rollback().await?;
+            return Ok(Attempt::Unproved(question));
+        };
+        proved.must_keep_texts_apart(&mut *tx).await?;
+        proved.record(&mut *tx, &saved).await?;
+    }
+    match saving {
+        Saving::Save => commit_alone(store, tx).await?,
+        Saving::DryRun => tx.rollback().await?,
+    }
+    Ok(Attempt::Done(saved))
+}
+
+/// Writes the event of a change (R5.2), which stands if and only if the change does, and which
+/// change was the `first` of the call. `kind`: the event's.
+pub(crate) async fn note(
+    conn: &mut Conn,
+    changed: &SeriesVersion,
+    first: i64,
+    kind: &str,
+) -> Result<(), LedgerError> {
+    query("update series_version set saved_with = $2 where series_version_id = $1")
+        .bind(changed.stamp)
+        .bind(first)
+        .execute(&mut *conn)
+        .await?;
+    let detail = json!({
+        "config_id": changed.series_id,
+        "code": changed.definition.code,
+        "version": changed.version,
+        "active": changed.active,
+        "user": changed.saved_by,
+        "reason": changed.reason,
+    });
+    debug_assert!(EVENT_KINDS.contains(&kind), "EVENT_KINDS lacks {kind}");
+    query("insert into event (at_us, kind, detail) values ($1, $2, $3)")
+        .bind(changed.saved_at_us)
+        .bind(kind)
+        .bind(detail.to_string())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+async fn save_one(
+    conn: &mut Conn,
+    change: &SeriesChange,
+    partitions: u32,
+) -> Result<Saved, LedgerError> {
+    let definition = &change.definition;
+    let before = match change.expected {
+        Expected::Version { series_id, .. } => {
+            let unknown = SeriesRefusal::Unknown { series_id };
+            Some(by_id(conn, series_id).await?.ok_or(unknown)?)
+        }
+        Expected::Anything | Expected::Nothing => by_code(conn, &definition.code).await?,
+    };
+    if let Some(before) = &before {
+        must_be_expected(before, change)?;
+        if before.definition == *definition {
+            return Ok(Saved { version: before.clone(), asks: false, frees: None });
+        }
+    }
+    change.must_close_plausibly(before.as_ref())?;
+    let mut after = SeriesVersion {
+        series_id: 0,
+        version: 1,
+        active: true,
+        partition: versions::home(definition, partitions),
+        definition: definition.clone(),
+        saved_by: change.saved_by.clone(),
+        saved_at_us: change.saved_at_us,
+        reason: change.reason.clone(),
+        is_new: true,
+        stamp: 0,
+    };
+    let (mut asks, mut frees) = (true, None);
+    if let Some(before) = before.as_ref().filter(|before| before.active) {
+        if !same_rules(&before.definition, definition) {
+            frees = Some(before.definition.clone());
+        }
+        // What is accepted, and by others of this one, is so while all of them are gapless.
+        let is_gapless = |one: &SeriesDefinition| one.policy == Policy::Gapless;
+        asks = before.definition.ambiguity_accepted.is_some()
+            || definition.ambiguity_accepted.is_some()
+            || is_gapless(&before.definition) != is_gapless(definition)
+            || !only_narrows(&before.definition, definition)
+            || waits(before, &versions::all_resting(conn).await?);
+    }
+    match before {
+        None => create(conn, &mut after).await?,
+        Some(before) => {
+            after.series_id = before.series_id;
+            after.version = before.version + 1;
+            after.active = before.active;
+            if is_used(conn, before.series_id).await? {
+                must_repeat_nothing(conn, &before, &after).await?;
+            } else {
+                start_anew(conn, &after).await?;
+            }
+            if before.definition.chronology != definition.chronology {
+                chronology::forget(conn, before.series_id).await?;
+            }
+            put_in_force(conn, &mut after).await?;
+        }
+    }
+    Ok(Saved { version: after, asks, frees })
+}
+
+/// Whether a series may be given requests, once it is saved, that others took before they were
+/// deactivated: see [`crate::RestingSeries`].
+pub(crate) fn waits(series: &SeriesVersion, resting: &[RestingSeries]) -> bool {
+    resting.iter().any(|one| {
+        one.since > series.stamp
+            && numbering::may_come_before(&one.last.definition, &series.definition)
+    })
+}
+
+/// Refuses a change that builds on something else than what is there (R4.4).
+fn must_be_expected(before: &SeriesVersion, change: &SeriesChange) -> Result<(), SeriesRefusal> {
+    let code = before.definition.code.clone();
+    match change.expected {
+        Expected::Anything => Ok(()),
+        Expected::Nothing => Err(SeriesRefusal::CodeTaken { code }),
+        Expected::Version { version, .. } => {
+            must_stand_at(before, version)?;
+            let wanted = change.definition.code.clone();
+            if wanted == code { Ok(()) } else { Err(SeriesRefusal::CodeChanged { code, wanted }) }
+        }
+    }
+}
+
+pub(crate) fn must_stand_at(before: &SeriesVersion, expected: u32) -> Result<(), SeriesRefusal> {
+    let found = before.version;
+    if found == expected {
+        return Ok(());
+    }
+    let code = before.definition.code.clone();
+    Err(SeriesRefusal::VersionConflict { code, expected, found })
+}
+
+/// Whether a series has counters. It gets no further one before the transaction ends: whoever
+/// creates one holds the row of the series meanwhile, or waits for it.
+pub(crate) async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
+    query("select partition from series where series_id = $1")
+        .for_update()
+        .bind(series_id)
+        .fetch_one(&mut *conn)
+        .await?;
+    let counter: Option<i64> =
+        query_scalar("select counter_id from counter where series_id = $1 limit 1")
+            .bind(series_id)
+            .fetch_optional(conn)
+            .await?;
+    Ok(counter.is_some())
+}
+
+/// Refuses to move a series that has counters, since two partitions would count one of them (F8),
+/// and to change it so that it could render again what it has issued in any version.
+async fn must_repeat_nothing(
+    conn: &mut Conn,
+    before: &SeriesVersion,
+    after: &SeriesVersion,
+) -> Result<(), LedgerError> {
+    let code = || after.definition.code.clone();
+    if before.partition != after.partition {
+        return Err(SeriesRefusal::Policy { code: code() }.into());
+    }
+    let compile = |version: &SeriesVersion| {
+        Series::restore(version.definition.clone()).map_err(|error| {
+            let (code, version) = (&version.definition.code, version.version);
+            LedgerError::Refused(format!("series {code} version {version}: {error}"))
+        })
+    };
+    let next = compile(after)?;
+    for earlier in versions::of_used(conn, after.series_id).await? {
+        numbering::check_change(&compile(&earlier)?, &next).map_err(|why| {
+            SeriesRefusal::Repeats { code: code(), version: earlier.version, why }
+        })?;
+    }
+    starts::must_be_reached(conn, after, (&compile(before)?, &next)).await
+}
+
+/// A series without a counter begins with this version: nobody creates one for an earlier version
+/// any more.
+pub(crate) async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
+    query("update series set used_since = $2, partition = $3 where series_id = $1")
+        .bind(after.series_id)
+        .bind(small(after.version, "version")?)
+        .bind(small(after.partition, "partition")?)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Writes version 1 of a new series, and gives it its id.
+async fn create(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
+    versions::must_have_room(conn).await?;
+    version.series_id = query_scalar(
+        "insert into series (code, partition, active_version) values ($1, $2, 1) \
+         returning series_id",
+    )
+    .bind(&version.definition.code)
+    .bind(small(version.partition, "partition")?)
+    .fetch_one(&mut *conn)
+    .await?;
+    write(conn, version).await
+}
+
+/// Writes the next version of a series, which is the one in force from now on.
+pub(crate) async fn put_in_force(
+    conn: &mut Conn,
+    version: &mut SeriesVersion,
+) -> Result<(), LedgerError> {
+    query("update series set active_version = $2 where series_id = $1")
+        .bind(version.series_id)
+        .bind(small(version.version, "version")?)
+        .execute(&mut *conn)
+        .await?;
+    write(conn, version).await
+}
+
+async fn write(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
+    version.stamp = query_scalar(
+        "insert into series_version (series_id, version, active, definition, saved_by, reason, \
+         saved_at_us) values ($1, $2, $3, $4, $5, $6, $7) returning series_version_id",
+    )
+    .bind(version.series_id)
+    .bind(small(version.version, "version")?)
+    .bind(i32::from(version.active))
+    .bind(to_json(&version.definition, "definition")?)
+    .bind(&version.saved_by)
+    .bind(&version.reason)
+    .bind(version.saved_at_us)
+    .fetch_one(conn)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Whether the token by which somebody manages something is in force: asked in the transaction
+//! that does it. What a process keeps of tokens in its memory may be older than a revocation that
+//! another one has confirmed.
+
+use crate::dialect::Conn;
+use crate::statement::{Statement, query};
+use crate::{LedgerError, ShownToken, TokenRefusal};
+
+/// Refuses what is asked for by a token that is not in force. Locks its row: a revocation either
+/// came before, and is seen, or waits until the transaction has ended. So it is asked last, right
+/// before the commit: who revokes the token waits for nothing else.
+pub(crate) async fn must_stay_in_force(
+    conn: &mut Conn,
+    shown: Option<ShownToken>,
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    look(conn, shown, now_us, Statement::for_share).await
+}
+
+/// The same without a lock: at the beginning of what may take long, and for who changes tokens,
+/// since all such changes wait for each other.
+pub(crate) async fn must_be_in_force(
+    conn: &mut Conn,
+    shown: Option<ShownToken>,
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    look(conn, shown, now_us, |question| question).await
+}
+
+async fn look(
+    conn: &mut Conn,
+    shown: Option<ShownToken>,
+    now_us: i64,
+    locked: impl FnOnce(Statement<'static>) -> Statement<'static>,
+) -> Result<(), LedgerError> {
+    let Some(ShownToken { token_id, sha256 }) = shown else { return Ok(()) };
+    let question =
+        query("select sha256, expires_at_us, revoked_at_us from token where token_id = $1");
+    let row = locked(question.bind(token_id)).fetch_optional(conn).await?;
+    let row = row.ok_or(TokenRefusal::NotInForce)?;
+    let (expires_at_us, revoked_at_us): (Option<i64>, Option<i64>) =
+        (row.try_get("expires_at_us")?, row.try_get("revoked_at_us")?);
+    let is_present = row.try_get::<Vec<u8>>("sha256")? == sha256;
+    let is_over = expires_at_us.is_some_and(|at| at <= now_us);
+    if is_present && revoked_at_us.is_none() && !is_over {
+        return Ok(());
+    }
+    Err(TokenRefusal::NotInForce.into())
+}
