@@ -24,11 +24,17 @@ type Modules<'c> = BTreeMap<Vec<&'c str>, &'c str>;
 
 /// Circles of too many files in a part of the tree.
 pub(crate) fn large_circles(sources: &[Source], (root, folder): Area) -> Vec<String> {
-    let codes: Vec<_> = sources.iter().map(|source| code_without_tests(&source.text)).collect();
+    let is_inside = |path: &str| {
+        let inner = path.strip_prefix(root).filter(|_| !is_test(path));
+        inner.is_some_and(|inner| inner.starts_with(folder))
+    };
+    let inside = sources.iter().filter(|source| is_inside(&source.path));
+    let codes: Vec<(&str, String)> =
+        inside.map(|source| (&*source.path, code_without_tests(&source.text))).collect();
     let mut modules = Modules::new();
-    for (source, code) in sources.iter().zip(&codes) {
-        let inner = source.path.strip_prefix(root).filter(|_| !is_test(&source.path));
-        let Some(inner) = inner.and_then(|inner| inner.strip_suffix(".rs")) else { continue };
+    for (path, code) in &codes {
+        let inner = path.strip_prefix(root).and_then(|inner| inner.strip_suffix(".rs"));
+        let Some(inner) = inner else { continue };
         let mut names: Vec<&str> = inner.split('/').collect();
         names.pop_if(|last| ["mod", "lib"].contains(last));
         if folder.is_empty() || names.first() == Some(&folder) {

@@ -54,7 +54,7 @@ pub struct CounterQuery {
     #[arg(long, help = "Only of this originator")]
     pub(crate) originator: Option<String>,
     /// Year A.D. of their period; counters that never begin anew have none.
-    #[arg(long, help = "Only of periods in this year A.D.")]
+    #[arg(long, help = "Only of periods in this year A.D")]
     pub(crate) year: Option<String>,
     /// The `next` of the page before, whose question was the same.
     #[arg(long, value_name = "NEXT", help = "Go on behind a page: its `next`")]
