@@ -34,30 +34,6 @@ macro_rules! open_in_its_epoch {
 }
 pub(super) use open_in_its_epoch;
 
-/// The columns of the view `journal_row` that make an entry. Statements name what they read and
-/// write: a column that a newer version adds stops no process of this one.
-macro_rules! line_columns {
-    () => {
-        "counter_id, first_value, last_value, step, allocation_id, number, scope, mask, outline, \
-         rest, context, document_id, idempotency_key, series_id, version, type_code, project, \
-         document_date, user_id, ip_address, payload_digest, issued_at_us, retry_count, path, \
-         partition_id, epoch"
-    };
-}
-pub(super) use line_columns;
-
-/// The columns of an entry, of `journal_row` as `j` and its counter as `c`.
-macro_rules! entry_columns {
-    () => {
-        "j.counter_id, j.first_value, j.last_value, j.step, j.allocation_id, j.number, j.scope, \
-         j.mask, j.outline, j.rest, j.context, j.document_id, j.idempotency_key, j.series_id, \
-         j.version, \
-         j.type_code, j.project, j.document_date, j.user_id, j.ip_address, j.payload_digest, \
-         j.issued_at_us, j.retry_count, j.path, j.partition_id, j.epoch, c.serial, c.key"
-    };
-}
-pub(super) use entry_columns;
-
 /// A table of runs, indexed by counter and first value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Table {

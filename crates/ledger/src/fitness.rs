@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::journal_columns::WRITTEN;
+
 /// A table that the path of a number into the journal reads or writes.
 pub(crate) struct Needed {
     pub(crate) table: &'static str,
@@ -27,14 +29,7 @@ const fn needed(
 
 /// All of them.
 pub(crate) const NEEDED: [Needed; 22] = [
-    needed(
-        "journal",
-        "select insert",
-        "counter_id first_value last_value step allocation_id number scope mask outline rest \
-         context document_id idempotency_key document_day digest issued_at_us retry_count path \
-         batch_id kind_id user_name_id address_name_id",
-        "counter_id,first_value number,scope",
-    ),
+    needed("journal", "select insert", WRITTEN, "counter_id,first_value number,scope"),
     needed(
         "journal_batch",
         "select insert",

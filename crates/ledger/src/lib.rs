@@ -27,6 +27,7 @@ mod giving_up;
 mod imports;
 mod incarnation;
 mod inquest;
+mod journal_columns;
 mod line;
 mod look;
 mod lookalikes;

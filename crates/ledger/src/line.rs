@@ -83,6 +83,16 @@ impl<'a> Line<'a> {
         Some(self.path).filter(|path| *path != IssuePath::Redis).map(IssuePath::name)
     }
 
+    /// The column `mask`.
+    pub(super) fn mask(&self) -> Option<&str> {
+        self.head.as_ref()?.form.columns().0
+    }
+
+    /// The column `outline`.
+    pub(super) fn outline(&self) -> Option<&str> {
+        self.head.as_ref()?.form.columns().1
+    }
+
     /// The column `context`: the variables, or of a segment where its rows are.
     pub(super) fn context(&self) -> Option<&str> {
         self.segment.or_else(|| self.head.as_ref()?.context.as_deref())

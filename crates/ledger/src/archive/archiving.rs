@@ -12,6 +12,7 @@ use crate::archive::{self, names};
 use crate::columns::{digest_bytes, read_uuid, to_json};
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
+use crate::journal_columns::entry_columns;
 use crate::line::{Extent, Line};
 use crate::seal::{ARCHIVED, Writing};
 use crate::series::acceptance::kept;
@@ -34,14 +35,13 @@ const OLDEST: &str = "(select j.issued_at_us from journal j where j.counter_id =
     and (j.number is not null or j.context is null) order by j.first_value limit 1)";
 
 /// The beginning of a query for rows as an archive keeps them.
-const ROWS: &str = "select j.batch_id, j.counter_id, j.first_value, j.last_value, j.step, \
-    j.allocation_id, j.number, j.scope, j.mask, j.outline, j.rest, j.context, j.document_id, \
-    j.idempotency_key, j.series_id, j.version, j.type_code, j.project, j.document_date, \
-    j.user_id, j.ip_address, j.payload_digest, j.issued_at_us, j.retry_count, j.path, \
-    j.partition_id, j.epoch, j.node_id, j.journaled_at_us, c.serial, c.key, \
-    coalesce(s.code, '') as code \
-    from journal_row j join counter c on c.counter_id = j.counter_id \
-    left join series s on s.series_id = j.series_id where ";
+const ROWS: &str = concat!(
+    "select ",
+    entry_columns!(),
+    ", j.batch_id, j.node_id, j.journaled_at_us, coalesce(s.code, '') as code \
+     from journal_row j join counter c on c.counter_id = j.counter_id \
+     left join series s on s.series_id = j.series_id where "
+);
 
 impl Archive<'_> {
     /// Counters behind one of whose rows the oldest was issued before a time, in the order of

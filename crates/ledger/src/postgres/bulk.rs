@@ -9,11 +9,11 @@ use sqlx::postgres::{PgConnection, PgRow};
 use super::lines::Lines;
 use super::{definitions, slices};
 use crate::batch::{
-    Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file,
-    entry_columns, is_any_aside, line_columns,
+    Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file, is_any_aside,
 };
 use crate::columns::unsigned;
 use crate::dialect::Bulk;
+use crate::journal_columns::{entry_columns, line_columns};
 use crate::line::{Extent, Line};
 use crate::seal::Writing;
 use crate::statement::Row;

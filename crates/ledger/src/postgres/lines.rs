@@ -3,6 +3,7 @@
 //! went back.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use sqlx::error::{BoxDynError, DatabaseError};
 use sqlx::postgres::{PgArguments, PgConnection};
@@ -10,7 +11,8 @@ use sqlx::{Arguments as _, Row as _};
 
 use crate::LedgerError;
 use crate::batch::{Move, Moves, nothing_above, open_in_its_epoch};
-use crate::line::{Head, Line};
+use crate::journal_columns::{OWN, OwnColumn, own_columns, own_names};
+use crate::line::Line;
 use crate::number_hash;
 use crate::seal::{Sealed, Writing};
 use crate::sharing::Shared;
@@ -19,73 +21,125 @@ use crate::sharing::Shared;
 /// in between.
 const ATTEMPTS: usize = 3;
 
-/// The beginning of a statement that inserts the lines of its first 34 parameters: the ids of what
-/// they share, and new batches. Where an id is missing there is no batch, and nothing is inserted.
+/// The first parameters, which no column of the journal moves: what lines share, and where each
+/// line's part of it stands. The lines' own columns follow, and then what a statement has further.
+const SHARED_PARAMETERS: usize = 16;
+
+/// The beginning of a statement that inserts lines: the ids of what they share, and new batches.
+/// Where an id is missing there is no batch, and nothing is inserted.
 /// What one look-up for all finds is no join: a statement is mostly for a few lines. The least id
 /// is that of `id + 0`: the least of a bare id PostgreSQL may seek by walking through all ids from
 /// the first, and does so in a ledger that was never analyzed (65 µs a name of 2,000, not 4).
-macro_rules! with_shared {
-    () => {
-        "with name as materialized (select array(\
-           select (select min(n.name_id + 0) from journal_name n where n.name = w.name) \
-           from unnest($23::text[]) with ordinality as w (name, place) order by place) as ids), \
-         kind as materialized (select array(\
-           select (select min(k.kind_id + 0) from journal_kind k where k.series_id = w.series_id \
-             and k.version = w.version and k.type_code = w.type_code \
-             and k.project is not distinct from w.project) \
-           from unnest($24::bigint[], $25::integer[], $26::text[], $27::text[]) \
-             with ordinality as w (series_id, version, type_code, project, place) \
-           order by place) as ids), \
-         fresh as materialized (\
-           select nextval('journal_batch_batch_id_seq') as batch_id, b.partition_id, b.epoch, \
-             b.line_count, b.seal, b.proof, b.place \
-           from unnest($28::integer[], $29::bigint[], $32::integer[], $33::bytea[], $34::bytea[]) \
-             with ordinality as b (partition_id, epoch, line_count, seal, proof, place) \
-           where array_position((select ids from name), null) is null \
-             and array_position((select ids from kind), null) is null), \
-         batch as (\
-           insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us, \
-             line_count, seal, proof) \
-           overriding system value \
-           select batch_id, partition_id, epoch, $30::bytea, $31::bigint, line_count, seal, proof \
-           from fresh)"
-    };
-}
+const WITH_SHARED: &str = "with name as materialized (select array(\
+       select (select min(n.name_id + 0) from journal_name n where n.name = w.name) \
+       from unnest($1::text[]) with ordinality as w (name, place) order by place) as ids), \
+     kind as materialized (select array(\
+       select (select min(k.kind_id + 0) from journal_kind k where k.series_id = w.series_id \
+         and k.version = w.version and k.type_code = w.type_code \
+         and k.project is not distinct from w.project) \
+       from unnest($2::bigint[], $3::integer[], $4::text[], $5::text[]) \
+         with ordinality as w (series_id, version, type_code, project, place) \
+       order by place) as ids), \
+     fresh as materialized (\
+       select nextval('journal_batch_batch_id_seq') as batch_id, b.partition_id, b.epoch, \
+         b.line_count, b.seal, b.proof, b.place \
+       from unnest($6::integer[], $7::bigint[], $10::integer[], $11::bytea[], $12::bytea[]) \
+         with ordinality as b (partition_id, epoch, line_count, seal, proof, place) \
+       where array_position((select ids from name), null) is null \
+         and array_position((select ids from kind), null) is null), \
+     batch as (\
+       insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us, \
+         line_count, seal, proof) \
+       overriding system value \
+       select batch_id, partition_id, epoch, $8::bytea, $9::bigint, line_count, seal, proof \
+       from fresh)";
 
 /// The rows themselves. In the list of a select the arrays go in step, and no row waits in a store
 /// of its own, as each column's would if they stood behind `from`: a fifth of the whole work.
-macro_rules! insert {
-    () => {
-        "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
-           scope, mask, outline, rest, context, document_id, idempotency_key, document_day, \
-           digest, issued_at_us, retry_count, path, batch_id, kind_id, user_name_id, \
-           address_name_id) \
-         select line.counter_id, line.first_value, line.last_value, line.step, \
-           line.allocation_id, line.number, line.scope, line.mask, line.outline, line.rest, \
-           line.context, line.document_id, line.idempotency_key, line.document_day::date, \
-           line.digest, line.issued_at_us, line.retry_count, line.path, \
+fn insert() -> String {
+    let list = |write: &dyn Fn((usize, &OwnColumn)) -> String| {
+        (SHARED_PARAMETERS + 1..).zip(OWN).map(write).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "insert into journal ({names}, batch_id, kind_id, user_name_id, address_name_id) \
+         select {values}, \
            ((select array_agg(batch_id order by place) from fresh))[line.batch], \
            ((select ids from kind))[line.kind], ((select ids from name))[line.user_name], \
            ((select ids from name))[line.address_name] \
-         from (select unnest($1::bigint[]) as counter_id, unnest($2::bigint[]) as first_value, \
-           unnest($3::bigint[]) as last_value, unnest($4::bigint[]) as step, \
-           unnest($5::bytea[]) as allocation_id, unnest($6::text[]) as number, \
-           unnest($7::text[]) as scope, unnest($8::text[]) as mask, \
-           unnest($9::text[]) as outline, unnest($10::text[]) as rest, \
-           unnest($11::text[]) as context, unnest($12::text[]) as document_id, \
-           unnest($13::text[]) as idempotency_key, unnest($14::text[]) as document_day, \
-           unnest($15::bytea[]) as digest, unnest($16::bigint[]) as issued_at_us, \
-           unnest($17::integer[]) as retry_count, unnest($18::text[]) as path, \
-           unnest($19::integer[]) as user_name, unnest($20::integer[]) as address_name, \
-           unnest($21::integer[]) as kind, unnest($22::integer[]) as batch) as line \
-         where exists (select 1 from fresh)"
-    };
+         from (select {arrays}, unnest($13::integer[]) as user_name, \
+           unnest($14::integer[]) as address_name, unnest($15::integer[]) as kind, \
+           unnest($16::integer[]) as batch) as line \
+         where exists (select 1 from fresh)",
+        names = own_names(),
+        values = list(&|(_, OwnColumn { name, cast, .. })| format!("line.{name}{cast}")),
+        arrays = list(&|(number, OwnColumn { name, bound_as, .. })| {
+            format!("unnest(${number}::{bound_as}[]) as {name}")
+        }),
+    )
 }
+
+/// Inserts lines.
+static INSERT_ALL: LazyLock<String> = LazyLock::new(|| format!("{WITH_SHARED}{}", insert()));
+
+/// Inserts those that no unique key keeps out.
+static INSERT_FREE: LazyLock<String> = LazyLock::new(|| {
+    format!("{WITH_SHARED}{} on conflict do nothing returning counter_id, first_value", insert())
+});
+
+/// Moves counters and inserts lines. All parts of a statement see what was there before it.
+static MOVE_AND_INSERT: LazyLock<String> = LazyLock::new(|| {
+    let further = |place: usize| format!("${}", SHARED_PARAMETERS + OWN.len() + place);
+    format!(
+        "{WITH_SHARED}, inserted as ({insert} returning 1), moved as (\
+         update counter c set taken = m.value, ceiling = m.value, \
+         journaled = c.journaled + m.journaled \
+         from unnest({ids}::bigint[], {taken}::bigint[], {journaled}::bigint[]) \
+         as m (counter_id, value, journaled) \
+         where exists (select 1 from fresh) \
+         and c.counter_id = m.counter_id and c.partition_id = {partition} and c.epoch = {epoch} \
+         and ({beat}::bigint is null or exists (select from node \
+         where node_id = $8 and beat >= {beat} and batches >= {batches})) and {is_open} \
+         and {is_nothing_above} \
+         and not exists (select 1 from journal_rejected \
+         where number_hash = any({hashes}::bigint[])) \
+         returning 1) select (select count(*) from moved) as moved, \
+         (select count(*) from inserted) as inserted",
+        insert = insert(),
+        ids = further(1),
+        taken = further(2),
+        journaled = further(3),
+        partition = further(4),
+        epoch = further(5),
+        beat = further(6),
+        batches = further(7),
+        // A number that is put aside is issued, too.
+        hashes = further(8),
+        is_open = open_in_its_epoch!(),
+        is_nothing_above = nothing_above!(),
+    )
+});
 
 /// Whether a statement failed because a unique key has such a row.
 fn is_kept_out(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(DatabaseError::is_unique_violation)
 }
+
+macro_rules! bound_columns {
+    ($($name:ident $bound_as:literal $cast:literal ($read_as:ty) $said:expr;)*) => {
+        /// Binds the own columns of lines, each as an array.
+        fn bind_own<'l>(
+            bound: &mut PgArguments,
+            lines: &[&'l Line<'l>],
+        ) -> Result<(), BoxDynError> {
+            fn column<'l, T>(lines: &[&'l Line<'l>], said: impl Fn(&'l Line<'l>) -> T) -> Vec<T> {
+                lines.iter().map(|line| said(line)).collect()
+            }
+            $(bound.add(column(lines, $said))?;)*
+            Ok(())
+        }
+    };
+}
+own_columns!(bound_columns);
 
 /// The parameters of the statements above.
 fn bind<'l>(
@@ -94,41 +148,10 @@ fn bind<'l>(
     sealed: &[Sealed],
     writing: &Writing,
 ) -> Result<PgArguments, BoxDynError> {
-    fn column<'l, T>(lines: &[&'l Line<'l>], of: impl Fn(&'l Line<'l>) -> T) -> Vec<T> {
-        lines.iter().map(|line| of(line)).collect()
-    }
-    fn head<'l, T>(
-        lines: &[&'l Line<'l>],
-        of: impl Fn(&'l Head<'l>) -> Option<T>,
-    ) -> Vec<Option<T>> {
-        lines.iter().map(|line| line.head.as_ref().and_then(&of)).collect()
-    }
     // Arrays begin at 1.
     let place = |index: usize| i32::try_from(index + 1).unwrap_or(i32::MAX);
     let places = &shared.places;
     let mut bound = PgArguments::default();
-    bound.add(column(lines, |line| line.extent.counter_id))?;
-    bound.add(column(lines, |line| line.extent.first))?;
-    bound.add(column(lines, Line::further_last))?;
-    bound.add(column(lines, Line::further_step))?;
-    bound.add(column(lines, |line| line.allocation_id))?;
-    bound.add(head(lines, |head| Some(head.number)))?;
-    bound.add(head(lines, |head| Some(head.scope)))?;
-    bound.add(head(lines, |head| head.form.columns().0))?;
-    bound.add(head(lines, |head| head.form.columns().1))?;
-    bound.add(head(lines, |head| head.rest.as_deref()))?;
-    bound.add(column(lines, Line::context))?;
-    bound.add(head(lines, |head| head.document_id))?;
-    bound.add(head(lines, |head| head.idempotency_key))?;
-    bound.add(column(lines, |line| line.document_date))?;
-    bound.add(column(lines, |line| line.digest.as_deref()))?;
-    bound.add(column(lines, |line| line.issued_at_us))?;
-    bound.add(column(lines, Line::retries))?;
-    bound.add(column(lines, Line::other_path))?;
-    bound.add(places.iter().map(|at| place(at.user)).collect::<Vec<_>>())?;
-    bound.add(places.iter().map(|at| at.address.map(place)).collect::<Vec<_>>())?;
-    bound.add(places.iter().map(|at| place(at.kind)).collect::<Vec<_>>())?;
-    bound.add(places.iter().map(|at| place(at.batch)).collect::<Vec<_>>())?;
     bound.add(shared.names.column(|name| name))?;
     bound.add(shared.kinds.column(|kind| kind.series_id))?;
     bound.add(shared.kinds.column(|kind| kind.version))?;
@@ -142,6 +165,11 @@ fn bind<'l>(
     bound.add(sealed.iter().map(|batch| batch.seal.as_slice()).collect::<Vec<_>>())?;
     let proof = |batch: &Sealed| batch.proof.map(|proof| proof.to_vec());
     bound.add(sealed.iter().map(proof).collect::<Vec<_>>())?;
+    bound.add(places.iter().map(|at| place(at.user)).collect::<Vec<_>>())?;
+    bound.add(places.iter().map(|at| at.address.map(place)).collect::<Vec<_>>())?;
+    bound.add(places.iter().map(|at| place(at.kind)).collect::<Vec<_>>())?;
+    bound.add(places.iter().map(|at| place(at.batch)).collect::<Vec<_>>())?;
+    bind_own(&mut bound, lines)?;
     Ok(bound)
 }
 
@@ -241,12 +269,7 @@ impl<'l> Lines<'l> {
         &self,
         conn: &mut PgConnection,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
-        let insert = concat!(
-            with_shared!(),
-            insert!(),
-            " on conflict do nothing returning counter_id, first_value"
-        );
-        let rows = sqlx::query_with(insert, self.bind()?).fetch_all(conn).await?;
+        let rows = sqlx::query_with(INSERT_FREE.as_str(), self.bind()?).fetch_all(conn).await?;
         rows.iter()
             .map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?)))
             .collect()
@@ -255,8 +278,7 @@ impl<'l> Lines<'l> {
     /// Inserts them. False where a unique key kept one out: the transaction is of no use then.
     pub(super) async fn insert_all(&self, conn: &mut PgConnection) -> Result<bool, LedgerError> {
         for _ in 0..2 {
-            let insert = concat!(with_shared!(), insert!());
-            match sqlx::query_with(insert, self.bind()?).execute(&mut *conn).await {
+            match sqlx::query_with(INSERT_ALL.as_str(), self.bind()?).execute(&mut *conn).await {
                 Ok(done) if done.rows_affected() == self.lines.len() as u64 => return Ok(true),
                 Ok(_) => self.intern(&mut *conn).await?,
                 Err(error) if is_kept_out(&error) => return Ok(false),
@@ -274,34 +296,11 @@ impl<'l> Lines<'l> {
         moves: &Moves,
     ) -> Result<bool, LedgerError> {
         let column = |of: fn(&Move) -> i64| -> Vec<i64> { moves.counters.iter().map(of).collect() };
-        // All parts of a statement see what was there before it.
-        let statement = concat!(
-            with_shared!(),
-            ", inserted as (",
-            insert!(),
-            " returning 1), moved as (\
-             update counter c set taken = m.value, ceiling = m.value, \
-             journaled = c.journaled + m.journaled \
-             from unnest($35::bigint[], $36::bigint[], $37::bigint[]) \
-             as m (counter_id, value, journaled) \
-             where exists (select 1 from fresh) \
-             and c.counter_id = m.counter_id and c.partition_id = $38 and c.epoch = $39 \
-             and ($40::bigint is null or exists (select from node \
-             where node_id = $30 and beat >= $40 and batches >= $41)) and ",
-            open_in_its_epoch!(),
-            " and ",
-            nothing_above!(),
-            // A number that is put aside is issued, too.
-            " and not exists (select 1 from journal_rejected \
-             where number_hash = any($42::bigint[]))",
-            " returning 1) select (select count(*) from moved) as moved, \
-             (select count(*) from inserted) as inserted"
-        );
         let heads = self.lines.iter().filter_map(|line| line.head.as_ref());
         let numbers: Vec<i64> = heads.map(|head| number_hash(head.number)).collect();
         for _ in 0..2 {
             let bound = self.bind()?;
-            let done = sqlx::query_with(statement, bound)
+            let done = sqlx::query_with(MOVE_AND_INSERT.as_str(), bound)
                 .bind(column(|counter| counter.counter_id))
                 .bind(column(|counter| counter.value))
                 .bind(column(|counter| counter.journaled))

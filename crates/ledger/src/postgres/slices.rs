@@ -8,8 +8,8 @@ use futures_util::TryStreamExt as _;
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnection;
 
-use crate::seal::{RowText, path_of};
-use crate::{JournalTexts, LedgerError, SealedRow, StandsFor};
+use crate::journal_columns::{OWN, SHARED, SharedIds, Stored, own_columns, read_columns};
+use crate::{JournalTexts, LedgerError, SealedRow};
 
 /// Pages of a slice: 8 MiB.
 pub(super) const SLICE_PAGES: i64 = 1_024;
@@ -19,6 +19,9 @@ const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
 /// Days are counted from here by the database.
 const EPOCH: jiff::civil::Date = jiff::civil::date(2000, 1, 1);
+
+/// Columns of a row as it is read.
+const COLUMNS: usize = SHARED.len() + OWN.len();
 
 /// How many pages a table has.
 pub(super) async fn pages(conn: &mut PgConnection, table: &str) -> Result<i64, LedgerError> {
@@ -52,11 +55,10 @@ pub(super) async fn forget(
 /// The rows of the slice that begins at a page, as COPY gives them.
 pub(super) async fn read(conn: &mut PgConnection, from: i64) -> Result<Vec<u8>, LedgerError> {
     let until = from + SLICE_PAGES;
+    let columns = read_columns();
     let statement = format!(
-        "copy (select batch_id, kind_id, user_name_id, address_name_id, counter_id, first_value, \
-         last_value, step, allocation_id, number, scope, mask, outline, rest, context, \
-         document_id, idempotency_key, document_day, digest, issued_at_us, retry_count, path \
-         from journal where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid) \
+        "copy (select {columns} from journal \
+         where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid) \
          to stdout (format binary)"
     );
     let mut copied = conn.copy_out_raw(&statement).await?;
@@ -80,64 +82,74 @@ pub(crate) fn rows_of(bytes: &[u8], texts: &JournalTexts) -> Option<Vec<SealedRo
     loop {
         match i16::from_be_bytes(reader.take(2)?.try_into().ok()?) {
             -1 => return Some(rows),
-            22 => rows.push(row_of(&mut reader, texts, &mut dates)?),
+            count if usize::try_from(count) == Ok(COLUMNS) => {
+                rows.push(row_of(&mut reader, texts, &mut dates)?);
+            }
             _ => return None,
         }
     }
 }
 
+macro_rules! read_columns_of_copy {
+    ($($name:ident $bound_as:literal $cast:literal ($read_as:ty) $said:expr;)*) => {
+        /// Reads the own columns of a row.
+        fn own<'b>(from: &mut Copied<'b>) -> Option<Stored<'b, Option<i32>>> {
+            Some(Stored { $($name: Field::read(from)?),* })
+        }
+    };
+}
+own_columns!(read_columns_of_copy);
+
 fn row_of(reader: &mut Copied<'_>, texts: &JournalTexts, dates: &mut Dates) -> Option<SealedRow> {
-    let batch_id = reader.long()?.unwrap_or_default();
-    let kind = reader.small()?.and_then(|id| texts.kinds.get(&id));
-    let user = reader.small()?.and_then(|id| texts.names.get(&id));
-    let address_id = reader.small()?;
-    let address = address_id.and_then(|id| texts.names.get(&id));
-    let (counter_id, first) = (reader.long()??, reader.long()??);
-    let (last, step) = (reader.long()?, reader.long()?);
-    let allocation_id = reader.field()??;
-    let (number, scope) = (reader.text()?, reader.text()?);
-    let (mask, outline) = (reader.text()?, reader.text()?);
-    let (rest, context) = (reader.text()?, reader.text()?);
-    let (document_id, idempotency_key) = (reader.text()?, reader.text()?);
-    let day = reader.small()?;
-    let digest = reader.field()?;
-    let issued_at_us = reader.long()??;
-    let retry_count = reader.small()?;
-    let path = reader.text()?;
-    // An address that is not there is none that was left out.
-    let whole = kind.zip(user).zip(day).filter(|_| address_id.is_none() || address.is_some());
-    let bytes = whole.map(|((kind, user), day)| {
-        let row = RowText {
-            counter_id,
-            first,
-            last: last.unwrap_or(first),
-            step: step.unwrap_or(1),
-            allocation_id,
-            number,
-            scope,
-            mask,
-            outline,
-            rest,
-            context,
-            document_id,
-            idempotency_key,
-            series_id: kind.series_id,
-            version: kind.version,
-            type_code: &kind.type_code,
-            project: kind.project.as_deref(),
-            document_date: dates.text(day),
-            user_id: user,
-            ip_address: address.map(String::as_str),
-            digest,
-            issued_at_us,
-            retry_count: retry_count.unwrap_or(0),
-            path: path_of(path, number, context),
-        };
-        row.bytes()
-    });
-    let stands_for = StandsFor::of(number, context, last.unwrap_or(first));
-    let says_more = stands_for.is_some() && path.is_some();
-    Some(SealedRow { batch_id, counter_id, first, bytes, stands_for, says_more })
+    let ids = SharedIds {
+        batch_id: reader.long()?,
+        kind_id: reader.small()?,
+        user_name_id: reader.small()?,
+        address_name_id: reader.small()?,
+    };
+    let row = own(reader)?;
+    Some(row.sealed(&ids, texts, dates.text(row.document_day)))
+}
+
+/// What a field is read as.
+trait Field<'b>: Sized {
+    fn read(from: &mut Copied<'b>) -> Option<Self>;
+}
+
+impl Field<'_> for i64 {
+    fn read(from: &mut Copied<'_>) -> Option<Self> {
+        from.long()?
+    }
+}
+
+impl Field<'_> for Option<i64> {
+    fn read(from: &mut Copied<'_>) -> Option<Self> {
+        from.long()
+    }
+}
+
+impl Field<'_> for Option<i32> {
+    fn read(from: &mut Copied<'_>) -> Option<Self> {
+        from.small()
+    }
+}
+
+impl<'b> Field<'b> for &'b [u8] {
+    fn read(from: &mut Copied<'b>) -> Option<Self> {
+        from.field()?
+    }
+}
+
+impl<'b> Field<'b> for Option<&'b [u8]> {
+    fn read(from: &mut Copied<'b>) -> Option<Self> {
+        from.field()
+    }
+}
+
+impl<'b> Field<'b> for Option<&'b str> {
+    fn read(from: &mut Copied<'b>) -> Option<Self> {
+        from.text()
+    }
 }
 
 /// The text of the last day: neighbours are mostly of one.
@@ -148,13 +160,14 @@ struct Dates {
 }
 
 impl Dates {
-    fn text(&mut self, day: i32) -> &str {
-        if self.day != Some(day) {
-            let date = EPOCH.checked_add(jiff::Span::new().days(day));
+    fn text(&mut self, day: Option<i32>) -> Option<&str> {
+        let days = day?;
+        if self.day != day {
+            let date = EPOCH.checked_add(jiff::Span::new().days(days));
             self.text = date.map(|date| date.to_string()).unwrap_or_default();
-            self.day = Some(day);
+            self.day = day;
         }
-        &self.text
+        Some(&self.text)
     }
 }
 

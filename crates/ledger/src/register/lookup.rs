@@ -7,12 +7,13 @@ use numbering::{Range, TakenRange};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::batch::{Earlier, WantedKey, entry_columns, line_columns};
+use crate::batch::{Earlier, WantedKey};
 use crate::calls::CALL;
 use crate::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
 use crate::dialect::Conn;
+use crate::journal_columns::{entry_columns, line_columns};
 use crate::outline::read_mask;
 use crate::protocol::keys::{self, Key};
 use crate::protocol::put_aside;

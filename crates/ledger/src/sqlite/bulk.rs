@@ -9,10 +9,11 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{definitions, lines, slices};
 use crate::batch::{
-    Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file,
-    entry_columns, is_any_aside, nothing_above, open_in_its_epoch,
+    Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file, is_any_aside,
+    nothing_above, open_in_its_epoch,
 };
 use crate::dialect::{Bulk, Runs as _};
+use crate::journal_columns::entry_columns;
 use crate::line::{Extent, Line};
 use crate::seal::Writing;
 use crate::statement::{QueryBuilder, Row};

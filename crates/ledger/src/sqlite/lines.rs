@@ -7,12 +7,13 @@ use sqlx::{Arguments as _, AssertSqlSafe};
 
 use super::bulk::values;
 use crate::LedgerError;
+use crate::journal_columns::{OWN, own_columns, own_names};
 use crate::line::Line;
 use crate::seal::Writing;
 use crate::sharing::Shared;
 
-/// Columns of a line.
-const COLUMNS: usize = 25;
+/// What is bound for a line: its own columns, its batch, and the texts of what it shares.
+const COLUMNS: usize = OWN.len() + 7;
 
 /// Inserts no more lines than a statement takes, with their batches; those that no unique key kept
 /// out.
@@ -141,22 +142,27 @@ async fn insert_into(
     first_batch: i64,
 ) -> Result<u64, sqlx::Error> {
     let rows = values(COLUMNS, lines.len());
+    let own: String = (1..=OWN.len()).map(|place| format!("column{place}, ")).collect();
     // SQLite names the columns of values so.
+    let further = |place: usize| format!("column{}", OWN.len() + place);
     let statement = format!(
-        "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
-           scope, mask, outline, rest, context, document_id, idempotency_key, document_day, \
-           digest, issued_at_us, retry_count, path, batch_id, kind_id, user_name_id, \
-           address_name_id) \
-         select column1, column2, column3, column4, column5, column6, column7, column8, column9, \
-           column10, column11, column12, column13, column14, column15, column16, column17, \
-           column18, column19, \
-           (select kind_id from journal_kind k where k.series_id = column20 \
-             and k.version = column21 and k.type_code = column22 and k.project is column23), \
-           (select name_id from journal_name where name = column24), \
-           coalesce((select name_id from journal_name where name = column25), \
-             case when column25 is not null then 0 end) \
+        "insert into journal ({names}, batch_id, kind_id, user_name_id, address_name_id) \
+         select {own}{batch}, \
+           (select kind_id from journal_kind k where k.series_id = {series} \
+             and k.version = {version} and k.type_code = {type_code} and k.project is {project}), \
+           (select name_id from journal_name where name = {user}), \
+           coalesce((select name_id from journal_name where name = {address}), \
+             case when {address} is not null then 0 end) \
          from ({rows}) as line where column1 is not null \
-         on conflict do nothing"
+         on conflict do nothing",
+        names = own_names(),
+        batch = further(1),
+        series = further(2),
+        version = further(3),
+        type_code = further(4),
+        project = further(5),
+        user = further(6),
+        address = further(7),
     );
     let mut bound = SqliteArguments::default();
     bound.reserve(lines.len() * COLUMNS, 0);
@@ -166,26 +172,25 @@ async fn insert_into(
     Ok(sqlx::query_with(AssertSqlSafe(statement), bound).execute(conn).await?.rows_affected())
 }
 
+macro_rules! bound_columns {
+    ($($name:ident $bound_as:literal $cast:literal ($read_as:ty) $said:expr;)*) => {
+        /// Binds the own columns of a line.
+        fn bind_own<'l>(
+            bound: &mut SqliteArguments,
+            line: &'l Line<'l>,
+        ) -> Result<(), BoxDynError> {
+            fn said<'l, T>(line: &'l Line<'l>, said: impl Fn(&'l Line<'l>) -> T) -> T {
+                said(line)
+            }
+            $(bound.add(said(line, $said))?;)*
+            Ok(())
+        }
+    };
+}
+own_columns!(bound_columns);
+
 fn bind(bound: &mut SqliteArguments, line: &Line<'_>, batch_id: i64) -> Result<(), BoxDynError> {
-    let head = line.head.as_ref();
-    bound.add(line.extent.counter_id)?;
-    bound.add(line.extent.first)?;
-    bound.add(line.further_last())?;
-    bound.add(line.further_step())?;
-    bound.add(line.allocation_id)?;
-    bound.add(head.map(|head| head.number))?;
-    bound.add(head.map(|head| head.scope))?;
-    bound.add(head.and_then(|head| head.form.columns().0))?;
-    bound.add(head.and_then(|head| head.form.columns().1))?;
-    bound.add(head.and_then(|head| head.rest.as_deref()))?;
-    bound.add(line.context())?;
-    bound.add(head.and_then(|head| head.document_id))?;
-    bound.add(head.and_then(|head| head.idempotency_key))?;
-    bound.add(line.document_date)?;
-    bound.add(line.digest.as_deref())?;
-    bound.add(line.issued_at_us)?;
-    bound.add(line.retries())?;
-    bound.add(line.other_path())?;
+    bind_own(bound, line)?;
     bound.add(batch_id)?;
     bound.add(line.series_id)?;
     bound.add(line.version)?;
