@@ -35,6 +35,8 @@ mod nodes;
 mod opening;
 mod outline;
 mod patience;
+#[cfg(test)]
+mod plans;
 mod postgres;
 mod progression;
 mod protocol;

@@ -71,6 +71,19 @@ impl<'q> Statement<'q> {
         Scalar { statement: self, column: PhantomData }
     }
 
+    /// The same statement behind a text of ours, not kept prepared.
+    #[cfg(test)]
+    pub(crate) fn behind(&self, text: &str) -> Self {
+        let text = Cow::Owned(text.to_owned() + &self.text);
+        Statement { text, is_kept: false, ..self.clone() }
+    }
+
+    /// Its text as it was built.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// What is bound, in order.
     pub(crate) fn values(&self) -> &[Value<'q>] {
         &self.values
@@ -120,9 +133,15 @@ impl<'q> Statement<'q> {
     /// All rows.
     pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<Row>, Error> {
         match on.into() {
-            On::Conn(conn) => conn.all(self).await,
-            On::Reader(reader) => reader.acquire().await?.all(self).await,
+            On::Conn(conn) => self.fetch_all_by(conn).await,
+            On::Reader(reader) => self.fetch_all_by(&mut *reader.acquire().await?).await,
         }
+    }
+
+    async fn fetch_all_by(self, conn: &mut Conn) -> Result<Vec<Row>, Error> {
+        #[cfg(test)]
+        crate::plans::note(conn, &self).await;
+        conn.all(self).await
     }
 
     /// The first row, if any.
@@ -131,9 +150,15 @@ impl<'q> Statement<'q> {
         on: impl Into<On<'c>>,
     ) -> Result<Option<Row>, Error> {
         match on.into() {
-            On::Conn(conn) => conn.first(self).await,
-            On::Reader(reader) => reader.acquire().await?.first(self).await,
+            On::Conn(conn) => self.fetch_first_by(conn).await,
+            On::Reader(reader) => self.fetch_first_by(&mut *reader.acquire().await?).await,
         }
+    }
+
+    async fn fetch_first_by(self, conn: &mut Conn) -> Result<Option<Row>, Error> {
+        #[cfg(test)]
+        crate::plans::note(conn, &self).await;
+        conn.first(self).await
     }
 
     /// The first row.
