@@ -7,11 +7,11 @@ use super::witness::Marks;
 /// journal, among what that refused, or in the gap register.
 macro_rules! nothing_above {
     () => {
-        "coalesce((select coalesce(j.last_value, j.first_value) from journal j \
-         where j.counter_id = c.counter_id order by first_value desc limit 1) <= c.taken, true) \
-         and coalesce((select last_value from gap g where g.counter_id = c.counter_id \
-         order by first_value desc limit 1) <= c.taken, true) \
-         and not exists (select 1 from journal_rejected r \
+        "coalesce((select coalesce(j.last_value, j.first_value) from journal j
+         where j.counter_id = c.counter_id order by first_value desc limit 1) <= c.taken, true)
+         and coalesce((select last_value from gap g where g.counter_id = c.counter_id
+         order by first_value desc limit 1) <= c.taken, true)
+         and not exists (select 1 from journal_rejected r
          where r.counter_id = c.counter_id and r.first_value > c.taken)"
     };
 }
@@ -28,7 +28,7 @@ pub(super) use is_any_aside;
 /// The condition of a statement on counters `c`: their partition is open in their own epoch.
 macro_rules! open_in_its_epoch {
     () => {
-        "exists (select 1 from partition p where p.partition_id = c.partition_id \
+        "exists (select 1 from partition p where p.partition_id = c.partition_id
          and p.epoch = c.epoch and p.state = 'open')"
     };
 }
@@ -71,10 +71,10 @@ pub(super) enum WantedKey {
 /// The name of a file that has a number of the document that `q` asks for.
 macro_rules! archived_file {
     () => {
-        "(select f.name from archived_number n \
-         join archive_file f on f.archive_file_id = n.archive_file_id \
-         join counter h on h.counter_id = n.counter_id \
-         where n.document_hash = q.document_hash and h.series_id = q.series_id \
+        "(select f.name from archived_number n
+         join archive_file f on f.archive_file_id = n.archive_file_id
+         join counter h on h.counter_id = n.counter_id
+         where n.document_hash = q.document_hash and h.series_id = q.series_id
          and (q.project_hash is null or n.project_hash = q.project_hash) limit 1)"
     };
 }

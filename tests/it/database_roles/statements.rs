@@ -122,7 +122,8 @@ fn statements(file: &str) -> String {
             None => text.extend([line, "\n"]),
         }
     }
-    text.replace("\",\n\"", " ")
+    // A text may go on over lines, each of which is a blank to SQL.
+    text.replace("\",\n\"", " ").replace('\n', " ")
 }
 
 fn read_text(text: &str, needed: &mut BTreeMap<String, Rights>) {

@@ -82,10 +82,10 @@ async fn beyond(
 ) -> Result<(String, i64), LedgerError> {
     let (from, to) = chronology::periods(family);
     let row = query(
-        "select coalesce(max(case when j.document_date <= $6 then j.document_date end), '') \
-         as latest, count(case when j.document_date > $7 then 1 end) as later \
-         from counter c join journal_row j on j.counter_id = c.counter_id \
-         where c.series_id = $1 and c.serial = $2 \
+        "select coalesce(max(case when j.document_date <= $6 then j.document_date end), '')
+         as latest, count(case when j.document_date > $7 then 1 end) as later
+         from counter c join journal_row j on j.counter_id = c.counter_id
+         where c.series_id = $1 and c.serial = $2
          and (c.key = $3 or (c.key >= $4 and c.key < $5))",
     )
     .bind(family.series_id)
@@ -103,7 +103,7 @@ async fn beyond(
 /// Sets the last date of a family back, whose row is locked.
 async fn set_back(conn: &mut Conn, family: Family<'_>, date: &str) -> Result<(), LedgerError> {
     query(
-        "update chronology set last_date = $4 where series_id = $1 and serial = $2 \
+        "update chronology set last_date = $4 where series_id = $1 and serial = $2
          and family = $3",
     )
     .bind(family.series_id)

@@ -143,9 +143,9 @@ async fn request(store: &Store, new: &NewChange) -> Result<ChangeRequest, Ledger
     }
     must_have_room(&mut *tx, now_us).await?;
     let change_id: i64 = query_scalar(
-        "insert into change_request (series_id, counter_id, step, next_value, family, last_date, \
-         dated_later, reason, requested_by, requested_at_us, expires_at_us, state) \
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending') \
+        "insert into change_request (series_id, counter_id, step, next_value, family, last_date,
+         dated_later, reason, requested_by, requested_at_us, expires_at_us, state)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending')
          returning change_request_id",
     )
     .bind(new.series_id)
@@ -264,8 +264,8 @@ async fn decide(
     let asks = FoldedActor::of(&request.requested_by);
     let answers = FoldedActor::of(&decision.decided_by);
     query(
-        "update change_request set state = $2, decided_by = $3, decided_at_us = $4, \
-         decision_reason = $5, requested_identity = $6, requested_person = $7, \
+        "update change_request set state = $2, decided_by = $3, decided_at_us = $4,
+         decision_reason = $5, requested_identity = $6, requested_person = $7,
          decided_identity = $8, decided_person = $9 where change_request_id = $1",
     )
     .bind(decision.change_id)
@@ -313,13 +313,13 @@ async fn note(
 /// What is told of requests that wait is as of now.
 fn select<'q>() -> QueryBuilder<'q> {
     QueryBuilder::new(
-        "select r.change_request_id, r.series_id, r.counter_id, c.serial, c.key, r.step, \
-         r.next_value, coalesce(r.stood_at, c.taken) as stands_at, r.family, r.last_date, \
-         coalesce(r.stood_on, h.last_date) as stands_on, r.dated_later, r.reason, \
-         r.requested_by, r.requested_at_us, r.expires_at_us, r.state, r.decided_by, \
-         r.decided_at_us, r.decision_reason from change_request r \
-         join counter c on c.counter_id = r.counter_id \
-         left join chronology h on h.series_id = r.series_id and h.serial = c.serial \
+        "select r.change_request_id, r.series_id, r.counter_id, c.serial, c.key, r.step,
+         r.next_value, coalesce(r.stood_at, c.taken) as stands_at, r.family, r.last_date,
+         coalesce(r.stood_on, h.last_date) as stands_on, r.dated_later, r.reason,
+         r.requested_by, r.requested_at_us, r.expires_at_us, r.state, r.decided_by,
+         r.decided_at_us, r.decision_reason from change_request r
+         join counter c on c.counter_id = r.counter_id
+         left join chronology h on h.series_id = r.series_id and h.serial = c.serial
          and h.family = r.family",
     )
 }

@@ -24,22 +24,22 @@ use crate::{Archive, ArchiveFile, ArchivedRow, ArchivedRun, IssuePath, LedgerErr
 const PAGE_MAX: u32 = 10_000;
 
 /// The beginning of a query for counters whose rows may move.
-const COUNTERS: &str = "select c.counter_id from counter c where c.counter_id <> 0 \
-    and not exists (select 1 from unsettled u where u.counter_id = c.counter_id) \
-    and not exists (select 1 from chronology_search h where h.series_id = c.series_id) \
-    and c.series_id not in (select v.series_id from series_version v \
-    where v.definition like '%\"source\":\"%') and ";
+const COUNTERS: &str = r#"select c.counter_id from counter c where c.counter_id <> 0
+    and not exists (select 1 from unsettled u where u.counter_id = c.counter_id)
+    and not exists (select 1 from chronology_search h where h.series_id = c.series_id)
+    and c.series_id not in (select v.series_id from series_version v
+    where v.definition like '%"source":"%') and "#;
 
 /// When its oldest number was issued.
-const OLDEST: &str = "(select j.issued_at_us from journal j where j.counter_id = c.counter_id \
+const OLDEST: &str = "(select j.issued_at_us from journal j where j.counter_id = c.counter_id
     and (j.number is not null or j.context is null) order by j.first_value limit 1)";
 
 /// The beginning of a query for rows as an archive keeps them.
 const ROWS: &str = concat!(
     "select ",
     entry_columns!(),
-    ", j.batch_id, j.node_id, j.journaled_at_us, coalesce(s.code, '') as code \
-     from journal_row j join counter c on c.counter_id = j.counter_id \
+    ", j.batch_id, j.node_id, j.journaled_at_us, coalesce(s.code, '') as code
+     from journal_row j join counter c on c.counter_id = j.counter_id
      left join series s on s.series_id = j.series_id where "
 );
 
@@ -189,8 +189,8 @@ async fn make_room(
 /// Rows of values that are being looked for must not change their places.
 async fn must_be_settled(conn: &mut Conn, ids: &[i64]) -> Result<(), LedgerError> {
     let mut query = QueryBuilder::new(
-        "select c.counter_id from counter c where (exists (select 1 from unsettled u \
-         where u.counter_id = c.counter_id) or exists (select 1 from chronology_search h \
+        "select c.counter_id from counter c where (exists (select 1 from unsettled u
+         where u.counter_id = c.counter_id) or exists (select 1 from chronology_search h
          where h.series_id = c.series_id)) and c.counter_id",
     );
     query.push_among(ids.to_vec()).push(" limit 1");
@@ -209,7 +209,7 @@ async fn has_segment(
     run: &ArchivedRun,
 ) -> Result<bool, LedgerError> {
     let row = query(
-        "select last_value, path, context from journal_row \
+        "select last_value, path, context from journal_row
          where counter_id = $1 and first_value = $2",
     )
     .bind(run.counter_id)
@@ -261,7 +261,7 @@ async fn rows_of(conn: &mut Conn, run: &ArchivedRun) -> Result<Vec<ArchivedRow>,
 async fn must_stay(store: &Store, rows: &[ArchivedRow]) -> Result<Vec<bool>, LedgerError> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
     let revised: Vec<i64> = query_scalar(
-        "select distinct value from revision where counter_id = $1 and value >= $2 \
+        "select distinct value from revision where counter_id = $1 and value >= $2
          and value <= $3",
     )
     .bind(first.counter_id)

@@ -42,9 +42,9 @@ impl Archive<'_> {
             must_be_fit(&mut *tx).await?;
             acceptance::must_be_known(store, &mut *tx).await?;
             let id = query_scalar(
-                "insert into archive_file (name, sha256, row_count, manifest, before_us, \
-                 last_issued_us, written_by, written_at_us) \
-                 values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing \
+                "insert into archive_file (name, sha256, row_count, manifest, before_us,
+                 last_issued_us, written_by, written_at_us)
+                 values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing
                  returning archive_file_id",
             )
             .bind(&file.name)
@@ -80,7 +80,7 @@ impl Archive<'_> {
             let now_us = store.clock.now_us();
             let mut tx = store.begin().await?;
             let ended = query(
-                "update archive_file set ended_at_us = $2 \
+                "update archive_file set ended_at_us = $2
                  where archive_file_id = $1 and ended_at_us is null",
             )
             .bind(of.archive_file_id)
@@ -172,7 +172,7 @@ impl Archive<'_> {
         self.read(async |reader| {
             let Ok(value) = i64::try_from(value) else { return Ok(None) };
             let row = query(
-                "select last_value, path, context from journal_row where counter_id = $1 \
+                "select last_value, path, context from journal_row where counter_id = $1
                  and first_value <= $2 order by first_value desc limit 1",
             )
             .bind(counter_id)
@@ -191,8 +191,8 @@ impl Archive<'_> {
     async fn archived(self, column: &'static str, hash: i64) -> Result<Vec<String>, LedgerError> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(
-                "select distinct f.name from archived_number a \
-                 join archive_file f on f.archive_file_id = a.archive_file_id \
+                "select distinct f.name from archived_number a
+                 join archive_file f on f.archive_file_id = a.archive_file_id
                  where f.deleted_at_us is null and a.",
             );
             query.push(column).push(" = ").push_bind(hash).push(" order by f.name limit 100");
@@ -216,8 +216,8 @@ async fn note_deleted(
         must_stand_for_nothing(&mut *tx, of).await?;
     }
     let done = query(
-        "update archive_file set deleted_at_us = $2, deleted_by = $3, deleted_reason = $4, \
-         ended_at_us = coalesce(ended_at_us, $2) \
+        "update archive_file set deleted_at_us = $2, deleted_by = $3, deleted_reason = $4,
+         ended_at_us = coalesce(ended_at_us, $2)
          where archive_file_id = $1 and deleted_at_us is null",
     )
     .bind(of.archive_file_id)
@@ -253,7 +253,7 @@ pub(crate) async fn must_go_on(conn: &mut Conn, of: &ArchiveFile) -> Result<(), 
 /// Whether a file is under way, and it stays so until the transaction ends.
 async fn lock_under_way(conn: &mut Conn, of: &ArchiveFile) -> Result<bool, LedgerError> {
     let id: Option<i32> = query_scalar(
-        "select archive_file_id from archive_file \
+        "select archive_file_id from archive_file
          where archive_file_id = $1 and ended_at_us is null",
     )
     .for_update()
@@ -268,7 +268,7 @@ async fn lock_under_way(conn: &mut Conn, of: &ArchiveFile) -> Result<bool, Ledge
 async fn must_stand_for_nothing(conn: &mut Conn, of: &ArchiveFile) -> Result<(), LedgerError> {
     conn.allow_long_search().await?;
     let segment = query(
-        "select 1 from journal where number is null and context is not null \
+        "select 1 from journal where number is null and context is not null
          and allocation_id = $1 limit 1",
     )
     .bind(segment_id(of))
@@ -296,7 +296,7 @@ pub(crate) fn segment_id(of: &ArchiveFile) -> &[u8] {
 }
 
 /// The beginning of a query for files.
-const FILES: &str = "select archive_file_id, name, sha256, row_count, manifest, before_us, \
+const FILES: &str = "select archive_file_id, name, sha256, row_count, manifest, before_us,
     last_issued_us, written_by, written_at_us, ended_at_us, deleted_at_us from archive_file ";
 
 fn file_of(row: &Row) -> Result<ArchiveFile, LedgerError> {
@@ -349,9 +349,9 @@ async fn must_be_fit(conn: &mut Conn) -> Result<(), LedgerError> {
 /// or none, did: that of the project, as far as it was kept.
 pub(crate) async fn is_archived(conn: &mut Conn, name: ArchivedName) -> Result<bool, LedgerError> {
     let found = query(
-        "select 1 from archived_number where number_hash = $1 and counter_id = $2 \
-         and document_hash is not distinct from $4 and coalesce(project_hash, $5) = $5 \
-         and (select path = 'archived' and last_value >= $3 from journal_row \
+        "select 1 from archived_number where number_hash = $1 and counter_id = $2
+         and document_hash is not distinct from $4 and coalesce(project_hash, $5) = $5
+         and (select path = 'archived' and last_value >= $3 from journal_row
          where counter_id = $2 and first_value <= $3 order by first_value desc limit 1) limit 1",
     )
     .bind(name.number_hash)

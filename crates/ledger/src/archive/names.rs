@@ -29,7 +29,7 @@ pub(crate) async fn write(
         .collect();
     for names in names.chunks(NAMES_MAX) {
         let mut query = QueryBuilder::new(
-            "insert into archived_number (number_hash, document_hash, project_hash, counter_id, \
+            "insert into archived_number (number_hash, document_hash, project_hash, counter_id,
              archive_file_id) ",
         );
         query.push_values(names, |mut row, (number, document, project, counter_id)| {
@@ -49,8 +49,8 @@ async fn series_apart(
 ) -> Result<BTreeSet<i64>, LedgerError> {
     let ids: BTreeSet<i64> = runs.iter().map(|run| run.newest.series_id).collect();
     let mut query = QueryBuilder::new(
-        "select distinct series_id from series_version \
-         where definition like '%\"documents\":\"project\"%' and series_id",
+        r#"select distinct series_id from series_version
+         where definition like '%"documents":"project"%' and series_id"#,
     );
     query.push_among(ids.into_iter().collect::<Vec<i64>>());
     Ok(query.build().scalar::<i64>().fetch_all(conn).await?.into_iter().collect())

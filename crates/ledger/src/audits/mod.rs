@@ -67,7 +67,7 @@ impl Audits<'_> {
                 row.push_bind(number).push_bind(scope);
             });
             query.push(
-                ") select j.number, j.scope, j.allocation_id from asked a \
+                ") select j.number, j.scope, j.allocation_id from asked a
                  join journal j on j.number = a.number and j.scope = a.scope",
             );
             let rows = query.build().once().fetch_all(&store.reader).await?;
@@ -94,8 +94,8 @@ impl Audits<'_> {
             for series in &all {
                 // By the name of the counter: its index gives them in order.
                 let newest: Vec<Option<String>> = query_scalar(
-                    "select (select j.number from journal j where j.counter_id = c.counter_id \
-                     and j.number is not null order by j.first_value desc limit 1) from counter c \
+                    "select (select j.number from journal j where j.counter_id = c.counter_id
+                     and j.number is not null order by j.first_value desc limit 1) from counter c
                      where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
                 )
                 .bind(series.try_get::<i64>("series_id")?)
@@ -115,9 +115,9 @@ impl Audits<'_> {
     pub async fn nobodys(self, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
         self.search(async |store| {
             let rows = query(
-                "select allocation_id, first_value, last_value, reason from journal_rejected r \
-                 where acknowledged_at_us is null and not exists \
-                 (select 1 from counter c where c.counter_id = r.counter_id) \
+                "select allocation_id, first_value, last_value, reason from journal_rejected r
+                 where acknowledged_at_us is null and not exists
+                 (select 1 from counter c where c.counter_id = r.counter_id)
                  order by journal_rejected_id desc limit $1",
             )
             .bind(bounded(limit))
@@ -141,9 +141,9 @@ impl Audits<'_> {
             let mut tx = store.begin().await?;
             let mut count = 0;
             for statement in [
-                "update collision set acknowledged_at_us = $2, acknowledged_by = $3, \
+                "update collision set acknowledged_at_us = $2, acknowledged_by = $3,
                  acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
-                "update journal_rejected set acknowledged_at_us = $2, acknowledged_by = $3, \
+                "update journal_rejected set acknowledged_at_us = $2, acknowledged_by = $3,
                  acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
             ] {
                 let done = query(statement)
@@ -229,20 +229,20 @@ async fn overlaps(
     // Of the rows before, those that reach into the page count; of journal and gap register only
     // the last one can.
     let rows = query(
-        "with span as ( \
-           select first_value, last_value from journal_row where counter_id = $1 \
-             and first_value <= $3 and first_value >= coalesce((select max(first_value) \
-             from journal where counter_id = $1 and first_value <= $2), $2) \
-           union all select first_value, last_value from gap where counter_id = $1 \
-             and first_value <= $3 and first_value >= coalesce((select max(first_value) \
-             from gap where counter_id = $1 and first_value <= $2), $2) \
-           union all select first_value, last_value from journal_rejected \
-             where counter_id = $1 and first_value <= $3 and last_value > $2), \
-         neighbour as ( \
-           select first_value, last_value, max(last_value) over (order by first_value, \
-             last_value rows between unbounded preceding and 1 preceding) as before from span) \
-         select first_value, case when last_value < before then last_value else before end \
-           as last_value from neighbour where before >= first_value and first_value > $2 \
+        "with span as (
+           select first_value, last_value from journal_row where counter_id = $1
+             and first_value <= $3 and first_value >= coalesce((select max(first_value)
+             from journal where counter_id = $1 and first_value <= $2), $2)
+           union all select first_value, last_value from gap where counter_id = $1
+             and first_value <= $3 and first_value >= coalesce((select max(first_value)
+             from gap where counter_id = $1 and first_value <= $2), $2)
+           union all select first_value, last_value from journal_rejected
+             where counter_id = $1 and first_value <= $3 and last_value > $2),
+         neighbour as (
+           select first_value, last_value, max(last_value) over (order by first_value,
+             last_value rows between unbounded preceding and 1 preceding) as before from span)
+         select first_value, case when last_value < before then last_value else before end
+           as last_value from neighbour where before >= first_value and first_value > $2
          order by 1 limit $4",
     )
     .bind(counter_id)
@@ -264,8 +264,8 @@ async fn written(
     let mut tx = store.reader.begin().await?;
     tx.allow_long_search().await?;
     let mut query = QueryBuilder::new(
-        "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask, \
-         outline, rest, context, series_id, version, type_code, project \
+        "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask,
+         outline, rest, context, series_id, version, type_code, project
          from journal_row where (counter_id, first_value) > (",
     );
     query.push_bind(after.counter_id).push(", ").push_bind(after.value);

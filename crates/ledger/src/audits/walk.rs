@@ -17,7 +17,7 @@ impl Checkpoints<'_> {
     pub async fn batches_among(self, ids: &[i64]) -> Result<Vec<SealedBatch>, LedgerError> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(
-                "select batch_id, line_count, seal, node_id, partition_id, epoch, journaled_at_us \
+                "select batch_id, line_count, seal, node_id, partition_id, epoch, journaled_at_us
                  from journal_batch where batch_id",
             );
             query.push_among(ids.to_vec());

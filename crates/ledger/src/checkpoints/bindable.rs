@@ -73,21 +73,21 @@ fn id_of(table: Bindable) -> &'static str {
 fn select<'q>(table: Bindable) -> QueryBuilder<'q> {
     QueryBuilder::new(match table {
         Bindable::Batches => {
-            "select batch_id, partition_id, epoch, node_id, journaled_at_us, line_count, seal, \
+            "select batch_id, partition_id, epoch, node_id, journaled_at_us, line_count, seal,
              proof from journal_batch"
         }
         Bindable::Events => {
             "select event_id, at_us, kind, partition_id, epoch, node_id, detail from event"
         }
         Bindable::Versions => {
-            "select series_version_id, series_id, version, definition, saved_by, reason, \
+            "select series_version_id, series_id, version, definition, saved_by, reason,
              saved_at_us, active, saved_with from series_version"
         }
         Bindable::Counters => "select counter_id, series_id, serial, key from counter",
         // A series that was removed has given up its code, and never had a counter.
         Bindable::Series => {
-            "select series_id, code, case when removed_at_us is not null and not exists \
-             (select 1 from counter c where c.series_id = series.series_id) \
+            "select series_id, code, case when removed_at_us is not null and not exists
+             (select 1 from counter c where c.series_id = series.series_id)
              then 1 else 0 end as is_removed from series"
         }
     })

@@ -37,7 +37,7 @@ impl Checkpoints<'_> {
     pub async fn list(self, after: i64, limit: u32) -> Result<Vec<SignedCheckpoint>, LedgerError> {
         self.read(async |reader| {
             let rows = query(
-                "select checkpoint_no, body, public_key, signature from checkpoint \
+                "select checkpoint_no, body, public_key, signature from checkpoint
                  where checkpoint_no > $1 order by checkpoint_no limit $2",
             );
             let rows = rows.bind(after).bind(i64::from(limit)).fetch_all(reader).await?;
@@ -62,7 +62,7 @@ impl Checkpoints<'_> {
                 return Ok(false);
             }
             let written = query(
-                "insert into checkpoint (checkpoint_no, body, public_key, signature) \
+                "insert into checkpoint (checkpoint_no, body, public_key, signature)
                  values ($1, $2, $3, $4) on conflict do nothing",
             )
             .bind(new.number)
@@ -81,7 +81,7 @@ impl Checkpoints<'_> {
 
 async fn newest(conn: &mut Conn) -> Result<Option<SignedCheckpoint>, LedgerError> {
     let row = query(
-        "select checkpoint_no, body, public_key, signature from checkpoint \
+        "select checkpoint_no, body, public_key, signature from checkpoint
          order by checkpoint_no desc limit 1",
     );
     row.fetch_optional(conn).await?.as_ref().map(checkpoint_of).transpose()

@@ -103,16 +103,16 @@ impl Counters<'_> {
         let mut count = QueryBuilder::new("select count(*) from ");
         looked_at(&mut count);
         let mut query = QueryBuilder::new(
-            "select h.counter_id from (select c.counter_id from (select k.counter_id, \
-             (select max(i.first_value) from journal i where i.counter_id = k.counter_id \
+            "select h.counter_id from (select c.counter_id from (select k.counter_id,
+             (select max(i.first_value) from journal i where i.counter_id = k.counter_id
              and i.first_value <= ",
         );
         query.push_bind(value).push(") as first_value from ");
         looked_at(&mut query);
         // A row without a number stands for rows that are in the archive.
         query.push(
-            ") c join journal_row j on j.counter_id = c.counter_id \
-             and j.first_value = c.first_value \
+            ") c join journal_row j on j.counter_id = c.counter_id
+             and j.first_value = c.first_value
              where (j.last_value > j.first_value or j.number is null) and j.last_value >= ",
         );
         query.push_bind(value);
@@ -173,9 +173,9 @@ pub(crate) async fn page(
 /// The beginning of the query: which counters, and of those alone when they were used.
 fn select<'q>() -> QueryBuilder<'q> {
     let mut query = QueryBuilder::new(
-        "select c.counter_id, c.series_id, c.serial, c.key, c.partition_id, c.epoch, c.origin, \
-         c.start_value, c.taken, c.ceiling, c.step, c.journaled, c.seeded_by, \
-         (select j.issued_at_us from journal j where j.counter_id = c.counter_id \
+        "select c.counter_id, c.series_id, c.serial, c.key, c.partition_id, c.epoch, c.origin,
+         c.start_value, c.taken, c.ceiling, c.step, c.journaled, c.seeded_by,
+         (select j.issued_at_us from journal j where j.counter_id = c.counter_id
          order by j.first_value desc limit 1) as last_used_at_us from (",
     );
     query.push(table::COLUMNS).push("where counter_id <> 0");

@@ -18,7 +18,7 @@ use crate::{At, COUNTERS_COUNTED_MAX, Counter, CounterSpec, Counters, LedgerErro
 const PAGE_MAX: u32 = 10_000;
 
 /// The beginning of every query for whole rows.
-pub(crate) const COLUMNS: &str = "select counter_id, series_id, serial, key, partition_id, \
+pub(crate) const COLUMNS: &str = "select counter_id, series_id, serial, key, partition_id,
      epoch, origin, start_value, taken, ceiling, step, journaled, seeded_by from counter ";
 
 /// A counter's row, and who resolved it in its epoch.
@@ -79,7 +79,7 @@ impl Counters<'_> {
     pub async fn count_of(self, series_id: i64) -> Result<u64, LedgerError> {
         self.read(async |reader| {
             let count: i64 = query_scalar(
-                "select count(*) from (select counter_id from counter where series_id = $1 \
+                "select count(*) from (select counter_id from counter where series_id = $1
                  limit $2) as counted",
             )
             .bind(series_id)
@@ -113,9 +113,9 @@ impl Counters<'_> {
             tx.allow_long_search().await?;
             let mut query = QueryBuilder::new(COLUMNS);
             query.push(
-                "where exists (select 1 from partition p where p.partition_id = \
-                 counter.partition_id \
-                 and p.epoch = counter.epoch and p.state = 'open' and p.owner = 'redis') \
+                "where exists (select 1 from partition p where p.partition_id =
+                 counter.partition_id
+                 and p.epoch = counter.epoch and p.state = 'open' and p.owner = 'redis')
                  order by (ceiling - taken) / step, counter_id limit ",
             );
             query.push_bind(i64::from(limit.min(PAGE_MAX)));
@@ -219,8 +219,8 @@ async fn create(
     let origin = signed(spec.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     query(
-        "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, \
-         taken, ceiling, step, seeded_by, seeded_at_us) \
+        "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value,
+         taken, ceiling, step, seeded_by, seeded_at_us)
          values ($1, $2, $3, $4, 0, $5, $5, $5, $5, $6, $7, $8) on conflict do nothing",
     )
     .bind(spec.series_id)
@@ -339,7 +339,7 @@ pub(crate) async fn advance(conn: &mut Conn, at: At, moves: &[Move]) -> Result<(
     let (partition, epoch) = partitions::columns(at)?;
     for to in moves {
         let moved = query(
-            "update counter set taken = $4, ceiling = $4, journaled = journaled + $5 \
+            "update counter set taken = $4, ceiling = $4, journaled = journaled + $5
              where counter_id = $1 and partition_id = $2 and epoch = $3",
         )
         .bind(to.counter_id)

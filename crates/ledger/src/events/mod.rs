@@ -35,9 +35,9 @@ impl Register<'_> {
     pub async fn collisions(self, limit: u32) -> Result<Vec<Collision>, LedgerError> {
         self.read(async |reader| {
             let rows = query(
-                "select counter_id, first_value, last_value, allocation_id, other_allocation_id, \
-                 number, \
-                 noted_at_us from collision where acknowledged_at_us is null \
+                "select counter_id, first_value, last_value, allocation_id, other_allocation_id,
+                 number,
+                 noted_at_us from collision where acknowledged_at_us is null
                  order by collision_id desc limit $1",
             )
             .bind(bounded(limit))
@@ -80,8 +80,8 @@ impl Register<'_> {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
             let row = query(
-                "select (select count(*) from journal) as journal, (select count(*) from gap) as \
-                 gaps, \
+                "select (select count(*) from journal) as journal, (select count(*) from gap) as
+                 gaps,
                  (select count(*) from revision) as revisions",
             )
             .fetch_one(&mut *tx)
@@ -127,7 +127,7 @@ impl Events<'_> {
     pub async fn find(self, filter: &EventFilter) -> Result<Vec<(EventPlace, Event)>, LedgerError> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(
-                "select event_id, at_us, kind, partition_id, epoch, node_id, detail from event \
+                "select event_id, at_us, kind, partition_id, epoch, node_id, detail from event
                  where at_us >= ",
             );
             query.push_bind(filter.from_us.unwrap_or(i64::MIN));
@@ -169,7 +169,7 @@ impl Events<'_> {
         self.read(async |reader| {
             let (partition, epoch) = columns(at)?;
             let rows = query(
-                "select at_us, kind, partition_id, epoch, node_id, detail from event \
+                "select at_us, kind, partition_id, epoch, node_id, detail from event
                  where partition_id = $1 and epoch = $2 order by event_id desc limit $3",
             )
             .bind(partition)
@@ -221,8 +221,8 @@ impl Ledger {
 /// nobody has.
 pub(crate) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), LedgerError> {
     let row = query(
-        "select (select count(*) from collision where acknowledged_at_us is null) as collisions, \
-         (select count(*) from collision where acknowledged_at_us is not null) as acknowledged, \
+        "select (select count(*) from collision where acknowledged_at_us is null) as collisions,
+         (select count(*) from collision where acknowledged_at_us is not null) as acknowledged,
          (select count(*) from journal_rejected where acknowledged_at_us is null) as rejected",
     )
     .fetch_one(conn)
@@ -238,7 +238,7 @@ pub(crate) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), Ledger
 pub(crate) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), LedgerError> {
     debug_assert!(EVENT_KINDS.contains(&&*event.kind), "EVENT_KINDS lacks {}", event.kind);
     query(
-        "insert into event (at_us, kind, partition_id, epoch, node_id, detail) \
+        "insert into event (at_us, kind, partition_id, epoch, node_id, detail)
          values ($1, $2, $3, $4, $5, $6)",
     )
     .bind(event.at_us)

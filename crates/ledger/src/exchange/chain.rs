@@ -55,7 +55,7 @@ async fn issued(
     };
     let [unified, system, interface] = ExchangeKind::ALL.map(ExchangeKind::type_code);
     let serial = &asked.unified_serial;
-    let columns = "select j.number, j.document_id, j.user_id, j.ip_address, j.issued_at_us \
+    let columns = "select j.number, j.document_id, j.user_id, j.ip_address, j.issued_at_us
                    from journal_row j where ";
     let mut query =
         QueryBuilder::new("select number, document_id, user_id, ip_address, issued_at_us from (");
@@ -104,7 +104,7 @@ async fn events(
         Some(LinkPlace { at_us, name: LinkName::Event(event_id) }) => (*at_us, *event_id),
     };
     let mut query = QueryBuilder::new(
-        "select e.serial_event_id, e.serial, e.kind, e.attempt, e.at_us, e.user_id, e.ip_address, \
+        "select e.serial_event_id, e.serial, e.kind, e.attempt, e.at_us, e.user_id, e.ip_address,
          e.reason from serial_event e where e.unified_serial = ",
     );
     query.push_bind(asked.unified_serial.clone());

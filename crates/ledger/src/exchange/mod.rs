@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The step of a serial.
-const STEP: &str = "select serial, unified_serial, state, attempt, begun_at_us, begun_by, \
+const STEP: &str = "select serial, unified_serial, state, attempt, begun_at_us, begun_by,
      begun_key, ended_at_us, ended_by, result, reason from system_step where serial = $1";
 
 noun!(
@@ -33,11 +33,11 @@ impl Exchange<'_> {
             let now_us = store.clock.now_us();
             // Waits for whoever is noting the same serial, and then sees what became of it.
             let noted = query(
-                "insert into interface_check (serial, accepted_at_us, accepted_by, accepted_key) \
-                 values ($1, $2, $3, $4) \
-                 on conflict (serial) do update set accepted_at_us = excluded.accepted_at_us, \
-                 accepted_by = excluded.accepted_by, accepted_key = excluded.accepted_key, \
-                 repeats = 0, repeated_at_us = null \
+                "insert into interface_check (serial, accepted_at_us, accepted_by, accepted_key)
+                 values ($1, $2, $3, $4)
+                 on conflict (serial) do update set accepted_at_us = excluded.accepted_at_us,
+                 accepted_by = excluded.accepted_by, accepted_key = excluded.accepted_key,
+                 repeats = 0, repeated_at_us = null
                  where interface_check.accepted_at_us <= $5",
             )
             .bind(&check.serial)
@@ -74,9 +74,9 @@ impl Exchange<'_> {
             let now_us = store.clock.now_us();
             let Asker { user_id, key, .. } = &begin.asker;
             let new = query(
-                "insert into system_step (serial, unified_serial, state, attempt, begun_at_us, \
-                 begun_by, \
-                 begun_key) values ($1, $2, 'in-progress', 1, $3, $4, $5) on conflict (serial) do \
+                "insert into system_step (serial, unified_serial, state, attempt, begun_at_us,
+                 begun_by,
+                 begun_key) values ($1, $2, 'in-progress', 1, $3, $4, $5) on conflict (serial) do
                  nothing",
             )
             .bind(&begin.serial)
@@ -142,7 +142,7 @@ impl Exchange<'_> {
     ) -> Result<Option<Checked>, LedgerError> {
         self.call(CALL, async |store| {
             let row = query(
-                "select accepted_at_us, accepted_by, accepted_key from interface_check \
+                "select accepted_at_us, accepted_by, accepted_key from interface_check
                  where serial = $1",
             )
             .bind(&check.serial)
@@ -205,7 +205,7 @@ async fn repeated(
     now_us: i64,
 ) -> Result<Checked, LedgerError> {
     let row = query(
-        "select accepted_at_us, accepted_by, accepted_key, repeats from interface_check \
+        "select accepted_at_us, accepted_by, accepted_key, repeats from interface_check
          where serial = $1",
     )
     .bind(&check.serial)
@@ -314,8 +314,8 @@ fn step_of(row: &Row) -> Result<Step, LedgerError> {
 /// Writes a step whose row is locked.
 async fn write_step(conn: &mut Conn, step: &Step) -> Result<(), LedgerError> {
     query(
-        "update system_step set unified_serial = $2, state = $3, attempt = $4, begun_at_us = $5, \
-         begun_by = $6, begun_key = $7, ended_at_us = $8, ended_by = $9, result = $10, \
+        "update system_step set unified_serial = $2, state = $3, attempt = $4, begun_at_us = $5,
+         begun_by = $6, begun_key = $7, ended_at_us = $8, ended_by = $9, result = $10,
          reason = $11 where serial = $1",
     )
     .bind(&step.serial)
@@ -356,7 +356,7 @@ impl<'e> SerialEvent<'e> {
 
     async fn write(self, conn: &mut Conn, at_us: i64, asker: &Asker) -> Result<(), LedgerError> {
         query(
-            "insert into serial_event (serial, unified_serial, kind, attempt, at_us, user_id, \
+            "insert into serial_event (serial, unified_serial, kind, attempt, at_us, user_id,
              ip_address, reason) values ($1, $2, $3, $4, $5, $6, $7, $8)",
         )
         .bind(self.serial)

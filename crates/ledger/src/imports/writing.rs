@@ -74,7 +74,7 @@ impl Imports<'_> {
                     row.push_bind(number).push_bind(scope);
                 });
                 query.push(
-                    ") select j.number, j.scope from asked a \
+                    ") select j.number, j.scope from asked a
                      join journal j on j.number = a.number and j.scope = a.scope",
                 );
                 for row in query.build().once().fetch_all(&store.reader).await? {
@@ -263,9 +263,9 @@ async fn standing(
     counter: &ImportedCounter,
 ) -> Result<Option<Standing>, LedgerError> {
     let row = query(
-        "select c.counter_id, c.taken, (select cast(coalesce(sum((g.last_value - g.first_value) \
-         / g.step + 1), 0) as bigint) from gap g where g.counter_id = c.counter_id \
-         and g.reason = 'before-import') as open \
+        "select c.counter_id, c.taken, (select cast(coalesce(sum((g.last_value - g.first_value)
+         / g.step + 1), 0) as bigint) from gap g where g.counter_id = c.counter_id
+         and g.reason = 'before-import') as open
          from counter c where c.series_id = $1 and c.serial = $2 and c.key = $3",
     )
     .bind(counter.series_id)
@@ -349,7 +349,7 @@ async fn create(
         ));
     }
     let mut query = QueryBuilder::new(
-        "insert into counter (counter_id, series_id, serial, key, partition_id, epoch, origin, \
+        "insert into counter (counter_id, series_id, serial, key, partition_id, epoch, origin,
          start_value, taken, ceiling, step, seeded_by, seeded_at_us) ",
     );
     query.push(conn.own_ids());

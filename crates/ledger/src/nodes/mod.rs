@@ -43,7 +43,7 @@ impl Nodes<'_> {
             let mut tx = store.begin_in(within).await?;
             // An identity is never drawn twice: a row that is there is this call's own, repeated.
             query(
-                "insert into node (node_id, label, version, started_at_us) \
+                "insert into node (node_id, label, version, started_at_us)
                  values ($1, $2, $3, $4) on conflict do nothing",
             )
             .bind(bytes(&node.node_id))
@@ -110,8 +110,8 @@ impl Nodes<'_> {
             let mut tx = store.begin_as(node).await?;
             // A ledger that went back must not catch up beat by beat with what it has forgotten.
             let beaten: Option<i64> = query_scalar(
-                "update node set beat = beat + 1, sight = $2, report = $5 \
-                 where node_id = $1 and left_at_us is null and adopted_at_us is null \
+                "update node set beat = beat + 1, sight = $2, report = $5
+                 where node_id = $1 and left_at_us is null and adopted_at_us is null
                  and beat >= $3 and batches >= $4 returning beat",
             )
             .bind(bytes(&node))
@@ -161,7 +161,7 @@ impl Nodes<'_> {
                 .execute(&mut *tx)
                 .await?;
             query(
-                "update participant set state = 'left', changed_at_us = $2 \
+                "update participant set state = 'left', changed_at_us = $2
                  where node_id = $1 and state in ('joined', 'acknowledged')",
             )
             .bind(bytes(&node))
@@ -177,9 +177,9 @@ impl Nodes<'_> {
     pub async fn list(self) -> Result<Vec<Node>, LedgerError> {
         self.call(CALL.of(Share::Watch), async |store| {
             let rows = query(
-                "select node_id, label, version, beat, started_at_us, sight, report, \
-                 told_at_us - heard_at_us as clock_ahead_us from node \
-                 where left_at_us is null and adopted_at_us is null order by started_at_us, \
+                "select node_id, label, version, beat, started_at_us, sight, report,
+                 told_at_us - heard_at_us as clock_ahead_us from node
+                 where left_at_us is null and adopted_at_us is null order by started_at_us,
                  node_id",
             )
             .fetch_all(&store.reader)
@@ -235,7 +235,7 @@ impl Nodes<'_> {
         self.write(async |store| {
             let mut tx = store.begin().await?;
             let retired = query(
-                "update node set adopted_at_us = coalesce(adopted_at_us, $3) \
+                "update node set adopted_at_us = coalesce(adopted_at_us, $3)
                  where node_id = $1 and beat = $2",
             )
             .bind(bytes(&node))
@@ -315,9 +315,9 @@ async fn living(store: &Store) -> Result<Vec<(NodeId, i64)>, LedgerError> {
 /// The partitions in which each present node may have left an outbox.
 async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, LedgerError> {
     let rows = query(
-        "select distinct p.node_id, p.partition_id from participant p \
-         join node n on n.node_id = p.node_id \
-         where n.left_at_us is null and n.adopted_at_us is null and p.state = 'joined' \
+        "select distinct p.node_id, p.partition_id from participant p
+         join node n on n.node_id = p.node_id
+         where n.left_at_us is null and n.adopted_at_us is null and p.state = 'joined'
          order by p.partition_id",
     )
     .fetch_all(&store.reader)

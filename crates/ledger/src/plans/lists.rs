@@ -32,23 +32,23 @@ fn settings() -> LedgerSettings {
 /// by `n`.
 const FILL: [&str; 7] = [
     "insert into journal_name (name) select 'user-' || n from n where n <= 200",
-    "insert into journal_kind (series_id, version, type_code, project) \
+    "insert into journal_kind (series_id, version, type_code, project)
      select n, 1, 'T' || n, 'P' || n from n where n <= 20",
-    "insert into journal_batch (epoch, journaled_at_us, partition_id, line_count, node_id, seal) \
-     select 1, {now} - n, 1, 300, cast('0123456789abcdef' as {bytes}), cast('x' as {bytes}) \
+    "insert into journal_batch (epoch, journaled_at_us, partition_id, line_count, node_id, seal)
+     select 1, {now} - n, 1, 300, cast('0123456789abcdef' as {bytes}), cast('x' as {bytes})
      from n where n <= 100",
-    "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, taken, \
-     ceiling, step, journaled, seeded_by, seeded_at_us) \
-     select n % 20 + 1, 'seq', 'year=' || n, 1, 1, 0, 0, 300, 300, 1, 300, \
+    "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, taken,
+     ceiling, step, journaled, seeded_by, seeded_at_us)
+     select n % 20 + 1, 'seq', 'year=' || n, 1, 1, 0, 0, 300, 300, 1, 300,
      cast('0123456789abcdef' as {bytes}), {now} from n where n <= 100",
-    "insert into journal (counter_id, first_value, batch_id, issued_at_us, kind_id, user_name_id, \
-     document_day, allocation_id, number, scope, outline, document_id, idempotency_key) \
-     select n / {values} + 1, n % {values} + 1, n % 100 + 1, {now} - ({rows} - n) * 60000000, \
-     n % 20 + 1, n % 200 + 1, {day}, cast('0123456789abcdef' as {bytes}), 'A-' || n, \
+    "insert into journal (counter_id, first_value, batch_id, issued_at_us, kind_id, user_name_id,
+     document_day, allocation_id, number, scope, outline, document_id, idempotency_key)
+     select n / {values} + 1, n % {values} + 1, n % 100 + 1, {now} - ({rows} - n) * 60000000,
+     n % 20 + 1, n % 200 + 1, {day}, cast('0123456789abcdef' as {bytes}), 'A-' || n,
      'all', '2{0}', 'D-' || n, 'K-' || n from n where n < {rows}",
-    "insert into gap (counter_id, first_value, last_value, step, reason, epoch, noted_at_us) \
+    "insert into gap (counter_id, first_value, last_value, step, reason, epoch, noted_at_us)
      select n, 1000, 1001, 1, 'discarded', 1, {now} from n where n <= 50",
-    "insert into event (at_us, kind, detail) select {now} - n, 'node-started', '{}' from n \
+    "insert into event (at_us, kind, detail) select {now} - n, 'node-started', '{}' from n
      where n <= 1000",
 ];
 

@@ -27,21 +27,21 @@ macro_rules! newest {
         concat!(
             "select q.place, a.file as archived, aside.is_any as is_any_aside, ",
             entry_columns!(),
-            " from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], \
-             $6::text[], $7::bigint[]) with ordinality as q (series_id, user_id, value, since_us, \
-             document_hash, project, project_hash, place) \
+            " from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[],
+             $6::text[], $7::bigint[]) with ordinality as q (series_id, user_id, value, since_us,
+             document_hash, project, project_hash, place)
              left join lateral (select ",
             line_columns!(),
             " from journal_row where ",
             $condition,
-            " and issued_at_us >= q.since_us \
-             order by issued_at_us desc, first_value desc limit 1) as j on true \
-             left join counter c on c.counter_id = j.counter_id \
+            " and issued_at_us >= q.since_us
+             order by issued_at_us desc, first_value desc limit 1) as j on true
+             left join counter c on c.counter_id = j.counter_id
              left join lateral (select ",
             $archived,
             " as file) as a on true cross join (select ",
             is_any_aside!(),
-            " as is_any) as aside \
+            " as is_any) as aside
              where j.counter_id is not null or a.file is not null or aside.is_any <> 0"
         )
     };
@@ -67,19 +67,19 @@ impl Bulk for PgConnection {
     ) -> Result<Vec<Option<Neighbour>>, LedgerError> {
         let statement = match table {
             Table::Journal => {
-                "select e.place, n.first_value, n.last_value, n.allocation_id \
-                 from unnest($1::bigint[], $2::bigint[]) \
-                 with ordinality as e (counter_id, last, place) \
-                 cross join lateral (select first_value, last_value, allocation_id \
-                 from journal_row j where j.counter_id = e.counter_id and j.first_value <= e.last \
+                "select e.place, n.first_value, n.last_value, n.allocation_id
+                 from unnest($1::bigint[], $2::bigint[])
+                 with ordinality as e (counter_id, last, place)
+                 cross join lateral (select first_value, last_value, allocation_id
+                 from journal_row j where j.counter_id = e.counter_id and j.first_value <= e.last
                  order by first_value desc limit 1) as n"
             }
             Table::Gap => {
-                "select e.place, n.first_value, n.last_value, null::bytea as allocation_id \
-                 from unnest($1::bigint[], $2::bigint[]) \
-                 with ordinality as e (counter_id, last, place) \
-                 cross join lateral (select first_value, last_value from gap g \
-                 where g.counter_id = e.counter_id and g.first_value <= e.last \
+                "select e.place, n.first_value, n.last_value, null::bytea as allocation_id
+                 from unnest($1::bigint[], $2::bigint[])
+                 with ordinality as e (counter_id, last, place)
+                 cross join lateral (select first_value, last_value from gap g
+                 where g.counter_id = e.counter_id and g.first_value <= e.last
                  order by first_value desc limit 1) as n"
             }
         };
@@ -165,19 +165,19 @@ impl Bulk for PgConnection {
         let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
         // Values are set from the row itself: it is its newest version by then, whoever held it.
         let rows = sqlx::query(concat!(
-            "with held as materialized ( \
-               select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling, \
-                 c.step, m.last, \
-                 case when m.epoch = c.epoch and m.step = c.step and m.first > c.start_value \
-                   then m.count else 0 end as count \
-               from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], \
-                 $6::bigint[]) as m (counter_id, last, first, epoch, step, count) \
-               join counter c on c.counter_id = m.counter_id \
-               order by c.series_id, c.serial, c.key for update of c) \
-             update counter c set taken = greatest(c.taken, h.last), \
-               ceiling = greatest(c.ceiling, h.last), journaled = c.journaled + h.count \
-             from held h where c.counter_id = h.counter_id \
-             returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling, \
+            "with held as materialized (
+               select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling,
+                 c.step, m.last,
+                 case when m.epoch = c.epoch and m.step = c.step and m.first > c.start_value
+                   then m.count else 0 end as count
+               from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+                 $6::bigint[]) as m (counter_id, last, first, epoch, step, count)
+               join counter c on c.counter_id = m.counter_id
+               order by c.series_id, c.serial, c.key for update of c)
+             update counter c set taken = greatest(c.taken, h.last),
+               ceiling = greatest(c.ceiling, h.last), journaled = c.journaled + h.count
+             from held h where c.counter_id = h.counter_id
+             returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling,
                h.step, ",
             is_any_aside!(),
             " as is_any_aside",
@@ -234,14 +234,14 @@ impl Bulk for PgConnection {
 
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {
         // What the server last counted of it, and estimated since.
-        let about = "select cast(greatest(reltuples, 0) as bigint) from pg_class \
+        let about = "select cast(greatest(reltuples, 0) as bigint) from pg_class
              where oid = to_regclass($1)";
         Ok(sqlx::query_scalar(about).bind(table).fetch_one(&mut *self).await?)
     }
 
     async fn reserve_counters(&mut self, count: usize) -> Result<Vec<i64>, LedgerError> {
         let ids = sqlx::query_scalar(
-            "select nextval(pg_get_serial_sequence('counter', 'counter_id')) \
+            "select nextval(pg_get_serial_sequence('counter', 'counter_id'))
              from generate_series(1, $1)",
         )
         .bind(i64::try_from(count).unwrap_or(i64::MAX))

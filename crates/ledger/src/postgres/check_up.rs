@@ -9,10 +9,10 @@ pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, Ledg
     // A base backup under way is no standby yet. Without the right to see them all, the rows of
     // others' sessions are there and say nothing.
     let row = sqlx::query(
-        "select current_setting('fsync') as fsync, \
-         current_setting('full_page_writes') as full_page_writes, \
-         current_setting('synchronous_commit') as synchronous_commit, \
-         count(*) filter (where sync_state = 'async' and state <> 'backup') as standbys, \
+        "select current_setting('fsync') as fsync,
+         current_setting('full_page_writes') as full_page_writes,
+         current_setting('synchronous_commit') as synchronous_commit,
+         count(*) filter (where sync_state = 'async' and state <> 'backup') as standbys,
          count(*) filter (where state is null) as hidden from pg_stat_replication",
     )
     .fetch_one(connections)

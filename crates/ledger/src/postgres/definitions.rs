@@ -14,33 +14,33 @@ const DEFERRED: &str = "journal_is_not_removed";
 
 /// Names and texts. Triggers say whether they are on, keys whether their index is valid, tables
 /// what else shows rows of theirs or hides them, or loses them in a crash.
-const DEFINITIONS: &str = "\
-    with own as (select oid, relname::text as name, relkind::text, \
-        relpersistence::text, relrowsecurity, \
-        (select count(*) from pg_rewrite r where r.ev_class = c.oid) as rules, \
-        exists (select from pg_inherits i where i.inhrelid = c.oid) as is_child, \
-        exists (select from pg_inherits i where i.inhparent = c.oid) as is_parent \
-      from pg_class c where c.relnamespace = current_schema()::regnamespace \
-        and c.relname::text = any ($1)) \
-    select 'table ' || name, relkind || ' ' || relpersistence || ' ' || relrowsecurity || ' ' \
-        || rules || ' ' || is_child || ' ' || is_parent from own \
-    union all select 'key ' || k.conname::text || ' of ' || o.name, \
-        pg_get_constraintdef(k.oid) || ' ' || i.indisunique || ' ' || i.indisvalid || ' ' \
-        || i.indisready || ' ' || i.indimmediate \
-      from own o join pg_constraint k on k.conrelid = o.oid and k.contype in ('p', 'u') \
-      join pg_index i on i.indexrelid = k.conindid \
-    union all select 'trigger ' || t.tgname::text || ' of ' || o.name, \
-        pg_get_triggerdef(t.oid) || ' ' || (t.tgenabled in ('O', 'A')) \
-      from own o join pg_trigger t on t.tgrelid = o.oid and not t.tgisinternal \
-    union all select 'function ' || p.proname::text, \
-        p.prosrc || ' ' || p.prosecdef || ' ' || l.lanname::text \
-        || ' ' || coalesce(array_to_string(p.proconfig, ' '), '') || ' ' \
-        || pg_get_function_arguments(p.oid) || ' ' || pg_get_function_result(p.oid) \
-      from pg_proc p join pg_language l on l.oid = p.prolang \
-      where p.pronamespace = current_schema()::regnamespace \
-        and p.proname::text = any ($2) \
-    union all select 'view journal_row', pg_get_viewdef(c.oid) from pg_class c \
-      where c.relnamespace = current_schema()::regnamespace and c.relname = 'journal_row' \
+const DEFINITIONS: &str = "
+    with own as (select oid, relname::text as name, relkind::text,
+        relpersistence::text, relrowsecurity,
+        (select count(*) from pg_rewrite r where r.ev_class = c.oid) as rules,
+        exists (select from pg_inherits i where i.inhrelid = c.oid) as is_child,
+        exists (select from pg_inherits i where i.inhparent = c.oid) as is_parent
+      from pg_class c where c.relnamespace = current_schema()::regnamespace
+        and c.relname::text = any ($1))
+    select 'table ' || name, relkind || ' ' || relpersistence || ' ' || relrowsecurity || ' '
+        || rules || ' ' || is_child || ' ' || is_parent from own
+    union all select 'key ' || k.conname::text || ' of ' || o.name,
+        pg_get_constraintdef(k.oid) || ' ' || i.indisunique || ' ' || i.indisvalid || ' '
+        || i.indisready || ' ' || i.indimmediate
+      from own o join pg_constraint k on k.conrelid = o.oid and k.contype in ('p', 'u')
+      join pg_index i on i.indexrelid = k.conindid
+    union all select 'trigger ' || t.tgname::text || ' of ' || o.name,
+        pg_get_triggerdef(t.oid) || ' ' || (t.tgenabled in ('O', 'A'))
+      from own o join pg_trigger t on t.tgrelid = o.oid and not t.tgisinternal
+    union all select 'function ' || p.proname::text,
+        p.prosrc || ' ' || p.prosecdef || ' ' || l.lanname::text
+        || ' ' || coalesce(array_to_string(p.proconfig, ' '), '') || ' '
+        || pg_get_function_arguments(p.oid) || ' ' || pg_get_function_result(p.oid)
+      from pg_proc p join pg_language l on l.oid = p.prolang
+      where p.pronamespace = current_schema()::regnamespace
+        and p.proname::text = any ($2)
+    union all select 'view journal_row', pg_get_viewdef(c.oid) from pg_class c
+      where c.relnamespace = current_schema()::regnamespace and c.relname = 'journal_row'
         and c.relkind = 'v'";
 
 /// See [`crate::dialect::Bulk::definitions`].

@@ -9,25 +9,25 @@ use crate::{Lack, LedgerError};
 const SEQUENCE: &str = "journal_batch_batch_id_seq";
 
 /// A right to columns of a table is one to it: no statement names others.
-const PRESENT: &str = "\
-    select w.name, \
-      concat_ws(' ', \
-        case when has_any_column_privilege(w.oid, 'select') then 'select' end, \
-        case when has_any_column_privilege(w.oid, 'insert') then 'insert' end, \
-        case when has_any_column_privilege(w.oid, 'update') then 'update' end, \
-        case when has_table_privilege(w.oid, 'delete') then 'delete' end) as rights, \
-      coalesce((select string_agg(a.attname, ' ') from pg_attribute a \
-        where a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped), '') as columns, \
-      coalesce((select string_agg((select string_agg(a.attname, ',' order by k.place) \
-          from unnest(i.indkey::smallint[]) with ordinality as k (attnum, place) \
-          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum), ' ') \
-        from pg_index i where i.indrelid = w.oid and i.indisunique and i.indisvalid \
-        and i.indpred is null), '') as keys, \
-      case when s.oid is null then false else has_sequence_privilege(s.oid, 'usage') end as draws \
-    from (select n.name, c.oid from unnest($1::text[]) as n (name) \
-      join pg_class c on c.relname = n.name and c.relkind in ('r', 'p') \
-      join pg_namespace p on p.oid = c.relnamespace and p.nspname = current_schema()) as w \
-    left join (select c.oid from pg_class c join pg_namespace p on p.oid = c.relnamespace \
+const PRESENT: &str = "
+    select w.name,
+      concat_ws(' ',
+        case when has_any_column_privilege(w.oid, 'select') then 'select' end,
+        case when has_any_column_privilege(w.oid, 'insert') then 'insert' end,
+        case when has_any_column_privilege(w.oid, 'update') then 'update' end,
+        case when has_table_privilege(w.oid, 'delete') then 'delete' end) as rights,
+      coalesce((select string_agg(a.attname, ' ') from pg_attribute a
+        where a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped), '') as columns,
+      coalesce((select string_agg((select string_agg(a.attname, ',' order by k.place)
+          from unnest(i.indkey::smallint[]) with ordinality as k (attnum, place)
+          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum), ' ')
+        from pg_index i where i.indrelid = w.oid and i.indisunique and i.indisvalid
+        and i.indpred is null), '') as keys,
+      case when s.oid is null then false else has_sequence_privilege(s.oid, 'usage') end as draws
+    from (select n.name, c.oid from unnest($1::text[]) as n (name)
+      join pg_class c on c.relname = n.name and c.relkind in ('r', 'p')
+      join pg_namespace p on p.oid = c.relnamespace and p.nspname = current_schema()) as w
+    left join (select c.oid from pg_class c join pg_namespace p on p.oid = c.relnamespace
       and p.nspname = current_schema() where c.relname = $2) as s on true";
 
 /// What is missing.

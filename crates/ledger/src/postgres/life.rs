@@ -104,7 +104,7 @@ impl Pool for PgConnections {
 
     async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {
         let row = query(
-            "select number, nonce, life = ledger_life() and born = xmin::text::bigint \
+            "select number, nonce, life = ledger_life() and born = xmin::text::bigint
              as is_present from incarnation",
         )
         .fetch_optional(conn)
@@ -172,9 +172,9 @@ impl Ends for Driver<sqlx::Transaction<'static, Postgres>> {
         Incarnation { number, nonce }: Incarnation,
     ) -> Result<(), LedgerError> {
         sqlx::query(
-            "insert into incarnation (number, nonce, life, born) values ($1, $2, ledger_life(), \
-             (pg_current_xact_id()::text::numeric % 4294967296)::bigint) \
-             on conflict (only_row) do update set number = excluded.number, \
+            "insert into incarnation (number, nonce, life, born) values ($1, $2, ledger_life(),
+             (pg_current_xact_id()::text::numeric % 4294967296)::bigint)
+             on conflict (only_row) do update set number = excluded.number,
              nonce = excluded.nonce, life = excluded.life, born = excluded.born",
         )
         .bind(number)

@@ -30,28 +30,28 @@ const SHARED_PARAMETERS: usize = 16;
 /// What one look-up for all finds is no join: a statement is mostly for a few lines. The least id
 /// is that of `id + 0`: the least of a bare id PostgreSQL may seek by walking through all ids from
 /// the first, and does so in a ledger that was never analyzed (65 µs a name of 2,000, not 4).
-const WITH_SHARED: &str = "with name as materialized (select array(\
-       select (select min(n.name_id + 0) from journal_name n where n.name = w.name) \
-       from unnest($1::text[]) with ordinality as w (name, place) order by place) as ids), \
-     kind as materialized (select array(\
-       select (select min(k.kind_id + 0) from journal_kind k where k.series_id = w.series_id \
-         and k.version = w.version and k.type_code = w.type_code \
-         and k.project is not distinct from w.project) \
-       from unnest($2::bigint[], $3::integer[], $4::text[], $5::text[]) \
-         with ordinality as w (series_id, version, type_code, project, place) \
-       order by place) as ids), \
-     fresh as materialized (\
-       select nextval('journal_batch_batch_id_seq') as batch_id, b.partition_id, b.epoch, \
-         b.line_count, b.seal, b.proof, b.place \
-       from unnest($6::integer[], $7::bigint[], $10::integer[], $11::bytea[], $12::bytea[]) \
-         with ordinality as b (partition_id, epoch, line_count, seal, proof, place) \
-       where array_position((select ids from name), null) is null \
-         and array_position((select ids from kind), null) is null), \
-     batch as (\
-       insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us, \
-         line_count, seal, proof) \
-       overriding system value \
-       select batch_id, partition_id, epoch, $8::bytea, $9::bigint, line_count, seal, proof \
+const WITH_SHARED: &str = "with name as materialized (select array(
+       select (select min(n.name_id + 0) from journal_name n where n.name = w.name)
+       from unnest($1::text[]) with ordinality as w (name, place) order by place) as ids),
+     kind as materialized (select array(
+       select (select min(k.kind_id + 0) from journal_kind k where k.series_id = w.series_id
+         and k.version = w.version and k.type_code = w.type_code
+         and k.project is not distinct from w.project)
+       from unnest($2::bigint[], $3::integer[], $4::text[], $5::text[])
+         with ordinality as w (series_id, version, type_code, project, place)
+       order by place) as ids),
+     fresh as materialized (
+       select nextval('journal_batch_batch_id_seq') as batch_id, b.partition_id, b.epoch,
+         b.line_count, b.seal, b.proof, b.place
+       from unnest($6::integer[], $7::bigint[], $10::integer[], $11::bytea[], $12::bytea[])
+         with ordinality as b (partition_id, epoch, line_count, seal, proof, place)
+       where array_position((select ids from name), null) is null
+         and array_position((select ids from kind), null) is null),
+     batch as (
+       insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us,
+         line_count, seal, proof)
+       overriding system value
+       select batch_id, partition_id, epoch, $8::bytea, $9::bigint, line_count, seal, proof
        from fresh)";
 
 /// The rows themselves. In the list of a select the arrays go in step, and no row waits in a store
@@ -61,14 +61,14 @@ fn insert() -> String {
         (SHARED_PARAMETERS + 1..).zip(OWN).map(write).collect::<Vec<_>>().join(", ")
     };
     format!(
-        "insert into journal ({names}, batch_id, kind_id, user_name_id, address_name_id) \
-         select {values}, \
-           ((select array_agg(batch_id order by place) from fresh))[line.batch], \
-           ((select ids from kind))[line.kind], ((select ids from name))[line.user_name], \
-           ((select ids from name))[line.address_name] \
-         from (select {arrays}, unnest($13::integer[]) as user_name, \
-           unnest($14::integer[]) as address_name, unnest($15::integer[]) as kind, \
-           unnest($16::integer[]) as batch) as line \
+        "insert into journal ({names}, batch_id, kind_id, user_name_id, address_name_id)
+         select {values},
+           ((select array_agg(batch_id order by place) from fresh))[line.batch],
+           ((select ids from kind))[line.kind], ((select ids from name))[line.user_name],
+           ((select ids from name))[line.address_name]
+         from (select {arrays}, unnest($13::integer[]) as user_name,
+           unnest($14::integer[]) as address_name, unnest($15::integer[]) as kind,
+           unnest($16::integer[]) as batch) as line
          where exists (select 1 from fresh)",
         names = own_names(),
         values = list(&|(_, OwnColumn { name, cast, .. })| format!("line.{name}{cast}")),
@@ -198,19 +198,19 @@ impl<'l> Lines<'l> {
     /// nobody who does the same.
     async fn intern(&self, conn: &mut PgConnection) -> Result<(), LedgerError> {
         sqlx::query(
-            "insert into journal_name (name) select w.name from unnest($1::text[]) as w (name) \
+            "insert into journal_name (name) select w.name from unnest($1::text[]) as w (name)
              where not exists (select 1 from journal_name n where n.name = w.name)",
         )
         .bind(self.shared.names.column(|name| name))
         .execute(&mut *conn)
         .await?;
         sqlx::query(
-            "insert into journal_kind (series_id, version, type_code, project) \
-             select w.series_id, w.version, w.type_code, w.project \
-             from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[]) \
-             as w (series_id, version, type_code, project) \
-             where not exists (select 1 from journal_kind k where k.series_id = w.series_id \
-             and k.version = w.version and k.type_code = w.type_code \
+            "insert into journal_kind (series_id, version, type_code, project)
+             select w.series_id, w.version, w.type_code, w.project
+             from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[])
+             as w (series_id, version, type_code, project)
+             where not exists (select 1 from journal_kind k where k.series_id = w.series_id
+             and k.version = w.version and k.type_code = w.type_code
              and k.project is not distinct from w.project)",
         )
         .bind(self.shared.kinds.column(|kind| kind.series_id))

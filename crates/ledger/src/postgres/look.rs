@@ -15,23 +15,23 @@ use crate::{LedgerError, LedgerSettings};
 const READ_ONLY: (&str, &str) = ("default_transaction_read_only", "on");
 
 /// What the server says of itself. Of others' sessions everybody sees whose they are.
-const FACTS: &str = "\
-    select current_setting('max_connections')::bigint as connections_max, \
-      current_setting('superuser_reserved_connections')::bigint \
-        + coalesce(nullif(current_setting('reserved_connections', true), ''), '0')::bigint \
-        as reserved, \
-      (select nullif(rolconnlimit, -1)::bigint from pg_roles where rolname = current_user) \
-        as of_user, \
-      (select nullif(datconnlimit, -1)::bigint from pg_database \
-        where datname = current_database()) as of_database, \
-      (select count(*) from pg_stat_activity where datid is not null and usename is not null \
-        and usename <> current_user) as others, \
-      pg_is_in_recovery() as is_standby, \
-      current_setting('default_transaction_read_only') = 'on' as is_read_only, \
-      current_schema() is not null as has_schema, \
-      coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create, \
-      exists (select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace \
-        where c.relname = 'journal' and n.nspname = current_schema() \
+const FACTS: &str = "
+    select current_setting('max_connections')::bigint as connections_max,
+      current_setting('superuser_reserved_connections')::bigint
+        + coalesce(nullif(current_setting('reserved_connections', true), ''), '0')::bigint
+        as reserved,
+      (select nullif(rolconnlimit, -1)::bigint from pg_roles where rolname = current_user)
+        as of_user,
+      (select nullif(datconnlimit, -1)::bigint from pg_database
+        where datname = current_database()) as of_database,
+      (select count(*) from pg_stat_activity where datid is not null and usename is not null
+        and usename <> current_user) as others,
+      pg_is_in_recovery() as is_standby,
+      current_setting('default_transaction_read_only') = 'on' as is_read_only,
+      current_schema() is not null as has_schema,
+      coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create,
+      exists (select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where c.relname = 'journal' and n.nspname = current_schema()
         and pg_has_role(current_user, c.relowner, 'member')) as owns_record";
 
 /// Looks at the database that `url` names.

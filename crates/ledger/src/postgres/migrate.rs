@@ -134,16 +134,16 @@ async fn migrate(
 }
 
 /// All rights on what is in the schema, and on the schema.
-const RIGHTS: &str = "with ledger as (select oid, nspacl from pg_namespace \
-    where nspname = current_schema()) \
-    select string_agg(granted, ',' order by granted) from ( \
-    select concat(c.oid, ' ', acl) as granted from ledger \
-    join pg_class c on relnamespace = ledger.oid cross join unnest(relacl) as acl \
-    union all select concat(c.oid, '.', attnum, ' ', acl) from ledger \
-    join pg_class c on relnamespace = ledger.oid join pg_attribute on attrelid = c.oid \
-    cross join unnest(attacl) as acl \
-    union all select concat(p.oid, ' ', acl) from ledger \
-    join pg_proc p on pronamespace = ledger.oid cross join unnest(proacl) as acl \
+const RIGHTS: &str = "with ledger as (select oid, nspacl from pg_namespace
+    where nspname = current_schema())
+    select string_agg(granted, ',' order by granted) from (
+    select concat(c.oid, ' ', acl) as granted from ledger
+    join pg_class c on relnamespace = ledger.oid cross join unnest(relacl) as acl
+    union all select concat(c.oid, '.', attnum, ' ', acl) from ledger
+    join pg_class c on relnamespace = ledger.oid join pg_attribute on attrelid = c.oid
+    cross join unnest(attacl) as acl
+    union all select concat(p.oid, ' ', acl) from ledger
+    join pg_proc p on pronamespace = ledger.oid cross join unnest(proacl) as acl
     union all select concat('schema ', acl) from ledger cross join unnest(nspacl) as acl) as it";
 
 /// Gives the roles of a ledger their rights to what the migrations made, and takes all others;
@@ -175,8 +175,8 @@ async fn drop_broken_indexes(
     migrations: &Migrator,
 ) -> Result<(), LedgerError> {
     let broken: Vec<String> = sqlx::query_scalar(
-        "select c.relname::text from pg_index i join pg_class c on c.oid = i.indexrelid \
-         join pg_namespace n on n.oid = c.relnamespace \
+        "select c.relname::text from pg_index i join pg_class c on c.oid = i.indexrelid
+         join pg_namespace n on n.oid = c.relnamespace
          where not i.indisvalid and n.nspname = current_schema()",
     )
     .fetch_all(&mut *connection)
@@ -255,7 +255,7 @@ mod tests {
     /// The process of the server that migrates, once it waits.
     async fn waiting(url: &str) -> i32 {
         let mut other = PgConnection::connect(url).await.expect("connection");
-        let query = "select pid from pg_stat_activity where wait_event_type = 'Lock' \
+        let query = "select pid from pg_stat_activity where wait_event_type = 'Lock'
                      and query like '%line_value%'";
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {

@@ -23,8 +23,8 @@ impl Locks for PgConnection {
         }
         // All rows are joined before the first lock is asked for.
         sqlx::query(
-            "select pg_advisory_xact_lock(n.name) from (select set_config('lock_timeout', \
-             current_setting('numerator.lock_timeout'), true)) as patience, \
+            "select pg_advisory_xact_lock(n.name) from (select set_config('lock_timeout',
+             current_setting('numerator.lock_timeout'), true)) as patience,
              (select name from unnest($1::bigint[]) as n (name) order by name) as n",
         )
         .bind(sorted)
@@ -38,7 +38,7 @@ impl Locks for PgConnection {
             return Ok(());
         }
         sqlx::query(
-            "select pg_advisory_xact_lock_shared(n.name) \
+            "select pg_advisory_xact_lock_shared(n.name)
              from (select name from unnest($1::bigint[]) as n (name) order by name) as n",
         )
         .bind(sorted)
@@ -60,7 +60,7 @@ impl Locks for PgConnection {
 
     async fn moment(&mut self) -> Result<Moment, LedgerError> {
         // The oldest that ran then.
-        let oldest = "select (pg_snapshot_xmin(pg_current_snapshot())::text::numeric \
+        let oldest = "select (pg_snapshot_xmin(pg_current_snapshot())::text::numeric
                       % 4294967296)::bigint";
         Ok(Moment(sqlx::query_scalar(oldest).fetch_one(self).await?))
     }
@@ -80,9 +80,9 @@ impl Locks for PgConnection {
         counters: Vec<i64>,
     ) -> Result<Option<(String, String)>, LedgerError> {
         let row = sqlx::query(
-            "select f.document_id, f.number from journal_row i join journal_row f \
-             on f.document_id = i.document_id and f.series_id = i.series_id \
-             where i.counter_id = any ($1) and i.node_id = $2 and f.node_id <> $2 \
+            "select f.document_id, f.number from journal_row i join journal_row f
+             on f.document_id = i.document_id and f.series_id = i.series_id
+             where i.counter_id = any ($1) and i.node_id = $2 and f.node_id <> $2
              and age(f.written_by) <= age($3::text::xid) limit 1",
         )
         .bind(counters)

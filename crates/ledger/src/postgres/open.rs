@@ -154,7 +154,7 @@ pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
 pub(super) async fn require_durable_commits(
     connection: &mut PgConnection,
 ) -> Result<(), LedgerError> {
-    let query = "select name from pg_settings where setting = 'off' \
+    let query = "select name from pg_settings where setting = 'off'
                  and (name = 'fsync' or name = 'synchronous_commit' and source = 'client')";
     let off: Option<String> = sqlx::query_scalar(query).fetch_optional(&mut *connection).await?;
     match off {
@@ -171,7 +171,7 @@ pub(super) async fn require_durable_commits(
 /// more, stays as it is.
 pub(super) async fn wait_for_commits(connection: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query(
-        "select set_config('synchronous_commit', \
+        "select set_config('synchronous_commit',
          coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)",
     )
     .execute(connection)

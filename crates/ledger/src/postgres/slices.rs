@@ -44,7 +44,7 @@ pub(super) async fn forget(
 ) -> Result<(), LedgerError> {
     let (from, until) = (slice * SLICE_PAGES, (slice + 1) * SLICE_PAGES);
     let statement = format!(
-        "delete from archived_number where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid \
+        "delete from archived_number where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid
          and archive_file_id = $1"
     );
     let statement = sqlx::query(AssertSqlSafe(statement)).persistent(false);
@@ -57,8 +57,8 @@ pub(super) async fn read(conn: &mut PgConnection, from: i64) -> Result<Vec<u8>, 
     let until = from + SLICE_PAGES;
     let columns = read_columns();
     let statement = format!(
-        "copy (select {columns} from journal \
-         where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid) \
+        "copy (select {columns} from journal
+         where ctid >= '({from},0)'::tid and ctid < '({until},0)'::tid)
          to stdout (format binary)"
     );
     let mut copied = conn.copy_out_raw(&statement).await?;

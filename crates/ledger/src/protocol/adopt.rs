@@ -84,7 +84,7 @@ async fn adopt(
     .await?;
     if complete {
         query(
-            "update participant set state = 'adopted', changed_at_us = $4 \
+            "update participant set state = 'adopted', changed_at_us = $4
                      where partition_id = $1 and epoch = $2 and node_id = $3 and state = 'joined'",
         )
         .bind(partition)

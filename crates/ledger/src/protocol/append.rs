@@ -255,8 +255,8 @@ async fn record_collision(
     now_us: i64,
 ) -> Result<(), LedgerError> {
     query(
-        "insert into collision (counter_id, first_value, last_value, step, allocation_id, \
-         other_allocation_id, number, raw, noted_at_us) \
+        "insert into collision (counter_id, first_value, last_value, step, allocation_id,
+         other_allocation_id, number, raw, noted_at_us)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing",
     )
     .bind(line.extent.counter_id)

@@ -21,9 +21,9 @@ impl Ledger {
     pub async fn put_aside(&self, after: i64, limit: u32) -> Result<Vec<PutAside>, LedgerError> {
         self.search(async |store| {
             let mut query = QueryBuilder::new(
-                "select journal_rejected_id, allocation_id, raw, reason, rejected_at_us, \
-                 acknowledged_by from journal_rejected r where not exists (select 1 from \
-                 journal_rejected e where e.allocation_id = r.allocation_id \
+                "select journal_rejected_id, allocation_id, raw, reason, rejected_at_us,
+                 acknowledged_by from journal_rejected r where not exists (select 1 from
+                 journal_rejected e where e.allocation_id = r.allocation_id
                  and e.journal_rejected_id < r.journal_rejected_id) and journal_rejected_id > ",
             );
             query.push_bind(after).push(" order by journal_rejected_id limit ");
@@ -73,7 +73,7 @@ async fn journal_again(
     let taken = found.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
     lock_all(&mut *tx, &taken.collect::<Vec<_>>()).await?;
     let rows = query(
-        "delete from journal_rejected where allocation_id = $1 \
+        "delete from journal_rejected where allocation_id = $1
          returning counter_id, first_value, last_value, step",
     )
     .bind(id)
@@ -117,7 +117,7 @@ async fn take_back(conn: &mut Conn, row: &Row, entries: &[Entry]) -> Result<(), 
     let step: i64 = row.try_get("step")?;
     let epoch = entries.first().map_or(Ok(0), |entry| signed(entry.at.epoch, "epoch"))?;
     query(
-        "update counter set journaled = journaled - $2 where counter_id = $1 and epoch = $3 \
+        "update counter set journaled = journaled - $2 where counter_id = $1 and epoch = $3
          and step = $4 and start_value < $5 and journaled >= $2",
     )
     .bind(row.try_get::<i64>("counter_id")?)

@@ -100,7 +100,7 @@ impl LastDates {
     pub(crate) async fn write(&self, conn: &mut Conn) -> Result<(), LedgerError> {
         for ((series_id, serial, key), last) in &self.dates {
             query(
-                "update chronology set last_date = $4 where series_id = $1 and serial = $2 \
+                "update chronology set last_date = $4 where series_id = $1 and serial = $2
                  and family = $3 and last_date < $4",
             )
             .bind(series_id)
@@ -143,7 +143,7 @@ async fn lock_or_search(
         return Ok(Some(last));
     }
     query(
-        "insert into chronology_search (series_id, serial, family, last_date, key, value) \
+        "insert into chronology_search (series_id, serial, family, last_date, key, value)
          values ($1, $2, $3, '', $3, -1) on conflict do nothing",
     )
     .bind(family.series_id)
@@ -171,7 +171,7 @@ async fn search_family(
     rows_max: u32,
 ) -> Result<(), LedgerError> {
     let row = query(
-        "select last_date, key, value from chronology_search \
+        "select last_date, key, value from chronology_search
          where series_id = $1 and serial = $2 and family = $3",
     )
     .for_update()
@@ -188,7 +188,7 @@ async fn search_family(
         return create(conn, family, &search.last_date).await;
     }
     query(
-        "update chronology_search set last_date = $4, key = $5, value = $6 \
+        "update chronology_search set last_date = $4, key = $5, value = $6
          where series_id = $1 and serial = $2 and family = $3",
     )
     .bind(family.series_id)
@@ -216,11 +216,11 @@ async fn look(
         };
         let value = if key == search.key { search.value } else { -1 };
         let row = query(
-            "select count(*) as rows, max(document_date) as last_date, \
-             max(last_value) as last from (\
-             select document_date, last_value from journal_row \
-             where counter_id = $1 and last_value > $2 and first_value >= coalesce((\
-             select first_value from journal where counter_id = $1 and first_value <= $2 \
+            "select count(*) as rows, max(document_date) as last_date,
+             max(last_value) as last from (
+             select document_date, last_value from journal_row
+             where counter_id = $1 and last_value > $2 and first_value >= coalesce((
+             select first_value from journal where counter_id = $1 and first_value <= $2
              order by first_value desc limit 1), $2) order by first_value limit $3) as slice",
         )
         .bind(counter_id)
@@ -260,7 +260,7 @@ async fn next_counter(
 /// One slice for a family whose date is being looked for; false where there is none.
 pub(crate) async fn search_slice(conn: &mut Conn, rows_max: u32) -> Result<bool, LedgerError> {
     let row = query(
-        "select series_id, serial, family from chronology_search \
+        "select series_id, serial, family from chronology_search
          order by series_id, serial, family limit 1",
     )
     .fetch_optional(&mut *conn)
@@ -282,7 +282,7 @@ fn still_searched(counter: Option<String>) -> LedgerError {
 async fn create(conn: &mut Conn, family: Family<'_>, last: &str) -> Result<(), LedgerError> {
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     query(
-        "insert into chronology (series_id, serial, family, last_date) values ($1, $2, $3, $4) \
+        "insert into chronology (series_id, serial, family, last_date) values ($1, $2, $3, $4)
          on conflict do nothing",
     )
     .bind(family.series_id)
@@ -334,9 +334,9 @@ pub(crate) fn periods(family: Family<'_>) -> (String, String) {
 async fn journaled(conn: &mut Conn, family: Family<'_>) -> Result<Option<String>, LedgerError> {
     let (from, to) = periods(family);
     let last = query_scalar(
-        "select max(j.document_date) from counter c \
-         join journal_row j on j.counter_id = c.counter_id \
-         where c.series_id = $1 and c.serial = $2 \
+        "select max(j.document_date) from counter c
+         join journal_row j on j.counter_id = c.counter_id
+         where c.series_id = $1 and c.serial = $2
          and (c.key = $3 or (c.key >= $4 and c.key < $5))",
     )
     .bind(family.series_id)

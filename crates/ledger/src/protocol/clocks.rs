@@ -23,7 +23,7 @@ impl Ledger {
                 "select journaled_at_us from journal_batch order by batch_id desc limit 1",
             );
             let told_us = query_scalar(
-                "select max(coalesce(told_at_us, started_at_us)) from node \
+                "select max(coalesce(told_at_us, started_at_us)) from node
                  where coalesce(told_at_us, started_at_us) <= $1",
             );
             Ok(LedgerTimes {
@@ -82,7 +82,7 @@ async fn server(conn: &mut Conn) -> Result<Option<Heard>, LedgerError> {
 /// What nodes told that have not ended.
 async fn told(conn: &mut Conn) -> Result<Vec<(NodeId, i64)>, LedgerError> {
     let rows = query(
-        "select node_id, told_at_us from node \
+        "select node_id, told_at_us from node
          where left_at_us is null and adopted_at_us is null and told_at_us is not null",
     );
     let rows = rows.fetch_all(conn).await?;

@@ -80,7 +80,7 @@ async fn tell(store: &Store, node: NodeId, untold: &Untold) -> Result<(), Ledger
         };
         gaps::register_holes(&mut *tx, loss, now_us).await?;
         query(
-            "update counter set taken = $2, \
+            "update counter set taken = $2,
              ceiling = case when ceiling < $2 then $2 else ceiling end where counter_id = $1",
         )
         .bind(counter.counter_id)

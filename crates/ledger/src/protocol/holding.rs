@@ -231,10 +231,10 @@ async fn put_on_hold(
         held += u64::from(is_new);
         // The first cause stays: those who come later only add what they have seen.
         query(
-            "update partition set seen_epoch = $2, \
-             cause = case when state = 'held' then cause else $3 end, \
-             changed_at_us = case when state = 'held' then changed_at_us else $4 end, \
-             vouched_epoch = case when state = 'held' then vouched_epoch else 0 end, \
+            "update partition set seen_epoch = $2,
+             cause = case when state = 'held' then cause else $3 end,
+             changed_at_us = case when state = 'held' then changed_at_us else $4 end,
+             vouched_epoch = case when state = 'held' then vouched_epoch else 0 end,
              state = 'held', actor = null where partition_id = $1",
         )
         .bind(small(row.partition, "partition")?)

@@ -36,11 +36,11 @@ pub(crate) async fn begin(
     }
     // One whose outbox was not whole when it was adopted has accounted for nothing.
     let present = query(
-        "select node_id from node where left_at_us is null and adopted_at_us is null \
-         union select p.node_id from participant p \
-         join partition a on a.partition_id = p.partition_id \
-         where p.state = 'joined' and p.epoch >= a.epoch - 1 and a.owner = 'redis' \
-         and not exists (select 1 from closed_epoch c \
+        "select node_id from node where left_at_us is null and adopted_at_us is null
+         union select p.node_id from participant p
+         join partition a on a.partition_id = p.partition_id
+         where p.state = 'joined' and p.epoch >= a.epoch - 1 and a.owner = 'redis'
+         and not exists (select 1 from closed_epoch c
              where c.partition_id = p.partition_id and c.epoch = p.epoch)",
     );
     for row in present.fetch_all(&mut **tx).await? {
@@ -84,10 +84,10 @@ impl Ledger {
             let epochs: Vec<(u32, u64)> =
                 epochs.iter().map(|at| (at.partition, at.epoch)).collect();
             query(
-                "insert into inquest_report (nonce, node_id, is_complete, identities, epochs, \
-                 seen) \
-                 values ($1, $2, $3, $4, $5, $6) on conflict (nonce, node_id) do update set \
-                 is_complete = excluded.is_complete, identities = excluded.identities, \
+                "insert into inquest_report (nonce, node_id, is_complete, identities, epochs,
+                 seen)
+                 values ($1, $2, $3, $4, $5, $6) on conflict (nonce, node_id) do update set
+                 is_complete = excluded.is_complete, identities = excluded.identities,
                  epochs = excluded.epochs, seen = excluded.seen",
             )
             .bind(nonce.as_bytes().as_slice())
@@ -207,7 +207,7 @@ pub(crate) async fn agree(
 /// What was said under a nonce.
 async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, LedgerError> {
     let rows = query(
-        "select node_id, is_complete, identities, epochs, seen from inquest_report \
+        "select node_id, is_complete, identities, epochs, seen from inquest_report
          where nonce = $1",
     )
     .bind(nonce.as_bytes().as_slice())
@@ -244,9 +244,9 @@ async fn open_exact(
     let unclosed = row.epoch.saturating_sub(1)..=highest;
     partitions::close_held(conn, row.partition, unclosed, Closing::Exact, now_us).await?;
     query(
-        "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
-         last_closing = 'exact', seen_epoch = 0, vouched_epoch = 0, actor = null, \
-         cause = 'all processes have reported what was confirmed to them', changed_at_us = $3 \
+        "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null,
+         last_closing = 'exact', seen_epoch = 0, vouched_epoch = 0, actor = null,
+         cause = 'all processes have reported what was confirmed to them', changed_at_us = $3
          where partition_id = $1",
     )
     .bind(id)

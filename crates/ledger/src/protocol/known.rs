@@ -14,7 +14,7 @@ impl Ledger {
         self.write(async |store| {
             let mut tx = store.begin_as(node).await?;
             query(
-                "update node set series_known = $2, reference_known = $3, tokens_known = $4 \
+                "update node set series_known = $2, reference_known = $3, tokens_known = $4
                  where node_id = $1",
             )
             .bind(bytes(&node))
@@ -35,8 +35,8 @@ impl Ledger {
             let none = Vec::new();
             let but_for = but_for.as_ref().map_or(&*none, |node| bytes(node));
             let unaware: i64 = query_scalar(
-                "select count(*) from node where left_at_us is null and adopted_at_us is null \
-                 and node_id <> $4 \
+                "select count(*) from node where left_at_us is null and adopted_at_us is null
+                 and node_id <> $4
                  and (series_known < $1 or reference_known < $2 or tokens_known < $3)",
             )
             .bind(of.series)

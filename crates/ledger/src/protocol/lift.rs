@@ -80,7 +80,7 @@ pub(crate) async fn lift(
     step: i64,
 ) -> Result<(), LedgerError> {
     query(
-        "update counter set start_value = $2, taken = $2, ceiling = $2, step = $3, journaled = 0 \
+        "update counter set start_value = $2, taken = $2, ceiling = $2, step = $3, journaled = 0
          where counter_id = $1",
     )
     .bind(counter_id)

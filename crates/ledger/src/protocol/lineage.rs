@@ -36,9 +36,9 @@ pub(crate) async fn replace(
 ) -> Result<(), LedgerError> {
     for Incarnation { number, nonce } in replaced {
         query(
-            "insert into incarnation_line (nonce, number, replaced_at_us) values ($1, $2, $3) \
-             on conflict (nonce) do update set replaced_at_us = case \
-             when incarnation_line.replaced_at_us > excluded.replaced_at_us \
+            "insert into incarnation_line (nonce, number, replaced_at_us) values ($1, $2, $3)
+             on conflict (nonce) do update set replaced_at_us = case
+             when incarnation_line.replaced_at_us > excluded.replaced_at_us
              then incarnation_line.replaced_at_us else excluded.replaced_at_us end",
         )
         .bind(nonce.as_bytes().as_slice())

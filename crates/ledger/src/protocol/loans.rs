@@ -31,7 +31,7 @@ impl Ledger {
             let id = |id: Option<Uuid>| id.map(|id| id.as_bytes().to_vec());
             let mut tx = store.begin().await?;
             let changed = query(
-                "update partition set lent_to = $3, lender = $4 \
+                "update partition set lent_to = $3, lender = $4
                  where partition_id = $1 and lent_to is not distinct from $2",
             )
             .bind(small(partition, "partition")?)
@@ -53,10 +53,10 @@ impl Ledger {
         self.write(async |store| {
             let mut tx = store.begin().await?;
             let taken: Vec<i32> = query_scalar(
-                "update partition set lent_to = null, lender = null \
-                 where lender is not null and exists (select 1 from node \
-                 where node.node_id = partition.lender \
-                 and (node.left_at_us is not null or node.adopted_at_us is not null)) \
+                "update partition set lent_to = null, lender = null
+                 where lender is not null and exists (select 1 from node
+                 where node.node_id = partition.lender
+                 and (node.left_at_us is not null or node.adopted_at_us is not null))
                  returning partition_id",
             )
             .fetch_all(&mut *tx)

@@ -39,7 +39,7 @@ impl Ledger {
             let (partition, epoch) = columns(at)?;
             let mut tx = store.begin_as(node).await?;
             let open: Option<i32> = query_scalar(
-                "select partition_id from partition \
+                "select partition_id from partition
                  where partition_id = $1 and epoch = $2 and state = 'open'",
             )
             .for_update()
@@ -52,7 +52,7 @@ impl Ledger {
             }
             nodes::must_be_remembered(store, &mut *tx, node).await?;
             let alive: Option<i64> = query_scalar(
-                "select beat from node \
+                "select beat from node
                  where node_id = $1 and left_at_us is null and adopted_at_us is null",
             )
             .for_share()
@@ -63,7 +63,7 @@ impl Ledger {
                 return Err(LedgerError::NodeGone(node));
             }
             query(
-                "insert into participant (partition_id, epoch, node_id, state, changed_at_us) \
+                "insert into participant (partition_id, epoch, node_id, state, changed_at_us)
                  values ($1, $2, $3, 'joined', $4) on conflict do nothing",
             )
             .bind(partition)
@@ -74,7 +74,7 @@ impl Ledger {
             .await?;
             // Adopted or left for this epoch: it may not come back into it.
             let state: String = query_scalar(
-                "select state from participant \
+                "select state from participant
                  where partition_id = $1 and epoch = $2 and node_id = $3",
             )
             .bind(partition)
@@ -92,9 +92,9 @@ impl Ledger {
 /// All partitions.
 async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
     let rows = query(
-        "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
-         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
+        "select partition_id, epoch, state, owner, incarnation, last_closing,
+         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to,
+         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us
          from partition order by partition_id",
     )
     .fetch_all(on)
@@ -106,9 +106,9 @@ async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
 /// lifted); never a fence.
 pub(crate) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = query(
-        "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
-         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
+        "select partition_id, epoch, state, owner, incarnation, last_closing,
+         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to,
+         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us
          from partition where partition_id = $1",
     )
     .bind(small(partition, "partition")?)
@@ -120,9 +120,9 @@ pub(crate) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, L
 /// Reads a partition's row and keeps it as it is until the transaction ends.
 pub(crate) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = query(
-        "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
-         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us \
+        "select partition_id, epoch, state, owner, incarnation, last_closing,
+         last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to,
+         lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us
          from partition where partition_id = $1",
     )
     .for_share()
@@ -187,7 +187,7 @@ pub(crate) async fn close_held(
 ) -> Result<(), LedgerError> {
     for epoch in epochs {
         query(
-            "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
+            "insert into closed_epoch (partition_id, epoch, closing, closed_at_us)
              values ($1, $2, $3, $4) on conflict do nothing",
         )
         .bind(small(partition, "partition")?)

@@ -87,7 +87,7 @@ pub(crate) async fn judge(
 ) -> Result<(), LedgerError> {
     let counters: BTreeSet<i64> = lines.iter().map(|line| line.extent.counter_id).collect();
     let mut query = QueryBuilder::new(
-        "select counter_id, first_value, last_value, allocation_id from journal_rejected \
+        "select counter_id, first_value, last_value, allocation_id from journal_rejected
          where counter_id",
     );
     query.push_among(counters.into_iter().collect());
@@ -155,7 +155,7 @@ pub(crate) async fn named(
     columns: &[(&'static str, Vec<i64>)],
 ) -> Result<Vec<Aside>, LedgerError> {
     let mut query = QueryBuilder::new(
-        "select counter_id, first_value, last_value, allocation_id, raw, rejected_at_us \
+        "select counter_id, first_value, last_value, allocation_id, raw, rejected_at_us
          from journal_rejected",
     );
     let mut before = " where ";
@@ -227,7 +227,7 @@ pub(crate) async fn of_allocations(
     ids: Vec<Vec<u8>>,
 ) -> Result<Vec<Entry>, LedgerError> {
     let mut query = QueryBuilder::new(
-        "select counter_id, first_value, raw, rejected_at_us from journal_rejected \
+        "select counter_id, first_value, raw, rejected_at_us from journal_rejected
          where allocation_id",
     );
     query.push_among(ids);
@@ -242,8 +242,8 @@ pub(crate) async fn of_value(
     value: i64,
 ) -> Result<Option<Aside>, LedgerError> {
     let rows = query(
-        "select counter_id, first_value, raw, rejected_at_us from journal_rejected \
-         where counter_id = $1 and first_value <= $2 and last_value >= $2 \
+        "select counter_id, first_value, raw, rejected_at_us from journal_rejected
+         where counter_id = $1 and first_value <= $2 and last_value >= $2
          and ($2 - first_value) % step = 0",
     )
     .bind(counter_id)
@@ -260,7 +260,7 @@ pub(crate) async fn of_place(
     place: Position,
 ) -> Result<Option<Aside>, LedgerError> {
     let rows = query(
-        "select counter_id, first_value, raw, rejected_at_us from journal_rejected \
+        "select counter_id, first_value, raw, rejected_at_us from journal_rejected
          where counter_id in ($1, $2) and first_value = $3",
     )
     .bind(place.of.counter_id)
@@ -293,8 +293,8 @@ async fn insert(
 ) -> Result<bool, LedgerError> {
     let names = AsideNames::of(entry);
     let done = query(
-        "insert into journal_rejected (counter_id, first_value, last_value, step, allocation_id, \
-         raw, reason, rejected_at_us, number_hash, document_hash, key_hash) \
+        "insert into journal_rejected (counter_id, first_value, last_value, step, allocation_id,
+         raw, reason, rejected_at_us, number_hash, document_hash, key_hash)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing",
     )
     .bind(extent.counter_id)

@@ -24,8 +24,8 @@ impl Ledger {
                 // Partition and epoch stand in the row that changes: one read elsewhere may be
                 // stale by the time the row lock is granted.
                 let row = query(
-                    "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end \
-                     where counter_id = $1 and partition_id = $2 and epoch = $3 \
+                    "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end
+                     where counter_id = $1 and partition_id = $2 and epoch = $3
                      returning ceiling, (ceiling - taken) / step as room",
                 )
                 .bind(raise.counter_id)

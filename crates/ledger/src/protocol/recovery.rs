@@ -34,9 +34,9 @@ impl Ledger {
             let (partition, epoch) = columns(at)?;
             let mut tx = store.begin_as(node).await?;
             let next: Option<i64> = query_scalar(
-                "update partition set epoch = epoch + 1, state = 'recovering', actor = $4, cause \
-                 = $5, \
-                 changed_at_us = $6 where partition_id = $1 and epoch = $2 and state = $3 \
+                "update partition set epoch = epoch + 1, state = 'recovering', actor = $4, cause
+                 = $5,
+                 changed_at_us = $6 where partition_id = $1 and epoch = $2 and state = $3
                  returning epoch",
             )
             .bind(partition)
@@ -78,8 +78,8 @@ impl Ledger {
                     remembered => remembered?,
                 }
                 let known = query(
-                    "update participant set \
-                     state = case when state = 'joined' then 'acknowledged' else state end, \
+                    "update participant set
+                     state = case when state = 'joined' then 'acknowledged' else state end,
                      changed_at_us = $4 where partition_id = $1 and epoch = $2 and node_id = $3",
                 )
                 .bind(partition)
@@ -139,9 +139,9 @@ impl Ledger {
                 (false, false) => return Ok(Claim::Waiting(unaccounted)),
             };
             query(
-                "update partition set state = $3, owner = $4, incarnation = $5, last_closing = $6, \
-                 last_ceiling_epoch = case when $6 = 'ceiling' then epoch - 1 else \
-                 last_ceiling_epoch end, \
+                "update partition set state = $3, owner = $4, incarnation = $5, last_closing = $6,
+                 last_ceiling_epoch = case when $6 = 'ceiling' then epoch - 1 else
+                 last_ceiling_epoch end,
                  actor = $7, changed_at_us = $8 where partition_id = $1 and epoch = $2",
             )
             .bind(partition)
@@ -155,7 +155,7 @@ impl Ledger {
             .execute(&mut *tx)
             .await?;
             query(
-                "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
+                "insert into closed_epoch (partition_id, epoch, closing, closed_at_us)
                  values ($1, $2, $3, $4)",
             )
             .bind(partition)
@@ -178,8 +178,8 @@ impl Ledger {
             // The author stays in the row, so that a repeat after a lost answer gets the same
             // answer.
             let done = query(
-                "update partition set state = 'open', changed_at_us = $4 \
-                 where partition_id = $1 and epoch = $2 and actor = $3 and owner = 'redis' \
+                "update partition set state = 'open', changed_at_us = $4
+                 where partition_id = $1 and epoch = $2 and actor = $3 and owner = 'redis'
                  and state in ('opening', 'open')",
             )
             .bind(partition)
@@ -202,10 +202,10 @@ impl Ledger {
             let one = partition.map(|partition| small(partition, "partition")).transpose()?;
             let mut tx = store.begin().await?;
             let changed = query(
-                "update partition \
-                 set wanted = $2, lent_to = case when $2 = 'auto' then null else lent_to end, \
-                 lender = case when $2 = 'auto' then null else lender end \
-                 where (wanted <> $2 or $2 = 'auto' and lent_to is not null) \
+                "update partition
+                 set wanted = $2, lent_to = case when $2 = 'auto' then null else lent_to end,
+                 lender = case when $2 = 'auto' then null else lender end
+                 where (wanted <> $2 or $2 = 'auto' and lent_to is not null)
                  and (cast($1 as integer) is null or partition_id = $1)",
             )
             .bind(one)
@@ -227,8 +227,8 @@ impl Ledger {
         self.read(async |reader| {
             let (partition, epoch) = columns(at)?;
             let row = query(
-                "select epoch, closing, closed_at_us from closed_epoch \
-                 where partition_id = $1 and epoch >= $2 \
+                "select epoch, closing, closed_at_us from closed_epoch
+                 where partition_id = $1 and epoch >= $2
                  and (cast($3 as text) is null or closing = $3) order by epoch limit 1",
             )
             .bind(partition)
@@ -239,9 +239,9 @@ impl Ledger {
             let Some(row) = row else { return Ok(None) };
             let epoch: i64 = row.try_get("epoch")?;
             let missing = query(
-                "select p.node_id, coalesce(n.label, '') as label from participant p \
-                 left join node n on n.node_id = p.node_id \
-                 where p.partition_id = $1 and p.epoch = $2 and p.state = 'joined' order by \
+                "select p.node_id, coalesce(n.label, '') as label from participant p
+                 left join node n on n.node_id = p.node_id
+                 where p.partition_id = $1 and p.epoch = $2 and p.state = 'joined' order by
                  p.node_id",
             )
             .bind(partition)
@@ -266,8 +266,8 @@ impl Ledger {
     pub async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError> {
         self.read(async |reader| {
             let count: i64 = query_scalar(
-                "select count(*) from closed_epoch where partition_id = $1 and closed_at_us >= $2 \
-                 and epoch > 0 and epoch >= (select epoch - 100 from partition where partition_id \
+                "select count(*) from closed_epoch where partition_id = $1 and closed_at_us >= $2
+                 and epoch > 0 and epoch >= (select epoch - 100 from partition where partition_id
                  = $1)",
             )
             .bind(small(partition, "partition")?)
@@ -289,12 +289,12 @@ impl Ledger {
             // Counters that were touched since have left the epoch; their loss is in the gap
             // register.
             let numbers: i64 = query_scalar(
-                "select cast(coalesce(sum(numbers), 0) as bigint) from ( \
-                   select (ceiling - taken) / step as numbers from counter \
-                     where partition_id = $1 and epoch = $2 \
-                   union all select (g.last_value - g.first_value) / g.step + 1 from gap g \
-                     join counter c on c.counter_id = g.counter_id \
-                     where c.partition_id = $1 and g.epoch = $2 and c.epoch > $2 \
+                "select cast(coalesce(sum(numbers), 0) as bigint) from (
+                   select (ceiling - taken) / step as numbers from counter
+                     where partition_id = $1 and epoch = $2
+                   union all select (g.last_value - g.first_value) / g.step + 1 from gap g
+                     join counter c on c.counter_id = g.counter_id
+                     where c.partition_id = $1 and g.epoch = $2 and c.epoch > $2
                      and g.reason = 'unaccounted') as lost",
             )
             .bind(partition)
@@ -312,7 +312,7 @@ impl Ledger {
 async fn lock_recovering(conn: &mut Conn, at: At) -> Result<Option<Owner>, LedgerError> {
     let (partition, epoch) = columns(at)?;
     let row = query(
-        "select owner, incarnation from partition \
+        "select owner, incarnation from partition
          where partition_id = $1 and epoch = $2 and state = 'recovering'",
     )
     .for_update()
@@ -327,7 +327,7 @@ async fn lock_recovering(conn: &mut Conn, at: At) -> Result<Option<Owner>, Ledge
 async fn joined(conn: &mut Conn, at: At) -> Result<Vec<NodeId>, LedgerError> {
     let (partition, epoch) = columns(at)?;
     let rows: Vec<Vec<u8>> = query_scalar(
-        "select node_id from participant \
+        "select node_id from participant
          where partition_id = $1 and epoch = $2 and state = 'joined' order by node_id",
     )
     .bind(partition)

@@ -91,11 +91,11 @@ impl Ledger {
             partitions::close_held(&mut *tx, to.partition, unclosed, Closing::Ceiling, now_us)
                 .await?;
             query(
-                "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = \
-                 null, \
-                 last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, lifted_epoch = $2 - 1, \
-                 seen_epoch = 0, \
-                 vouched_epoch = 0, actor = null, cause = 'the ledger was restored', \
+                "update partition set epoch = $2, state = 'open', owner = 'none', incarnation =
+                 null,
+                 last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, lifted_epoch = $2 - 1,
+                 seen_epoch = 0,
+                 vouched_epoch = 0, actor = null, cause = 'the ledger was restored',
                  changed_at_us = $3 where partition_id = $1",
             )
             .bind(id)

@@ -22,7 +22,7 @@ impl Ledger {
             for at in epochs {
                 let (partition, epoch) = partitions::columns(at)?;
                 query(
-                    "update partition set vouched_epoch = $2 \
+                    "update partition set vouched_epoch = $2
                      where partition_id = $1 and state = 'held' and vouched_epoch < $2",
                 )
                 .bind(partition)
@@ -43,7 +43,7 @@ impl Ledger {
             for span_us in LOOK_BACK_US {
                 // What was reported again came later than the ledger was held.
                 let newest: Option<i64> = query_scalar(
-                    "select max(issued_at_us) from journal_row \
+                    "select max(issued_at_us) from journal_row
                      where issued_at_us >= $1 and issued_at_us <= $2 and journaled_at_us <= $2",
                 )
                 .bind(upto_us.saturating_sub(span_us))

@@ -166,8 +166,8 @@ impl Toucher {
         let step = columns::step(spec.step)?;
         let ceiling = progression::ceiling(base, step, spec.headroom, spec.max);
         let moved = query(
-            "update counter set epoch = $3, start_value = $4, taken = $4, ceiling = $5, step = $6, \
-             journaled = 0, seeded_by = $7, seeded_at_us = $8 \
+            "update counter set epoch = $3, start_value = $4, taken = $4, ceiling = $5, step = $6,
+             journaled = 0, seeded_by = $7, seeded_at_us = $8
              where counter_id = $1 and partition_id = $2 and epoch < $3",
         )
         .bind(counter.counter_id)
@@ -236,7 +236,7 @@ pub(crate) async fn settle_locked(
     let base = close(conn, counter, partition, &mut rows_left, now_us).await?;
     // The epoch stays the closed one: the next first touch must still be one.
     query(
-        "update counter set start_value = $2, taken = $2, ceiling = $2, journaled = 0 \
+        "update counter set start_value = $2, taken = $2, ceiling = $2, journaled = 0
          where counter_id = $1",
     )
     .bind(counter.counter_id)

@@ -30,7 +30,7 @@ impl Ledger {
             }
             if let Some(there) = there {
                 let others: i64 = query_scalar(
-                    "select count(*) from node \
+                    "select count(*) from node
                      where left_at_us is null and adopted_at_us is null and node_id <> $1",
                 )
                 .bind(bytes(&node))
@@ -152,7 +152,7 @@ fn spelled(ms: u64) -> String {
 /// start on an empty ledger the first one's row stays.
 async fn write(conn: &mut Conn, wanted: &Deployment, now_us: i64) -> Result<(), LedgerError> {
     let new = query(
-        "insert into deployment (deployment_id, partitions, prefix, hash) \
+        "insert into deployment (deployment_id, partitions, prefix, hash)
          values ($1, $2, $3, $4) on conflict do nothing",
     )
     .bind(wanted.deployment_id.as_bytes().as_slice())

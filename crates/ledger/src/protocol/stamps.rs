@@ -31,8 +31,8 @@ impl Reference<'_> {
 /// See [`crate::Ledger::stamps`].
 pub(crate) async fn stamps(store: &Store) -> Result<Stamps, LedgerError> {
     let row = query(
-        "select (select max(series_version_id) from series_version) as series, \
-         (select max(reference_change_id) from reference_change) as reference, \
+        "select (select max(series_version_id) from series_version) as series,
+         (select max(reference_change_id) from reference_change) as reference,
          (select stamp from token_stamp) as tokens, (select nonce from incarnation) as nonce",
     )
     .fetch_one(&store.reader)

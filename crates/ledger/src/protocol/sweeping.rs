@@ -48,8 +48,8 @@ impl Ledger {
             let (partition, _) = partitions::columns(At { partition, epoch: 0 })?;
             let mut tx = store.begin_reading().await?;
             let epoch: Option<i64> = query_scalar(
-                "select max(c.epoch) from closed_epoch c \
-                 join partition p on p.partition_id = c.partition_id \
+                "select max(c.epoch) from closed_epoch c
+                 join partition p on p.partition_id = c.partition_id
                  where c.partition_id = $1 and c.closed_at_us < $2 and p.state = 'open'",
             )
             .bind(partition)
@@ -71,14 +71,14 @@ pub(crate) async fn is_swept(conn: &mut Conn, node: NodeId) -> Result<bool, Ledg
 
 async fn participants(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {
     let done = query(
-        "delete from participant where (partition_id, epoch, node_id) in ( \
-           select p.partition_id, p.epoch, p.node_id from participant p \
-           join closed_epoch c on c.partition_id = p.partition_id and c.epoch = p.epoch \
-           where c.closed_at_us < $1 \
-           and p.state <> 'joined' \
-           and p.epoch < (select max(q.epoch) from participant q \
-             where q.partition_id = p.partition_id and q.epoch < (select max(r.epoch) \
-               from participant r where r.partition_id = p.partition_id)) \
+        "delete from participant where (partition_id, epoch, node_id) in (
+           select p.partition_id, p.epoch, p.node_id from participant p
+           join closed_epoch c on c.partition_id = p.partition_id and c.epoch = p.epoch
+           where c.closed_at_us < $1
+           and p.state <> 'joined'
+           and p.epoch < (select max(q.epoch) from participant q
+             where q.partition_id = p.partition_id and q.epoch < (select max(r.epoch)
+               from participant r where r.partition_id = p.partition_id))
            order by p.partition_id, p.epoch limit $2)",
     )
     .bind(sweep.ended_before_us)
@@ -90,13 +90,13 @@ async fn participants(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError
 
 async fn nodes(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {
     let gone = query_scalar::<Vec<u8>>(
-        "delete from node where node_id in ( \
-           select n.node_id from node n \
-           where (n.left_at_us is not null or n.adopted_at_us is not null) \
-           and coalesce(n.left_at_us, 0) < $1 \
-           and coalesce(n.adopted_at_us, 0) < $1 \
-           and not exists (select 1 from participant p where p.node_id = n.node_id) \
-           and not exists (select 1 from snowflake_lease l where l.holder = n.node_id) \
+        "delete from node where node_id in (
+           select n.node_id from node n
+           where (n.left_at_us is not null or n.adopted_at_us is not null)
+           and coalesce(n.left_at_us, 0) < $1
+           and coalesce(n.adopted_at_us, 0) < $1
+           and not exists (select 1 from participant p where p.node_id = n.node_id)
+           and not exists (select 1 from snowflake_lease l where l.holder = n.node_id)
            limit $2) returning node_id",
     )
     .bind(sweep.ended_before_us)

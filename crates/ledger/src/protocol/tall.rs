@@ -49,7 +49,7 @@ impl Ledger {
             let (partition, epoch) = partitions::columns(of)?;
             let mut tx = store.begin_brief(None).await?;
             query(
-                "update partition set tall_epoch = 0 \
+                "update partition set tall_epoch = 0
                  where partition_id = $1 and tall_epoch = $2 and epoch > $2",
             )
             .bind(partition)
@@ -66,7 +66,7 @@ impl Ledger {
         self.read(async |reader| {
             let (partition, epoch) = partitions::columns(at)?;
             let others: i64 = query_scalar(
-                "select count(*) from participant where partition_id = $1 and epoch = $2 \
+                "select count(*) from participant where partition_id = $1 and epoch = $2
                  and state = 'joined' and node_id <> $3",
             )
             .bind(partition)
@@ -94,7 +94,7 @@ pub(crate) async fn note(store: &Store, at: At) -> Result<(), LedgerError> {
     }
     let mut tx = store.begin_brief(None).await?;
     query(
-        "update partition set tall_epoch = $2 \
+        "update partition set tall_epoch = $2
          where partition_id = $1 and epoch = $2 and tall_epoch <> $2",
     )
     .bind(partition)

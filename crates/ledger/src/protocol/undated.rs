@@ -54,9 +54,9 @@ impl Ledger {
             // document that the key's holder waits for.
             for name in names.iter().rev() {
                 query(
-                    "insert into undated_request (name, asked_at_us, turn_us) \
-                     values ($1, $2, $3) on conflict (name) do update \
-                     set asked_at_us = excluded.asked_at_us, turn_us = excluded.turn_us \
+                    "insert into undated_request (name, asked_at_us, turn_us)
+                     values ($1, $2, $3) on conflict (name) do update
+                     set asked_at_us = excluded.asked_at_us, turn_us = excluded.turn_us
                      where undated_request.turn_us < $4",
                 )
                 .bind(*name)
@@ -68,7 +68,7 @@ impl Ledger {
                 known = first_of(&mut *tx, names, since_us).await?.unwrap_or(known);
             }
             query(
-                "delete from undated_request where name in (select name from undated_request \
+                "delete from undated_request where name in (select name from undated_request
                  where turn_us < $1 order by turn_us limit $2)",
             )
             .bind(turn_us.saturating_sub(OBSOLETE_US))

@@ -64,7 +64,7 @@ pub(crate) async fn begin(
     }
     let UnsettledSpan { loss, journaled, found } = stretch;
     query(
-        "insert into unsettled (counter_id, epoch, after_value, upto_value, step, reason, \
+        "insert into unsettled (counter_id, epoch, after_value, upto_value, step, reason,
          journaled, found, noted_at_us) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(loss.counter_id)
@@ -90,8 +90,8 @@ impl Ledger {
         self.search(async |store| {
             // Asked again and again, and next to always there is nothing: then nothing is locked.
             let some: i64 = query_scalar(
-                "select count(*) from (select 1 as one from unsettled where after_value < \
-                 upto_value \
+                "select count(*) from (select 1 as one from unsettled where after_value <
+                 upto_value
                  union all select 1 as one from chronology_search limit 1) as unsettled_ones",
             )
             .fetch_one(&store.reader)
@@ -142,7 +142,7 @@ impl Ledger {
     pub async fn unsettled(&self, limit: u32) -> Result<Vec<Unsettled>, LedgerError> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(
-                "select counter_id, epoch, after_value, upto_value, step, journaled, found \
+                "select counter_id, epoch, after_value, upto_value, step, journaled, found
                  from unsettled order by unsettled_id limit ",
             );
             query.push_bind(gaps::bounded(limit));
@@ -157,9 +157,9 @@ impl Ledger {
 /// is certain.
 async fn oldest(conn: &mut Conn) -> Result<Option<i64>, LedgerError> {
     Ok(query_scalar(
-        "select u.unsettled_id from unsettled u join counter c on c.counter_id = u.counter_id \
-         join partition p on p.partition_id = c.partition_id \
-         where u.after_value < u.upto_value and p.state <> 'held' \
+        "select u.unsettled_id from unsettled u join counter c on c.counter_id = u.counter_id
+         join partition p on p.partition_id = c.partition_id
+         where u.after_value < u.upto_value and p.state <> 'held'
          order by u.unsettled_id limit 1",
     )
     .fetch_optional(conn)
@@ -168,7 +168,7 @@ async fn oldest(conn: &mut Conn) -> Result<Option<i64>, LedgerError> {
 
 async fn lock(conn: &mut Conn, unsettled_id: i64) -> Result<Option<UnsettledSpan>, LedgerError> {
     let row = query(
-        "select counter_id, epoch, after_value, upto_value, step, reason, journaled, found \
+        "select counter_id, epoch, after_value, upto_value, step, reason, journaled, found
          from unsettled where unsettled_id = $1 and after_value < upto_value",
     )
     .for_update()
@@ -204,12 +204,12 @@ impl UnsettledSpan {
         let runs_max = rows_max.saturating_add(1);
         let holes = gaps::search(conn, counter_id, after, upto, Some(step), runs_max).await?;
         let found: i64 = query_scalar(
-            "select cast(coalesce(sum(n), 0) as bigint) from (\
-             select (last_value - first_value) / step + 1 as n from journal_row \
-               where counter_id = $1 and first_value > $2 and first_value <= $3 \
-               and epoch = $4 and step = $5 \
-             union all select (last_value - first_value) / step + 1 from journal_rejected \
-               where counter_id = $1 and first_value > $2 and first_value <= $3 \
+            "select cast(coalesce(sum(n), 0) as bigint) from (
+             select (last_value - first_value) / step + 1 as n from journal_row
+               where counter_id = $1 and first_value > $2 and first_value <= $3
+               and epoch = $4 and step = $5
+             union all select (last_value - first_value) / step + 1 from journal_rejected
+               where counter_id = $1 and first_value > $2 and first_value <= $3
                and step = $5) as counted",
         )
         .bind(counter_id)

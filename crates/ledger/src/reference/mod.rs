@@ -121,8 +121,8 @@ async fn save(
         return Ok(Some(plan));
     }
     query(
-        "insert into reference_change (table_name, change, changed_by, reason, \
-         changed_at_us) \
+        "insert into reference_change (table_name, change, changed_by, reason,
+         changed_at_us)
          values ($1, $2, $3, $4, $5)",
     )
     .bind(&change.table)
@@ -142,7 +142,7 @@ async fn save(
 /// Whether a table was changed after the stamp of reference data.
 async fn changed_since(conn: &mut Conn, table: &str, stamp: i64) -> Result<bool, LedgerError> {
     let later: Option<i64> = query_scalar(
-        "select reference_change_id from reference_change \
+        "select reference_change_id from reference_change
          where reference_change_id > $1 and table_name = $2 limit 1",
     )
     .bind(stamp)
@@ -155,8 +155,8 @@ async fn changed_since(conn: &mut Conn, table: &str, stamp: i64) -> Result<bool,
 /// Writes a row, and its code into the list of those that were ever used.
 async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerError> {
     query(
-        "insert into reference_row (table_name, reference_id, code, name, active) \
-         values ($1, $2, $3, $4, $5) on conflict (table_name, reference_id) \
+        "insert into reference_row (table_name, reference_id, code, name, active)
+         values ($1, $2, $3, $4, $5) on conflict (table_name, reference_id)
          do update set code = excluded.code, name = excluded.name, active = excluded.active",
     )
     .bind(&row.table)
@@ -169,8 +169,8 @@ async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerErro
     // A row that takes a former code back has it already. The plan saw to it that no other row has:
     // numbers are proved to differ because a code keeps its row, so the table is asked once more.
     let written = query(
-        "insert into reference_code (table_name, code, reference_id) values ($1, $2, $3) \
-         on conflict (table_name, code) do update set reference_id = excluded.reference_id \
+        "insert into reference_code (table_name, code, reference_id) values ($1, $2, $3)
+         on conflict (table_name, code) do update set reference_id = excluded.reference_id
          where reference_code.reference_id = excluded.reference_id",
     )
     .bind(&row.table)
@@ -188,9 +188,9 @@ async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerErro
 
 async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<(), LedgerError> {
     query(
-        "insert into membership (table_name, reference_id, of_table_name, of_reference_id, \
-         active) values ($1, $2, $3, $4, $5) \
-         on conflict (table_name, reference_id, of_table_name, of_reference_id) \
+        "insert into membership (table_name, reference_id, of_table_name, of_reference_id,
+         active) values ($1, $2, $3, $4, $5)
+         on conflict (table_name, reference_id, of_table_name, of_reference_id)
          do update set active = excluded.active",
     )
     .bind(&membership.table)
@@ -206,9 +206,9 @@ async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<()
 /// Rows and all their codes in one statement: nobody sees half a renaming.
 pub(crate) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
     let found = query(
-        "select r.table_name, r.reference_id, r.code, r.name, r.active, c.code as used \
-         from reference_row r join reference_code c \
-         on c.table_name = r.table_name and c.reference_id = r.reference_id \
+        "select r.table_name, r.reference_id, r.code, r.name, r.active, c.code as used
+         from reference_row r join reference_code c
+         on c.table_name = r.table_name and c.reference_id = r.reference_id
          order by r.table_name, r.reference_id, c.code",
     )
     .fetch_all(&mut *conn)
@@ -225,7 +225,7 @@ pub(crate) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> 
         }
     }
     let memberships = query(
-        "select table_name, reference_id, of_table_name, of_reference_id, active from membership \
+        "select table_name, reference_id, of_table_name, of_reference_id, active from membership
          order by table_name, reference_id, of_table_name, of_reference_id",
     )
     .fetch_all(conn)

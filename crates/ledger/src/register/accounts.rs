@@ -29,45 +29,45 @@ const ARCHIVED: &str = "archived";
 /// A page of what stands for a counter's values, in their order: issued numbers, gaps, records
 /// that the journal did not take, collisions. Each table is read from the place on, so that a page
 /// is as short as it says.
-const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch, at_us, \
-     allocation_id, said_by, said, batch_id, is_sealed from (\
-     select place, id, first_value, last_value, step, word, epoch, at_us, allocation_id, said_by, \
-     said, batch_id, is_sealed from (\
-       select cast(0 as bigint) as place, cast(0 as bigint) as id, r.first_value, r.last_value, \
-         r.step, r.path as word, cast(0 as bigint) as epoch, r.issued_at_us as at_us, \
-         r.allocation_id, cast(null as text) as said_by, cast(null as text) as said, r.batch_id, \
-         cast(case when b.batch_id is null then 0 when b.proof is null then 1 else 2 end \
-           as bigint) as is_sealed \
-       from journal_row r left join journal_batch b on b.batch_id = r.batch_id \
-       where r.counter_id = $1 and r.first_value >= $2 and (r.first_value > $2 or $3 < 0) \
-       order by r.first_value limit $5) as journaled \
-     union all select place, id, first_value, last_value, step, word, epoch, at_us, \
-     allocation_id, said_by, said, batch_id, is_sealed from (\
-       select cast(1 as bigint) as place, gap_id as id, first_value, last_value, step, \
-         reason as word, epoch, noted_at_us as at_us, \
-         cast(null as bytea) as allocation_id, null as said_by, null as said, \
-         cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed \
-       from gap where counter_id = $1 and first_value >= $2 \
-         and (first_value > $2 or $3 < 1 or ($3 = 1 and gap_id > $4)) \
-       order by first_value, gap_id limit $5) as gaps \
-     union all select place, id, first_value, last_value, step, word, epoch, at_us, \
-     allocation_id, said_by, said, batch_id, is_sealed from (\
-       select cast(2 as bigint) as place, journal_rejected_id as id, first_value, last_value, \
-         step, reason as word, cast(0 as bigint) as epoch, rejected_at_us as at_us, \
-         allocation_id, acknowledged_by as said_by, acknowledged_reason as said, \
-         cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed \
-       from journal_rejected where counter_id = $1 and first_value >= $2 \
-         and (first_value > $2 or $3 < 2 or ($3 = 2 and journal_rejected_id > $4)) \
-       order by first_value, journal_rejected_id limit $5) as rejected \
-     union all select place, id, first_value, last_value, step, word, epoch, at_us, \
-     allocation_id, said_by, said, batch_id, is_sealed from (\
-       select cast(3 as bigint) as place, collision_id as id, first_value, last_value, step, \
-         number as word, cast(0 as bigint) as epoch, noted_at_us as at_us, allocation_id, \
-         acknowledged_by as said_by, acknowledged_reason as said, \
-         cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed \
-       from collision where counter_id = $1 and first_value >= $2 \
-         and (first_value > $2 or $3 < 3 or ($3 = 3 and collision_id > $4)) \
-       order by first_value, collision_id limit $5) as collided) as parts \
+const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch, at_us,
+     allocation_id, said_by, said, batch_id, is_sealed from (
+     select place, id, first_value, last_value, step, word, epoch, at_us, allocation_id, said_by,
+     said, batch_id, is_sealed from (
+       select cast(0 as bigint) as place, cast(0 as bigint) as id, r.first_value, r.last_value,
+         r.step, r.path as word, cast(0 as bigint) as epoch, r.issued_at_us as at_us,
+         r.allocation_id, cast(null as text) as said_by, cast(null as text) as said, r.batch_id,
+         cast(case when b.batch_id is null then 0 when b.proof is null then 1 else 2 end
+           as bigint) as is_sealed
+       from journal_row r left join journal_batch b on b.batch_id = r.batch_id
+       where r.counter_id = $1 and r.first_value >= $2 and (r.first_value > $2 or $3 < 0)
+       order by r.first_value limit $5) as journaled
+     union all select place, id, first_value, last_value, step, word, epoch, at_us,
+     allocation_id, said_by, said, batch_id, is_sealed from (
+       select cast(1 as bigint) as place, gap_id as id, first_value, last_value, step,
+         reason as word, epoch, noted_at_us as at_us,
+         cast(null as bytea) as allocation_id, null as said_by, null as said,
+         cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed
+       from gap where counter_id = $1 and first_value >= $2
+         and (first_value > $2 or $3 < 1 or ($3 = 1 and gap_id > $4))
+       order by first_value, gap_id limit $5) as gaps
+     union all select place, id, first_value, last_value, step, word, epoch, at_us,
+     allocation_id, said_by, said, batch_id, is_sealed from (
+       select cast(2 as bigint) as place, journal_rejected_id as id, first_value, last_value,
+         step, reason as word, cast(0 as bigint) as epoch, rejected_at_us as at_us,
+         allocation_id, acknowledged_by as said_by, acknowledged_reason as said,
+         cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed
+       from journal_rejected where counter_id = $1 and first_value >= $2
+         and (first_value > $2 or $3 < 2 or ($3 = 2 and journal_rejected_id > $4))
+       order by first_value, journal_rejected_id limit $5) as rejected
+     union all select place, id, first_value, last_value, step, word, epoch, at_us,
+     allocation_id, said_by, said, batch_id, is_sealed from (
+       select cast(3 as bigint) as place, collision_id as id, first_value, last_value, step,
+         number as word, cast(0 as bigint) as epoch, noted_at_us as at_us, allocation_id,
+         acknowledged_by as said_by, acknowledged_reason as said,
+         cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed
+       from collision where counter_id = $1 and first_value >= $2
+         and (first_value > $2 or $3 < 3 or ($3 = 3 and collision_id > $4))
+       order by first_value, collision_id limit $5) as collided) as parts
      order by first_value, place, id limit $5";
 
 impl Register<'_> {
@@ -182,7 +182,7 @@ async fn unsettled(
     counters: &[Counter],
 ) -> Result<HashMap<i64, Unlooked>, LedgerError> {
     let mut query = QueryBuilder::new(
-        "select counter_id, after_value, upto_value, journaled, found from unsettled where \
+        "select counter_id, after_value, upto_value, journaled, found from unsettled where
          counter_id",
     );
     query.push_among(counters.iter().map(|counter| counter.counter_id).collect::<Vec<i64>>());

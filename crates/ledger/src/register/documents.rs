@@ -29,7 +29,7 @@ const NUMBERS_PER_SEARCH: usize = 200;
 /// The counter of the journal rows that keep the texts of revisions. No counter has this id.
 const TEXTS: i64 = 0;
 
-const COLUMNS: &str = "select r.counter_id, r.value, r.rev, r.allocation_id, r.number, \
+const COLUMNS: &str = "select r.counter_id, r.value, r.rev, r.allocation_id, r.number,
      r.document_id, r.user_id, r.ip_address, r.reason, r.revised_at_us from revision r ";
 
 impl Register<'_> {
@@ -85,7 +85,7 @@ impl Register<'_> {
             let mut tx = store.begin().await?;
             // One revision of a number at a time: the bound holds, and an equal label is seen.
             let scope: Option<String> = query_scalar(
-                "select scope from journal where counter_id = $1 and first_value = $2 \
+                "select scope from journal where counter_id = $1 and first_value = $2
                  and allocation_id = $3 and document_id is not null",
             )
             .for_update()
@@ -143,7 +143,7 @@ impl Register<'_> {
                 });
                 query.push(") ").push(COLUMNS);
                 query.push(
-                    "join asked a on a.counter_id = r.counter_id and a.value = r.value \
+                    "join asked a on a.counter_id = r.counter_id and a.value = r.value
                      order by r.revision_id",
                 );
                 let rows = query.build().once().fetch_all(reader).await?;
@@ -177,7 +177,7 @@ impl Register<'_> {
             query.push("where r.number = ").push_bind(number.to_owned());
             if *shown != RowSight::Everything {
                 query.push(
-                    " and exists (select 1 from journal_row j where j.counter_id = r.counter_id \
+                    " and exists (select 1 from journal_row j where j.counter_id = r.counter_id
                      and j.first_value = r.value",
                 );
                 shown::push_rows(&mut query, "j", shown);
@@ -200,15 +200,15 @@ impl Audits<'_> {
             tx.allow_long_search().await?;
             let mut query = QueryBuilder::new(COLUMNS);
             query.push(
-                "where not exists (select 1 from journal j where j.counter_id = r.counter_id \
-                 and j.first_value = r.value and j.allocation_id = r.allocation_id \
-                 and j.scope = r.scope) and not coalesce((select path = 'archived' \
-                 and last_value >= r.value from journal_row s where s.counter_id = r.counter_id \
-                 and s.first_value <= r.value order by s.first_value desc limit 1), false) \
+                "where not exists (select 1 from journal j where j.counter_id = r.counter_id
+                 and j.first_value = r.value and j.allocation_id = r.allocation_id
+                 and j.scope = r.scope) and not coalesce((select path = 'archived'
+                 and last_value >= r.value from journal_row s where s.counter_id = r.counter_id
+                 and s.first_value <= r.value order by s.first_value desc limit 1), false)
                  or not exists (select 1 from journal t where t.counter_id = ",
             );
             query.push_bind(TEXTS).push(
-                " and t.first_value = r.revision_id and t.number = r.number and t.scope = r.scope) \
+                " and t.first_value = r.revision_id and t.number = r.number and t.scope = r.scope)
                  order by r.revision_id limit ",
             );
             query.push_bind(i64::from(limit.min(PAGE_MAX)));
@@ -242,11 +242,11 @@ async fn insert(
     scope: &str,
 ) -> Result<Option<(i64, Revision)>, LedgerError> {
     let row = query(
-        "insert into revision (counter_id, value, rev, allocation_id, number, scope, document_id, \
-         user_id, ip_address, reason, revised_at_us) \
-         select $1, $2, $3, $4, $5, $6, document_id, $7, $8, $9, $10 from journal \
-         where counter_id = $1 and first_value = $2 and allocation_id = $4 \
-         on conflict do nothing returning revision_id, counter_id, value, rev, allocation_id, \
+        "insert into revision (counter_id, value, rev, allocation_id, number, scope, document_id,
+         user_id, ip_address, reason, revised_at_us)
+         select $1, $2, $3, $4, $5, $6, document_id, $7, $8, $9, $10 from journal
+         where counter_id = $1 and first_value = $2 and allocation_id = $4
+         on conflict do nothing returning revision_id, counter_id, value, rev, allocation_id,
          number, document_id, user_id, ip_address, reason, revised_at_us",
     )
     .bind(new.of.counter_id)

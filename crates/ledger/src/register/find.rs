@@ -223,7 +223,7 @@ async fn with_origins(conn: &mut Conn, rows: &[Row]) -> Result<Vec<JournalRow>, 
             row.push_bind(series_id).push_bind(version);
         });
         query.push(
-            ") select v.series_id, v.version, v.definition from asked a \
+            ") select v.series_id, v.version, v.definition from asked a
              join series_version v on v.series_id = a.series_id and v.version = a.version",
         );
         for row in query.build().once().fetch_all(conn).await? {
@@ -291,7 +291,7 @@ fn push_own(query: &mut QueryBuilder<'_>, filter: &JournalFilter) {
     }
     if let Some(status) = filter.status {
         query.push(if status == NumberStatus::Issued { " and not" } else { " and" }).push(
-            " exists (select 1 from revision r \
+            " exists (select 1 from revision r
              where r.counter_id = i.counter_id and r.value = i.first_value)",
         );
     }

@@ -53,16 +53,16 @@ impl Audits<'_> {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
             let rows = query(
-                "with span as ( \
-                   select first_value, last_value from journal_row where counter_id = $1 \
-                   union all select first_value, last_value from journal_rejected where \
-                   counter_id = $1 \
-                   union all select first_value, last_value from gap where counter_id = $1), \
-                 neighbour as ( \
-                   select first_value, last_value, max(last_value) over (order by first_value, \
-                     last_value rows between unbounded preceding and 1 preceding) as before from \
-                     span) \
-                 select first_value, case when last_value < before then last_value else before end \
+                "with span as (
+                   select first_value, last_value from journal_row where counter_id = $1
+                   union all select first_value, last_value from journal_rejected where
+                   counter_id = $1
+                   union all select first_value, last_value from gap where counter_id = $1),
+                 neighbour as (
+                   select first_value, last_value, max(last_value) over (order by first_value,
+                     last_value rows between unbounded preceding and 1 preceding) as before from
+                     span)
+                 select first_value, case when last_value < before then last_value else before end
                    as last_value from neighbour where before >= first_value order by 1 limit $2",
             )
             .bind(counter_id)
@@ -81,8 +81,8 @@ impl Register<'_> {
     pub async fn gaps(self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(
-                "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch, \
-                 g.first_value, g.last_value, g.step, g.reason, g.noted_at_us \
+                "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch,
+                 g.first_value, g.last_value, g.step, g.reason, g.noted_at_us
                  from gap g join counter c on c.counter_id = g.counter_id where 1 = 1",
             );
             if let Some(counter_id) = filter.counter_id {
@@ -115,29 +115,29 @@ pub(crate) async fn search(
 ) -> Result<Vec<(i64, i64)>, LedgerError> {
     // The journal is read from the row that reaches into the search on, not from its beginning.
     let rows = query(
-        "with span as ( \
-           select first_value, last_value, step from journal_row \
-             where counter_id = $1 and first_value <= $3 and last_value > $2 \
-             and first_value >= coalesce((select first_value from journal \
-               where counter_id = $1 and first_value <= $2 \
-               order by first_value desc limit 1), $2) \
-           union all select first_value, last_value, step from gap \
-             where counter_id = $1 and first_value <= $3 and last_value > $2 \
-             and first_value >= coalesce((select first_value from gap \
-               where counter_id = $1 and first_value <= $2 \
-               order by first_value desc limit 1), $2) \
-           union all select first_value, last_value, step from journal_rejected \
-             where counter_id = $1 and first_value <= $3 and last_value > $2 \
-           union all select first_value, last_value, step from collision \
-             where counter_id = $1 and first_value <= $3 and last_value > $2 \
-           union all select $3 + 1, $3 + 1, coalesce($5, step) from counter \
-             where counter_id = $1), \
-         neighbour as ( \
-           select first_value, step, coalesce(max(last_value) over (order by first_value, \
-             last_value rows between unbounded preceding and 1 preceding), $2) as before \
-             from span) \
-         select before + step as first_missing, \
-           before + ((first_value - 1 - before) / step) * step as last_missing \
+        "with span as (
+           select first_value, last_value, step from journal_row
+             where counter_id = $1 and first_value <= $3 and last_value > $2
+             and first_value >= coalesce((select first_value from journal
+               where counter_id = $1 and first_value <= $2
+               order by first_value desc limit 1), $2)
+           union all select first_value, last_value, step from gap
+             where counter_id = $1 and first_value <= $3 and last_value > $2
+             and first_value >= coalesce((select first_value from gap
+               where counter_id = $1 and first_value <= $2
+               order by first_value desc limit 1), $2)
+           union all select first_value, last_value, step from journal_rejected
+             where counter_id = $1 and first_value <= $3 and last_value > $2
+           union all select first_value, last_value, step from collision
+             where counter_id = $1 and first_value <= $3 and last_value > $2
+           union all select $3 + 1, $3 + 1, coalesce($5, step) from counter
+             where counter_id = $1),
+         neighbour as (
+           select first_value, step, coalesce(max(last_value) over (order by first_value,
+             last_value rows between unbounded preceding and 1 preceding), $2) as before
+             from span)
+         select before + step as first_missing,
+           before + ((first_value - 1 - before) / step) * step as last_missing
          from neighbour where first_value > before + step order by first_missing limit $4",
     )
     .bind(counter_id)
@@ -174,14 +174,14 @@ pub(crate) async fn window(
     rows_max: u32,
 ) -> Result<(u32, i64), LedgerError> {
     let mut query = QueryBuilder::new(
-        "select count(*) as rows, max(last_value) as last from (\
+        "select count(*) as rows, max(last_value) as last from (
          select first_value, last_value from (",
     );
     for (index, table) in ["journal_row", "gap", "journal_rejected", "collision"].iter().enumerate()
     {
         query.push(if index == 0 { "" } else { " union all " });
         query.push(
-            "select first_value, last_value from (\
+            "select first_value, last_value from (
              select first_value, last_value from ",
         );
         query.push(table);
@@ -228,7 +228,7 @@ pub(crate) async fn register(
     let (reason, epoch) = (loss.reason.word(), signed(loss.epoch, "epoch")?);
     for part in runs.chunks(HOLES_PER_SEARCH as usize) {
         let mut query = QueryBuilder::new(
-            "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
+            "insert into gap (counter_id, first_value, last_value, step, reason, epoch,
              noted_at_us) ",
         );
         query.push_values(part, |mut row, (first, last)| {
@@ -248,7 +248,7 @@ pub(crate) async fn register(
 /// reason, its epoch and its time.
 pub(crate) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), LedgerError> {
     let rows = query(
-        "select gap_id, first_value, last_value, step from gap \
+        "select gap_id, first_value, last_value, step from gap
          where counter_id = $1 and first_value <= $3 and last_value >= $2",
     )
     .bind(extent.counter_id)
@@ -263,8 +263,8 @@ pub(crate) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), Ledger
         // The upper part first: the row's own first value may move there only once it is free.
         if let [_, (first, last)] = left[..] {
             query(
-                "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
-                 noted_at_us) select counter_id, $2, $3, step, reason, epoch, noted_at_us \
+                "insert into gap (counter_id, first_value, last_value, step, reason, epoch,
+                 noted_at_us) select counter_id, $2, $3, step, reason, epoch, noted_at_us
                  from gap where gap_id = $1",
             )
             .bind(gap_id)

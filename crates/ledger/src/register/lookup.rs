@@ -78,11 +78,11 @@ impl Register<'_> {
             let mut query = select_rows(concat!(
                 "(select ",
                 line_columns!(),
-                ", node_id, journaled_at_us from journal_row where counter_id = $1 \
+                ", node_id, journaled_at_us from journal_row where counter_id = $1
                  and first_value <= $2 order by first_value desc limit 1)"
             ));
             query.push(
-                " where j.number is not null and j.last_value >= $2 \
+                " where j.number is not null and j.last_value >= $2
                  and ($2 - j.first_value) % j.step = 0",
             );
             let row = query.build().bind(counter_id).bind(value);
@@ -110,9 +110,9 @@ impl Register<'_> {
             let value = i64::try_from(value).unwrap_or(i64::MAX);
             let mut masks = Vec::with_capacity(2);
             for statement in [
-                "select number, mask, outline from journal where counter_id = $1 \
+                "select number, mask, outline from journal where counter_id = $1
                  and first_value <= $2 and number is not null order by first_value desc limit 1",
-                "select number, mask, outline from journal where counter_id = $1 \
+                "select number, mask, outline from journal where counter_id = $1
                  and first_value > $2 and number is not null order by first_value limit 1",
             ] {
                 let row = query(statement).bind(counter_id).bind(value);
@@ -223,8 +223,8 @@ pub(crate) async fn earlier(
     }
     let mut query = QueryBuilder::new("select ");
     query.push(entry_columns!()).push(
-        " from journal_row j join counter c on c.counter_id = j.counter_id \
-         where j.number is not null and (j.counter_id, j.first_value) in \
+        " from journal_row j join counter c on c.counter_id = j.counter_id
+         where j.number is not null and (j.counter_id, j.first_value) in
          (select counter_id, first_value from journal where path = 'database' and allocation_id",
     );
     let ids: Vec<Vec<u8>> = allocations.iter().map(|id| id.as_bytes().to_vec()).collect();

@@ -13,7 +13,7 @@ impl Register<'_> {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
             let rows = query(
-                "select counter_id, min(first_value) as first_value from journal \
+                "select counter_id, min(first_value) as first_value from journal
                  where issued_at_us >= $1 group by counter_id",
             )
             .bind(from_us)

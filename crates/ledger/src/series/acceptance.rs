@@ -153,8 +153,8 @@ fn unread(error: LedgerError) -> LedgerError {
 pub(crate) async fn must_be_known(store: &Store, conn: &mut Conn) -> Result<(), LedgerError> {
     let known = store.kept.lock().expect("not poisoned").clone().unwrap_or_default();
     let newer = query(
-        "select 1 from series_version where series_version_id > $1 \
-         and definition like '%\"ambiguity_accepted\":\"%' limit 1",
+        r#"select 1 from series_version where series_version_id > $1
+         and definition like '%"ambiguity_accepted":"%' limit 1"#,
     );
     if newer.bind(known.stamp).fetch_optional(conn).await?.is_none() {
         return Ok(());
@@ -188,8 +188,8 @@ pub(crate) async fn must_keep_texts_apart(
     conn.allow_long_search().await?;
     for code in codes {
         let segment = query(
-            "select 1 from journal j where j.number is null and j.context is not null \
-             and j.counter_id in (select c.counter_id from counter c \
+            "select 1 from journal j where j.number is null and j.context is not null
+             and j.counter_id in (select c.counter_id from counter c
              join series s on s.series_id = c.series_id where s.code = $1) limit 1",
         );
         if segment.bind(code).fetch_optional(&mut *conn).await?.is_some() {

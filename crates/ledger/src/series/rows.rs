@@ -287,7 +287,7 @@ impl fmt::Display for BelowStart {
         })?;
         write!(
             f,
-            ", by `numerator move-counter {counter_id} --next {next} --reason …` \
+            ", by `numerator move-counter {counter_id} --next {next} --reason …`
              or, where callers have tokens, by `reset-counter`, for which two people answer"
         )?;
         match self.before {

@@ -347,7 +347,7 @@ pub(crate) async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result
 async fn create(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
     versions::must_have_room(conn).await?;
     version.series_id = query_scalar(
-        "insert into series (code, partition, active_version) values ($1, $2, 1) \
+        "insert into series (code, partition, active_version) values ($1, $2, 1)
          returning series_id",
     )
     .bind(&version.definition.code)
@@ -372,7 +372,7 @@ pub(crate) async fn put_in_force(
 
 async fn write(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
     version.stamp = query_scalar(
-        "insert into series_version (series_id, version, active, definition, saved_by, reason, \
+        "insert into series_version (series_id, version, active, definition, saved_by, reason,
          saved_at_us) values ($1, $2, $3, $4, $5, $6, $7) returning series_version_id",
     )
     .bind(version.series_id)

@@ -18,15 +18,15 @@ use crate::{
 const VERSIONS_MAX: u32 = 1_000;
 
 /// The beginning of every query for versions.
-const COLUMNS: &str = "select s.series_id, s.partition, v.version, v.active, v.definition, \
-     v.saved_by, v.reason, v.saved_at_us, v.series_version_id from series s \
+const COLUMNS: &str = "select s.series_id, s.partition, v.version, v.active, v.definition,
+     v.saved_by, v.reason, v.saved_at_us, v.series_version_id from series s
      join series_version v on v.series_id = s.series_id ";
 
 /// The same with the version that follows, if any.
-const STRETCHES: &str = "select v.series_id, v.version, v.active, v.definition, \
-     coalesce(v.saved_with, v.series_version_id) as since, \
-     coalesce(n.saved_with, n.series_version_id) as until from series s \
-     join series_version v on v.series_id = s.series_id \
+const STRETCHES: &str = "select v.series_id, v.version, v.active, v.definition,
+     coalesce(v.saved_with, v.series_version_id) as since,
+     coalesce(n.saved_with, n.series_version_id) as until from series s
+     join series_version v on v.series_id = s.series_id
      left join series_version n on n.series_id = v.series_id and n.version = v.version + 1 ";
 
 /// A version of a series with the time that it was in force.
@@ -90,9 +90,9 @@ impl Series<'_> {
             let mut conn = reader.acquire().await?;
             let mut query = QueryBuilder::new(COLUMNS);
             query.push(
-                "where v.version >= s.used_since and v.version < s.active_version \
-                 and s.removed_at_us is null \
-                 and exists (select 1 from counter c where c.series_id = s.series_id) \
+                "where v.version >= s.used_since and v.version < s.active_version
+                 and s.removed_at_us is null
+                 and exists (select 1 from counter c where c.series_id = s.series_id)
                  order by v.series_version_id desc limit ",
             );
             query.push_bind(i64::from(limit));
@@ -216,8 +216,8 @@ pub(crate) async fn of_used(
 pub(crate) async fn that_may_have_issued(conn: &mut Conn) -> Result<Vec<Stretch>, LedgerError> {
     let mut query = QueryBuilder::new(STRETCHES);
     query.push(
-        "where v.version >= s.used_since and ((v.version = s.active_version and v.active = 1) \
-         or exists (select 1 from counter c where c.series_id = s.series_id)) \
+        "where v.version >= s.used_since and ((v.version = s.active_version and v.active = 1)
+         or exists (select 1 from counter c where c.series_id = s.series_id))
          order by s.code, v.version desc",
     );
     stretches(conn, query).await
@@ -232,14 +232,14 @@ pub(crate) async fn history(conn: &mut Conn, series_id: i64) -> Result<Vec<Stret
 
 pub(crate) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, LedgerError> {
     let rows = query(
-        "select s.series_id, s.partition, v.version, v.active, v.definition, v.saved_by, \
-         v.reason, v.saved_at_us, v.series_version_id, n.series_version_id as next_id \
-         from series s \
-         join series_version f on f.series_id = s.series_id and f.version = s.active_version \
-         join series_version v on v.series_id = s.series_id and v.version = \
-         (select max(a.version) from series_version a \
-         where a.series_id = s.series_id and a.active = 1) \
-         join series_version n on n.series_id = s.series_id and n.version = v.version + 1 \
+        "select s.series_id, s.partition, v.version, v.active, v.definition, v.saved_by,
+         v.reason, v.saved_at_us, v.series_version_id, n.series_version_id as next_id
+         from series s
+         join series_version f on f.series_id = s.series_id and f.version = s.active_version
+         join series_version v on v.series_id = s.series_id and v.version =
+         (select max(a.version) from series_version a
+         where a.series_id = s.series_id and a.active = 1)
+         join series_version n on n.series_id = s.series_id and n.version = v.version + 1
          where f.active = 0 order by s.code",
     )
     .fetch_all(conn)

@@ -53,8 +53,8 @@ impl Snowflakes<'_> {
             // An earlier end than the one that was committed: the ledger went back, and the number
             // may have been given away before it did.
             let row = query(
-                "update snowflake_lease set until_ms = case when until_ms < $4 then $4 else \
-                 until_ms end \
+                "update snowflake_lease set until_ms = case when until_ms < $4 then $4 else
+                 until_ms end
                  where node_number = $1 and holder = $2 and until_ms >= $3 returning until_ms",
             )
             .bind(i32::from(lease.node_number))
@@ -79,7 +79,7 @@ impl Snowflakes<'_> {
         self.write(async |store| {
             let mut tx = store.begin().await?;
             query(
-                "update snowflake_lease set until_ms = $3 \
+                "update snowflake_lease set until_ms = $3
                  where node_number = $1 and holder = $2 and until_ms > $3",
             )
             .bind(i32::from(lease.node_number))
@@ -96,8 +96,8 @@ impl Snowflakes<'_> {
 /// See [`crate::Snowflakes::held`].
 async fn held(store: &Store) -> Result<Vec<HeldNumber>, LedgerError> {
     let rows = query(
-        "select l.node_number, l.holder, l.until_ms from snowflake_lease l \
-         join node n on n.node_id = l.holder \
+        "select l.node_number, l.holder, l.until_ms from snowflake_lease l
+         join node n on n.node_id = l.holder
          where n.left_at_us is null and n.adopted_at_us is null order by l.node_number",
     )
     .fetch_all(&store.reader)
@@ -133,9 +133,9 @@ async fn take(
         .await?;
     // Locked: its last holder may be awake, and move its end.
     let free = query(
-        "select l.node_number, l.until_ms from snowflake_lease l \
-         where not exists (select 1 from node n where n.node_id = l.holder \
-         and n.left_at_us is null and n.adopted_at_us is null) \
+        "select l.node_number, l.until_ms from snowflake_lease l
+         where not exists (select 1 from node n where n.node_id = l.holder
+         and n.left_at_us is null and n.adopted_at_us is null)
          order by l.until_ms, l.node_number limit 1",
     )
     .for_update()

@@ -113,12 +113,12 @@ impl Bulk for SqliteConnection {
         for (found, part) in found.chunks_mut(ROWS_MAX).zip(extents.chunks(ROWS_MAX)) {
             let asked = values(3, part.len());
             let statement = format!(
-                "with asked (place, counter_id, last) as ({asked}) \
-                 select a.place, t.first_value, \
-                 coalesce(t.last_value, t.first_value) as last_value, \
-                 {allocation_id} as allocation_id \
-                 from asked a cross join {table} t on t.rowid = (select n.rowid from {table} n \
-                 where n.counter_id = a.counter_id and n.first_value <= a.last \
+                "with asked (place, counter_id, last) as ({asked})
+                 select a.place, t.first_value,
+                 coalesce(t.last_value, t.first_value) as last_value,
+                 {allocation_id} as allocation_id
+                 from asked a cross join {table} t on t.rowid = (select n.rowid from {table} n
+                 where n.counter_id = a.counter_id and n.first_value <= a.last
                  order by n.first_value desc limit 1)"
             );
             let mut query = sqlx::query(AssertSqlSafe(statement));
@@ -191,10 +191,10 @@ impl Bulk for SqliteConnection {
         for part in moves.counters.chunks(ROWS_MAX) {
             let rows = values(3, part.len());
             let statement = format!(
-                "update counter as c set taken = m.column2, ceiling = m.column2, \
-                 journaled = journaled + m.column3 from ({rows}) as m \
-                 where c.counter_id = m.column1 and partition_id = ? and epoch = ? and (? is null \
-                 or exists (select 1 from node where node_id = ? and beat >= ? and batches >= ?)) \
+                "update counter as c set taken = m.column2, ceiling = m.column2,
+                 journaled = journaled + m.column3 from ({rows}) as m
+                 where c.counter_id = m.column1 and partition_id = ? and epoch = ? and (? is null
+                 or exists (select 1 from node where node_id = ? and beat >= ? and batches >= ?))
                  and {} and {} and {} = 0",
                 open_in_its_epoch!(),
                 nothing_above!(),
@@ -239,7 +239,7 @@ impl Bulk for SqliteConnection {
         for mark in marks {
             let Some(before) = found.get(&mark.counter_id) else { continue };
             sqlx::query(
-                "update counter set taken = max(taken, $2), ceiling = max(ceiling, $2), \
+                "update counter set taken = max(taken, $2), ceiling = max(ceiling, $2),
                  journaled = journaled + $3 where counter_id = $1",
             )
             .bind(mark.counter_id)
@@ -256,7 +256,7 @@ impl Bulk for SqliteConnection {
         for statement in [
             "insert into making_room (counter_id, first_value, last_value) values ($1, $2, $3)",
             "delete from journal where counter_id = $1 and first_value between $2 and $3",
-            "delete from making_room where counter_id = $1 and first_value = $2 \
+            "delete from making_room where counter_id = $1 and first_value = $2
              and last_value = $3",
         ] {
             let done = sqlx::query(statement)

@@ -7,20 +7,20 @@ use crate::definitions::TABLES;
 
 /// Names and texts: the schema's own, and the columns of each unique key. The key of numbers has no
 /// name of its own here.
-const DEFINITIONS: &str = "\
-    select type || ' ' || name || case type when 'trigger' then ' of ' || tbl_name else '' end, \
-        sql, type, tbl_name \
-      from sqlite_schema where type in ('table', 'trigger', 'view') \
-    union all select 'key ' || case when l.origin = 'c' then l.name \
-          when k.columns = 'number,scope' then 'journal_number_once' else k.columns end \
-          || ' of ' || t.name, \
-        k.columns || ' ' || l.partial, 'key', t.name \
-      from sqlite_schema t join pragma_index_list(t.name) l on l.\"unique\" = 1 \
-      join (select o.name as own, (select group_concat(coalesce(i.name, '?'), ',') \
-          from pragma_index_info(o.name) i) as columns \
-        from (select l2.name from sqlite_schema t2 join pragma_index_list(t2.name) l2 \
-          where t2.type = 'table') o) k on k.own = l.name \
-      where t.type = 'table'";
+const DEFINITIONS: &str = r#"
+    select type || ' ' || name || case type when 'trigger' then ' of ' || tbl_name else '' end,
+        sql, type, tbl_name
+      from sqlite_schema where type in ('table', 'trigger', 'view')
+    union all select 'key ' || case when l.origin = 'c' then l.name
+          when k.columns = 'number,scope' then 'journal_number_once' else k.columns end
+          || ' of ' || t.name,
+        k.columns || ' ' || l.partial, 'key', t.name
+      from sqlite_schema t join pragma_index_list(t.name) l on l."unique" = 1
+      join (select o.name as own, (select group_concat(coalesce(i.name, '?'), ',')
+          from pragma_index_info(o.name) i) as columns
+        from (select l2.name from sqlite_schema t2 join pragma_index_list(t2.name) l2
+          where t2.type = 'table') o) k on k.own = l.name
+      where t.type = 'table'"#;
 
 /// See [`crate::dialect::Bulk::definitions`].
 pub(super) async fn read(

@@ -7,15 +7,15 @@ use crate::{Lack, LedgerError};
 
 /// The columns of a table, and of its unique keys those that are whole; the key that is the row's
 /// own id has no index.
-const PRESENT: &str = "\
-    select m.name, \
-      (select group_concat(x.name, ' ') from pragma_table_info(m.name) x) as columns, \
-      coalesce((select group_concat((select group_concat(k.name, ',') \
-        from pragma_index_info(i.name) k), ' ') from pragma_index_list(m.name) i \
-        where i.\"unique\" = 1 and i.partial = 0), '') || ' ' || \
-      coalesce((select x.name from pragma_table_info(m.name) x where x.pk = 1 \
-        and not exists (select 1 from pragma_table_info(m.name) y where y.pk = 2)), '') as keys \
-    from sqlite_master m where m.type = 'table'";
+const PRESENT: &str = r#"
+    select m.name,
+      (select group_concat(x.name, ' ') from pragma_table_info(m.name) x) as columns,
+      coalesce((select group_concat((select group_concat(k.name, ',')
+        from pragma_index_info(i.name) k), ' ') from pragma_index_list(m.name) i
+        where i."unique" = 1 and i.partial = 0), '') || ' ' ||
+      coalesce((select x.name from pragma_table_info(m.name) x where x.pk = 1
+        and not exists (select 1 from pragma_table_info(m.name) y where y.pk = 2)), '') as keys
+    from sqlite_master m where m.type = 'table'"#;
 
 /// What is missing.
 pub(super) async fn missing(writer: &SqlitePool) -> Result<Vec<Lack>, LedgerError> {

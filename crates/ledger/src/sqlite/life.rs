@@ -76,7 +76,7 @@ impl Ends for Counted {
     /// The generation goes on from where the file stands.
     async fn agree(&mut self, on: Incarnation) -> Result<(), LedgerError> {
         sqlx::query(
-            "insert into incarnation (only_row, number, nonce, generation) values (1, $1, $2, 1) \
+            "insert into incarnation (only_row, number, nonce, generation) values (1, $1, $2, 1)
              on conflict (only_row) do update set number = excluded.number, nonce = excluded.nonce",
         )
         .bind(on.number)
@@ -85,8 +85,8 @@ impl Ends for Counted {
         .await?;
         // A mark of an earlier one is of this line where it says no more than this.
         sqlx::query(
-            "update incarnation_line \
-             set replaced_generation = (select generation from incarnation) \
+            "update incarnation_line
+             set replaced_generation = (select generation from incarnation)
              where replaced_generation is null and nonce <> $1",
         )
         .bind(on.nonce.as_bytes().as_slice())

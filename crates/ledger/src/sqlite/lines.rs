@@ -85,8 +85,8 @@ async fn insert_batches(
         let place = of.column(|one| one).iter().position(|one| *one == batch);
         let place = place.expect("a batch of some of the lines is one of all of them");
         sqlx::query(
-            "insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us, \
-               line_count, seal, proof) \
+            "insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us,
+               line_count, seal, proof)
              values ($1, $2, $3, $4, $5, $6, $7, $8)",
         )
         .bind(id_of(first, place))
@@ -112,7 +112,7 @@ fn id_of(first: i64, place: usize) -> i64 {
 async fn intern(conn: &mut SqliteConnection, shared: &Shared<'_>) -> Result<(), LedgerError> {
     for name in shared.names.column(|name| name) {
         sqlx::query(
-            "insert into journal_name (name) select $1 \
+            "insert into journal_name (name) select $1
              where not exists (select 1 from journal_name where name = $1)",
         )
         .bind(name)
@@ -121,8 +121,8 @@ async fn intern(conn: &mut SqliteConnection, shared: &Shared<'_>) -> Result<(), 
     }
     for kind in shared.kinds.column(|kind| kind) {
         sqlx::query(
-            "insert into journal_kind (series_id, version, type_code, project) \
-             select $1, $2, $3, $4 where not exists (select 1 from journal_kind \
+            "insert into journal_kind (series_id, version, type_code, project)
+             select $1, $2, $3, $4 where not exists (select 1 from journal_kind
              where series_id = $1 and version = $2 and type_code = $3 and project is $4)",
         )
         .bind(kind.series_id)
@@ -146,14 +146,14 @@ async fn insert_into(
     // SQLite names the columns of values so.
     let further = |place: usize| format!("column{}", OWN.len() + place);
     let statement = format!(
-        "insert into journal ({names}, batch_id, kind_id, user_name_id, address_name_id) \
-         select {own}{batch}, \
-           (select kind_id from journal_kind k where k.series_id = {series} \
-             and k.version = {version} and k.type_code = {type_code} and k.project is {project}), \
-           (select name_id from journal_name where name = {user}), \
-           coalesce((select name_id from journal_name where name = {address}), \
-             case when {address} is not null then 0 end) \
-         from ({rows}) as line where column1 is not null \
+        "insert into journal ({names}, batch_id, kind_id, user_name_id, address_name_id)
+         select {own}{batch},
+           (select kind_id from journal_kind k where k.series_id = {series}
+             and k.version = {version} and k.type_code = {type_code} and k.project is {project}),
+           (select name_id from journal_name where name = {user}),
+           coalesce((select name_id from journal_name where name = {address}),
+             case when {address} is not null then 0 end)
+         from ({rows}) as line where column1 is not null
          on conflict do nothing",
         names = own_names(),
         batch = further(1),

@@ -84,7 +84,7 @@ mod tests {
     #[tokio::test]
     async fn what_looks_through_rows_ends_with_its_time() {
         let mut conn = SqliteConnection::connect(":memory:").await.expect("a database");
-        let count = "with recursive n (i) as (select 1 union all select i + 1 from n \
+        let count = "with recursive n (i) as (select 1 union all select i + 1 from n
                      where i < 100000) select count(*) from n";
         conn.limit_search(Some(Duration::ZERO)).await.expect("set");
         let ended = sqlx::query(count).execute(&mut conn).await.map_err(LedgerError::from);

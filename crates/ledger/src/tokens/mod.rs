@@ -52,8 +52,8 @@ impl Tokens<'_> {
             let TokenRights { roles, series, projects, count_max, expires_at_us, .. } = &new.rights;
             let TokenRights { requests_per_minute, speaks_for_people, .. } = new.rights;
             query(
-                "insert into token (name, sha256, roles, series, projects, count_max, \
-                 expires_at_us, created_by, created_at_us, requests_per_minute, \
+                "insert into token (name, sha256, roles, series, projects, count_max,
+                 expires_at_us, created_by, created_at_us, requests_per_minute,
                  speaks_for_people) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             )
             .bind(&new.name)
@@ -101,8 +101,8 @@ impl Tokens<'_> {
                 }
             }
             query(
-                "update token set revoked_by = coalesce(revoked_by, $2), revoked_at_us = \
-                 coalesce(revoked_at_us, $3), former_sha256 = null, former_until_us = null \
+                "update token set revoked_by = coalesce(revoked_by, $2), revoked_at_us =
+                 coalesce(revoked_at_us, $3), former_sha256 = null, former_until_us = null
                  where token_id = $1",
             )
             .bind(token.token_id)
@@ -140,8 +140,8 @@ impl Tokens<'_> {
             let grace_us = i64::try_from(grace).expect("a day of microseconds is an i64");
             let former_until_us = (grace_us > 0).then(|| at_us.saturating_add(grace_us));
             query(
-                "update token set former_sha256 = case when $3 then sha256 end, \
-                 former_until_us = $4, sha256 = $2, \
+                "update token set former_sha256 = case when $3 then sha256 end,
+                 former_until_us = $4, sha256 = $2,
                  expires_at_us = coalesce($5, expires_at_us) where token_id = $1",
             )
             .bind(token.token_id)
@@ -206,8 +206,8 @@ impl Tokens<'_> {
                 row.push_bind(token_id).push_bind(at_us);
             });
             query.push(
-                ") update token set last_used_at_us = used.at_us from used \
-                 where used.token_id = token.token_id \
+                ") update token set last_used_at_us = used.at_us from used
+                 where used.token_id = token.token_id
                  and coalesce(token.last_used_at_us, 0) < used.at_us",
             );
             let mut tx = store.begin().await?;
@@ -236,8 +236,8 @@ async fn note(conn: &mut Conn, at_us: i64, kind: &str, detail: Value) -> Result<
 /// What a token is listed by: nothing of its secret, which not everybody may read.
 pub(crate) fn select<'q>() -> QueryBuilder<'q> {
     QueryBuilder::new(
-        "select token_id, name, former_until_us, roles, series, projects, count_max, \
-         expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, last_used_at_us, \
+        "select token_id, name, former_until_us, roles, series, projects, count_max,
+         expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, last_used_at_us,
          requests_per_minute, speaks_for_people from token ",
     )
 }
@@ -245,8 +245,8 @@ pub(crate) fn select<'q>() -> QueryBuilder<'q> {
 /// The same with the hashes by which it is known.
 pub(crate) fn select_with_secrets<'q>() -> QueryBuilder<'q> {
     QueryBuilder::new(
-        "select token_id, name, sha256, former_sha256, former_until_us, roles, series, projects, \
-         count_max, expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us, \
+        "select token_id, name, sha256, former_sha256, former_until_us, roles, series, projects,
+         count_max, expires_at_us, created_by, created_at_us, revoked_by, revoked_at_us,
          last_used_at_us, requests_per_minute, speaks_for_people from token ",
     )
 }

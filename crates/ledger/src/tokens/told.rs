@@ -144,7 +144,7 @@ async fn read_events(
     let (mut before, mut open) = (i64::MAX, said.len());
     while open > 0 {
         let mut query = QueryBuilder::new(
-            "select event_id, kind, detail from event \
+            "select event_id, kind, detail from event
              where kind in ('token-created', 'token-revoked', 'token-rotated') and event_id < ",
         );
         query.push_bind(before).push(" order by event_id desc limit ").push_bind(PAGE_EVENTS);

@@ -19,15 +19,15 @@ const FILES_MAX: usize = 20;
 const BESIDE_PAGE: i64 = 1_000;
 
 /// A page of a counter's records that the journal did not take.
-const REJECTED: &str = "select journal_rejected_id as id, first_value, last_value, step, raw \
-     from journal_rejected where counter_id = $1 and journal_rejected_id > $2 \
+const REJECTED: &str = "select journal_rejected_id as id, first_value, last_value, step, raw
+     from journal_rejected where counter_id = $1 and journal_rejected_id > $2
      order by journal_rejected_id limit $3";
 
 /// The same of those whose text another number has, but for values that the journal has.
-const COLLIDED: &str = "select c.collision_id as id, c.first_value, c.last_value, c.step, c.raw \
-     from collision c where c.counter_id = $1 and c.collision_id > $2 \
-     and coalesce((select j.last_value from journal j where j.counter_id = c.counter_id \
-     and j.first_value <= c.first_value order by j.first_value desc limit 1), \
+const COLLIDED: &str = "select c.collision_id as id, c.first_value, c.last_value, c.step, c.raw
+     from collision c where c.counter_id = $1 and c.collision_id > $2
+     and coalesce((select j.last_value from journal j where j.counter_id = c.counter_id
+     and j.first_value <= c.first_value order by j.first_value desc limit 1),
      c.first_value - 1) < c.first_value order by c.collision_id limit $3";
 
 /// The number of a value, from the row that begins at another one.
@@ -38,7 +38,7 @@ pub(super) async fn end(
 ) -> Result<Option<AccountEnd>, LedgerError> {
     let Some((first, value)) = of else { return Ok(None) };
     let row = query(
-        "select number, mask, outline, path, context, issued_at_us from journal_row \
+        "select number, mask, outline, path, context, issued_at_us from journal_row
          where counter_id = $1 and first_value = $2",
     )
     .bind(counter_id)
@@ -67,22 +67,22 @@ pub(super) async fn part(
     let [from, upto] = days;
     let of = |text: &'static str| query(text).bind(counter.counter_id).bind(ARCHIVED).bind(from);
     let sums = of(
-        "select cast(coalesce(sum((last_value - first_value) / step + 1), 0) as bigint) as count, \
-         min(first_value) as first_value from journal_row where counter_id = $1 and path <> $2 \
+        "select cast(coalesce(sum((last_value - first_value) / step + 1), 0) as bigint) as count,
+         min(first_value) as first_value from journal_row where counter_id = $1 and path <> $2
          and document_date >= $3 and document_date <= $4",
     )
     .bind(upto)
     .fetch_one(&mut *conn)
     .await?;
     let last =
-        of("select first_value, last_value from journal_row where counter_id = $1 and path <> $2 \
+        of("select first_value, last_value from journal_row where counter_id = $1 and path <> $2
          and document_date >= $3 and document_date <= $4 order by first_value desc limit 1")
         .bind(upto)
         .fetch_optional(&mut *conn)
         .await?;
     // Such a row shows the latest date of those it stands for.
     let archived: i64 =
-        of("select cast(coalesce(sum((last_value - first_value) / step + 1), 0) as bigint) \
+        of("select cast(coalesce(sum((last_value - first_value) / step + 1), 0) as bigint)
          from journal_row where counter_id = $1 and path = $2 and document_date >= $3")
         .scalar()
         .fetch_one(&mut *conn)
@@ -161,7 +161,7 @@ pub(super) async fn files(
         return Ok((Vec::new(), 0));
     }
     let rows = query(
-        "select distinct context from journal_row where counter_id = $1 and path = $2 \
+        "select distinct context from journal_row where counter_id = $1 and path = $2
          and context is not null order by context",
     )
     .bind(counter_id)
