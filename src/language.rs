@@ -81,7 +81,7 @@ impl Language {
         }
     }
 
-    /// What a phrase is in it.
+    /// The text of a phrase in it.
     pub(crate) fn choose(self, [thai, chinese, traditional, english]: Phrase) -> &'static str {
         match self {
             Language::Thai => thai,

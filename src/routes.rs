@@ -281,7 +281,7 @@ fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked:
     Gate::new(TABLE, admission, metrics, service.clock.clone(), told)
 }
 
-/// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.
+/// Protects routes by the gate: unknown paths, wrong methods and panics become problems too.
 pub(crate) fn behind(gate: Arc<Gate>, routes: Router) -> Router {
     routes
         .fallback(async |uri: Uri| {

@@ -152,7 +152,7 @@ fn journal(
 /// How a process uses the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Serves for long: opens its partitions at once and adopts what dead nodes left.
+    /// Serves for long: opens its partitions immediately and adopts what dead nodes left.
     Serve,
     /// Takes a number and leaves: touches only the partition it needs.
     Command,
@@ -279,8 +279,7 @@ impl Service {
         let Loops { aides, onlookers } =
             std::mem::take(&mut *self.loops.lock().expect("not poisoned"));
         onlookers.iter().for_each(|task| task.request_stop(by));
-        // Workers first: they are the only ones who hand over to the journal, which ends after
-        // them.
+        // Workers first: only they hand over to the journal, which ends after them.
         let workers = self.allocator.stop(workers_by).await;
         aides.iter().for_each(|task| task.request_stop(by));
         let journal = if workers.are_ended { self.take_journal() } else { None };

@@ -37,7 +37,7 @@ pub enum LetIn {
 pub struct Identity {
     /// Its name, the `user_id` of the journal.
     pub name: Arc<str>,
-    /// What it is there for.
+    /// Its roles.
     pub roles: Roles,
     /// To what it is restricted.
     pub reach: Reach,

@@ -132,7 +132,7 @@ impl Act {
         matches!(self, ChangeSeries | ChangeReference | ManageTokens | AnswerForChanges)
     }
 
-    /// What it is, for people.
+    /// Its name, for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

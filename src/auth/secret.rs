@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::node::random_bytes;
 
-/// What every token begins with: programs that look for secrets in texts find it by that.
+/// The prefix of every token: programs that look for secrets in texts find it by that.
 pub const SECRET_PREFIX: &str = "nbr_";
 
 /// A new token's secret: 256 random bits. Beyond guessing, so a plain hash is as good as a slow

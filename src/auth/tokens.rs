@@ -182,7 +182,7 @@ impl Tokens {
         *self.known.write().expect("no holder of this lock panics") = Arc::new(known);
     }
 
-    /// Writes uses now and then, and once more at the end.
+    /// Writes uses now and then, and again at the end.
     pub(crate) fn keep_uses(self: Arc<Self>) -> Task {
         let keep = async move |stop: Stop| {
             let mut ticks = Ticks::every(USES_PERIOD, stop);

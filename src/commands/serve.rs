@@ -25,10 +25,10 @@ use crate::terminal::session::clock;
 use crate::terminal::settings::SettingsArgs;
 use crate::web;
 
-/// Serves until it is asked to stop.
+/// Serves until a stop is requested.
 ///
 /// # Errors
-/// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
+/// An address in use, a service that cannot start, anything that prevented a clean stop.
 pub async fn run(settings: &Settings, sources: &SettingsArgs) -> anyhow::Result<()> {
     let (_gathering, filter) = start_log(settings)?;
     follow_filter(filter, sources.clone())?;

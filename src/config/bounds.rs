@@ -1,4 +1,4 @@
-//! How a value is held to its bounds, and what is said of one that is not within them.
+//! The check of a value against its bounds, and the message about one outside them.
 //!
 //! Knows no setting: the declaration of each has its bounds.
 

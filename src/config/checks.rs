@@ -1,5 +1,5 @@
-//! Makes the settings of each room of what was written, and refuses what is wrong in ways that no
-//! range of values says: texts, and settings that must fit to each other.
+//! Makes the settings of each room from the written ones, and refuses what is wrong in ways that no
+//! range of values covers: texts, and settings that must fit together.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::telemetry::gauges::GaugeSettings;
 
 /// Files and folders of the first series.
 const SERIES_SOURCES_MAX: usize = 100;
-/// A prefix stands in every key of Redis, so it is short.
+/// A prefix is part of every key of Redis, so it is short.
 const PREFIX_CHARS_MAX: usize = 32;
 /// Longest wait between two attempts to connect to Redis.
 const RECONNECT_MAX: Duration = Duration::from_millis(500);
@@ -65,7 +65,7 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
     })
 }
 
-/// Where the first series come from.
+/// The sources of the first series.
 fn series_load(entries: &[String]) -> Checked<Vec<SeriesSource>> {
     if entries.len() > SERIES_SOURCES_MAX {
         return wrong("series.load", format!("has more than {SERIES_SOURCES_MAX} entries"));
@@ -199,7 +199,7 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
     })
 }
 
-/// Where spans go. TLS and what collectors ask for beyond it are the business of one nearby.
+/// The target of spans. TLS and other requirements of collectors are the business of one nearby.
 fn trace(trace: &layer::Trace) -> Checked<TraceSettings> {
     if trace.otlp_url.as_ref().is_some_and(|url| !url.starts_with("http://")) {
         return wrong(

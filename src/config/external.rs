@@ -1,5 +1,5 @@
 //! `external.*`: the sources that give values to numbers, each under the name by which series call
-//! it. The only place where their addresses stand.
+//! it. Their addresses occur nowhere else.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

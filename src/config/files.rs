@@ -1,5 +1,5 @@
 //! The files that settings name and the service reads: which they are, and which of them are secret
-//! or end. Reads none of them.
+//! or expire. Reads none of them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,16 +14,16 @@ const AUTHORITIES: &str = "SSL_CERT_FILE";
 /// A file or folder that the service reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFile {
-    /// What names it: a setting, a parameter of `database.url`, a variable.
+    /// The origin of its name: a setting, a parameter of `database.url`, a variable.
     pub named_by: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Whether nobody else should read it.
+    /// Whether only its owner should read it.
     pub is_secret: bool,
 }
 
 impl CertificateFile {
-    /// Whether one of them is enough: each is an authority by itself.
+    /// Whether one of them is enough: each is an authority on its own.
     #[must_use]
     pub fn is_of_authorities(&self) -> bool {
         self.of.ends_with("authority")
@@ -70,7 +70,7 @@ impl Settings {
         files
     }
 
-    /// Those among them that hold certificates, which end.
+    /// Those among them that hold certificates, which expire.
     #[must_use]
     pub fn certificates(&self) -> Vec<CertificateFile> {
         let of_database = postgres_files(&self.database_url);

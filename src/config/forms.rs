@@ -1,5 +1,5 @@
-//! How each setting is written: what is said where one holds something else. The example is the
-//! setting's default, or stands beside it in its declaration.
+//! The form of each setting: the message about one that holds something else. The example is the
+//! setting's default, or is next to it in its declaration.
 
 use numbering::{Form, Misfit, Notation, Step, form_of};
 use serde_json::Value;
@@ -22,19 +22,19 @@ const FORMS: &[Form] = &[
     ("WrittenToken.speaks_for_people", "", "true"),
 ];
 
-/// Settings whose default shows nothing, or that are more than their type says.
+/// Settings whose default shows nothing, or that are more than their type shows.
 fn form(of: &str, name: &str) -> Option<Form> {
     form_of(&[FORMS, &Layer::forms()].concat(), of, name)
 }
 
-/// The setting in which something is wrong; a section within a section is one.
+/// The setting of an error; a section within a section is one.
 pub(super) fn setting_of(misfit: &Misfit) -> String {
     let path = misfit.path();
     let names = path.split(['.', '[']).take(2).collect::<Vec<_>>().join(".");
     if names.is_empty() { "settings".into() } else { names }
 }
 
-/// What is wrong with a setting, and how it is written.
+/// The error of a setting, and its form.
 pub(super) fn reason_of(setting: &str, misfit: &Misfit) -> String {
     let (of, name) = misfit.owner();
     let is = form(of, name).map_or("", |(_, is, _)| is);
@@ -67,7 +67,7 @@ fn example_of(of: &str, name: &str, misfit: &Misfit) -> Option<String> {
     default_of(names)
 }
 
-/// The source, or the table, that stands for all of them.
+/// The source, or the table, that represents all of them.
 const SOURCE: &str = "x";
 
 /// A default as TOML writes it; the head of a section for a section.
@@ -84,7 +84,7 @@ fn default_of<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     match default {
         Value::Null => None,
         Value::Object(_) => Some(format!("[{}], and its settings below it", path.join("."))),
-        // Texts, numbers and lists of texts are written alike in both.
+        // Texts, numbers and lists of texts are written in the same way in both.
         other => Some(other.to_string()),
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn idempotency(layer: &Layer) -> (Duration, u64) {
     let asked = &layer.idempotency;
     let window = asked.window.0;
     let records_max = asked.records_max.unwrap_or_else(|| busy_records(window));
-    // What went is looked up in the journal: it must be there by then.
+    // Removed records are looked up in the journal: they must be there by then.
     let unjournaled = u64::try_from(layer.journal.queue_max).unwrap_or(u64::MAX);
     (window, records_max.max(unjournaled.saturating_mul(10)))
 }

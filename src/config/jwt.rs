@@ -1,4 +1,4 @@
-//! `auth.jwt.*`: the one issuer whose JWTs are let in, how they are signed, and what its claims
+//! `auth.jwt.*`: the one issuer whose JWTs are accepted, how they are signed, and what its claims
 //! mean here. The keys are read where they are needed.
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub(super) fn jwt(written: &layer::Jwt) -> Checked<Option<JwtSettings>> {
     }))
 }
 
-/// Where the keys are: exactly one place.
+/// The location of the keys: exactly one.
 fn keys(written: &layer::Jwt) -> Checked<JwtKeys> {
     match (&written.key_file, &written.jwks_file, &written.jwks_url) {
         (Some(path), None, None) => Ok(JwtKeys::File(path.clone())),
@@ -83,7 +83,7 @@ fn keys(written: &layer::Jwt) -> Checked<JwtKeys> {
     }
 }
 
-/// An address that nobody on the way can answer for.
+/// An address whose answer cannot be forged on the way.
 fn address(url: &str) -> Checked<Uri> {
     match url.parse().ok().filter(is_trustworthy) {
         Some(uri) => Ok(uri),

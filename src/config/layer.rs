@@ -1,6 +1,6 @@
-//! Every setting: its name, type, default, bounds and meaning. `docs/settings.md` is made of it.
+//! Every setting: its name, type, default, bounds and meaning. `docs/settings.md` is made from it.
 //!
-//! A default stands in exactly one place: here, or in the `default` of the settings of a room.
+//! A default is in exactly one place: here, or in the `default` of the settings of a room.
 
 mod audit_trail;
 mod engine;
@@ -63,7 +63,7 @@ macro_rules! layer {
                 each.map(|(name, source)| source.check(&format!("external.{name}"))).collect()
             }
 
-            /// How settings are written whose default does not show it.
+            /// The forms of settings whose default does not show it.
             pub(super) fn forms() -> Vec<numbering::Form> {
                 let mut forms = Jwt::forms();
                 forms.extend(WrittenSource::forms());
@@ -105,10 +105,10 @@ layer! {
     metrics: Metrics,
 }
 
-/// Each partition has workers of its own.
+/// Each partition has its own workers.
 pub(super) const PARTITIONS_MAX: u32 = 1_024;
 
-/// The defaults of issuing, which stand beside the doc comments of their meaning.
+/// The defaults of issuing, next to the doc comments of their meaning.
 fn issuing() -> ProcessSettings {
     ProcessSettings::default()
 }

@@ -1,4 +1,4 @@
-//! Bounds of the HTTP server, the names under which it may be asked, and its certificate.
+//! Bounds of the HTTP server, the names under which it may be called, and its certificate.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,7 @@ const TLS_RELOAD_PERIOD: Duration = Duration::from_secs(10);
 const HOSTS_MAX: usize = 100;
 /// Each request may be compared with every network.
 const PROXIES_MAX: usize = 100;
-/// As long as a name of the DNS may be.
+/// The longest name of the DNS.
 const HOST_CHARS_MAX: usize = 253;
 
 /// The HTTP server's names, proxies and certificate, and its bounds.
@@ -76,7 +76,7 @@ fn tls(http: &layer::Http) -> Checked<Option<TlsSettings>> {
     }
 }
 
-/// The names under which the service may be asked beside those of loopback.
+/// The names under which the service may be called, in addition to those of loopback.
 fn hosts(written: &[String]) -> Checked<Vec<String>> {
     if written.len() > HOSTS_MAX {
         return wrong("http.hosts", format!("lists more than {HOSTS_MAX} names"));

@@ -71,16 +71,16 @@ pub struct Settings {
     pub partitions: u32,
     /// `audit.*`.
     pub audit: AuditSettings,
-    /// `auth.mode` as it comes out: whether callers have to name themselves. Where not, whoever
-    /// reaches the (loopback) address may ask.
+    /// The effective `auth.mode`: whether callers must authenticate. If not, every caller of the
+    /// (loopback) address may ask.
     pub asks_for_tokens: bool,
     /// `auth.tokens`.
     pub auth_tokens: Vec<Token>,
     /// `limits.*`: how much people may take in a minute.
     pub limits: LimitSettings,
-    /// `auth.jwt`; absent: no JWT is let in.
+    /// `auth.jwt`; absent: no JWT is accepted.
     pub auth_jwt: Option<JwtSettings>,
-    /// `series.load`: what a ledger without series gets.
+    /// `series.load`: the series for a ledger without any.
     pub series_load: Vec<SeriesSource>,
     /// `log.*`.
     pub log: LogSettings,
@@ -88,14 +88,14 @@ pub struct Settings {
     pub trace: TraceSettings,
     /// `external.*`: the sources of values.
     pub external: Vec<SourceSettings>,
-    /// `external.*` and `reference.*`: to whom sources and tables are given.
+    /// `external.*` and `reference.*`: for which series and projects sources and tables are.
     pub shared: Shared,
     /// Bounds and waits of issuing.
     pub allocator: ProcessSettings,
     /// `metrics.*`.
     pub gauges: GaugeSettings,
-    /// Every setting as it was written, within its bounds: what needs no further reading is read
-    /// here, by the rooms above this one.
+    /// Every setting as it was written, within its bounds: settings that need no further reading
+    /// are read here, by the rooms above this one.
     pub(crate) written: Layer,
 }
 
@@ -117,7 +117,7 @@ impl Settings {
     /// Reads all sources, later ones over earlier ones, and checks every bound.
     ///
     /// # Errors
-    /// The first wrong setting, with its name, where it stands, what is wrong and the remedy.
+    /// The first wrong setting, with its name, its place, what is wrong and the remedy.
     pub fn load(sources: &Sources) -> Result<Self, SettingsError> {
         let merged = sources.merge()?;
         checks::settings(&merged.layer, &sources.environment)
@@ -125,7 +125,7 @@ impl Settings {
     }
 }
 
-/// Where a proxy says for whom it asks.
+/// The header in which a proxy names its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardedHeader {
@@ -138,17 +138,17 @@ pub enum ForwardedHeader {
 /// Bounds of the HTTP server (`http.time_limit` is in [`ProcessSettings`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
-    /// `http.hosts`: names under which the service may be asked, beside those of loopback.
+    /// `http.hosts`: names under which the service may be called, in addition to those of loopback.
     pub hosts: Vec<String>,
-    /// `http.trusted_proxies`: networks of proxies whose word on the address of a client is taken.
+    /// `http.trusted_proxies`: networks of proxies that are trusted for the address of a client.
     pub trusted_proxies: Vec<IpNet>,
-    /// `http.forwarded_header`: where they say it.
+    /// `http.forwarded_header`: the header that they use.
     pub forwarded_header: ForwardedHeader,
     /// `http.tls_*`; absent: requests come in plain HTTP.
     pub tls: Option<TlsSettings>,
-    /// `http.connections_max`: connections served at once; more wait to be accepted.
+    /// `http.connections_max`: connections served at the same time; more wait to be accepted.
     pub connections_max: usize,
-    /// `http.connections_per_peer_max`: connections of one address; more are closed at once.
+    /// `http.connections_per_peer_max`: connections of one address; more are closed immediately.
     pub connections_per_peer_max: usize,
     /// `http.drain_delay`: how long a process that is asked to stop still takes requests.
     pub drain_delay: Duration,
@@ -165,10 +165,10 @@ pub struct TlsSettings {
     pub reload_period: Duration,
 }
 
-/// What stands for the series that ship with the program.
+/// The word for the series that ship with the program.
 const BUILT_IN: &str = "built-in";
 
-/// Where the first series of a ledger come from.
+/// The source of a ledger's first series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeriesSource {
     /// Those that ship with the program, in an embedded ledger.

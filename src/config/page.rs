@@ -21,19 +21,19 @@ pub(crate) struct Declared {
     pub(crate) name: &'static str,
     /// Its type, in words.
     pub(crate) kind: &'static str,
-    /// What it means, in Markdown.
+    /// Its meaning, in Markdown.
     pub(crate) meaning: String,
     /// Its bounds, in words.
     pub(crate) bounds: String,
-    /// What a missing value leads to.
+    /// The effect of a missing value.
     pub(crate) absent: &'static str,
-    /// What it may be, where its default does not show it.
+    /// An example, where its default does not show one.
     pub(crate) example: &'static str,
 }
 
 /// The word for a type.
 pub(crate) trait Kind {
-    /// As the page has it.
+    /// The kind, as on the page.
     const KIND: &'static str;
 }
 
@@ -72,7 +72,7 @@ impl<T: Kind> Kind for Option<T> {
 /// Settings in whose place the example has another: exactly one of them may be set.
 const ALTERNATIVES: [&str; 2] = ["auth.jwt.key_file", "auth.jwt.jwks_file"];
 
-/// The source, and the table, that stand for all of them.
+/// The source, and the table, that represent all of them.
 const SOURCE: &str = "erp";
 const TABLE: &str = "sites";
 
@@ -91,11 +91,11 @@ const TOKENS: &str = "[[auth.tokens]]\nname = \"order-desk\"\n\
 /// The page.
 const PAGE: &str = include_str!("../../docs/settings.md");
 
-/// A table of the page: the heading that it is under, the section, what it is of, and its rows.
+/// A table of the page: its heading, the section, its subject, and its rows.
 struct Listed {
     heading: String,
     section: String,
-    /// Whether its rows are settings; else they are fields of one.
+    /// Whether its rows are settings; otherwise they are fields of one.
     is_of_settings: bool,
     rows: Vec<Declared>,
 }
@@ -149,7 +149,7 @@ fn tables() -> Vec<Listed> {
 
 /// The defaults of a section.
 fn defaults(section: &str) -> Map<String, Value> {
-    // Sources and tables have the names that they are given; one of each stands for all.
+    // Sources and tables have the names that they are given; one of each represents all.
     let external = [(SOURCE.to_owned(), WrittenSource::default())].into();
     let reference = [(TABLE.to_owned(), WrittenTable::default())].into();
     let layer = Layer { external, reference, ..Layer::default() };

@@ -1,6 +1,6 @@
-//! How a section of the settings is declared: each setting once, with its default, its bounds and
-//! what it means. What a file may hold, the checks, the examples of refusals and
-//! `docs/settings.md` follow from that.
+//! The declaration of a section of the settings: each setting once, with its default, its bounds
+//! and its meaning. The content of a file, the checks, the examples of refusals and
+//! `docs/settings.md` follow from it.
 //!
 //! Knows no setting.
 
@@ -11,12 +11,12 @@ use numbering::Form;
 
 use super::bounds::{Checked, within};
 
-/// What the declaration of a section makes of it.
+/// The result of the declaration of a section.
 pub(super) trait Section {
     /// Holds each setting to its own bounds. `section` is the section's name, such as `http`.
     fn check(&self, section: &str) -> Checked<()>;
 
-    /// How settings are written whose default does not show it.
+    /// The forms of settings whose default does not show it.
     fn forms() -> Vec<Form>;
 
     /// Each setting, in the order of its declaration.
@@ -24,8 +24,8 @@ pub(super) trait Section {
     fn declared() -> Vec<super::page::Declared>;
 }
 
-/// Bounds of a setting: a range that its values are held to, or words for the page alone where
-/// other code checks them.
+/// Bounds of a setting: a range that its values are checked against, or words for the page only
+/// where other code checks them.
 pub(super) trait Bounds<T> {
     /// Accepts a value within the bounds.
     fn hold(&self, section: &str, field: &str, value: &T) -> Checked<()>;

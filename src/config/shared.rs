@@ -1,5 +1,5 @@
-//! To whom sources and tables of reference data are given: lists of series and projects beside each
-//! of them. Who is narrowed to those may name them in series.
+//! The series and projects to which sources and tables of reference data are given: lists for each
+//! of them. A caller that is restricted to those may name them in series.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ section! {
     }
 }
 
-/// To whom each is given.
+/// The lists of each.
 pub(super) fn shared(
     sources: &BTreeMap<String, WrittenSource>,
     tables: &BTreeMap<String, WrittenTable>,

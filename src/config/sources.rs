@@ -1,7 +1,7 @@
-//! Where settings come from, and in which order they cover each other.
+//! The sources of settings, and the order in which they cover each other.
 //!
-//! Each value is checked alone before it is merged, so that an error names the setting and the
-//! place where it was written, whatever the source.
+//! Each value is checked separately before it is merged, so that an error names the setting and the
+//! place where it was written, for every source.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use toml::{Table, Value};
 use super::forms;
 use super::layer::Layer;
 
-/// Names the settings file where no flag does: for commands beside a service in a container.
+/// Names the settings file where no flag does: for commands next to a service in a container.
 const FILE_VARIABLE: &str = "NUMERATOR_CONFIG";
 /// Variables of the environment that are settings begin so: `NUMERATOR__HTTP__LISTEN`.
 const VARIABLE_PREFIX: &str = "NUMERATOR__";
@@ -57,7 +57,7 @@ pub enum SettingsError {
     Wrong {
         /// Its name, such as `http.listen`.
         setting: String,
-        /// Where it was written.
+        /// The place where it was written.
         origin: String,
         /// What is wrong, and the remedy.
         reason: String,
@@ -71,12 +71,12 @@ pub(super) struct Merged {
     pub(super) layer: Layer,
     /// The same as TOML, while it is laid together.
     table: Table,
-    /// Where each setting's value was written; a default has no place.
+    /// The place of each setting's value; a default has none.
     origins: BTreeMap<String, String>,
 }
 
 impl Sources {
-    /// The sources of this process: its environment, and what its command line gave.
+    /// The sources of this process: its environment, and its command line.
     ///
     /// # Errors
     /// A setting in the environment that is not Unicode.
@@ -118,7 +118,7 @@ impl Sources {
         for (setting, value) in &self.flags {
             merged.add_text(setting, value, "command line".into())?;
         }
-        // Every value was accepted alone, and sections have no rules across their fields here.
+        // Every value was accepted separately, and sections have no rules across their fields here.
         merged.layer = read(merged.table.clone())
             .map_err(|misfit| merged.blame("settings", forms::reason_of("settings", &misfit)))?;
         Ok(merged)
@@ -205,7 +205,7 @@ fn check_alone(setting: &str, value: Value) -> Result<(), String> {
     read(alone).map(drop).map_err(|misfit| forms::reason_of(setting, &misfit))
 }
 
-/// Puts a value under its dotted name. Whatever stood in the way of the name is replaced.
+/// Puts a value under its dotted name. A value that is in the way of the name is replaced.
 fn put(table: &mut Table, setting: &str, value: Value) {
     let Some((section, rest)) = setting.split_once('.') else {
         table.insert(setting.into(), value);

@@ -49,7 +49,7 @@ fn the_data_folder_follows_xdg() {
     sources.environment.push(("XDG_DATA_HOME".into(), "/srv/data".into()));
     let settings = Settings::load(&sources).expect("settings");
     assert_eq!(settings.data_dir, PathBuf::from("/srv/data/numerator"));
-    // The specification says that a relative path is to be ignored.
+    // By the specification a relative path is ignored.
     sources.environment.last_mut().expect("variable").1 = "data".into();
     let settings = Settings::load(&sources).expect("settings");
     assert_eq!(settings.data_dir, PathBuf::from("/users/clerk/.local/share/numerator"));
@@ -259,7 +259,7 @@ fn another_address_than_loopback_needs_a_token() {
     let Grant { identity, expires_at_us: None } = granted else { panic!("{granted:?}") };
     assert!(settings.asks_for_tokens);
     assert_eq!((*sha256, &*identity.name, identity.count_max), ([0x0f; 32], "ci", 1_000_000));
-    // Who says nothing of roles takes numbers, and changes nothing.
+    // A token without roles takes numbers, and changes nothing.
     assert!(identity.roles.iter().eq([Role::Caller]) && identity.reach.is_everything());
     Settings::load(&sources(&[("http.listen", "[::1]:8080")])).expect("loopback");
 }
@@ -356,14 +356,14 @@ fn an_issuer_of_jwts_says_for_whom_with_which_algorithms_and_by_which_keys() {
     let local = ("auth.jwt.jwks_url", "http://127.0.0.1:9/jwks");
     let roles = ("auth.jwt.roles", "{\"a.b\" = [\"auditor\"]}");
     let settings = Settings::load(&sources(&of_jwt(&[local, roles]))).expect("settings");
-    // Who sets an issuer wants callers to name themselves.
+    // An issuer implies that callers must authenticate.
     assert!(settings.asks_for_tokens);
     let jwt = settings.auth_jwt.expect("an issuer");
     assert_eq!(jwt.algorithms, [JwtAlgorithm::RS256, JwtAlgorithm::EdDsa]);
     assert_eq!(jwt.roles.expect("roles")["a.b"], [Role::Auditor]);
     assert_eq!((&*jwt.name_claim, jwt.count_max), ("sub", 1));
     assert!(Settings::load(&sources(&[])).expect("settings").auth_jwt.is_none());
-    // In a file, where the blame is its own.
+    // In a file, where the error names the place.
     let refused = file_refusal("[auth.jwt]\nissuer = \"https://a\"\n");
     assert!(refused.contains("auth.jwt.audience (") && refused.contains(".toml"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! Who may call: the list of tokens, and what each may do and ask for.
+//! Callers: the list of tokens, and the rights and limits of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub(crate) enum AuthMode {
     Auto,
     /// By a token of the settings or of the ledger, or a JWT.
     On,
-    /// Nobody has to.
+    /// Not at all.
     Off,
 }
 
@@ -28,16 +28,16 @@ pub(crate) enum AuthMode {
 pub(crate) struct WrittenToken {
     pub(super) name: String,
     pub(super) sha256: String,
-    /// What it is there for.
+    /// Its roles.
     #[serde(default)]
     pub(super) roles: Option<Vec<String>>,
-    /// Codes of the series to which it is narrowed.
+    /// Codes of the series to which it is restricted.
     #[serde(default)]
     pub(super) series: Vec<String>,
-    /// Codes of the projects to which it is narrowed.
+    /// Codes of the projects to which it is restricted.
     #[serde(default)]
     pub(super) projects: Vec<String>,
-    /// The last day on which it is let in, in UTC.
+    /// The last day on which it is accepted, in UTC.
     #[serde(default)]
     pub(super) expires: Option<String>,
     /// Most numbers that one call may ask for.
@@ -51,7 +51,7 @@ pub(crate) struct WrittenToken {
     pub(super) speaks_for_people: bool,
 }
 
-/// The tokens, each name once. Names what is wrong by the token's name, never by its hash.
+/// The tokens, each name once. An error names the token by its name, never by its hash.
 pub(super) fn tokens(written: &[WrittenToken]) -> Checked<Vec<Token>> {
     if written.len() > TOKENS_MAX {
         return wrong("auth.tokens", format!("lists more than {TOKENS_MAX} tokens"));
@@ -67,8 +67,7 @@ pub(super) fn tokens(written: &[WrittenToken]) -> Checked<Vec<Token>> {
     Ok(tokens)
 }
 
-/// Whether callers have to name themselves; `has_some`: whether the settings say of anybody who may
-/// call.
+/// Whether callers must authenticate; `has_some`: whether the settings name any caller.
 pub(super) fn asks_for_tokens(layer: &layer::Layer, has_some: bool) -> Checked<bool> {
     let (listen, mode) = (layer.http.listen, layer.auth.mode);
     let is_local = listen.ip().is_loopback();

@@ -54,7 +54,7 @@ use writing::Manner;
 
 /// How long a record waits, from its handing over, for others to be committed with: a transaction
 /// costs as much as some hundred rows. A batch that is full, or that a caller waits for, is
-/// committed at once, and so is one whose first record has waited so long behind another batch.
+/// committed immediately, and so is one whose first record has waited so long behind another batch.
 const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
 /// How long a record stays in memory once it is committed.
@@ -268,7 +268,7 @@ impl Writer {
         self.tell_progress(partitions);
     }
 
-    /// Writes what is kept once more, and with it what waits for locked counters.
+    /// Writes the kept records again, with those that wait for locked counters.
     async fn tell_again(&mut self) -> Told {
         let refused = self.refused;
         let kept = self.kept.take();
@@ -290,7 +290,7 @@ impl Writer {
         Told { forgot, refused, waiting: self.late.len(), partitions }
     }
 
-    /// What comes next; the end once the loop is asked for it and nothing waits.
+    /// The next message; the end once the loop is to stop and nothing waits.
     async fn next(&mut self, stop: &mut Stop) -> Next {
         if !self.asked.is_empty() {
             return Next::Tell;

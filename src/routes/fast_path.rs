@@ -33,7 +33,7 @@ use crate::web::route::Way;
 /// documents.
 const SHORT_BYTES_MAX: u64 = 8_192;
 
-/// How requests are answered: by the router, and those that take numbers before it. Cheap to clone.
+/// The ways to an answer: the short one of calls that take numbers, and the router. Cheap to clone.
 #[derive(Clone)]
 pub struct Routes {
     router: Router,
@@ -69,7 +69,7 @@ impl Routes {
         });
         if let Some((door, taking)) = known {
             let is_long = taking == Taking::Batch && is_large(&request);
-            // In a place of its own: an idle connection would keep room for it otherwise.
+            // Boxed: an idle connection would keep room for it otherwise.
             let answered = Box::pin(door.answer(request, peer, taking));
             return (if is_long { Lane::Slow } else { Lane::Fast }, Either::Left(answered));
         }

@@ -47,7 +47,7 @@ pub(crate) fn watch_untold(
 
 impl UntoldTokens {
     async fn look(&mut self, context: &Context, stamp: i64) -> Result<(), LedgerError> {
-        // What was found before is as old as the stamp of then.
+        // Earlier findings are as old as the stamp of that time.
         self.looked_at = None;
         let looked = context.ledger.tokens().untold_but(&self.as_told).await?;
         for token @ UntoldToken { name, why } in &looked.untold {

@@ -17,10 +17,10 @@ use crate::telemetry::settings::{LogFormat, LogSettings};
 /// The level of a service where the settings name none.
 const OF_SERVICE: &str = "info";
 
-/// What else gets the spans and lines that pass the filter.
+/// The other recipients of the spans and lines that pass the filter.
 pub(crate) type Spans = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Starts the log of a command: each line is written at once. Does nothing where a log runs
+/// Starts the log of a command: each line is written immediately. Does nothing where a log runs
 /// already.
 pub(crate) fn start(settings: &LogSettings, default_filter: &str) {
     install(settings, default_filter, None, stderr);

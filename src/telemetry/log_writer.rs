@@ -1,8 +1,8 @@
 //! Lines of the log on their way to stderr: gathered for a moment, so that a busy service pays for
 //! one write and not for one per request.
 //!
-//! Loses no line and keeps their order. A line of level `warn` or above is written at once, with
-//! all lines before it: what led to a crash is found in the log. Only a process that ends abruptly
+//! Loses no line and keeps their order. A line of level `warn` or above is written immediately,
+//! with all lines before it: what led to a crash is in the log. Only a process that ends abruptly
 //! (killed, out of memory, out of stack) loses the last [`GATHER_PERIOD`] of its other lines.
 
 use std::io::{self, Write};

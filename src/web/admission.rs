@@ -36,13 +36,13 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
 pub(crate) struct Effort {
     /// Changes of series.
     checks: Places,
-    /// What looks through rows, or reads numbers back.
+    /// Scans of rows, and readings of numbers.
     searches: Places,
-    /// What is found by an index.
+    /// Look-ups by an index.
     reads: Places,
-    /// What is noted beside numbers: steps, revisions, tokens, change requests.
+    /// Notes in addition to numbers: steps, revisions, tokens, change requests.
     notes: Places,
-    /// What is in memory.
+    /// Lists of what is in memory.
     lists: Places,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct App {
     pub(crate) metrics_page: MetricsPage,
     /// Places for work that costs processor time, or connections of the ledger.
     pub(crate) effort: Arc<Effort>,
-    /// How long a change that was asked for can be approved.
+    /// How long a requested change can be approved.
     pub(crate) approval_limit: Duration,
     /// The series to which sources and tables are given.
     pub(crate) shared: Arc<Shared>,

@@ -35,7 +35,7 @@ pub const BODY_BYTES_MAX: usize = 64 << 10;
 /// Largest body of a batch, or of a table of reference data, in bytes.
 pub const BATCH_BODY_BYTES_MAX: usize = 1 << 20;
 
-/// How much room a large body takes at a time, in bytes.
+/// How much room a large body takes per step, in bytes.
 const BODY_STEP_BYTES: usize = 65_536;
 
 /// Bounds of a request body; an extension of the routes that read one.

@@ -18,7 +18,7 @@ pub(crate) const BODIES_BYTES_MAX: usize = 64 << 20;
 /// All answers together that wait for their readers.
 pub(crate) const ANSWERS_BYTES_MAX: usize = 64 << 20;
 
-/// A body that is no larger counts in no budget.
+/// A body up to this size counts in no budget.
 pub(crate) const FREE_BYTES_MAX: usize = 4_096;
 
 /// Both budgets of a process. Cheap to clone.

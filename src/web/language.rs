@@ -11,17 +11,17 @@ pub(crate) use crate::language::Language;
 use crate::language::Phrase as Sentence;
 use sentences::sentence;
 
-/// The most wanted language of `Accept-Language` that we speak; English without one.
+/// The most wanted supported language of `Accept-Language`; English without one.
 pub(crate) fn spoken(headers: &HeaderMap) -> Language {
     Language::wanted(headers.get_all(ACCEPT_LANGUAGE).iter().flat_map(text_entries))
 }
 
-/// What an answer in a language says of it, to clients and to caches.
+/// The headers by which an answer states its language, for clients and for caches.
 pub(crate) fn headers(language: Language) -> [(HeaderName, &'static str); 2] {
     [(CONTENT_LANGUAGE, language.tag()), (VARY, "Accept-Language")]
 }
 
-/// What the user may read about a problem: what it means for them, and what they can do.
+/// The user's text for a problem: its meaning for them, and what they can do.
 pub(crate) fn user_message(slug: Slug, language: Language) -> &'static str {
     language.choose(sentence(slug))
 }

@@ -27,7 +27,7 @@ pub(crate) struct Limited {
     counted: Mutex<CallCount>,
     /// Charges whose outcome is not known yet.
     open: watch::Sender<usize>,
-    /// The place in which what it has already is looked for, as long as it is looked for.
+    /// The place for look-ups of numbers that the call already has, while they last.
     place: tokio::sync::Mutex<LookPlace>,
 }
 
@@ -92,8 +92,8 @@ impl Limited {
         self.counted().is_judged = true;
     }
 
-    /// The place in which to look for what the call has already: all that it looks for at once
-    /// shares one. Whoever waits for something else gives it back before.
+    /// The place for look-ups of numbers that the call already has: its concurrent look-ups share
+    /// one. It is given back before waiting for anything else.
     pub(crate) async fn place(
         &self,
         taking: impl Future<Output = Option<Place>>,

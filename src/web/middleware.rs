@@ -65,7 +65,7 @@ impl Peer {
 /// A request that takes longer gets a warning in the log.
 pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
 
-/// What is logged of calls.
+/// What is logged about calls.
 pub(crate) struct Told {
     /// Calls that take longer are warned of.
     pub(crate) slow_after: Duration,
@@ -113,7 +113,7 @@ impl Gate {
         self.routes.matched(pattern)
     }
 
-    /// Whoever calls.
+    /// The identity of the caller.
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
         let named = self.admission.named(headers).await?;
         Ok(named.unwrap_or_else(|| Arc::clone(&self.local)))
@@ -212,7 +212,7 @@ where
                 Some(wait) => wait.bound(answering).await,
                 None => answering.await,
             };
-            // What describes the service is in memory once, however many read it.
+            // A description of the service is in memory once, however many read it.
             if call.is_open() { answer } else { holdings.count(&call.method, answer).await }
         }
         Err(problem) => problem.into_response(),
@@ -301,9 +301,9 @@ fn guard(headers: &mut HeaderMap) {
 struct Call {
     gate: Arc<Gate>,
     method: Method,
-    /// The route, where there is one.
+    /// The route, if there is one.
     route: Option<Matched>,
-    /// Who calls; `None` where nobody was let in.
+    /// The caller; `None` if it was not admitted.
     user_id: Option<Arc<str>>,
     ip_address: Option<Arc<str>>,
     served_by: ServedBy,
@@ -345,7 +345,7 @@ impl Drop for Call {
             tracing::info!(user, ip, method, route, status, slug, took_us, "answered");
         }
         let served_by = self.served_by.name();
-        // Who asks for the metrics too often waits for them.
+        // A caller that requests the metrics too often waits for them.
         if took >= self.gate.told.slow_after && !is_open {
             let took_ms = took_us / 1_000;
             tracing::warn!(user, method, route, status, served_by, took_ms, "slow request");

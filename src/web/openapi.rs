@@ -12,8 +12,8 @@ use super::route::RouteTable;
 /// The examples of the operations' requests and answers, by their names.
 const EXAMPLES: &str = include_str!("openapi/examples.json");
 
-/// The document as it is served: every response has a description, and each route says whether it
-/// needs a token, which headers it takes and sends, and which texts are one of a few words.
+/// The document as served: every response has a description, and each route states whether it needs
+/// a token, which headers it takes and sends, and which texts are one of a few words.
 pub(crate) fn complete(document: &OpenApi, routes: RouteTable, has_tokens: bool) -> Value {
     let mut document = serde_json::to_value(document).expect("the OpenAPI document is JSON");
     let token = json!({

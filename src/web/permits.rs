@@ -27,7 +27,7 @@ pub(crate) struct Places(Arc<Mutex<Line>>);
 #[derive(Debug)]
 pub(crate) struct Place(Places);
 
-/// Who waits. While anybody does, no place is free.
+/// Waiting calls. While there are any, no place is free.
 #[derive(Debug, Default)]
 struct Line {
     free: usize,
@@ -58,7 +58,7 @@ impl Places {
         Places(Arc::new(Mutex::new(Line { free: count.max(1), ..Line::default() })))
     }
 
-    /// A place for a caller, in its turn; nothing where too many wait, or for too long.
+    /// A place for a caller, in its turn; `None` if too many wait, or for too long.
     pub(crate) async fn take(&self, caller: &Arc<str>) -> Option<Place> {
         let (ticket, told) = {
             let mut line = self.line();
@@ -93,7 +93,7 @@ impl Drop for Place {
             return;
         };
         drop(line);
-        // One that nobody waits for any more comes back here by itself.
+        // A place that no call waits for any more comes back here automatically.
         let _ = next.told.send(Place(self.0.clone()));
     }
 }
@@ -156,7 +156,7 @@ mod tests {
 
     type Taking<'p> = Pin<Box<dyn Future<Output = Option<Place>> + 'p>>;
 
-    /// One that has come, and waits where it has to.
+    /// A call that has come, and waits if necessary.
     fn come<'p>(places: &'p Places, caller: &'p Arc<str>) -> Taking<'p> {
         let mut taking: Taking<'p> = Box::pin(places.take(caller));
         assert!(taking.as_mut().now_or_never().is_none(), "no place is free");

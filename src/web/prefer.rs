@@ -31,7 +31,7 @@ pub(crate) struct Wait {
     pub(crate) applied: HeaderValue,
 }
 
-/// Whether a call can be told how long to wait: it takes numbers, or looks something up.
+/// Whether a call can have a wait: it takes numbers, or looks something up.
 pub(crate) fn can_wait(method: &Method, route: &Route) -> bool {
     match *method {
         Method::GET | Method::HEAD => !route.is_open(),

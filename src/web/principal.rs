@@ -36,11 +36,11 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Takes over the person whom the identity names, if it does; the name alone is answered. The
-    /// identity's own address is not the person's.
+    /// Takes the person whom the identity names, if it does; returns only the name. The identity's
+    /// own address is not the person's.
     ///
     /// # Errors
-    /// Who may not speak for people, and names or addresses that are none.
+    /// An identity that may not call on behalf of people; invalid names or addresses.
     pub(crate) fn name_person(
         &mut self,
         identity: &Identity,
@@ -87,7 +87,7 @@ impl Asker {
     ) -> Vec<Counted<'a>> {
         let mut counted = Vec::new();
         let user = match (person, identity.pace) {
-            // That of this service: no other one, and nobody of that name, answers for it.
+            // Of this service only: no other service or caller of that name is counted for it.
             (Some(_), _) => Some(&*self.user_id),
             (None, Pace::Person) => Some(&*identity.name),
             (None, _) => None,

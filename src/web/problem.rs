@@ -51,7 +51,7 @@ pub struct Problem {
     retry_after_ms: Option<u64>,
     /// The number that the document has already.
     document_number: Option<String>,
-    /// How the serial stands that was refused.
+    /// The state of the refused serial.
     standing: Option<Box<SerialStanding>>,
     /// What works in a process that is not ready.
     state: Option<Box<Ready>>,
@@ -135,7 +135,7 @@ impl Problem {
         Problem { is_body_left: true, ..self }
     }
 
-    /// The same problem, telling how the serial stands that was refused.
+    /// The same problem, with the state of the refused serial.
     pub(crate) fn standing(self, standing: SerialStanding) -> Self {
         Problem { standing: Some(Box::new(standing)), ..self }
     }

@@ -7,9 +7,9 @@ use numbering::read_moment;
 
 use super::problem::Problem;
 
-/// A point in time in microseconds of UTC. A plain date is its first moment.
+/// A point in time in microseconds of UTC. A plain date is its beginning.
 pub(crate) fn read_time(field: &'static str, text: &str) -> Result<i64, Problem> {
-    // With an offset that is refused, what is before it is not the day that is meant.
+    // With a refused offset, the text before it is not the intended day.
     let day = || text.parse::<Date>().ok().filter(|_| text.parse::<Timestamp>().is_err());
     let begun = |date: Date| TimeZone::UTC.to_timestamp(date.into()).ok();
     let instant = read_moment(text).or_else(|| day().and_then(begun));

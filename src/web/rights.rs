@@ -9,8 +9,8 @@ use crate::auth::{Act, Identity, LetIn, Role};
 use crate::ledger::ShownToken;
 use crate::web::middleware::Caller;
 
-/// What a request does; refused where the identity may not. A method that the route does not have
-/// is refused behind the gate.
+/// The act of a request; refused if the identity has no right to it. A method that the route does
+/// not have is refused after the gate.
 pub(crate) fn check(
     identity: &Identity,
     method: &Method,

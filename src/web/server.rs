@@ -49,7 +49,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// After this long a connection's next answer is its last.
 const CONNECTION_AGE_MAX: Duration = Duration::from_secs(600);
 
-/// Tells a client how long its connection may be idle before it ends here.
+/// Informs a client how long its connection may be idle before it is closed here.
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// Wait after a connection could not be accepted (out of file descriptors, say).
@@ -61,7 +61,7 @@ pub const HEALTH_CONNECTIONS_MAX: usize = 64;
 /// Of these, connections of one address.
 const HEALTH_CONNECTIONS_PER_PEER_MAX: usize = 16;
 
-/// How long a client of `http.health_listen` may take to send its header, and may read nothing.
+/// How long a client of `http.health_listen` may take to send its header, or read nothing.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Longest life of a connection to `http.health_listen`, which carries one request.

@@ -16,7 +16,7 @@ const LINE: &str = "numerator hands out document numbers. /openapi.json describe
                     /problems what can be refused; docs/api.md and docs/integrate.md of its source \
                     explain both.\n";
 
-/// Says where the interface is described.
+/// Shows where the interface is described.
 pub(crate) async fn show_start() -> Response {
     ([(CONTENT_TYPE, "text/plain; charset=utf-8")], LINE).into_response()
 }

@@ -52,7 +52,7 @@ impl Caller {
     /// Whether a question about that series, which it knows, and that project is within reach.
     ///
     /// # Errors
-    /// Who is narrowed names what it asks about.
+    /// A narrowed caller must name what it asks about.
     pub(crate) fn must_reach(
         &self,
         series: Option<&str>,
@@ -71,8 +71,8 @@ impl Caller {
         Ok(reach.has_project(project) && series.is_none_or(|code| reach.has_series(code)))
     }
 
-    /// Refuses events beyond its reach: of a narrowed caller, those of a series that it names.
-    /// What is noted of a project is noted of its series.
+    /// Refuses events beyond its reach: a narrowed caller may read those of a series that it names.
+    /// Events of a project are recorded under its series.
     pub(crate) fn must_reach_events(&self, series: Option<&str>) -> Result<(), Problem> {
         let (reach, is_named) =
             (self.reach(), series.is_some_and(|code| self.reach().has_series(code)));
@@ -110,9 +110,9 @@ impl Caller {
         Err(Problem::new(Slug::NotPermitted, detail))
     }
 
-    /// Refuses to have a series serve that says something beyond its own projects, to who is
-    /// narrowed: others live with it (F43). Sources and tables that the settings give to all that
-    /// the series serves are not beyond.
+    /// For a narrowed caller, refuses to activate a series that reaches beyond its own projects: it
+    /// affects others (F43). Sources and tables that the settings give to everything that the
+    /// series serves are not beyond.
     pub(crate) fn must_reach_beyond(
         &self,
         shared: &Shared,
@@ -135,7 +135,7 @@ impl Caller {
         Err(Problem::new(Slug::NotPermitted, detail).of_field(first))
     }
 
-    /// To what its identity is narrowed.
+    /// The limits of its identity.
     pub(crate) fn reach(&self) -> &Reach {
         &self.identity.reach
     }

@@ -1,6 +1,6 @@
-//! The arithmetic of an account: goes along what stands for the values of a counter, in their
-//! order, and tells what is missing and what is there once too often. Pure; takes rows as they
-//! are, whoever changed them.
+//! The arithmetic of an account: walks the rows that represent the values of a counter, in order,
+//! and finds the missing values and the duplicates. Pure; takes rows as they are, even altered
+//! ones.
 
 use crate::{AccountEntry, AccountTally, EntryKind, EntryRow, Run};
 
@@ -14,7 +14,7 @@ pub(crate) struct Met {
     pub(crate) what: What,
 }
 
-/// What a row stands for.
+/// What a row represents.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     /// Numbers that were issued here.
@@ -74,7 +74,7 @@ impl Walk {
         // Of a row that begins below the end of others, some values are new.
         let fresh = above(run, self.before);
         let count = match fresh {
-            // What collides with a row of its own values is an oddity, and stands for none.
+            // A row that collides with its own values is an oddity, and represents none.
             _ if is_collision => fresh.map_or(0, Run::count),
             _ => run.count(),
         };
@@ -101,14 +101,14 @@ impl Walk {
         self.before = self.before.max(run.last);
     }
 
-    /// Ends at a counter's value; whether rows stood above it.
+    /// Ends at a counter's value; whether rows above it exist.
     pub(crate) fn end(&mut self, upto: i64, step: i64) -> bool {
         let is_exceeded = self.before > upto;
         self.miss(upto.saturating_add(1), step.max(1));
         is_exceeded
     }
 
-    /// What lies between the last value met and another.
+    /// The values between the last value met and another.
     fn miss(&mut self, next: i64, step: i64) {
         let distance = i128::from(next) - 1 - i128::from(self.before);
         let count = distance / i128::from(step);
@@ -129,7 +129,7 @@ impl Walk {
         }
     }
 
-    /// What a value without a row is, and up to which one that holds.
+    /// The kind of a value without a row, and the last value of that kind.
     fn kind_at(&self, value: i64) -> (EntryKind, i64) {
         if let Some((above, kind)) = self.open.above
             && value > above
@@ -169,10 +169,10 @@ impl Walk {
         }
     }
 
-    /// Goes on with a run of values that each stand once.
+    /// Extends a run of values that each occur once.
     fn stretch(&mut self, run: Run) {
         if self.further_stretches == 0 {
-            // A single value has whatever step brings it there.
+            // A single value takes any step that leads to it.
             if let Some(last) = self.stretches.last_mut()
                 && last.last.checked_add(last.step) == Some(run.first)
                 && (run.first == run.last || run.step == last.step)

@@ -1,10 +1,10 @@
-//! What the statements over many rows take and give, the same for every engine.
+//! The input and output of the statements over many rows, the same for every engine.
 
 use super::statement::Row;
 use super::witness::Marks;
 
-/// The condition of a statement on counters `c`: nothing stands above a counter's last value in the
-/// journal, among what that refused, or in the gap register.
+/// The condition of a statement on counters `c`: the journal, the records that it refused and the
+/// gap register have nothing above the counter's last value.
 macro_rules! nothing_above {
     () => {
         "coalesce((select coalesce(j.last_value, j.first_value) from journal j
@@ -17,7 +17,7 @@ macro_rules! nothing_above {
 }
 pub(super) use nothing_above;
 
-/// 1 where any record is put aside, else 0: next to always that is an empty table.
+/// 1 where any record is put aside, else 0: that table is nearly always empty.
 macro_rules! is_any_aside {
     () => {
         "(select count(*) from (select 1 from journal_rejected limit 1) as one_aside)"
@@ -41,16 +41,16 @@ pub(super) enum Table {
     Gap,
 }
 
-/// A run that stands in a table already.
+/// A run that a table has already.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbour {
     pub(super) first: i64,
     pub(super) last: i64,
-    /// Whose it is; `None` in the gap register.
+    /// Its allocation; `None` in the gap register.
     pub(super) allocation_id: Option<Vec<u8>>,
 }
 
-/// What stands under keys.
+/// What keys lead to.
 #[derive(Debug)]
 pub(super) struct Newest {
     /// For each key its newest journal row.
@@ -59,7 +59,7 @@ pub(super) struct Newest {
     pub(super) is_any_aside: bool,
 }
 
-/// Under which key an earlier number may stand.
+/// The key under which an earlier number may exist.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WantedKey {
     /// The caller's own.
@@ -89,15 +89,15 @@ pub(super) struct Earlier<'a> {
     /// The caller's key, or the document.
     pub(super) value: &'a str,
     pub(super) since_us: i64,
-    /// As what a document is looked for whose number may have moved to a file.
+    /// The hash of a document whose number may have moved to a file.
     pub(super) document_hash: Option<i64>,
-    /// The code of its project, empty where it has none; of any without it.
+    /// The code of its project, empty where it has none; without it, of any project.
     pub(super) project: Option<&'a str>,
-    /// As what that is looked for beside the document.
+    /// The hash to search for in addition to the document's.
     pub(super) project_hash: Option<i64>,
 }
 
-/// What a batch says to the marks of one counter: how far its rows reach, and what they account
+/// The effect of a batch on the marks of one counter: how far its rows reach, and what they account
 /// for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
@@ -114,7 +114,7 @@ pub(super) struct Mark {
 
 impl Mark {
     /// How many values a counter's count rises by. Values are counted only where count times step
-    /// says how far they reach: the sum then proves that nothing is missing.
+    /// equals their extent: the sum then proves that nothing is missing.
     pub(super) fn counted(&self, before: &Before) -> i64 {
         let Before { epoch, start, step, .. } = *before;
         let is_counted = self.epoch == epoch && self.step == step && self.first > start;
@@ -122,7 +122,7 @@ impl Mark {
     }
 }
 
-/// A counter as it stood before a batch.
+/// A counter before a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) counter_id: i64,
@@ -137,7 +137,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// The one that a row of `counter` shows, with `is_any_aside` beside it.
+    /// The one that a row of `counter` shows, with the column `is_any_aside`.
     pub(super) fn of(row: &Row) -> Result<Self, sqlx::Error> {
         Ok(Before {
             counter_id: row.try_get("counter_id")?,
@@ -152,7 +152,7 @@ impl Before {
     }
 }
 
-/// Where a counter goes that its transaction has locked.
+/// The target of a counter that its transaction has locked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
     pub(super) counter_id: i64,
@@ -162,9 +162,8 @@ pub(super) struct Move {
     pub(super) journaled: i64,
 }
 
-/// Counters that move, each as long as it is of this epoch, its partition is open in it, and
-/// nothing stands above its last value in the journal, among what that refused, or in the gap
-/// register.
+/// Counters that move, each as long as it is of this epoch, its partition is open in it, and the
+/// journal, the records that it refused and the gap register have nothing above its last value.
 #[derive(Clone, Debug)]
 pub(super) struct Moves {
     pub(super) partition_id: i32,

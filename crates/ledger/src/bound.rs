@@ -23,14 +23,14 @@ pub(crate) enum Value<'q> {
 
 /// What can be bound.
 pub(crate) trait Bind<'q> {
-    /// What stands for none of it.
+    /// The null of its kind.
     const NULL: Value<'q>;
 
     /// The value.
     fn value(self) -> Value<'q>;
 }
 
-/// What is bound as it is.
+/// Types that are bound as they are.
 macro_rules! bind {
     ($kind:ident: $($type:ty, $value:ident => $bound:expr;)+) => {
         $(impl<'q> Bind<'q> for $type {
@@ -73,7 +73,7 @@ impl<'q> Bind<'q> for &'q Option<String> {
     }
 }
 
-/// What may be asked for as one of many.
+/// Types that can be bound as one of many.
 pub(crate) trait Among: Sized {
     /// The condition's end.
     fn among(values: Vec<Self>) -> Value<'static>;

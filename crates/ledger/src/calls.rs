@@ -1,4 +1,4 @@
-//! A call to the ledger: on whose connections, how long, and how it is counted. Owns no statement.
+//! A call to the ledger: its connections, its time limit, and its counting. Owns no statement.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub(crate) const SEARCH: Call = Call { patience: Patience::Search, ..CALL };
 /// Work that reads the whole journal.
 pub(crate) const WALK: Call = Call { patience: Patience::Walk, ..CALL };
 
-/// A noun of the ledger: a type whose methods are all that is asked of it, the ledger's method that
-/// gives it, and the kinds of calls that it makes.
+/// A noun of the ledger: a type with all methods of its subject, the ledger's method that gives it,
+/// and the kinds of calls that it makes.
 macro_rules! noun {
     ($(#[$doc:meta])* $kind:ident, $name:ident) => {
         $(#[$doc])*
@@ -93,14 +93,14 @@ impl Call {
         Call { kind: Some(kind), ..self }
     }
 
-    /// The same, asked again and again by itself: nobody watches it.
+    /// The same for automatic repeated calls, which are not watched.
     pub(crate) const fn uncounted(self) -> Self {
         Call { kind: None, ..self }
     }
 }
 
 impl Ledger {
-    /// The connections of now, and what statements go by.
+    /// The current connections, with what statements need.
     pub(crate) fn store(&self, share: Share) -> Arc<Store> {
         self.0.store(share)
     }
@@ -108,7 +108,7 @@ impl Ledger {
     /// A call of a few statements that write nothing.
     ///
     /// # Errors
-    /// Those of [`Ledger::call`], here and in what follows.
+    /// Those of [`Ledger::call`], here and below.
     pub(crate) async fn read<T>(
         &self,
         work: impl AsyncFnOnce(&Reader) -> Result<T, LedgerError>,
@@ -153,7 +153,7 @@ impl Ledger {
     ) -> Result<T, LedgerError> {
         let store = self.0.store(share);
         let started = Instant::now();
-        // Boxed: what a call keeps between its statements is no part of its callers.
+        // Boxed: the state of a call between its statements is no part of its callers.
         let outcome = Box::pin(self.within(&store, patience, work(part(&store)))).await;
         if matches!(outcome, Err(LedgerError::Fault(_))) {
             store.faults().notify_one();
@@ -170,8 +170,8 @@ impl Ledger {
         outcome
     }
 
-    /// Whether the ledger lets somebody in at this moment. One try: the connections that calls use
-    /// wait longer between two.
+    /// Whether the ledger accepts a connection now. One try: the connections that calls use wait
+    /// longer between two.
     pub async fn knock(&self) -> bool {
         self.0.knock().await
     }

@@ -1,27 +1,27 @@
-//! What a ledger says of the time, beside the clock of whoever asks (F37).
+//! The times that a ledger shows, compared with the caller's clock (F37).
 
 use numerator_runtime::node::NodeId;
 use tokio::time::Instant;
 
-/// A time that somebody else's clock told between two moments.
+/// A time of another clock, read between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
     /// In microseconds of UTC.
     pub at_us: i64,
-    /// Before it was told.
+    /// Before the reading.
     pub asked: Instant,
     /// After that.
     pub answered: Instant,
 }
 
 impl Heard {
-    /// What that clock shows at a moment, at the least.
+    /// The least time that the clock shows at a moment.
     #[must_use]
     pub fn least_us(&self, now: Instant) -> i64 {
         self.at_us.saturating_add(micros(now.saturating_duration_since(self.answered)))
     }
 
-    /// What that clock shows at a moment, at the most.
+    /// The greatest time that the clock shows at a moment.
     #[must_use]
     pub fn most_us(&self, now: Instant) -> i64 {
         self.at_us.saturating_add(micros(now.saturating_duration_since(self.asked)))
@@ -43,10 +43,10 @@ fn micros(duration: std::time::Duration) -> i64 {
 pub struct LedgerTimes {
     /// The clock of its server; none where it is a file.
     pub server: Option<Heard>,
-    /// When the newest batch of the journal was written, by the clock of who wrote it.
+    /// When the newest batch of the journal was written, by the clock of its writer.
     pub journaled_us: Option<i64>,
-    /// The newest time that a node told, among those that are not later than was asked for.
+    /// The newest time that a node reported, among those that are not later than requested.
     pub told_us: Option<i64>,
-    /// What nodes that have not ended told last, each of its own clock.
+    /// The last report of each node that has not ended, each by its own clock.
     pub nodes: Vec<(NodeId, i64)>,
 }

@@ -1,4 +1,4 @@
-//! How values stand in columns: words for states, bytes for identities, signed 64-bit integers.
+//! The form of values in columns: words for states, bytes for identities, signed 64-bit integers.
 //! Owns no statement; the same for every engine.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct FurtherSerial {
     pub(super) key: String,
 }
 
-/// A state that stands as a word in its column.
+/// A state whose column holds a word.
 pub(super) trait Word: Sized + Copy + 'static {
     /// The column, for messages.
     const COLUMN: &'static str;
@@ -143,7 +143,7 @@ pub(super) fn signed(value: u64, field: &str) -> Result<i64, LedgerError> {
     i64::try_from(value).map_err(|_| too_large(field, value))
 }
 
-/// A step on its way into a column: at least 1, or a counter would stand still.
+/// A step for a column: at least 1, or a counter would not advance.
 pub(super) fn step(value: u64) -> Result<i64, LedgerError> {
     if value == 0 {
         return Err(LedgerError::Refused("step is 0; use at least 1".into()));
@@ -178,7 +178,7 @@ pub(super) fn read_uuid(bytes: &[u8], column: &str) -> Result<Uuid, LedgerError>
 /// The bytes of a digest in hexadecimal; `None` where there is none.
 ///
 /// # Errors
-/// `Refused` where it is none: nothing else comes back as it was.
+/// `Refused` where it is no digest: any other text could not be given back as it was.
 pub(super) fn digest_bytes(text: &str) -> Result<Option<Vec<u8>>, LedgerError> {
     if text.is_empty() {
         return Ok(None);
@@ -241,7 +241,7 @@ pub(super) fn read_raw(text: &str) -> Result<Entry, LedgerError> {
 }
 
 /// A whole entry as JSON, for rows that keep what the journal could not. Escapes every control
-/// character, so that a text column takes it whatever the entry holds.
+/// character, so that a text column takes it with any entry.
 pub(super) fn raw(entry: &Entry) -> String {
     json!({
         "record": entry.record,

@@ -1,15 +1,15 @@
-//! How many connections to a ledger are open, how many of them work, and whose they are.
+//! How many connections to a ledger are open, how many are in use, and of which share.
 
-/// Whose connections a call uses, where an engine has more than one that writes (F31): what others
-/// would take for a dead process, and what was handed out, never waits for connections behind calls
-/// that wait for something else.
+/// The share of connections that a call uses, where an engine has more than one that writes (F31):
+/// a heartbeat, without which the process would count as dead, and issued numbers never wait for
+/// connections behind calls that wait for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
     /// Those of all other calls: `database.connections_max`.
     Common,
-    /// The one of the heartbeat: whatever else is locked, it goes on (F47).
+    /// The one of the heartbeat: it goes on regardless of other locks (F47).
     Heartbeat,
-    /// The one of what is learnt beside it: the other nodes, the partitions; and of holding these.
+    /// The one of the reads next to it: the other nodes, the partitions; and of holding these.
     Watch,
     /// The one of the journal.
     Journal,
@@ -21,14 +21,14 @@ pub(super) enum Share {
 pub struct Connections {
     /// In use.
     pub used: u32,
-    /// Open, and used by nobody.
+    /// Open, and idle.
     pub idle: u32,
-    /// How many may be open at once.
+    /// How many may be open at the same time.
     pub max: u32,
 }
 
 impl Connections {
-    /// Those of a pool that has so many, so many of them idle.
+    /// Those of a pool with this many, of which this many are idle.
     pub(super) fn of_pool(open: u32, idle: usize, max: u32) -> Self {
         let idle = u32::try_from(idle).unwrap_or(u32::MAX).min(open);
         Connections { used: open - idle, idle, max }

@@ -1,9 +1,9 @@
-//! What the migrations make of the schema that the record stands on: what readers read, what keeps
-//! rows as they are, and what keeps a number from coming twice. Somebody who may change the schema
-//! can have readers see what no row says; so `audit verify` compares it with this list.
+//! The part of the schema that the record depends on, as the migrations make it: what readers read,
+//! what keeps rows as they are, and what keeps a number from coming twice. A user who may change
+//! the schema can make readers see what no row has; so `audit verify` compares it with this list.
 //!
-//! The list is of what all migrations make together. A test compares it with a new ledger of each
-//! engine, and says what to write here when a migration changes something of it.
+//! The list covers all migrations. A test compares it with a new ledger of each engine, and prints
+//! the new lines after a migration that changes it.
 
 mod list;
 
@@ -38,14 +38,14 @@ const SHOWN_BYTES: usize = 12;
 /// Something of the schema that is not as the migrations make it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Deviation {
-    /// What it is, such as `view journal_row`.
+    /// Its kind and name, such as `view journal_row`.
     pub name: String,
-    /// The digest of what was found in its place; `None`: it is not there.
+    /// The digest of the definition that was found; `None`: it is missing.
     pub digest: Option<String>,
 }
 
 impl Audits<'_> {
-    /// Where the schema that the record stands on is not as the migrations make it, by name.
+    /// Where the schema that the record depends on is not as the migrations make it, by name.
     pub async fn schema_deviations(self) -> Result<Vec<Deviation>, LedgerError> {
         let found = self.read(async |reader| reader.acquire().await?.definitions().await).await?;
         let made = if self.0.engine() == "sqlite" { SQLITE } else { POSTGRES };
@@ -69,8 +69,8 @@ impl Audits<'_> {
     }
 }
 
-/// What others added of their own, such as a trigger that copies rows elsewhere, is no deviation: a
-/// row that it changed is not what was sealed.
+/// Objects that others added, such as a trigger that copies rows elsewhere, are no deviation: a row
+/// that it changed differs from its seal.
 fn deviations(found: Vec<(String, String)>, made: &[(&str, &str)]) -> Vec<Deviation> {
     let mut found: BTreeMap<String, String> =
         found.into_iter().map(|(name, text)| (name, digest_of(&text))).collect();
@@ -81,7 +81,7 @@ fn deviations(found: Vec<(String, String)>, made: &[(&str, &str)]) -> Vec<Deviat
     deviations.collect()
 }
 
-/// Of a text, however it is laid out.
+/// Of a text, regardless of its layout.
 fn digest_of(text: &str) -> String {
     let said: Vec<&str> = text.split_whitespace().collect();
     hexadecimal(&Sha256::digest(said.join(" "))[..SHOWN_BYTES])

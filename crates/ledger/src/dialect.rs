@@ -1,8 +1,8 @@
-//! What an engine must give: its connections, the transactions on them, and what it says
-//! differently. An engine is a folder that implements the traits of this page, a kind of
+//! The interface of an engine: its connections, the transactions on them, and the statements that
+//! differ between engines. An engine is a folder that implements the traits of this page, a kind of
 //! [`crate::statement::Row`], and the line of [`crate::open`] that knows its URLs.
 //!
-//! All statements that engines share stand with their nouns, and in `protocol`.
+//! All statements that engines share are with their nouns, and in `protocol`.
 
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
@@ -23,7 +23,7 @@ use crate::statement::{Done, Row, Statement};
 use crate::store::Store;
 use crate::{Lack, LedgerCheckup, LedgerError, RawRows};
 
-/// A database as the ledger uses it, whatever becomes of its connections.
+/// A database as the ledger uses it, independent of the state of its connections.
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     /// Its name: `sqlite` or `postgres`.
@@ -35,13 +35,13 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// Ends once a call on these connections has taken as long as it may.
     async fn is_late(&self, store: &Arc<Store>, patience: Patience);
 
-    /// Has no call use these connections any more.
+    /// Lets no further call use these connections.
     fn give_up(&self, store: &Arc<Store>, why: &str);
 
-    /// Ends all connections, and leaves the database so that whoever copies it has all of it.
+    /// Ends all connections, and leaves the database in a state in which a copy has all of it.
     async fn close(&self) {}
-    /// Tries once to connect, beside all connections; whether it was let in. True where there is
-    /// nobody to connect to.
+    /// Tries once to connect, apart from all connections; whether the server accepted. True where
+    /// there is no server.
     async fn knock(&self) -> bool;
 }
 
@@ -50,8 +50,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
 pub(crate) enum Begin {
     /// It writes.
     Writing,
-    /// It writes, and is done again and again behind the answers: what is not held goes first
-    /// meanwhile (F31).
+    /// It writes, and is repeated in the background: work whose locks are free goes first meanwhile
+    /// (F31).
     Brief,
     /// It writes, and waits no longer than this for each lock.
     Impatient(Duration),
@@ -69,36 +69,36 @@ pub(crate) trait Pool: Send + Sync + 'static {
     /// How many there are.
     fn connections(&self) -> Connections;
 
-    /// Whether a copy that lacks commits may take the ledger's place without anybody's hand.
+    /// Whether a copy that lacks commits may automatically take the ledger's place.
     fn fails_over(&self) -> bool;
 
     /// A connection that reads.
     async fn acquire(&self) -> Result<Acquired, Error>;
 
-    /// Begins a transaction in an incarnation; with none in whatever life the ledger lives: for
-    /// what must be written all the same, and for agreeing on one (F25).
+    /// Begins a transaction in an incarnation; without one in any life of the ledger: for writes
+    /// that must happen in any case, and for agreeing on an incarnation (F25).
     async fn begin(
         &self,
         required: Option<Incarnation>,
         begin: Begin,
     ) -> Result<Transaction, LedgerError>;
 
-    /// Begins two transactions that read, and all of whose statements see the ledger of one and the
-    /// same moment; one where there are no connections for two.
+    /// Begins two transactions that read, and whose statements all see the ledger as of the same
+    /// time; one where there are no connections for two.
     async fn begin_together(&self) -> Result<Vec<Transaction>, LedgerError>;
 
-    /// What the ledger shows of its incarnation; `None` where nothing was agreed on yet.
+    /// The incarnation that the ledger shows; `None` where none was agreed on yet.
     async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError>;
 
-    /// Which of these counters somebody else holds at this moment. Waits for none.
+    /// The counters among these that another transaction holds now. Waits for none.
     async fn held_counters(
         &self,
         required: Incarnation,
         ids: &[i64],
     ) -> Result<Vec<i64>, LedgerError>;
 
-    /// Gives back the room that one large transaction took beside the database, as far as nobody
-    /// needs it; what fails does no harm.
+    /// Gives back the space that one large transaction took next to the database, as far as it is
+    /// no longer needed; a failure does no harm.
     async fn tidy(&self) {}
 
     /// How the database keeps commits.
@@ -107,15 +107,15 @@ pub(crate) trait Pool: Send + Sync + 'static {
     /// What it lacks of all that records need.
     async fn lacks(&self) -> Result<Vec<Lack>, LedgerError>;
 
-    /// Gives the roles of the ledger their rights, where the engine has roles; whether that changed
-    /// any.
+    /// Gives the roles of the ledger their rights, where the engine has roles; whether any right
+    /// changed.
     async fn grant_roles(&self) -> Result<bool, LedgerError> {
         let why = "a file has no roles: whoever may write it may do everything";
         Err(LedgerError::Refused(why.into()))
     }
 }
 
-/// What begun transactions can do beside statements.
+/// The abilities of begun transactions in addition to statements.
 #[async_trait]
 pub(crate) trait Ends: DerefMut<Target = Conn> + Send {
     /// Commits.
@@ -161,14 +161,14 @@ pub(crate) trait Bulk: Send {
 
     /// Inserts lines; returns the (counter, first value) of those that no unique key kept out. May
     /// fail with `Conflict` where all are above what their counters had taken and one was kept out:
-    /// then nothing of this may be committed.
+    /// then nothing may be committed.
     async fn insert_lines(
         &mut self,
         lines: &[&Line<'_>],
         writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError>;
 
-    /// Inserts lines. False where a unique key kept one out: then nothing of this may be committed.
+    /// Inserts lines. False where a unique key kept one out: then nothing may be committed.
     async fn insert_all(
         &mut self,
         lines: &[&Line<'_>],
@@ -176,8 +176,8 @@ pub(crate) trait Bulk: Send {
     ) -> Result<bool, LedgerError>;
 
     /// Moves counters and inserts the lines that this accounts for. False where a counter must not
-    /// move, the ledger forgot the node, or a unique key kept a line out: then nothing of this may
-    /// be committed.
+    /// move, the ledger forgot the node, or a unique key kept a line out: then nothing may be
+    /// committed.
     async fn move_and_insert(
         &mut self,
         moves: &Moves,
@@ -185,15 +185,15 @@ pub(crate) trait Bulk: Send {
         writing: &Writing,
     ) -> Result<bool, LedgerError>;
 
-    /// Locks the counters of marks, in the order of their names, and moves them on; returns how
-    /// they stood before. Unknown ones are left out.
+    /// Locks the counters of marks, in the order of their names, and advances them; returns their
+    /// former states. Unknown ones are left out.
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError>;
 
     /// Removes the rows of a counter that begin in a run of values; how many. The transaction must
-    /// write a segment that stands for them.
+    /// write a segment that represents them.
     async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError>;
 
-    /// The first and the last place at which rows of the journal lie.
+    /// The first and the last place of rows in the journal.
     async fn journal_extent(&mut self) -> Result<Option<(i64, i64)>, LedgerError>;
 
     /// How many places a slice has.
@@ -202,11 +202,11 @@ pub(crate) trait Bulk: Send {
     /// The rows of the slice that begins at a place, in no order.
     async fn journal_slice(&mut self, from: i64) -> Result<RawRows, LedgerError>;
 
-    /// The first place from one on at which a row of the journal may lie.
+    /// The first place at or above one at which the journal may have a row.
     async fn journal_place_from(&mut self, from: i64) -> Result<Option<i64>, LedgerError>;
 
-    /// What the schema says of the record's tables, views, triggers, functions and keys: names and
-    /// texts.
+    /// The schema's definitions of the record's tables, views, triggers, functions and keys: names
+    /// and texts.
     async fn definitions(&mut self) -> Result<Vec<(String, String)>, LedgerError>;
 
     /// In how many parts the entries of archived numbers lie.
@@ -218,10 +218,10 @@ pub(crate) trait Bulk: Send {
     /// About how many rows a table has.
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError>;
 
-    /// Ids for so many counters, which nobody else gets.
+    /// New ids for so many counters, reserved for the caller.
     async fn reserve_counters(&mut self, count: usize) -> Result<Vec<i64>, LedgerError>;
 
-    /// What an insert with ids of its own says before its values.
+    /// The clause of an insert that gives its own ids, before its values.
     fn own_ids(&self) -> &'static str;
 }
 
@@ -229,16 +229,16 @@ pub(crate) trait Bulk: Send {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment(pub(crate) i64);
 
-/// Locks on names, of documents and callers' keys, which are numbered once whatever they count by;
-/// and what else depends on how transactions see each other.
+/// Locks on names, of documents and callers' keys, which are numbered once regardless of their
+/// counter; and all else that depends on how transactions see each other.
 #[async_trait]
 pub(crate) trait Locks: Send {
     /// Takes the transaction's locks on names, in rising order, so that two nodes cannot number one
     /// document at the same time.
     async fn lock_names(&mut self, sorted: &[i64]) -> Result<(), LedgerError>;
 
-    /// Waits for whoever has one of the names, and keeps others from taking them; not those who
-    /// only ask under them.
+    /// Waits for the holders of the names, and keeps others from taking them; lookups under them
+    /// are not affected.
     async fn share_names(&mut self, sorted: &[i64]) -> Result<(), LedgerError>;
 
     /// Keeps others from agreeing on an incarnation until the transaction ends.
@@ -247,7 +247,7 @@ pub(crate) trait Locks: Send {
     /// The server's clock, in microseconds of UTC; none where there is no server.
     async fn server_now_us(&mut self) -> Result<Option<i64>, LedgerError>;
 
-    /// The moment of now.
+    /// The present moment.
     async fn moment(&mut self) -> Result<Moment, LedgerError>;
 
     /// Has the next question go by statistics of this transaction's rows.
@@ -266,8 +266,8 @@ pub(crate) trait Locks: Send {
     /// values of a counter take as long as there are values.
     async fn allow_long_search(&mut self) -> Result<(), LedgerError>;
 
-    /// Ends what the connection's next statements look through after this time, where the engine
-    /// has no limit of its own for them; with none as long as they take. A statement that is ended
+    /// Limits the searches of the connection's next statements to this time, where the engine has
+    /// no own limit for them; without one they take as long as they need. A statement that is ended
     /// fails with `LockTimeout`.
     async fn limit_search(&mut self, limit: Option<Duration>) -> Result<(), LedgerError>;
 
@@ -276,15 +276,15 @@ pub(crate) trait Locks: Send {
     async fn allow_import(&mut self) -> Result<(), LedgerError>;
 }
 
-/// A connection with all that its engine says.
+/// A connection with the whole interface of its engine.
 pub(crate) trait Dialect: Runs + Bulk + Locks {}
 
 impl<T: Runs + Bulk + Locks> Dialect for T {}
 
-/// A connection of whichever engine.
+/// A connection of any engine.
 pub(crate) type Conn = dyn Dialect;
 
-/// The connection of what an engine's driver gives.
+/// The connection type of an engine's driver.
 pub(crate) struct Driver<C>(pub(crate) C);
 
 impl<C: Deref<Target: Dialect + Sized>> Deref for Driver<C> {
@@ -318,7 +318,7 @@ impl DerefMut for Acquired {
     }
 }
 
-/// A transaction; who drops it takes it back.
+/// A transaction; dropping it rolls it back.
 pub(crate) struct Transaction(pub(crate) Box<dyn Ends>);
 
 impl Transaction {
@@ -362,12 +362,12 @@ impl Reader {
         self.0.acquire().await
     }
 
-    /// Begins a transaction that reads, in whatever life the ledger lives.
+    /// Begins a transaction that reads, in any life of the ledger.
     pub(crate) async fn begin(&self) -> Result<Transaction, LedgerError> {
         self.0.begin(None, Begin::Reading).await
     }
 
-    /// The same for one whose statements all see the ledger of one moment.
+    /// The same for one whose statements all see the ledger as of the same time.
     pub(crate) async fn begin_snapshot(&self) -> Result<Transaction, LedgerError> {
         self.0.begin(None, Begin::Snapshot).await
     }

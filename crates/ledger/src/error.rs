@@ -7,41 +7,41 @@ use super::{ChangeRefusal, SeriesRefusal, TokenRefusal};
 /// Why a ledger call failed.
 #[derive(Debug, Error)]
 pub enum LedgerError {
-    /// The connection, the pool or a time-out: nothing is known to have been written unless
+    /// The connection, the pool or a time-out: no write is known to have happened unless
     /// `maybe_written`. Worth a retry.
     #[error("ledger unreachable: {cause}")]
     Unreachable {
-        /// What the driver said.
+        /// The driver's message.
         cause: String,
         /// Whether the transaction may have committed all the same.
         maybe_written: bool,
     },
-    /// A lock was not granted in time: rolled back. Worth a retry (R6.2).
+    /// A lock was not granted in time: rolled back. Worth a retry.
     #[error("ledger busy: {cause}")]
     LockTimeout {
-        /// What the driver said.
+        /// The driver's message.
         cause: String,
-        /// Name of the counter whose row somebody else holds, where that is known.
+        /// Name of the counter whose row another transaction holds, where that is known.
         counter: Option<String>,
     },
-    /// A deadlock or a serialisation failure: rolled back. Worth a retry (R6.3).
+    /// A deadlock or a serialisation failure: rolled back. Worth a retry.
     #[error("ledger conflict: {0}")]
     Conflict(String),
-    /// The ledger refuses a value for good. Not worth a retry. Of what the database said only where
-    /// it took another row through the same statements ([`LedgerError::Unfit`]).
+    /// The ledger refuses a value for good. Not worth a retry. A refusal by the database is one
+    /// only where it accepted another row in the same statements ([`LedgerError::Unfit`]).
     #[error("ledger refused: {0}")]
     Refused(String),
-    /// The series was changed or removed a moment ago, and the caller goes by what it was. Nothing
-    /// written; worth another call once the caller knows, not this one again.
+    /// The series was changed or removed a moment ago, and the caller uses its former version.
+    /// Nothing written; worth another call with the new version, not the same one again.
     #[error("the series has just changed; send the request again")]
     SeriesChanged,
-    /// The database refuses a row for what it holds or for what stands beside it (SQLSTATE classes
-    /// 22 and 23). That the row is to blame is not shown by it: a broken constraint or trigger
-    /// refuses every row in the same words. Never a final answer to who asked for a number.
+    /// The database refuses a row for its content or for other rows (SQLSTATE classes 22 and 23).
+    /// This does not prove a fault of the row: a broken constraint or trigger refuses every row
+    /// with the same error. Never a final answer to a request for a number.
     #[error("ledger refused a row: {0}")]
     Unfit(String),
-    /// The database answers, and cannot do what it is there for: a right or a table is missing, an
-    /// index is corrupted, a trigger fails. No row is to blame. Worth a retry, as where it is away.
+    /// The database answers, but cannot serve: a right or a table is missing, an index is
+    /// corrupted, a trigger fails. No row is at fault. Worth a retry, as where it is unreachable.
     #[error("ledger fails: {0}")]
     Fault(String),
     /// A change of series is refused for good. Nothing written.
@@ -53,7 +53,7 @@ pub enum LedgerError {
     /// A change that two people answer for is refused. Nothing written.
     #[error(transparent)]
     Change(#[from] ChangeRefusal),
-    /// Nobody waits for a change of series any more, and its proof was not made. Nothing written.
+    /// No caller waits for a change of series any more; its proof was not made. Nothing written.
     #[error("the proof of a change of series was given up: nobody waited for it any longer")]
     GivenUp,
     /// The epoch of the call is no longer the partition's. Nothing written.
@@ -67,7 +67,7 @@ pub enum LedgerError {
     /// The node has left or was adopted.
     #[error("node {0} is not registered (any more)")]
     NodeGone(numerator_runtime::node::NodeId),
-    /// The ledger has forgotten what it confirmed before, or is another incarnation than the one
+    /// The ledger has forgotten what it confirmed earlier, or is another incarnation than the one
     /// that was agreed on: it went back (F9, F25). Nothing written; not worth a retry under this
     /// identity.
     #[error("the ledger went back: {0}")]
@@ -82,7 +82,7 @@ pub enum LedgerError {
         /// The value in the ledger.
         there: String,
     },
-    /// What was looked for may be where nobody looks: there is too much of it. Said in full.
+    /// The search was not exhaustive: there is too much to search. The text is complete.
     #[error("{0}")]
     Unsearched(String),
     /// The schema is newer than this binary, or older and not to be changed, or a migration failed.
@@ -91,8 +91,8 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// The same failure of a statement that commits by itself, or of a COMMIT: when the answer is
-    /// lost, the write may stand all the same.
+    /// The same failure of a statement with its own commit, or of a COMMIT: when the answer is
+    /// lost, the write may be committed.
     pub(super) fn at_commit(error: sqlx::Error) -> Self {
         match LedgerError::from(error) {
             LedgerError::Unreachable { cause, .. } => {
@@ -124,7 +124,7 @@ impl LedgerError {
         )
     }
 
-    /// The failure in a word, for whoever counts it.
+    /// The failure in a word, for metrics.
     pub(super) fn reason(&self) -> &'static str {
         match self {
             LedgerError::LockTimeout { .. } => "lock",
@@ -137,8 +137,8 @@ impl LedgerError {
         }
     }
 
-    /// Whether the connections of the call know statements that the schema has outgrown: on these
-    /// they fail for ever.
+    /// Whether the statements of the call's connections are of an older schema: on these they
+    /// always fail.
     pub(super) fn is_of_outgrown_statement(&self) -> bool {
         matches!(self, LedgerError::Unreachable { cause, .. } if cause.starts_with(COLUMNS_CHANGED))
     }
@@ -154,8 +154,8 @@ impl LedgerError {
         }
     }
 
-    /// Whether nobody said anything: there is no connection, or it broke. Otherwise the database
-    /// itself does not carry the call out.
+    /// Whether the database did not answer: there is no connection, or it broke. Otherwise the
+    /// database itself does not carry the call out.
     #[must_use]
     pub fn is_silence(&self) -> bool {
         let is_of_connection = |code: &str| code.starts_with("08") || code.starts_with("57");
@@ -163,7 +163,7 @@ impl LedgerError {
             && self.code().is_none_or(|code| code.len() == 5 && is_of_connection(code))
     }
 
-    /// The engine's code of what keeps the ledger from answering, where it has one.
+    /// The engine's code of the failure that keeps the ledger from answering, if it has one.
     fn code(&self) -> Option<&str> {
         let LedgerError::Unreachable { cause, .. } = self else { return None };
         let (code, _) = cause.split_once(':')?;
@@ -189,7 +189,7 @@ impl From<sqlx::Error> for LedgerError {
             }
             // Values of ours that no column takes.
             sqlx::Error::Encode(_) => LedgerError::Unfit(error.to_string()),
-            // A table, a column or what it holds is not as this program knows it.
+            // A table, a column or its content is not as this program knows it.
             sqlx::Error::RowNotFound
             | sqlx::Error::TypeNotFound { .. }
             | sqlx::Error::ColumnIndexOutOfBounds { .. }
@@ -202,8 +202,8 @@ impl From<sqlx::Error> for LedgerError {
 }
 
 impl LedgerError {
-    /// What an error means that came while a transaction began. No row was looked at yet, so none
-    /// is to blame: where the tables are missing, another ledger lies in the place of this one.
+    /// The meaning of an error as a transaction began. No row was examined yet, so none is at
+    /// fault: where the tables are missing, another ledger is in the place of this one.
     pub(super) fn at_begin(error: sqlx::Error) -> Self {
         match Self::from(error) {
             LedgerError::Unfit(cause) => LedgerError::Fault(cause),
@@ -211,7 +211,7 @@ impl LedgerError {
         }
     }
 
-    /// The same where it is not shown that the row is to blame.
+    /// The same where the row is not proved to be at fault.
     pub(super) fn unproven(self) -> Self {
         match self {
             LedgerError::Unfit(cause) => LedgerError::Fault(format!(
@@ -226,7 +226,7 @@ impl From<sqlx::migrate::MigrateError> for LedgerError {
     fn from(error: sqlx::migrate::MigrateError) -> Self {
         use sqlx::migrate::MigrateError;
         match error {
-            // Nothing is known to be wrong with the schema: a lock wait, a lost connection.
+            // The schema is not known to be wrong: a lock wait, a lost connection.
             MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
                 match LedgerError::from(cause) {
                     LedgerError::Unfit(why) | LedgerError::Fault(why) => {
@@ -247,8 +247,8 @@ impl From<sqlx::migrate::MigrateError> for LedgerError {
 /// PostgreSQL: the ledger lives another life than the one agreed on (`must_be_incarnation`).
 const NO_SUCH_INCARNATION: &str = "NU001";
 
-/// PostgreSQL: a statement that was prepared gives columns of other types by now, because somebody
-/// changed the schema. Never the fault of a row: one must not be put aside for it.
+/// PostgreSQL: a prepared statement now gives columns of other types, because the schema was
+/// changed. Never the fault of a row: one must not be put aside for it.
 const COLUMNS_CHANGED: &str = "0A000";
 
 /// PostgreSQL: the server, or the transaction, takes no writes.
@@ -257,11 +257,11 @@ const READ_ONLY: &str = "25006";
 /// PostgreSQL: no space is left.
 const DISK_FULL: &str = "53100";
 
-/// SQLite: what the transaction has read is no longer the newest.
+/// SQLite: the snapshot that the transaction has read is no longer the newest.
 const BUSY_SNAPSHOT: u32 = 517;
 
-/// What an engine's error code means: SQLSTATE (five characters) or SQLite's extended result code.
-/// A code that is not named here is a fault of the database: never of a row.
+/// The meaning of an engine's error code: SQLSTATE (five characters) or SQLite's extended result
+/// code. Other codes than these are a fault of the database: never of a row.
 fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
     let unreachable =
         || LedgerError::Unreachable { cause: format!("{code}: {message}"), maybe_written: false };
@@ -286,7 +286,7 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
                 unreachable()
             }
             "25P03" | "25P04" | READ_ONLY | COLUMNS_CHANGED => unreachable(),
-            // What a row holds does not fit; a constraint that it breaks.
+            // The content of a row does not fit; a violated constraint.
             _ if ["22", "23"].iter().any(|class| code.starts_with(class)) => unfit(),
             _ => fault(),
         };

@@ -1,6 +1,5 @@
-//! What the database must have for numbers to be recorded: tables with their columns, the keys that
-//! keep what is written once, and the rights of who writes it. Owns the list; each engine says what
-//! is there.
+//! The requirements of records on the database: tables with their columns, the keys that keep
+//! records unique, and the rights of the writer. Owns the list; each engine reports what it has.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -81,7 +80,7 @@ pub(crate) const NEEDED: [Needed; 22] = [
     needed("archive_file", "select", "", ""),
 ];
 
-/// What an engine says of a table, as far as it is there.
+/// An engine's report of a table, as far as it exists.
 #[derive(Debug, Default)]
 pub(crate) struct Present {
     pub(crate) table: String,
@@ -91,7 +90,7 @@ pub(crate) struct Present {
     pub(crate) keys: String,
 }
 
-/// Something that is missing, without which records cannot be written, or not once only.
+/// A missing requirement, without which records cannot be written, or not once only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
     /// A table.
@@ -122,7 +121,7 @@ pub enum Lack {
     },
 }
 
-/// What is missing, and what ends that.
+/// What is missing, and its remedy.
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MIGRATE: &str = "put the backup back whole, or run `numerator migrate`";
@@ -146,7 +145,7 @@ impl fmt::Display for Lack {
     }
 }
 
-/// What of all that is needed is missing.
+/// The requirements that are missing.
 pub(crate) fn lacks(present: &[Present], with_rights: bool) -> Vec<Lack> {
     let mut lacks = Vec::new();
     for Needed { table, rights, columns, keys } in &NEEDED {

@@ -1,5 +1,5 @@
-//! Whether anybody still waits for a change of series. Ledger work is never cancelled; a search for
-//! a proof, which holds no connection, ends once its caller is gone. What is given up is not saved.
+//! Whether a caller still waits for a change of series. Ledger work is never cancelled; the search
+//! for a proof holds no connection, and ends with its caller. Work that is given up is not saved.
 
 use numbering::GiveUp;
 
@@ -8,19 +8,19 @@ tokio::task_local! {
     static GIVE_UP: GiveUp;
 }
 
-/// Runs ledger work whose proofs end once `give_up` says so: then it answers
+/// Runs ledger work whose proofs end once `give_up` is set: then it answers
 /// [`crate::LedgerError::GivenUp`].
 pub async fn until_given_up<T>(give_up: GiveUp, work: impl Future<Output = T>) -> T {
     GIVE_UP.scope(give_up, work).await
 }
 
-/// Whether nobody waits any more for the work of this task.
+/// Whether no caller waits any more for the work of this task.
 #[must_use]
 pub fn is_given_up() -> bool {
     GIVE_UP.try_with(GiveUp::is_given_up).unwrap_or(false)
 }
 
-/// Runs what searches for a proof on a thread of its own, until it ends or whoever waits is gone.
+/// Runs the search for a proof on its own thread, until it ends or its caller is gone.
 pub(crate) async fn search<T: Send + 'static>(
     proof: impl FnOnce(&GiveUp) -> T + Send + 'static,
 ) -> T {

@@ -1,14 +1,14 @@
-//! Which continuous history of the ledger a process knows: the ledger has an incarnation, as Redis
-//! has one (F25).
+//! The continuous history of the ledger that a process knows: the ledger has an incarnation, as
+//! Redis has one (F25).
 //!
-//! Never compared for order alone: two branches of one ledger may draw the same number, or one a
-//! later one, never the same nonce. What descends from what is in the ledger's line (F36).
+//! Never compared for order only: two branches of one ledger may draw the same number, or one a
+//! later one, never the same nonce. The ledger's line shows what descends from what (F36).
 
 use numerator_runtime::node::{NodeId, system_random};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// What the users of a ledger agreed on; drawn anew whenever its partitions are held.
+/// The incarnation that users of a ledger agreed on; redrawn whenever its partitions are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Incarnation {
     /// Rises with each that is drawn.
@@ -30,20 +30,19 @@ impl Incarnation {
     }
 }
 
-/// The one incarnation in which several calls belong together: what one of them read is true for
-/// what another writes. Each fails with `WentBack` in any other, and with `Unreachable` on a
-/// standby.
+/// The one incarnation to which several calls belong: the reads of one are true for the writes of
+/// another. Each fails with `WentBack` in any other, and with `Unreachable` on a standby.
 #[derive(Clone, Copy, Debug)]
 pub struct OneIncarnation(pub(super) Incarnation);
 
-/// What a ledger says of itself.
+/// The incarnation that a ledger shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// What was agreed on in it.
+    /// The incarnation that was agreed on in it.
     pub(super) incarnation: Incarnation,
-    /// Whether it lives the life in which that was agreed.
+    /// Whether the ledger is in the life in which that was agreed.
     pub(super) is_present: bool,
-    /// What a witness beside it was told last, where the engine has one.
+    /// The last incarnation in an external witness, if the engine has one.
     pub(super) marked: Option<Incarnation>,
 }
 
@@ -58,7 +57,7 @@ pub struct Confirmed {
     pub batches: i64,
     /// Number of the ledger's incarnation in which it registered.
     pub incarnation: i64,
-    /// What was drawn with it.
+    /// The nonce that was drawn with it.
     pub nonce: Uuid,
     /// When the last of it was confirmed, in microseconds of UTC.
     pub at_us: i64,

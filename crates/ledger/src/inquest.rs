@@ -1,13 +1,13 @@
-//! What the processes of a ledger that went back say to each other through it, so that it may go on
-//! by itself (F25).
+//! The messages between the processes of a ledger that went back, sent through it, so that it may
+//! continue automatically (F25).
 //!
-//! Words only: who may say them, and what follows, is the statements' business.
+//! Data only: who may send them, and what follows, is the statements' business.
 
 use numerator_runtime::node::NodeId;
 
 use super::At;
 
-/// What a process says once it hands nothing out any more and has reported again what it remembers.
+/// The report of a process that issues nothing any more and has repeated what it remembers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Its identity of now.
@@ -20,7 +20,7 @@ pub struct Report {
     pub known: Known,
 }
 
-/// What somebody knows beside the ledger that went back.
+/// The knowledge outside the ledger that went back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Epochs, the highest of each partition.
@@ -32,14 +32,14 @@ pub struct Known {
 /// How far an inquest is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// Nobody asks: an operator decides, or it is over.
+    /// No inquest is open: an operator decides, or it is over.
     NoInquest,
     /// Nodes that have not reported, and those that do not remember enough. While one of them is
     /// gone for good, an operator decides.
     Waits {
-        /// Not heard of yet.
+        /// Not reported yet.
         missing: Vec<NodeId>,
-        /// Heard of, and not enough.
+        /// Reported, and not enough.
         incomplete: Vec<NodeId>,
     },
     /// All partitions are open again.

@@ -166,8 +166,8 @@ macro_rules! of_view {
 }
 pub(crate) use of_view;
 
-/// The columns of the view `journal_row` that make an entry. Statements name what they read and
-/// write: a column that a newer version adds stops no process of this one.
+/// The columns of the view `journal_row` that make an entry. Statements name the columns that they
+/// read and write: a column that a newer version adds stops no process of this one.
 macro_rules! line_columns {
     () => {
         $crate::journal_columns::entry_list!($crate::journal_columns::bare)

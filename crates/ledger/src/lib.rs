@@ -1,9 +1,9 @@
 //! The ledger: the SQL database that is the truth.
 //!
 //! Owns every statement. The fence of each write that depends on an epoch is the row that the write
-//! changes, never a value read before (F4). Never cancels a statement on a connection that is used
-//! again: callers run ledger work in tasks that nobody aborts, because a dropped `begin` leaves a
-//! transaction open on its connection. A call that takes too long ends with its connections.
+//! changes, never a value read earlier (F4). Never cancels a statement on a connection that is used
+//! again: callers run ledger work in tasks that are never aborted, because a dropped `begin` leaves
+//! a transaction open on its connection. A call that takes too long ends with its connections.
 
 mod accounting;
 mod approvals;
@@ -105,14 +105,14 @@ use dialect::Engine;
 use numerator_runtime::clock::SharedClock;
 pub(crate) use raw_rows::RawRows;
 
-/// A ledger that was opened, on whichever engine. Its own methods are the protocol: takes, epochs,
-/// recovery, the journal's way in. All else is asked of one of its nouns, as in
-/// `ledger.tokens().list(..)`. Methods take whole batches; each is one transaction and safe to
-/// repeat unless its page says otherwise.
+/// An open ledger, on any engine. Its own methods are the protocol: takes, epochs, recovery, the
+/// journal's entry. All other methods are those of its nouns, as in `ledger.tokens().list(..)`.
+/// Methods take whole batches; each is one transaction and safe to repeat unless its page says
+/// otherwise.
 pub struct Ledger(Box<dyn Engine>, Option<Migrated>);
 
 impl Ledger {
-    /// What migrations made of it as it was opened; none where its schema was up to date.
+    /// The migrations that ran as it was opened; none where its schema was up to date.
     #[must_use]
     pub fn migrated(&self) -> Option<Migrated> {
         self.1
@@ -128,15 +128,15 @@ impl Ledger {
         self.0.store(Share::Common).pool().connections()
     }
 
-    /// Which of these counters somebody else holds at this moment, where the engine has locks of
-    /// rows: what waits for them may let the others go first. Waits for none.
+    /// The counters among these that another transaction holds now, where the engine has locks of
+    /// rows: work that waits for them may let the others go first. Waits for none.
     pub async fn held_counters(&self, counter_ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
         self.call(CALL.of(Share::Journal), async |store| store.held_counters(counter_ids).await)
             .await
     }
 
-    /// Ends the connections once their calls have ended; later calls fail. Whoever is the last to
-    /// end leaves a SQLite ledger in one file (F38).
+    /// Ends the connections once their calls have ended; later calls fail. The last process to end
+    /// leaves a SQLite ledger in one file (F38).
     pub async fn close(&self) {
         self.0.close().await;
     }

@@ -1,5 +1,5 @@
-//! An entry as the journal's rows: one line per serial. Checks what no column would take, so that
-//! every engine refuses the same entries, before anything is written (F13).
+//! An entry as the journal's rows: one line per serial. Checks for content that no column would
+//! take, so that every engine refuses the same entries, before anything is written (F13).
 
 use super::columns::{FurtherSerial, digest_bytes, signed, small, to_json};
 use super::outline::Form;
@@ -22,16 +22,16 @@ pub(super) struct Line<'a> {
     /// Index of the entry within its batch.
     pub(super) entry: usize,
     pub(super) extent: Extent,
-    /// Whether it lies above all that its counter had taken when it was locked. Then nothing of the
-    /// ledger can meet it: whatever writes a row or a gap of a counter takes it up to there.
+    /// Whether it is above all that its counter had taken when it was locked. Then nothing in the
+    /// ledger can collide with it: every row or gap of a counter raises its taken value to there.
     pub(super) is_above: bool,
     pub(super) step: i64,
     /// How many values.
     pub(super) count: i64,
     pub(super) allocation_id: &'a [u8],
-    /// Number, scope, form, and what else only the first serial's row carries.
+    /// Number, scope, form, and the other fields that only the first serial's row carries.
     pub(super) head: Option<Head<'a>>,
-    /// Of a segment, which stands for archived rows: where they are, JSON.
+    /// Of a segment, which represents archived rows: where they are, JSON.
     pub(super) segment: Option<&'a str>,
     pub(super) series_id: i64,
     pub(super) version: i32,
@@ -48,7 +48,7 @@ pub(super) struct Line<'a> {
     pub(super) epoch: i64,
 }
 
-/// What the row of the first serial carries for the whole number.
+/// The fields of the whole number, which the row of the first serial carries.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     pub(super) number: &'a str,
@@ -78,7 +78,7 @@ impl<'a> Line<'a> {
         Some(self.retry_count).filter(|count| *count != 0)
     }
 
-    /// The path's word, where it is not the one of most rows. A segment is known by its context.
+    /// The path's word, where it differs from that of most rows. A segment has a context.
     pub(super) fn other_path(&self) -> Option<&'static str> {
         Some(self.path).filter(|path| *path != IssuePath::Redis).map(IssuePath::name)
     }
@@ -93,15 +93,15 @@ impl<'a> Line<'a> {
         self.head.as_ref()?.form.columns().1
     }
 
-    /// The column `context`: the variables, or of a segment where its rows are.
+    /// The column `context`: the variables, or of a segment the place of its rows.
     pub(super) fn context(&self) -> Option<&str> {
         self.segment.or_else(|| self.head.as_ref()?.context.as_deref())
     }
 
-    /// The lines of the entry that is number `index` of its batch.
+    /// The lines of entry `index` of its batch.
     ///
     /// # Errors
-    /// `Refused` for what no column takes; names the field.
+    /// `Refused` for content that no column takes; names the field.
     pub(super) fn of(index: usize, entry: &'a Entry) -> Result<Vec<Self>, LedgerError> {
         check(entry)?;
         let record = &*entry.record;
@@ -164,7 +164,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Refuses what the journal could not give back as it was.
+/// Refuses content that the journal could not give back unchanged.
 fn check(entry: &Entry) -> Result<(), LedgerError> {
     let record = &*entry.record;
     let refuse = |field: &str, why: &str| Err(LedgerError::Refused(format!("{field}: {why}")));

@@ -14,39 +14,39 @@ use crate::{Ledger, LedgerError, LedgerSettings, SharedLedger, postgres, sqlite}
 pub struct Looked {
     /// Its statements that read.
     pub ledger: SharedLedger,
-    /// How its schema stands to this program's.
+    /// How its schema compares to this program's.
     pub schema: Result<Schema, LedgerError>,
-    /// Why no process would start on it, whatever it holds.
+    /// Why no process would start on it, regardless of its content.
     pub refusal: Option<LedgerError>,
-    /// What its server says of itself; none where it is a file.
+    /// Facts from its server; none where it is a file.
     pub server: Option<Result<ServerFacts, LedgerError>>,
 }
 
-/// What a server says of itself, and of the user of `database.url`.
+/// A server's facts about itself, and about the user of `database.url`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFacts {
-    /// Connections that it takes at once,
+    /// Connections that it accepts in total,
     pub connections_max: u64,
     /// of which so many are kept for its administrators.
     pub connections_reserved: u64,
     /// How many this user may have, and how many the database; none: any number.
     pub connections_allowed: [Option<u64>; 2],
-    /// Connections of other users, at this moment.
+    /// Connections of other users, now.
     pub connections_of_others: u64,
     /// Whether it is a standby.
     pub is_standby: bool,
     /// Whether sessions are read-only, by a setting of the server, the database or the user.
     pub is_read_only: bool,
-    /// Whether the schema in which the tables would be made is there.
+    /// Whether the schema for the tables exists.
     pub has_schema: bool,
     /// Whether the user may make tables in it.
     pub may_create: bool,
-    /// Whether the user owns the record: what protects it binds no owner.
+    /// Whether the user owns the record: its protection does not bind an owner.
     pub owns_record: bool,
 }
 
 impl ServerFacts {
-    /// Connections that this user may have, where nobody else takes more.
+    /// Connections that this user may have, if no other user takes more.
     #[must_use]
     pub fn connections(&self) -> u64 {
         let taken = self.connections_reserved.saturating_add(self.connections_of_others);
@@ -66,7 +66,7 @@ pub(crate) struct Sighted {
 /// Looks at the ledger that `url` names.
 ///
 /// # Errors
-/// `Unreachable` and `Refused` where it is not there, or lets nobody in.
+/// `Unreachable` and `Refused` where it does not exist, or does not accept the connection.
 pub async fn look(
     url: &str,
     settings: LedgerSettings,

@@ -1,7 +1,7 @@
 //! Numbers of other series that a series would read back as its own.
 //!
-//! Looks at samples: what is proved never to be equal is proved elsewhere, and refused. This is for
-//! what a proof leaves alone, numbers of another scope and texts that were imported. Refuses
+//! Examines samples: what is proved never to be equal is proved elsewhere, and refused. This is for
+//! what a proof leaves open, numbers of another scope and texts that were imported. Refuses
 //! nothing, takes nothing.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use numbering::Series;
 
 use super::Ledger;
 
-/// Counters of each other series whose newest number is looked at.
+/// Counters of each other series whose newest number is examined.
 const SAMPLED_COUNTERS: u32 = 20;
 /// Most numbers that are reported.
 const TOLD_MAX: usize = 5;
@@ -33,9 +33,9 @@ impl fmt::Display for Lookalike<'_> {
     }
 }
 
-/// What each series would read back of the numbers of others, as sentences for whoever saves them:
-/// one number of each other series that they may see, at most five, of the newest numbers of 20
-/// counters of each. A look that fails is reported in their place: it refuses nothing.
+/// The numbers of other series that each series would read back, as sentences for the user who
+/// saves them: one number of each other series that the user may see, at most five, of the newest
+/// numbers of 20 counters of each. A failed look is reported in their place: it refuses nothing.
 pub async fn warnings(
     ledger: &Ledger,
     saved: &[Series],

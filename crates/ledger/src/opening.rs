@@ -1,7 +1,7 @@
-//! Connections that are opened on the runtime that opened the ledger, whoever asks for one.
+//! Connections that are opened on the runtime that opened the ledger, on behalf of any caller.
 //!
-//! A driver registers sockets, and starts threads, where a connection is opened. A caller on another
-//! runtime must leave none of these to that runtime: callers on others would wait for it.
+//! A driver registers sockets, and starts threads, where a connection is opened. A caller on
+//! another runtime must leave none of these to that runtime: callers on others would wait for it.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Opener {
         self.0.enter()
     }
 
-    /// Runs what may open a connection; the caller that is dropped ends it.
+    /// Runs work that may open a connection; dropping the caller ends it.
     async fn run<P, T, E, F>(&self, pool: &Arc<P>, opens: impl FnOnce(Arc<P>) -> F) -> Result<T, E>
     where
         P: ?Sized,

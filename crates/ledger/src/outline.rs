@@ -1,5 +1,5 @@
-//! The partially rendered text of a number as the journal keeps it: short, since the number itself
-//! stands beside it. Knows of that text only what is literal and where values stand.
+//! The partially rendered text of a number as the journal keeps it: short, since the same row has
+//! the number. Knows only which parts of that text are literal and where values are.
 
 use super::LedgerError;
 use super::columns::unreadable;
@@ -7,10 +7,10 @@ use super::columns::unreadable;
 /// How the journal keeps a partially rendered text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form<'a> {
-    /// Its outline: literal text is told by its length in bytes, since the number has it. For
+    /// Its outline: literal text is given by its length in bytes, since the number has it. For
     /// example `13{0:3}` for `SPO-20240122-{0:3}`.
     Outline(String),
-    /// The text itself: it has literal text between values, whose places the number does not tell.
+    /// The text itself: it has literal text between values, whose places the number does not show.
     Mask(&'a str),
 }
 
@@ -50,7 +50,7 @@ pub(super) fn read_mask(
     }
 }
 
-/// The outline of a text; `None` where values stand apart.
+/// The outline of a text; `None` where values are apart.
 fn outline_of(mask: &str) -> Option<String> {
     let (mut before, mut after, mut values) = (0_usize, 0_usize, "");
     let mut rest = mask;
@@ -79,7 +79,7 @@ fn outline_of(mask: &str) -> Option<String> {
     Some(format!("{}{values}{}", length(before), length(after)))
 }
 
-/// The text of a number, whose literal parts the number has.
+/// The text of a number, from its outline.
 fn mask_of(outline: &str, number: &str) -> Option<String> {
     let length = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse().ok() };
     let from = outline.find('{').unwrap_or(outline.len());

@@ -17,7 +17,7 @@ pub(super) enum Patience {
     /// Statements that may search through all values of a counter, and a change of series, which is
     /// proved between its statements.
     Search,
-    /// All rows of the journal, at the pace of who compares them.
+    /// All rows of the journal, at the pace of their reader.
     Walk,
 }
 

@@ -8,9 +8,9 @@ use crate::{JournalTexts, LedgerError, SealedRow, postgres, sqlite};
 
 /// Rows that are not read yet.
 pub(crate) enum RawRows {
-    /// What COPY gave.
+    /// The bytes of COPY.
     Copied(Vec<u8>),
-    /// What a statement gave.
+    /// The rows of a statement.
     Fetched(Vec<SqliteRow>),
 }
 

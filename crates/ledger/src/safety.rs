@@ -1,12 +1,12 @@
-//! What a ledger says of its own safety: which commits it may lose, and, where it has lost some,
-//! what is known of them.
+//! A ledger's own safety: which commits it may lose, and, where it has lost some, what is known of
+//! them.
 
 use std::fmt;
 
 /// A setting or state of the database that makes losing its last commits likelier.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LedgerHazard {
-    /// Standbys follow for which no commit waits.
+    /// Standbys follow that no commit waits for.
     AsynchronousStandby {
         /// How many.
         standbys: i64,
@@ -39,7 +39,7 @@ impl LedgerHazard {
         }
     }
 
-    /// What ends it.
+    /// The remedy.
     #[must_use]
     pub fn cure(&self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl LedgerHazard {
     }
 }
 
-/// What it is and what it may lead to.
+/// The hazard and its possible consequences.
 impl fmt::Display for LedgerHazard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -82,10 +82,10 @@ impl fmt::Display for LedgerHazard {
     }
 }
 
-/// What the database says of how it keeps commits.
+/// The database's answers about how it keeps commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LedgerCheckup {
-    /// What is dangerous.
+    /// The hazards.
     pub hazards: Vec<LedgerHazard>,
     /// What could not be checked, and why.
     pub unchecked: Vec<String>,

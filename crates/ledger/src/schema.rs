@@ -1,4 +1,4 @@
-//! Which migrations a ledger has, and what that means for this program. Knows no engine.
+//! The migrations that a ledger has, and their meaning for this program. Knows no engine.
 
 use sqlx::migrate::{AppliedMigration, MigrateError, Migrator};
 
@@ -7,7 +7,7 @@ use super::{LedgerError, Migrate};
 /// The last migration of the baseline, which makes the schema of 0.1.0; later ones change it.
 const BASELINE: i64 = 8;
 
-/// What a migration made of a ledger: its newest migration before, 0 of an empty one, and after.
+/// The effect of migrations on a ledger: its newest migration before, 0 of an empty one, and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
     /// Before.
@@ -16,7 +16,7 @@ pub struct Migrated {
     pub to: i64,
 }
 
-/// How a ledger's schema stands to this program's.
+/// How a ledger's schema compares to this program's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schema {
     /// It has none yet.
@@ -33,7 +33,7 @@ pub enum Schema {
 }
 
 impl Schema {
-    /// How a ledger stands that has these migrations.
+    /// The state of a ledger that has these migrations.
     ///
     /// # Errors
     /// `Migration` where it has one that this program does not know, or knows otherwise. A ledger
@@ -63,7 +63,7 @@ impl Schema {
         })
     }
 
-    /// What migrations are to make of it; nothing where there are none to be run.
+    /// The task of migrations; none where there are none to be run.
     ///
     /// # Errors
     /// `Migration` with the command, where the schema is older and only that command may change it.
@@ -105,8 +105,8 @@ mod tests {
 
     use super::*;
 
-    /// The beginnings of the checksums of all migrations, by engine. A migration is never edited:
-    /// what changes the schema is a migration of its own, and its line comes last.
+    /// The beginnings of the checksums of all migrations, by engine. A migration is never edited: a
+    /// change of the schema is a new migration, and its line comes last.
     const CHECKSUMS: [&[&str]; 2] = [
         &[
             "95e15b39aa40c2ab",
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(seen.each_ref().map(Vec::as_slice), CHECKSUMS);
     }
 
-    /// What a program knows that has so many migrations.
+    /// The migrations of a program that has so many.
     fn program(count: i64) -> Migrator {
         let one = |version| {
             let sql = SqlStr::from_static("select 1");
@@ -152,7 +152,7 @@ mod tests {
         Migrator { migrations: (1..=count).map(one).collect(), ..Migrator::DEFAULT }
     }
 
-    /// What a ledger has that such a program migrated.
+    /// The migrations of a ledger that such a program migrated.
     fn ledger(count: i64) -> Vec<AppliedMigration> {
         let applied = |migration: &Migration| AppliedMigration {
             version: migration.version,

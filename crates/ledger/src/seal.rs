@@ -1,6 +1,6 @@
-//! The seal of a journal batch: what its rows say, as bytes of one form for every engine, and their
-//! SHA-256. Owns no statement. The form is part of the record and is described in `docs/record.md`:
-//! whoever changes it breaks every seal of before.
+//! The seal of a journal batch: the content of its rows, as bytes of one form for every engine, and
+//! their SHA-256. Owns no statement. The form is part of the record and is described in
+//! `docs/record.md`: a change of it breaks every earlier seal.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use super::SealedBatch;
 use super::line::Line;
 use super::sharing::Batch;
 
-/// What every seal begins with: its form.
+/// The beginning of every seal: its form.
 const FORM: &[u8] = b"numerator journal batch 1\n";
 
-/// What the key of proofs is made from, beside the secret.
+/// The key of proofs is made from this and the secret.
 const PROOF: &[u8] = b"numerator journal batch proof 1";
 
 /// The key of those who may write batches: with it a process proves that a seal is its own. Made
@@ -30,7 +30,7 @@ impl ProofKey {
         ProofKey(authenticate(secret, PROOF))
     }
 
-    /// The proof that whoever sealed a batch so has the key.
+    /// The proof that the author of a seal has the key.
     #[must_use]
     pub fn prove(&self, seal: &[u8; 32]) -> [u8; 32] {
         authenticate(&self.0, seal)
@@ -50,13 +50,13 @@ fn authenticate(key: &[u8], text: &[u8]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// What `journal_row` shows as the path of a segment, which stands for archived rows.
+/// The path of a segment, which represents archived rows, in `journal_row`.
 pub(super) const ARCHIVED: &str = "archived";
 
 /// Room for a row of usual size.
 const BYTES_USUAL: usize = 320;
 
-/// Who writes lines, and when.
+/// The writer of lines, and the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writing {
     pub(super) node: NodeId,
@@ -65,7 +65,7 @@ pub(super) struct Writing {
     pub(super) proof_key: Option<ProofKey>,
 }
 
-/// What the rows of a batch have in common, and how many there are.
+/// The common part of the rows of a batch, and how many there are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchHead<'b> {
     pub(super) node: &'b [u8],
@@ -84,7 +84,7 @@ pub(super) fn path_of<'r>(
     if number.is_none() && context.is_some() { ARCHIVED } else { path.unwrap_or("redis") }
 }
 
-/// What a row of the journal says, its batch's part left out.
+/// The content of a row of the journal, without its batch's part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowText<'r> {
     pub(super) counter_id: i64,
@@ -114,7 +114,7 @@ pub(super) struct RowText<'r> {
 }
 
 impl<'r> RowText<'r> {
-    /// What a line will say.
+    /// The content of a line.
     fn of(line: &'r Line<'_>) -> Self {
         let head = line.head.as_ref();
         RowText {
@@ -152,8 +152,8 @@ impl<'r> RowText<'r> {
         bytes
     }
 
-    /// Adds its bytes: integers of 8 bytes, the highest first; texts and bytes behind their length
-    /// of 4; what may be absent behind a 0, or a 1 and then itself.
+    /// Adds its bytes: integers of 8 bytes, the highest first; texts and bytes after their length
+    /// of 4; optional values after a 0, or a 1 and then the value.
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         for integer in [self.counter_id, self.first, self.last, self.step] {
             to.extend(integer.to_be_bytes());
@@ -230,7 +230,7 @@ impl Sealing {
     }
 }
 
-/// What stands in a batch's own row about its rows.
+/// The fields of a batch's own row about its rows.
 #[derive(Clone, Debug)]
 pub(super) struct Sealed {
     pub(super) rows: i32,
@@ -262,7 +262,7 @@ impl Sealed {
 }
 
 impl SealedBatch {
-    /// The seal of these rows, which are all of the batch, in whatever order.
+    /// The seal of these rows, which are all of the batch, in any order.
     #[must_use]
     pub fn seal_of(&self, mut rows: Vec<(i64, i64, Vec<u8>)>) -> [u8; 32] {
         rows.sort_unstable();

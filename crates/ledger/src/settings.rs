@@ -1,4 +1,4 @@
-//! What a deployment decides of its ledger: connections and waits. The URL is not among it.
+//! The settings of a deployment for its ledger: connections and waits. The URL is not among them.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::seal::ProofKey;
 
-/// Who brings the schema of a ledger up to date. One that is empty is always set up.
+/// The process that brings the schema of a ledger up to date. An empty ledger is always set up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Migrate {
-    /// Whoever opens it.
+    /// Any process that opens it.
     #[default]
     Auto,
-    /// `numerator migrate` alone: whoever else finds an older schema is refused.
+    /// Only `numerator migrate`: other processes are refused where the schema is older.
     Explicit,
 }
 
@@ -26,16 +26,16 @@ pub struct LedgerSettings {
     /// `database.connections_max`: connections that calls share. PostgreSQL gets three
     /// more: heartbeat, watch and journal have one each (F31, F47).
     pub connections_max: u32,
-    /// `database.lock_timeout`: longest wait for one lock (R6.2).
+    /// `database.lock_timeout`: longest wait for one lock.
     pub lock_timeout: Duration,
     /// A call without an answer for so long is given up, and with it the connections of its time:
     /// [`call_limit_for`](LedgerSettings::call_limit_for). PostgreSQL only: there is no network
     /// before a file.
     pub call_limit: Duration,
-    /// `database.migrate`: what happens to a schema that is older than this program.
+    /// `database.migrate`: the treatment of a schema that is older than this program.
     pub migrate: Migrate,
-    /// How long a migration waits for a lock in one try. Whoever
-    /// comes after it waits as long behind it. PostgreSQL only.
+    /// How long a migration waits for a lock in one try. Later statements wait as long behind it.
+    /// PostgreSQL only.
     pub migrate_lock_timeout: Duration,
     /// Tries of all migrations, a second apart. PostgreSQL only.
     pub migrate_attempts: u32,
@@ -45,20 +45,20 @@ pub struct LedgerSettings {
 
 impl LedgerSettings {
     /// The longest call where a statement waits so long for its lock: half as long again, and three
-    /// seconds at least, so that one that waits to the end has time for its work.
+    /// seconds at least, so that one that gets it at the last moment has time for its work.
     #[must_use]
     pub fn call_limit_for(lock_timeout: Duration) -> Duration {
         lock_timeout + (lock_timeout / 2).max(CALL_MARGIN_MIN)
     }
 
-    /// How many connections may be held at once by seeds and raises, which wait for locks: three
-    /// eighths of them.
+    /// How many connections may be held at the same time by seeds and raises, which wait for locks:
+    /// three eighths of them.
     #[must_use]
     pub fn seeds_max(&self) -> usize {
         self.eighths(3)
     }
 
-    /// How many by questions to the journal, which wait for who takes under their keys: a quarter.
+    /// How many by questions to the journal, which wait for takes under their keys: a quarter.
     #[must_use]
     pub fn questions_max(&self) -> usize {
         self.eighths(2)
@@ -76,14 +76,14 @@ impl LedgerSettings {
         self.eighths(2)
     }
 
-    /// How many by what callers look up by an index: a quarter. With searches they hold half of
-    /// the connections, and those who take numbers always find one.
+    /// How many by callers' look-ups by an index: a quarter. With searches they hold half of the
+    /// connections, and takes always find one.
     #[must_use]
     pub fn reads_max(&self) -> usize {
         self.eighths(2)
     }
 
-    /// How many by what callers have noted that is no number, such as steps and revisions: three
+    /// How many by callers' records that are no numbers, such as steps and revisions: three
     /// eighths.
     #[must_use]
     pub fn notes_max(&self) -> usize {

@@ -1,5 +1,4 @@
-//! What lines have in common: each once, in the order in which they come. The journal's rows point
-//! to it.
+//! The common parts of lines: each once, in order of appearance. The journal's rows point to it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +6,7 @@ use std::hash::Hash;
 use super::line::Line;
 use super::seal::{Sealed, Writing};
 
-/// What rows of one type and project have in common under one version of a series.
+/// The common part of rows of one type and project under one version of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Kind<'l> {
     pub(super) series_id: i64,
@@ -16,14 +15,14 @@ pub(super) struct Kind<'l> {
     pub(super) project: Option<&'l str>,
 }
 
-/// Who took the values of rows of one commit.
+/// The partition and the epoch in which the values of rows of one commit were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Batch {
     pub(super) partition_id: i32,
     pub(super) epoch: i64,
 }
 
-/// Where a line's part of it stands.
+/// The places of a line's parts in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     pub(super) user: usize,
@@ -32,7 +31,7 @@ pub(super) struct Places {
     pub(super) batch: usize,
 }
 
-/// What some lines have in common.
+/// The common parts of some lines.
 #[derive(Debug, Default)]
 pub(super) struct Shared<'l> {
     /// Users and addresses.
@@ -60,7 +59,7 @@ impl<'l> Shared<'l> {
         shared
     }
 
-    /// What each batch says about these lines, in the order of the batches.
+    /// The seal of each batch of these lines, in the order of the batches.
     pub(super) fn seal(&self, lines: &[&Line<'_>], writing: &Writing) -> Vec<Sealed> {
         let mut of_batch: Vec<Vec<&Line<'_>>> = vec![Vec::new(); self.batches.values.len()];
         for (line, places) in lines.iter().zip(&self.places) {
@@ -85,9 +84,9 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Copy + Eq + Hash> Distinct<T> {
-    /// The place of a value, which is new or not.
+    /// The place of a value, whether it is new or not.
     fn place(&mut self, value: T) -> usize {
-        // Neighbours are mostly alike.
+        // Neighbours are mostly equal.
         if self.values.last() == Some(&value) {
             return self.values.len() - 1;
         }

@@ -1,7 +1,7 @@
-//! Statements as values: a text with what is bound to it, written once and run by any engine.
+//! Statements as values: a text with its bound values, written once and run by any engine.
 //!
-//! Owns no connection. What an engine writes differently, it writes as it runs a statement: where a
-//! bound value stands, how one of many is asked for, how rows are locked.
+//! Owns no connection. The differences between engines are written as a statement runs: the place
+//! of a bound value, the test for one of many, the lock of rows.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -13,19 +13,19 @@ use sqlx::{Decode, Error, Postgres, Row as _, Sqlite, Type};
 use crate::bound::{Among, Bind, Value};
 use crate::dialect::{Conn, Reader};
 
-/// Stands in a text that was built for its next bound value: no text of ours has it otherwise.
+/// The place of the next bound value in a text that was built: no text of ours has it otherwise.
 const NEXT: char = '\u{1}';
 
-/// What a select does to the rows that it returns, until the transaction ends.
+/// The lock of a select on the rows that it returns, until the transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowLock {
-    /// Nobody else changes or locks them.
+    /// No other transaction changes or locks them.
     Update,
-    /// Nobody else changes them.
+    /// No other transaction changes them.
     Share,
 }
 
-/// A text with what is bound to it.
+/// A text with its bound values.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement<'q> {
     text: Cow<'static, str>,
@@ -34,12 +34,12 @@ pub(crate) struct Statement<'q> {
     is_kept: bool,
 }
 
-/// A statement whose text is known: `$1` stands for the first bound value.
+/// A statement whose text is known: `$1` is the first bound value.
 pub(crate) fn query<'q>(text: &'static str) -> Statement<'q> {
     Statement { text: Cow::Borrowed(text), values: Vec::new(), lock: None, is_kept: true }
 }
 
-/// The same for one whose first column alone is asked for.
+/// The same for one of which only the first column is read.
 pub(crate) fn query_scalar<'q, T>(text: &'static str) -> Scalar<'q, T> {
     query(text).scalar()
 }
@@ -66,7 +66,7 @@ impl<'q> Statement<'q> {
         Statement { is_kept: false, ..self }
     }
 
-    /// The same for its first column alone.
+    /// The same for its first column only.
     pub(crate) fn scalar<T>(self) -> Scalar<'q, T> {
         Scalar { statement: self, column: PhantomData }
     }
@@ -84,12 +84,12 @@ impl<'q> Statement<'q> {
         &self.text
     }
 
-    /// What is bound, in order.
+    /// The bound values, in order.
     pub(crate) fn values(&self) -> &[Value<'q>] {
         &self.values
     }
 
-    /// Whether its text is the same the next time, but for how many values stand in conditions.
+    /// Whether its text is the same the next time, except for the number of values in conditions.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }
@@ -122,7 +122,7 @@ impl<'q> Statement<'q> {
     /// Runs it.
     ///
     /// # Errors
-    /// What the driver says, here and in all that follow.
+    /// The driver's error, here and in all that follow.
     pub(crate) async fn execute<'c>(self, on: impl Into<On<'c>>) -> Result<Done, Error> {
         match on.into() {
             On::Conn(conn) => conn.run(self).await,
@@ -167,7 +167,7 @@ impl<'q> Statement<'q> {
     }
 }
 
-/// A statement whose first column alone is asked for.
+/// A statement of which only the first column is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Scalar<'q, T> {
     statement: Statement<'q>,
@@ -213,7 +213,7 @@ impl<'q, T: for<'r> Column<'r>> Scalar<'q, T> {
 pub(crate) enum On<'c> {
     /// A connection, mostly in a transaction.
     Conn(&'c mut Conn),
-    /// A connection that reads, of whichever is free.
+    /// A connection that reads, any free one.
     Reader(&'c Reader),
 }
 
@@ -229,7 +229,7 @@ impl<'c> From<&'c Reader> for On<'c> {
     }
 }
 
-/// What a statement did.
+/// The number of rows that a statement changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done(pub(crate) u64);
 
@@ -249,7 +249,7 @@ pub(crate) enum Row {
     Sqlite(SqliteRow),
 }
 
-/// What can be read from a column, whatever the engine.
+/// Types that can be read from a column, on any engine.
 pub(crate) trait Column<'r>:
     Decode<'r, Postgres> + Type<Postgres> + Decode<'r, Sqlite> + Type<Sqlite>
 {
@@ -278,7 +278,7 @@ impl Row {
     }
 }
 
-/// Builds a statement whose text depends on what is asked.
+/// Builds a statement whose text depends on the request.
 #[derive(Clone, Debug)]
 pub(crate) struct QueryBuilder<'q> {
     text: String,

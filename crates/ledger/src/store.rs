@@ -1,4 +1,4 @@
-//! A share of the ledger's connections with what its statements go by: the clock, the witness, the
+//! A share of the ledger's connections with what its statements need: the clock, the witness, the
 //! meter; and the ways to begin a transaction.
 
 use std::sync::{Arc, Mutex};
@@ -18,22 +18,22 @@ use crate::series::acceptance::KeptSeries;
 use crate::troubles::{CallTroubles, SlowCalls};
 use crate::witness::Witness;
 
-/// What outlives connections.
+/// The parts that outlive connections.
 #[derive(Clone, Default)]
 pub(crate) struct Lasting {
-    /// What was confirmed.
+    /// The confirmations.
     pub(crate) witness: Arc<Witness>,
     /// Calls and waits.
     pub(crate) meter: Arc<LedgerMeter>,
-    /// What is not carried out.
+    /// The calls that failed.
     pub(crate) troubles: Arc<CallTroubles>,
-    /// What takes long.
+    /// The calls that take long.
     pub(crate) slow: Arc<SlowCalls>,
-    /// `audit.key`: what proves that a batch is this process's own.
+    /// `audit.key`: proves that a batch is this process's own.
     pub(crate) proof_key: Option<ProofKey>,
-    /// Series whose rows stay out of archives, as they were found last.
+    /// Series whose rows stay out of archives, as of the last look.
     pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
-    /// Told of each call that failed for a fault of the database.
+    /// Notified of each call that failed for a fault of the database.
     pub(crate) faults: Arc<Notify>,
     /// Where connections are opened.
     pub(crate) opener: Opener,
@@ -66,7 +66,7 @@ impl Store {
         &*self.reader.0
     }
 
-    /// What other connections go on with.
+    /// The parts that other connections take over.
     pub(crate) fn lasting(&self) -> Lasting {
         Lasting {
             witness: Arc::clone(&self.witness),
@@ -80,12 +80,12 @@ impl Store {
         }
     }
 
-    /// Told of each call that failed for a fault of the database.
+    /// Notified of each call that failed for a fault of the database.
     pub(crate) fn faults(&self) -> Arc<Notify> {
         Arc::clone(&self.faults)
     }
 
-    /// What proofs are made with.
+    /// The key of proofs.
     pub(crate) fn proof_key(&self) -> Option<ProofKey> {
         self.proof_key
     }
@@ -95,12 +95,12 @@ impl Store {
         Writing { node, now_us, proof_key: self.proof_key }
     }
 
-    /// Which of these counters somebody else holds at this moment. Waits for none.
+    /// The counters among these that another transaction holds now. Waits for none.
     pub(crate) async fn held_counters(&self, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
         self.pool().held_counters(self.witness.required(None)?, ids).await
     }
 
-    /// Begins a transaction in what was agreed on last.
+    /// Begins a transaction in the incarnation that was last agreed on.
     pub(crate) async fn begin(&self) -> Result<Transaction, LedgerError> {
         self.pool().begin(Some(self.witness.required(None)?), Begin::Writing).await
     }
@@ -113,7 +113,7 @@ impl Store {
         self.pool().begin(Some(incarnation), Begin::Writing).await
     }
 
-    /// Begins a transaction that reads: in one incarnation, or in whatever life the ledger lives.
+    /// Begins a transaction that reads: in one incarnation, or in any life of the ledger.
     pub(crate) async fn begin_reading_in(
         &self,
         within: Option<OneIncarnation>,
@@ -144,7 +144,7 @@ impl Store {
         self.pool().begin(Some(required), Begin::Impatient(lock_wait)).await
     }
 
-    /// Begins a transaction that reads, in what was agreed on last.
+    /// Begins a transaction that reads, in the incarnation that was last agreed on.
     pub(crate) async fn begin_reading(&self) -> Result<Transaction, LedgerError> {
         self.pool().begin(Some(self.witness.required(None)?), Begin::Reading).await
     }
@@ -159,8 +159,8 @@ impl Store {
         self.pool().begin(Some(self.witness.required(None)?), Begin::Asking).await
     }
 
-    /// Begins a transaction in whatever life the ledger lives: for what must be written all the
-    /// same, and for agreeing on one.
+    /// Begins a transaction in any life of the ledger: for writes that must happen in any case, and
+    /// for agreeing on an incarnation.
     pub(crate) async fn begin_unfenced(&self) -> Result<Transaction, LedgerError> {
         self.pool().begin(None, Begin::Writing).await
     }
@@ -171,7 +171,7 @@ pub(crate) async fn commit(transaction: Transaction) -> Result<(), LedgerError> 
     transaction.commit().await.map_err(LedgerError::at_commit)
 }
 
-/// Commits what no process reports again to a ledger that forgets it (F25).
+/// Commits a change that no process reports again to a ledger that forgets it (F25).
 pub(crate) async fn commit_alone(
     store: &Store,
     transaction: Transaction,

@@ -1,4 +1,4 @@
-//! What a sweep of the ledger goes by, and what it came to.
+//! The input of a sweep of the ledger, and its result.
 
 /// How old rows must be that go, by the ledger's word of the time (F37). In microseconds of UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Sweep {
     pub rows_max: u32,
 }
 
-/// Rows that went.
+/// Rows that were removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Participations in closed epochs.

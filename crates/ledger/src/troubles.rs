@@ -1,5 +1,5 @@
-//! What the ledger does not carry out, by kind of call: what failed since it last succeeded; and
-//! what it takes long for. For reports only; decides nothing.
+//! The ledger's failures, by kind of call: those since it last succeeded; and its slow calls. For
+//! reports only; decides nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,12 +24,12 @@ const SLOW: Duration = Duration::from_secs(1);
 /// Time between two lines of the log about slow calls.
 const SLOW_PERIOD: Duration = Duration::from_secs(60);
 
-/// Slow calls, of which the log is told now and then.
+/// Slow calls, which are logged now and then.
 #[derive(Debug, Default)]
 pub(crate) struct SlowCalls(Mutex<Option<(Instant, u64)>>);
 
 impl SlowCalls {
-    /// Notes how long a call took; one that got no lock is told of by whoever wanted it.
+    /// Notes how long a call took; one that got no lock is logged by its caller.
     pub(crate) fn note(&self, kind: &'static str, took: Duration, failure: Option<&LedgerError>) {
         if took < SLOW || matches!(failure, Some(LedgerError::LockTimeout { .. })) {
             return;
@@ -39,7 +39,7 @@ impl SlowCalls {
         }
     }
 
-    /// Whether the log is told of one now: then of how many it was not.
+    /// Whether one is logged now: then the number of those that were not.
     fn admit(&self) -> Option<u64> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *told {
@@ -71,14 +71,14 @@ pub struct CallTrouble {
 }
 
 impl CallTroubles {
-    /// Notes what became of a call.
+    /// Notes the outcome of a call.
     pub(crate) fn note(&self, kind: &'static str, failure: Option<&LedgerError>) {
         if !WATCHED.contains(&kind) {
             return;
         }
         let mut troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match failure {
-            // Only what lies with the ledger: a lock or a refusal may be of one counter, and of one
+            // Only failures of the ledger: a lock or a refusal may be of one counter, and of one
             // request.
             Some(error @ LedgerError::Unreachable { .. }) => {
                 let (why, now) =

@@ -1,5 +1,5 @@
-//! What the ledger has confirmed to the nodes of this process: how often they beat, how many
-//! batches they journaled, what was taken since ([`takes`]), and the incarnation in which they
+//! What the ledger has confirmed to the nodes of this process: their counts of heartbeats and of
+//! journaled batches, what was taken since ([`takes`]), and the incarnation in which they
 //! registered. A ledger that shows less, or another incarnation, has gone back (F9, F25, F34).
 //!
 //! Only rises. A node that was forgotten once stays forgotten: its process takes a new identity.
@@ -17,7 +17,7 @@ use super::LedgerError;
 use super::incarnation::{Confirmed, Incarnation};
 use takes::ConfirmedTakes;
 
-/// What is known of one node.
+/// The marks of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks {
     /// Its heartbeat counter.
@@ -33,13 +33,13 @@ impl Marks {
     }
 }
 
-/// What one identity of this process was confirmed.
+/// What was confirmed to one identity of this process.
 #[derive(Clone, Copy, Debug)]
 struct Confirmation {
     marks: Marks,
     /// When the last of them was confirmed.
     at_us: i64,
-    /// What it registered in: it acts in no other.
+    /// The incarnation in which it registered: it acts in no other.
     incarnation: Incarnation,
     /// Whether the ledger showed that it forgot more than these marks show.
     is_forgotten: bool,
@@ -51,17 +51,17 @@ struct Confirmation {
 pub(super) struct Witness {
     nodes: Mutex<HashMap<NodeId, Confirmation>>,
     takes: Mutex<ConfirmedTakes>,
-    /// What this handle agreed on last: for whoever acts as no node of its own.
+    /// What this handle agreed on last: for callers that act as no node of their own.
     agreed: Mutex<Option<Incarnation>>,
-    /// When something was last committed that nobody reports again.
+    /// When something was last committed that no process reports again.
     changed_at: Mutex<Option<Instant>>,
     /// The highest stamps of series, of reference data and of tokens that were shown.
     shown: [AtomicI64; 3],
 }
 
 impl Witness {
-    /// What was confirmed to a node; `None` where it did not register through this handle. Read it
-    /// before the statement that it is compared with: what is confirmed meanwhile does not count.
+    /// The confirmations to a node; `None` where it did not register through this handle. Read it
+    /// before the statement that it is compared with: later confirmations do not count.
     pub(super) fn of(&self, node: NodeId) -> Option<Marks> {
         self.nodes().get(&node).map(|known| known.marks)
     }
@@ -86,7 +86,7 @@ impl Witness {
         self.nodes().get(&node).map(|known| known.incarnation)
     }
 
-    /// Notes what the ledger has confirmed to a node that registered through this handle, and when.
+    /// Notes a confirmation of the ledger to a node that registered through this handle, and when.
     pub(super) fn confirm(&self, node: NodeId, confirmed: Marks, now_us: i64) {
         let mut nodes = self.nodes();
         let Some(Confirmation { marks, at_us, .. }) = nodes.get_mut(&node) else { return };
@@ -95,26 +95,26 @@ impl Witness {
         marks.batches = marks.batches.max(confirmed.batches);
     }
 
-    /// Notes that the ledger has forgotten what it confirmed to a node: that acts no more.
+    /// Notes that the ledger has forgotten its confirmations to a node, which no longer acts.
     pub(super) fn forget(&self, node: NodeId) {
         if let Some(known) = self.nodes().get_mut(&node) {
             known.is_forgotten = true;
         }
     }
 
-    /// What the database path confirmed to this process since its last confirmed heartbeat.
+    /// The database path's confirmations to this process since its last confirmed heartbeat.
     pub(super) fn takes(&self) -> MutexGuard<'_, ConfirmedTakes> {
         self.takes.lock().expect("no holder of this lock panics")
     }
 
-    /// Notes what was agreed on: identities of before act no more. What was taken before is kept
-    /// until the ledger was told of it (F35).
+    /// Notes what was agreed on: former identities act no more. What was taken before is kept until
+    /// the ledger has received it (F35).
     pub(super) fn agree(&self, incarnation: Incarnation) {
         *self.agreed.lock().expect("no holder of this lock panics") = Some(incarnation);
     }
 
-    /// What was confirmed to the nodes that registered in an incarnation, and when. None is above
-    /// its marks whose ledger showed that it forgot more than these.
+    /// What was confirmed to the nodes that registered in an incarnation, and when. A node whose
+    /// ledger showed that it forgot more than these marks has a heartbeat that is higher by one.
     pub(super) fn confirmed_in(&self, incarnation: Incarnation) -> Vec<(NodeId, Marks, i64)> {
         let nodes = self.nodes();
         let of = nodes.iter().filter(|(_, known)| known.incarnation == incarnation);
@@ -126,16 +126,16 @@ impl Witness {
         .collect()
     }
 
-    /// What was agreed on last.
+    /// The incarnation that was last agreed on.
     pub(super) fn agreed(&self) -> Option<Incarnation> {
         *self.agreed.lock().expect("no holder of this lock panics")
     }
 
     /// The incarnation that must be in force for a transaction of a node; without a node of this
-    /// handle what was agreed on last.
+    /// handle the one that was last agreed on.
     ///
     /// # Errors
-    /// `WentBack` where nothing was agreed on, or the node is forgotten.
+    /// `WentBack` where none was agreed on, or the node is forgotten.
     pub(super) fn required(&self, node: Option<NodeId>) -> Result<Incarnation, LedgerError> {
         let went_back = |why: &str| LedgerError::WentBack(why.into());
         let known = node.and_then(|node| self.nodes().get(&node).copied());
@@ -146,7 +146,7 @@ impl Witness {
         of_node.or_else(|| self.agreed()).ok_or_else(|| went_back("nothing was agreed on"))
     }
 
-    /// Notes that something was committed that nobody reports again.
+    /// Notes that something was committed that no process reports again.
     pub(super) fn note_change(&self) {
         *self.changed_at.lock().expect("no holder of this lock panics") = Some(Instant::now());
     }

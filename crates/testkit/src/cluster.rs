@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Slots of a cluster.
 const SLOTS: usize = 16_384;
 
-/// Keys moved at once.
+/// Keys moved in one command.
 const KEYS_MAX: &str = "100";
 
 /// A running cluster.
@@ -37,7 +37,7 @@ impl Cluster {
             let first = (index * SLOTS / masters.len()).to_string();
             let last = ((index + 1) * SLOTS / masters.len() - 1).to_string();
             assert_eq!(master.cli(&["cluster", "addslotsrange", &first, &last]), "OK");
-            // Else two of them may choose the same and take a while to find out.
+            // Otherwise two of them may choose the same and take a while to notice.
             let epoch = (index + 1).to_string();
             assert_eq!(master.cli(&["cluster", "set-config-epoch", &epoch]), "OK");
         }
@@ -50,7 +50,7 @@ impl Cluster {
         cluster
     }
 
-    /// Where clients connect: the first master, and the others as further nodes.
+    /// The URL for clients: the first master, and the others as further nodes.
     pub fn url(&self) -> String {
         let ports: Vec<u16> = self.masters.iter().map(Redis::port).collect();
         let others = ports[1..].iter().map(|port| format!("node=127.0.0.1:{port}"));
@@ -64,7 +64,7 @@ impl Cluster {
         self.wait_for(self.masters.len(), &["cluster_state:ok", &known]);
     }
 
-    /// Waits until the masters that live refuse to serve, because a share of the slots is gone.
+    /// Waits until the live masters refuse to serve, because a share of the slots is gone.
     pub fn wait_until_down(&self, alive: usize) {
         self.wait_for(alive, &["cluster_state:fail"]);
     }

@@ -1,4 +1,4 @@
-//! Waits for what comes about by itself: asks again and again, up to a limit.
+//! Waits for a condition: checks it again and again, up to a limit.
 
 use std::fmt::Display;
 use std::time::Duration;

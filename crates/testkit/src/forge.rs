@@ -1,10 +1,10 @@
-//! What a person does who may do everything in the database: statements that change what the ledger
-//! keeps as it is. For tests of what is noticed then.
+//! The acts of a user with all rights in the database: statements that change what the ledger keeps
+//! as it is. For tests of their detection.
 
 /// The tables whose rows a SQLite ledger keeps by triggers.
 const KEPT: [&str; 5] = ["journal", "journal_batch", "journal_kind", "journal_name", "checkpoint"];
 
-/// The statements for PostgreSQL, run at once, by a superuser.
+/// The statements for PostgreSQL, run together, by a superuser.
 #[must_use]
 pub fn postgres(statements: &str) -> String {
     format!(
@@ -13,7 +13,7 @@ pub fn postgres(statements: &str) -> String {
     )
 }
 
-/// The statements for SQLite, run at once. The triggers are gone afterwards.
+/// The statements for SQLite, run together. The triggers are gone afterwards.
 #[must_use]
 pub fn sqlite(statements: &str) -> String {
     let mut all = String::new();

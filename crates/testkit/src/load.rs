@@ -1,4 +1,4 @@
-//! Many callers at once, and what they were given.
+//! Many concurrent callers, and their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Seen {
     pub failures: BTreeMap<u16, u64>,
     /// Requests whose first retry failed too, where the load counts them.
     pub failed_twice: u64,
-    /// Longest time in which no caller was answered with a number.
+    /// Longest time in which no caller got a number.
     pub longest_stall: Duration,
 }
 
@@ -79,22 +79,22 @@ const CALM: Duration = Duration::from_millis(10);
 /// Callers of one load.
 struct Callers {
     connections: usize,
-    /// What their documents begin with.
+    /// The prefix of their documents.
     name: &'static str,
-    /// What each request says of its caller.
+    /// The headers that name the caller of each request.
     headers: HeaderMap,
     /// Pause of each between two numbers.
     pause: Duration,
 }
 
 impl Callers {
-    /// Those that ask as fast as they are answered.
+    /// Those that send the next request after each answer.
     fn of(connections: usize, name: &'static str) -> Self {
         Callers { connections, name, headers: HeaderMap::new(), pause: Duration::ZERO }
     }
 }
 
-/// A load that goes on until told to stop.
+/// A load that runs until it is stopped.
 pub struct Running {
     stop: Arc<AtomicBool>,
     given: Arc<AtomicU64>,
@@ -102,7 +102,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the callers; each new document is asked for once, and again while it fails.
+    /// Starts the callers; each new document is requested once, and again while it fails.
     pub fn start(url: &str, connections: usize) -> Self {
         Self::start_as(url, connections, "doc")
     }
@@ -112,8 +112,8 @@ impl Running {
         Self::start_callers(url, Callers::of(connections, name))
     }
 
-    /// Starts callers that show a bearer token and pause between two numbers: what is tested goes
-    /// on under load, and has the machine for itself most of the time.
+    /// Starts callers that show a bearer token and pause between two numbers: the test runs under
+    /// load, and has the machine for itself most of the time.
     ///
     /// # Panics
     /// With a token that no header takes.
@@ -131,7 +131,7 @@ impl Running {
         Running { stop, given, task }
     }
 
-    /// Waits until the callers have asked for so many documents.
+    /// Waits until the callers have requested so many documents.
     pub async fn reach(&self, count: u64) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while self.given.load(Ordering::Relaxed) < count {
@@ -140,12 +140,12 @@ impl Running {
         }
     }
 
-    /// How many documents were asked for so far.
+    /// How many documents were requested so far.
     pub fn asked(&self) -> u64 {
         self.given.load(Ordering::Relaxed)
     }
 
-    /// Ends the load; what was seen.
+    /// Ends the load; its results.
     pub async fn finish(self) -> Seen {
         self.stop.store(true, Ordering::Relaxed);
         self.task.await.unwrap()

@@ -30,7 +30,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Settings of a server that tests share the machine with.
 const SMALL: [&str; 2] = ["shared_buffers=16MB", "max_connections=50"];
 
-/// Settings of a server under load, as somebody who cares would have them.
+/// Settings of a server under load, as a careful operator would have them.
 const LARGE: [&str; 3] = ["shared_buffers=512MB", "max_connections=100", "max_wal_size=4GB"];
 
 /// A running server.
@@ -66,13 +66,13 @@ impl Postgres {
         server
     }
 
-    /// The URL of a ledger's schema of its own. Where it is missing it is one that is up to date
-    /// and has waited to be used, and an empty one once those are used up.
+    /// The URL of a separate ledger schema. A missing one is taken from the waiting ones, which are
+    /// up to date, or is empty once those are used up.
     pub fn url(&self, schema: &str) -> String {
         self.url_by(self.port, schema)
     }
 
-    /// The URL of an empty schema, for what is to become a ledger, or is none.
+    /// The URL of an empty schema, for a future ledger, or for none.
     pub fn empty_url(&self, schema: &str) -> String {
         self.sql(&format!("create schema {schema}"));
         url(self.port, schema)
@@ -105,7 +105,7 @@ impl Postgres {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// Runs SQL as the superuser in a session of its own, which ends by itself.
+    /// Runs SQL as the superuser in a separate session, which ends with it.
     pub fn sql_behind(&self, sql: &str) {
         let mut psql = self.psql(sql);
         let mut session = psql.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -132,8 +132,7 @@ impl Postgres {
     }
 
     /// Puts the last dump of a schema in its place, on this running server: in one transaction, so
-    /// that whoever uses it meanwhile sees one or the other, and again where that one and a user's
-    /// wait for each other.
+    /// that its users see one or the other, repeated after a deadlock with a user's transaction.
     pub fn put_back(&self, schema: &str) {
         let put_back = || {
             let mut psql = Command::new(installed("psql"));
@@ -155,8 +154,8 @@ impl Postgres {
         panic!("the dump was not put back in {PUT_BACK_TRIES} tries");
     }
 
-    /// Puts the last dump of a schema that is gone back statement by statement, as `pg_restore`
-    /// does: whoever uses it meanwhile sees some of its tables, and none of their keys.
+    /// Restores the last dump of a schema statement by statement, as `pg_restore` does: its users
+    /// see some of its tables meanwhile, and none of their keys.
     pub fn put_back_piecemeal(&self, schema: &str) {
         let mut psql = Command::new(installed("psql"));
         psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"]);
@@ -168,12 +167,12 @@ impl Postgres {
         self.folder.path().join(format!("{schema}.sql"))
     }
 
-    /// What it wrote to its log.
+    /// The content of its log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Ends the server at once, as a crash would, and waits until all its processes are gone.
+    /// Ends the server immediately, as a crash would, and waits until all its processes are gone.
     pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let id = process.id();
@@ -236,7 +235,7 @@ fn server_command(folder: &Path, port: u16, wanted: &[&str]) -> (PathBuf, Vec<St
         "fsync=on".to_owned(),
         // Within the data folder: a killed server leaves nothing in the machine's memory.
         "dynamic_shared_memory_type=mmap".to_owned(),
-        // A standby that may follow again does so at once.
+        // A standby that may follow again does so immediately.
         "wal_retrieve_retry_interval=50ms".to_owned(),
     ];
     for setting in settings.into_iter().chain(wanted.iter().map(|&setting| setting.to_owned())) {
@@ -254,7 +253,7 @@ fn psql(port: u16, sql: &str) -> Command {
     command
 }
 
-/// Waits until the server on a port answers; `said` is what it has to say otherwise.
+/// Waits until the server on a port answers; `said` is its output for the error otherwise.
 fn wait_until_ready(port: u16, said: impl Fn() -> String) {
     let ready = || psql(port, "select 1").output().unwrap().status.success();
     let started = Instant::now();
@@ -275,9 +274,9 @@ fn url_in(port: u16, database: &str, schema: &str) -> String {
     )
 }
 
-/// A program of PostgreSQL: the one beside the server, else one on the PATH. What Debian has on the
-/// PATH are scripts, which look for a version before they start the program: for a query of a test
-/// that takes longer than the query.
+/// A program of PostgreSQL: the one next to the server, else one on the PATH. Debian has scripts on
+/// the PATH, which look for a version before they start the program: for a query of a test that
+/// takes longer than the query.
 fn installed(program: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let of_server = || find_program("postgres", &of_debian()).canonicalize().unwrap();
@@ -298,7 +297,7 @@ fn of_debian() -> Vec<PathBuf> {
     folders
 }
 
-/// What the installed server says of itself.
+/// The version that the installed server reports.
 pub fn version() -> String {
     run(Command::new(installed("postgres")).arg("--version")).trim().to_owned()
 }
@@ -311,7 +310,7 @@ fn as_server() -> impl Iterator<Item = &'static str> {
     ["--reuid=postgres", "--regid=postgres", "--init-groups"].into_iter()
 }
 
-/// A program of PostgreSQL, run by whoever runs the server.
+/// A program of PostgreSQL, run by the user of the server.
 fn command_as_server(program: &str) -> Command {
     if !is_root() {
         return Command::new(installed(program));
@@ -328,7 +327,7 @@ fn give_to_server(folder: &Path) {
 }
 
 fn run(command: &mut Command) -> String {
-    // Nobody's home: the server's user may not enter the folder that the tests run in.
+    // A folder for every user: the server's user may not enter the one of the tests.
     let output = command.current_dir("/").output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {error}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Keeps a process, all threads of it and what they start to some cores, such as `0` or `1-3`.
+/// Keeps a process, all its threads and its children to some cores, such as `0` or `1-3`.
 pub fn keep_to(id: u32, cores: &str) {
     let id = id.to_string();
     let kept = Command::new("taskset").args(["-a", "-c", "-p", cores, &id]).output();
@@ -47,18 +47,18 @@ impl Process {
         assert!(sent.expect("kill runs").success(), "{name} does not reach process {id}");
     }
 
-    /// Ends it at once, as a crash would.
+    /// Ends it immediately, as a crash would.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Whether it is there still, stopped by a signal or not.
+    /// Whether it still exists, stopped by a signal or not.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits until it has ended by itself; `None` when it has not in time.
+    /// Waits until it has ended; `None` when it has not in time.
     pub fn wait(&mut self, limit: std::time::Duration) -> Option<std::process::ExitStatus> {
         let deadline = std::time::Instant::now() + limit;
         while std::time::Instant::now() < deadline {
@@ -83,11 +83,11 @@ const PORTS_FROM: u16 = 10_000;
 /// Ports that a process of tests has before it comes to those of another one.
 const PORTS_PER_PROCESS: u32 = 32;
 
-/// A port nobody listens on right now, and that no outgoing connection of this machine gets.
+/// A port that is free right now, and that no outgoing connection of this machine gets.
 ///
 /// A server that is down for a while must find its port free when it comes back. The system's own
-/// choice, port 0, lies where outgoing connections get theirs: one of some client takes it
-/// meanwhile, or a client that asks for the server again and again is connected to itself.
+/// choice, port 0, is from the range of outgoing connections: a client's may take it meanwhile, or
+/// a client that reconnects to the server again and again is connected to itself.
 pub fn free_port() -> u16 {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let ports = u32::from(first_outgoing_port() - PORTS_FROM);
@@ -102,7 +102,7 @@ pub fn free_port() -> u16 {
     panic!("somebody listens on each of {ports} ports from {PORTS_FROM} on");
 }
 
-/// The first port of those that outgoing connections get: Linux says it, others begin higher.
+/// The first port of the range of outgoing connections: read from Linux, on other systems higher.
 fn first_outgoing_port() -> u16 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     let first = range.ok().and_then(|range| range.split_whitespace().next()?.parse().ok());

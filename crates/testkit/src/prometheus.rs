@@ -29,7 +29,7 @@ impl Prometheus {
     pub async fn start(job: &str, services: &[&str], rules: &Path) -> Self {
         let deadline = Instant::now() + START_LIMIT;
         loop {
-            // Somebody else may take the port between looking for it and listening on it.
+            // Another process may take the port between the search for it and the listening on it.
             let mut server = spawn(job, services, rules, free_port());
             if server.wait_until_ready(deadline).await {
                 return server;
@@ -39,10 +39,10 @@ impl Prometheus {
         }
     }
 
-    /// What an expression gives now: one element per series.
+    /// The present value of an expression: one element per series.
     ///
     /// # Errors
-    /// What the server says is wrong with it.
+    /// The server's error about it.
     pub async fn query(&self, expression: &str) -> Result<Vec<Value>, String> {
         let url = format!("http://127.0.0.1:{}/api/v1/query", self.port);
         let url = reqwest::Url::parse_with_params(&url, [("query", expression)]).unwrap();
@@ -108,11 +108,11 @@ fn spawn(job: &str, services: &[&str], rules: &Path, port: u16) -> Prometheus {
     Prometheus { process, folder, port, client: crate::client() }
 }
 
-/// Runs promtool in a folder; whether it is content, and what it prints.
+/// Runs promtool in a folder; whether it succeeds, and its output.
 pub fn promtool(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(find_program("promtool", &[]))
         .args(arguments)
-        // A quarter of its time went by in collecting the garbage of a small heap.
+        // A quarter of its time was spent in collecting the garbage of a small heap.
         .env("GOGC", "400")
         .current_dir(folder)
         .stdin(Stdio::null())

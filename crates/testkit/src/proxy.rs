@@ -1,4 +1,4 @@
-//! A TCP proxy before a server: forwards, delays, loses what is sent, refuses, or cuts.
+//! A TCP proxy before a server: forwards, delays, loses bytes, refuses, or cuts.
 //!
 //! A connection whose bytes were lost is cut before anything is forwarded on it again, as a network
 //! would: neither side ever sees a stream with a hole.
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What happens to bytes and new connections.
+/// The treatment of bytes and new connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Mode {
@@ -71,17 +71,17 @@ impl Proxy {
         self.port
     }
 
-    /// Where clients of a Redis behind it connect.
+    /// The URL for clients of a Redis behind it.
     pub fn redis_url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// From now on new connections go to another server; those of before stay where they are.
+    /// From now on new connections go to another server; earlier ones stay.
     pub fn retarget_new(&self, target: u16) {
         self.state.target.store(target, Ordering::SeqCst);
     }
 
-    /// From now on new connections go to another server; those of before are cut.
+    /// From now on new connections go to another server; earlier ones are cut.
     pub fn retarget(&self, target: u16) {
         self.retarget_new(target);
         self.cut();
@@ -92,7 +92,7 @@ impl Proxy {
         self.state.set(Mode::LoseAnswers);
     }
 
-    /// From now on nothing arrives in either direction, and nobody is told.
+    /// From now on nothing arrives in either direction, without an error.
     pub fn swallow_all(&self) {
         self.state.set(Mode::LoseAll);
     }
@@ -102,13 +102,13 @@ impl Proxy {
         self.state.forgotten.store(self.state.count.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 
-    /// Cuts all connections, and closes each new one at once.
+    /// Cuts all connections, and closes each new one immediately.
     pub fn refuse(&self) {
         self.state.set(Mode::Refuse);
         self.cut();
     }
 
-    /// From now on whatever is sent arrives so much later.
+    /// From now on all bytes arrive so much later.
     pub fn delay(&self, delay: Duration) {
         let delay_ms = u64::try_from(delay.as_millis()).expect("a delay of this age of the world");
         self.state.delay_ms.store(delay_ms, Ordering::SeqCst);
@@ -161,7 +161,7 @@ impl State {
             return;
         }
         let target = self.target.load(Ordering::SeqCst);
-        // Nobody listens behind the proxy: the client sees a closed connection.
+        // No server listens behind the proxy: the client sees a closed connection.
         let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else { return };
         let ends = [client, server];
         for end in &ends {

@@ -34,7 +34,7 @@ impl Redis {
         let mut options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let deadline = Instant::now() + START_LIMIT;
         loop {
-            // Somebody else may take the port between looking for it and listening on it.
+            // Another process may take the port between the search for it and the listening on it.
             let port = free_port();
             let process = spawn(&folder, port, &options);
             let mut server = Redis { process, folder, port, options };
@@ -77,7 +77,7 @@ impl Redis {
         assert_eq!(self.cli(&["replicaof", "no", "one"]), "OK");
     }
 
-    /// Lets no replica follow any more, as a broken link would; clients notice nothing.
+    /// Keeps all replicas from following, as a broken link would; clients notice nothing.
     pub fn hold_replicas_back(&self) {
         assert_eq!(self.cli(&["acl", "setuser", "default", "-psync", "-sync"]), "OK");
         self.cli(&["client", "kill", "type", "replica"]);
@@ -97,7 +97,7 @@ impl Redis {
         }
     }
 
-    /// Where clients connect.
+    /// The URL for clients.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
@@ -112,7 +112,7 @@ impl Redis {
         self.process.id()
     }
 
-    /// Runs one command and gives what redis-cli prints, without the last line feed.
+    /// Runs one command and returns the output of redis-cli, without the last line feed.
     pub fn cli(&self, arguments: &[&str]) -> String {
         cli(self.port, arguments)
     }
@@ -127,12 +127,12 @@ impl Redis {
         self.process.signal(name);
     }
 
-    /// Ends the server at once, as a crash would.
+    /// Ends the server immediately, as a crash would.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts the server again on its port; what it had on disk comes back.
+    /// Starts the server again on its port; its data on disk come back.
     pub fn restart(&mut self) {
         self.process.kill();
         let deadline = Instant::now() + START_LIMIT;
@@ -178,7 +178,7 @@ impl Redis {
     }
 }
 
-/// Runs one command on whatever listens on a port of this machine, and gives what redis-cli prints,
+/// Runs one command on any server on a port of this machine, and returns the output of redis-cli,
 /// without the last line feed.
 pub fn cli(port: u16, arguments: &[&str]) -> String {
     let output = Command::new(find_program("redis-cli", &[]))
@@ -194,7 +194,7 @@ fn spawn(folder: &tempfile::TempDir, port: u16, options: &[String]) -> Process {
     let program = find_program("redis-server", &[]);
     let dir = folder.path().to_string_lossy().into_owned();
     let port = port.to_string();
-    // Else a master lets its first replica wait for others, 5 s long.
+    // Otherwise a master lets its first replica wait for others, 5 s long.
     let fixed = [
         "--repl-diskless-sync-delay",
         "0",

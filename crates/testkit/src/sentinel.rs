@@ -18,8 +18,8 @@ const SERVICE: &str = "numbers";
 /// How often they look, and at first also talk, in milliseconds; by default they do so in seconds.
 const PERIOD_MS: &str = "100";
 
-/// How often they talk once they know each other: the default. Whoever is promoted while the others
-/// have not heard of it is demoted again after four times this period.
+/// How often they talk once they know each other: the default. A replica that is promoted before
+/// the others know of it is demoted again after four times this period.
 const TALK_PERIOD_MS: &str = "2000";
 
 /// Running sentinels, a quorum of which is the majority.
@@ -73,7 +73,7 @@ impl Sentinels {
         sentinels
     }
 
-    /// Where clients connect: the first sentinel, and the others as further nodes.
+    /// The URL for clients: the first sentinel, and the others as further nodes.
     pub fn url(&self) -> String {
         let first = self.ports[0];
         let others = self.ports[1..].iter().map(|port| format!("&node=127.0.0.1:{port}"));
@@ -89,7 +89,7 @@ impl Sentinels {
     }
 
     /// Has a replica promoted although the master is well; waits until all name it the master. On a
-    /// busy machine sentinels give a fail-over up half way: it is asked for again.
+    /// busy machine sentinels give a fail-over up half way: it is requested again.
     pub fn fail_over_to(&self, replica: &Redis) {
         let wanted = replica.port().to_string();
         self.wait("they do not fail over", || {
@@ -118,7 +118,7 @@ fn master(port: u16) -> Option<String> {
     address.lines().nth(1).map(str::to_owned)
 }
 
-/// Whether a sentinel came up on a port; tells it to look and talk often.
+/// Whether a sentinel came up on a port; sets it to look and talk often.
 fn answers(port: u16) -> bool {
     let deadline = Instant::now() + Duration::from_secs(3);
     let often = ["info-period", "ping-period", "ask-period", "publish-period"]

@@ -14,7 +14,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 /// Name of an SQLite ledger in its deployment's folder.
 pub const SQLITE_FILE: &str = "numerator.db";
 
-/// How to start the program: an executable, and what comes before the program's own arguments.
+/// How to start the program: an executable, and the arguments before the program's own.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The executable.
@@ -25,7 +25,7 @@ pub struct Program {
 
 /// Settings of one deployment: where its stores are. Services and commands share it.
 pub struct Deployment {
-    /// What is started.
+    /// The program to start.
     pub program: Program,
     folder: tempfile::TempDir,
     database_url: String,
@@ -36,7 +36,7 @@ pub struct Deployment {
     pub database: String,
     /// Further sections of the settings file.
     pub extra: String,
-    /// Where the services write their log; files in the folder without it.
+    /// The log of the services; files in the folder without it.
     pub log: Option<PathBuf>,
 }
 
@@ -60,14 +60,14 @@ impl Deployment {
         self.redis_url.is_some()
     }
 
-    /// SQLite in a folder of its own.
+    /// SQLite in its own folder.
     pub fn sqlite(program: Program, redis_url: Option<&str>) -> Self {
         let mut deployment = Self::new(program, "", redis_url);
         deployment.database_url = format!("sqlite:{}", deployment.path(SQLITE_FILE).display());
         deployment
     }
 
-    /// The files in which processes have left word of what the ledger confirmed to them.
+    /// The files in which processes have recorded what the ledger confirmed to them.
     ///
     /// # Panics
     /// Where its folder cannot be read.
@@ -121,7 +121,7 @@ impl Deployment {
         command
     }
 
-    /// Starts a command of the program, whose output goes to `log`; it ends with what is returned.
+    /// Starts a command of the program, whose output goes to `log`; dropping the result ends it.
     pub fn start(&self, arguments: &[&str], log: &Path) -> Process {
         let settings = self.settings(0).display().to_string();
         let command = ["--config", settings.as_str()].into_iter().chain(arguments.iter().copied());
@@ -139,7 +139,7 @@ impl Deployment {
         out.into_owned()
     }
 
-    /// What `status` prints, whatever it comes to, and its exit code.
+    /// The output of `status`, whatever its result, and its exit code.
     ///
     /// # Panics
     /// When a signal ends it.
@@ -183,7 +183,7 @@ impl Deployment {
         file
     }
 
-    /// Runs `verify`; whether it exits 0, and what it prints.
+    /// Runs `verify`; whether it exits 0, and its output.
     pub fn verify(&self) -> (bool, Value) {
         self.verify_with(&[])
     }
@@ -201,7 +201,7 @@ impl Deployment {
         (output.status.success(), report)
     }
 
-    /// Panics unless `verify` finds that no number stands twice and none is lost; what it prints.
+    /// Panics unless `verify` finds that no number occurs twice and none is lost; its output.
     #[track_caller]
     pub fn assert_clean(&self) -> Value {
         let (clean, report) = self.verify();
@@ -237,7 +237,7 @@ pub struct Service {
     process: Process,
     /// Where it listens.
     pub url: String,
-    /// Where it tells how it is: `http.health_listen`, or where it listens.
+    /// The address of its health: `http.health_listen`, or the main one.
     pub health_url: String,
     log: PathBuf,
 }
@@ -247,7 +247,7 @@ impl Service {
         let deadline = Instant::now() + START_LIMIT;
         let ready = format!("{}/readyz", self.health_url);
         std::thread::scope(|scope| {
-            // A thread of its own: the caller may already be inside a runtime.
+            // A separate thread: the caller may already be inside a runtime.
             scope.spawn(|| {
                 let builder = &mut tokio::runtime::Builder::new_current_thread();
                 builder.enable_all().build().unwrap().block_on(async {
@@ -270,12 +270,12 @@ impl Service {
         self.process.id()
     }
 
-    /// What it wrote to its log.
+    /// The content of its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Ends it at once, as a crash would.
+    /// Ends it immediately, as a crash would.
     pub fn kill(&mut self) {
         self.process.kill();
     }
@@ -285,7 +285,7 @@ impl Service {
         self.process.signal(name);
     }
 
-    /// Whether it is there still, stopped by a signal or not.
+    /// Whether it still exists, stopped by a signal or not.
     pub fn is_running(&mut self) -> bool {
         self.process.is_running()
     }
@@ -296,7 +296,7 @@ impl Service {
         self.has_ended_well()
     }
 
-    /// Waits until it has ended by itself; true when it ended well.
+    /// Waits until it has ended; true when it ended well.
     pub fn has_ended_well(&mut self) -> bool {
         self.process.wait(START_LIMIT).is_some_and(|status| status.success())
     }

@@ -154,7 +154,7 @@ impl Keyring {
             return;
         }
         self.wanted.notify_one();
-        // A request that waited in vain is refused as one to be retried.
+        // A request that waited too long is refused as one to be retried.
         let _ = timeout(self.pace.wait, looks.wait_for(|looks| looks.ended > now.ended)).await;
     }
 

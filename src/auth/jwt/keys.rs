@@ -59,7 +59,7 @@ pub(super) enum KeysError {
 /// One key.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// What JWTs call it.
+    /// The name of the key in JWTs.
     kid: Option<String>,
     /// The only algorithm that it is for.
     pub(super) algorithm: Algorithm,
@@ -164,7 +164,7 @@ fn is_short(key: &DecodingKey) -> bool {
 
 /// A key of a set, where a pinned algorithm can use it.
 fn usable(written: Value, pinned: &[JwtAlgorithm]) -> Option<Key> {
-    // What the library does not know is a key for others.
+    // A key that the library does not know is for others.
     let jwk: Jwk = serde_json::from_value(written).ok()?;
     let algorithm = match &jwk.algorithm {
         AlgorithmParameters::RSA(_) => Algorithm::RS256,

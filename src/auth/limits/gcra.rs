@@ -5,7 +5,7 @@
 /// The length of the window in which a quota counts, in microseconds.
 pub(super) const WINDOW_US: i64 = 60_000_000;
 
-/// So many numbers or requests a minute, all of them at once if one likes.
+/// So many numbers or requests a minute, even all of them at the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate {
     per_minute: i64,
@@ -16,7 +16,7 @@ pub(super) struct Rate {
 pub(super) struct Verdict {
     /// The schedule with the load; nothing where the load comes too soon.
     pub(super) scheduled_us: Option<i64>,
-    /// How many might follow at once.
+    /// How many more are allowed now.
     pub(super) remaining: i64,
     /// Until what was refused would be admitted; for more than a window has, never.
     pub(super) retry_after_us: i64,

@@ -2,8 +2,8 @@
 //! the other nodes through Redis a moment later. Knows no request and no number.
 //!
 //! People are limited by the numbers that they take, however many calls they need; a service is
-//! limited by its calls. A load counts at once, so that parallel requests gain nothing; what comes
-//! to nothing is given back.
+//! limited by its calls. A load counts immediately, so that parallel requests gain nothing; a load
+//! without a result is given back.
 //!
 //! Each node adds the loads that it kept to the schedule in Redis five times a second, and takes
 //! over the sum of all nodes. So a limit costs no call on a request's way, and holds on each node
@@ -198,7 +198,7 @@ impl Limits {
                 Some(_) => {}
                 None => {
                     let wait_ms = verdict.retry_after_us.unsigned_abs().div_ceil(1_000);
-                    // Of two, the one that refuses for longer: asking sooner is in vain.
+                    // Of two, the one that refuses for longer: an earlier retry would fail.
                     if judgement.exceeded.is_none_or(|(_, other)| other < wait_ms) {
                         judgement.exceeded = Some((standing, wait_ms));
                     }

@@ -1,5 +1,5 @@
-//! The sections of what a process says of itself, and leaves for auditors: `log`, `audit`,
-//! `archive`, `trace`, `metrics`.
+//! The sections of a process's own output, and of records for auditors: `log`, `audit`, `archive`,
+//! `trace`, `metrics`.
 
 use serde::{Deserialize, Serialize};
 

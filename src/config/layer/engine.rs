@@ -49,7 +49,7 @@ section! {
 
 /// Between the look into the journal for a key and its flight, no record of that time may go (F21).
 const RECORDS_MAX_MIN: u64 = 100_000;
-/// Most that may be asked for.
+/// The highest bound that may be set.
 pub(crate) const RECORDS_MAX_MAX: u64 = 1_000_000_000;
 
 section! {

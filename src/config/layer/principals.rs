@@ -1,4 +1,4 @@
-//! The sections of who may call, and how often: `auth`, `auth.jwt`, `limits`, `approval`.
+//! The sections of callers, and of their rates: `auth`, `auth.jwt`, `limits`, `approval`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

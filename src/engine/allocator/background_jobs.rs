@@ -276,8 +276,8 @@ async fn is_clear(context: &Context, partition: u32, limit: Duration) -> bool {
     }
 }
 
-/// Keeps what the journal answered, for it is handed out again; no answer at all once the ledger
-/// has gone back under who asked (F25).
+/// Keeps the journal's answers, since they are handed out again; no answer once the ledger has gone
+/// back under the asking node (F25).
 fn kept(context: &Context, node: NodeId, found: Vec<Found>) -> Result<Vec<Found>, LedgerError> {
     let Some(_right) = context.membership.hand_out(node) else {
         return Err(LedgerError::WentBack("it went back meanwhile".into()));

@@ -86,7 +86,7 @@ impl Allocator {
         (now, by): (Timestamp, Instant),
     ) -> Result<Drafting, AllocError> {
         Order::check_fields(request)?;
-        // What is out of reach is refused in the words for what there is not.
+        // A number out of reach is refused in the same words as a missing one.
         if !request.identity.reach.is_everything() {
             Order::draft(catalog, request, now, Told::InBrief)?;
         }

@@ -48,7 +48,7 @@ impl Catalog {
             if !known.insert(reads(&version)) {
                 continue;
             }
-            // What does not compile any more reads nothing.
+            // A version that no longer compiles reads nothing.
             let Ok(series) = Series::restore(version.definition.clone()) else { continue };
             let series = series.with_reference(Arc::clone(self.reference()));
             let list = earlier.entry(version.series_id).or_default();

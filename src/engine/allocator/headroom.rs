@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The least headroom of so long is shown at once; shown for longer than twice that, it is out of
-/// date.
+/// The least headroom of so long is shown immediately; shown for longer than twice that, it is out
+/// of date.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// The headroom of a counter below its ceiling.

@@ -1,7 +1,7 @@
 //! How long a background job continues while the ledger fails, and in whose places it tries.
 //!
-//! A ledger that is known to be away is not tried at all: what waits for the job is refused at
-//! once, also what waits for a place behind jobs that hang.
+//! A ledger that is known to be away is not tried at all: requests that wait for the job are
+//! refused immediately, also those that wait for a place behind jobs that hang.
 
 use std::sync::Arc;
 

@@ -141,7 +141,7 @@ impl JournalQueue {
     /// If the journal loop is gone: a number must not leave a process that cannot journal it.
     pub fn hand_over(&self, mut handover: Handover) {
         assert_eq!(handover.entries.len(), handover.texts.len(), "a text for each entry");
-        // Requests of the flight that took nothing give their space back at once.
+        // Requests of the flight that took nothing give their space back immediately.
         let spare = handover.space.num_permits().saturating_sub(handover.entries.len());
         drop(handover.space.split(spare));
         // Before it can be received, or it would leave before it came.
@@ -186,8 +186,8 @@ impl JournalQueue {
         self.keep(node, kept.into_iter().cloned().collect());
     }
 
-    /// Writes everything that is kept by now once more, after what waits already: the ledger went
-    /// back. The receiver gets the result; requests that arrive meanwhile get the same one.
+    /// Writes all records that are kept by now again, after those that wait already: the ledger
+    /// went back. The receiver gets the result; requests that arrive meanwhile get the same one.
     pub fn tell_again(&self) -> oneshot::Receiver<Told> {
         let (teller, listener) = oneshot::channel();
         let _ = self.sender.send(Message::TellAgain(teller));

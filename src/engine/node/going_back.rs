@@ -149,7 +149,7 @@ impl Membership {
         let held = held.await;
         self.note_answer(context, held.as_ref().err());
         if matches!(held, Err(LedgerError::WentBack(_))) {
-            // Once more, or another process has drawn the next one.
+            // Again, or another process has drawn the next one.
             self.note_held(under, false);
         }
         match held {

@@ -120,7 +120,7 @@ async fn report(context: &Context, nonce: Uuid, told: Told) -> Result<bool, Ledg
     ledger.report(&report).await
 }
 
-/// Asks whether every node was heard; `None` while Redis cannot be asked which nodes it has met.
+/// Asks whether every node has reported; `None` while Redis cannot be asked which nodes it has met.
 async fn agree(context: &Context, rows: &[Partition]) -> Result<Option<Agreement>, LedgerError> {
     let Some(known) = known_to_redis(context, rows).await else { return Ok(None) };
     context.ledger.agree(context.membership.node(), &known).await.map(Some)

@@ -1,8 +1,8 @@
 //! Whether the ledger answers this process, and since when it does not.
 //!
 //! The heartbeat asks all the time, on a dedicated connection. So no request is lost to find out
-//! that the ledger is away, or back: what needs it is refused at once while that is known. A pause
-//! shorter than [`AWAY_AFTER`] is waited out. Only observes; takes nothing and refuses nothing.
+//! that the ledger is away, or back: while that is known, requests for it are refused immediately.
+//! A pause under [`AWAY_AFTER`] is waited out. Only observes; takes nothing, refuses nothing.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -42,7 +42,7 @@ pub enum Use {
     Write,
 }
 
-/// What the ledger is known to be good for.
+/// The known abilities of the ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fitness {
     /// Everything, as far as is known.

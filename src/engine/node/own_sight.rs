@@ -24,7 +24,7 @@ struct State {
     outdone_since: Option<Instant>,
     /// The finding, once it has lasted.
     cut_off: Option<CutOff>,
-    /// What Redis waited for as last logged.
+    /// The last logged condition that Redis waits for.
     waits_for: BTreeMap<String, String>,
 }
 

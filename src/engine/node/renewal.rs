@@ -31,8 +31,8 @@ impl Membership {
         renewed
     }
 
-    /// Gives up an identity of which the ledger was asked, and knows it no more. All partition
-    /// workers may learn of it at once: one of them registers the next, in the same incarnation.
+    /// Gives up an identity that the ledger no longer has. All partition workers may learn of it at
+    /// the same time: one of them registers the next, in the same incarnation.
     pub(super) async fn replace(&self, lost: NodeId) -> Result<(), LedgerError> {
         let _one = self.replacing.lock().await;
         if self.node() != lost {

@@ -150,7 +150,7 @@ pub struct SweepSettings {
     pub epoch_min: Duration,
 }
 
-/// Rounds within `sweep.keep`: what has ended goes soon after its time.
+/// Rounds within `sweep.keep`: what has ended is removed soon after its time.
 const KEEP_ROUNDS: u32 = 720;
 /// Shortest and longest time between two rounds.
 const ROUND_PERIODS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));

@@ -1,4 +1,4 @@
-//! What lies in outboxes and is not in the journal yet. Only reads; adoption is elsewhere.
+//! Records in outboxes that are not in the journal yet. Only reads; adoption is elsewhere.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::redis::{OutboxEntry, Redis};
 /// Entries of an outbox read at once.
 const PAGE_ENTRIES: u32 = 200;
 
-/// What lies in one node's outbox of one partition.
+/// The content of one node's outbox of one partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Backlog {
     /// The partition.
@@ -142,7 +142,7 @@ async fn count(
     Ok(())
 }
 
-/// All outboxes of a partition that are not empty, with what lies in them.
+/// All outboxes of a partition that are not empty, with their content.
 ///
 /// # Errors
 /// When Redis or the ledger does not answer.

@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 use crate::ledger::{LedgerError, Node, SharedLedger};
 use crate::node::NodeId;
 
-/// What was seen of a node's heartbeat.
+/// The observed state of a node's heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// It moved.

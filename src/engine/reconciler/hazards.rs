@@ -19,7 +19,7 @@ const CHECKUP_PERIOD: Duration = Duration::from_secs(60);
 /// The same while a server does not answer, which is the rule at the start.
 const CHECKUP_RETRY: Duration = Duration::from_secs(1);
 
-/// Servers remembered; past it, those that are masters no more are forgotten.
+/// Servers remembered; past it, former masters are forgotten.
 const SERVERS_MAX: usize = 1_000;
 
 /// The last answer of each server that ever answered.

@@ -35,7 +35,7 @@ pub enum Recovered {
     Held,
 }
 
-/// What a recovery waits for.
+/// The condition that a recovery waits for.
 #[derive(Debug, Error)]
 pub enum Trouble {
     /// The ledger.

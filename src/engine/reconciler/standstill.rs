@@ -21,7 +21,7 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_mi
 /// Why a partition was not brought to an open epoch.
 #[derive(Debug, Error)]
 pub enum Standstill {
-    /// What the recovery waits for.
+    /// The condition that the recovery waits for.
     #[error(transparent)]
     Trouble(#[from] Trouble),
     /// A process without Redis never moves a partition that Redis owns (F22).

@@ -50,7 +50,7 @@ pub(crate) fn sweep(context: Arc<Context>) -> Task {
         let counters = counter_gauges(context.deployment.partitions);
         let sweeper = Sweeper { context, counters, stop };
         sweeper.show_nothing();
-        // Not at once: the partitions are only being opened.
+        // Not immediately: the partitions are only being opened.
         let mut due = Instant::now() + look;
         while looks.next().await {
             if Instant::now() < due {
@@ -103,7 +103,7 @@ impl Sweeper {
         }
     }
 
-    /// Before when what ended goes.
+    /// The time before which ended entries are removed.
     fn ago_us(&self, keep: Duration) -> i64 {
         let keep_us = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
         self.context.clocks.evidence_us().saturating_sub(keep_us)

@@ -169,7 +169,7 @@ mod tests {
     fn room_is_needless_that_is_far_more_than_a_horizon_of_late() {
         let (minute, horizon) = (Duration::from_secs(60), Duration::from_secs(30));
         assert!(is_needless(1_000, 0, minute, horizon), "nobody takes any more");
-        // A thousand a second: a ceiling of that rate stays, and one of a burst goes.
+        // A thousand a second: a ceiling of that rate stays, and one of a burst is removed.
         assert!(!is_needless(30_000, 60_000, minute, horizon));
         assert!(!is_needless(120_000, 60_000, minute, horizon));
         assert!(is_needless(120_001, 60_000, minute, horizon));

@@ -13,7 +13,7 @@ use super::{Stores, Trouble};
 use crate::ledger::Span;
 use crate::redis::Redis;
 
-/// Values of some counters that lie in the outboxes of their partition.
+/// Values of some counters that are in the outboxes of their partition.
 #[derive(Debug, Default)]
 pub(super) struct Underway(HashMap<i64, Vec<Range>>);
 
@@ -49,7 +49,7 @@ impl Underway {
         Ok(Underway(found))
     }
 
-    /// What of a run of values lies in no outbox. `step` is the distance of its values.
+    /// The part of a run of values that is in no outbox. `step` is the distance of its values.
     pub(super) fn left_of(&self, counter_id: i64, run: Span, step: u64) -> Vec<Span> {
         let mut left = Vec::new();
         let mut from = run.first;

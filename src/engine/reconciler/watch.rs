@@ -44,7 +44,7 @@ pub struct Reconciler {
     adoptions: JoinSet<Adoption>,
 }
 
-/// What a command's watch came to.
+/// The result of a command's watch.
 #[derive(Clone, Debug, Default)]
 pub struct Adoptions {
     /// Nodes that were found silent.

@@ -139,7 +139,7 @@ impl TryFrom<String> for Entry {
 }
 
 impl Part {
-    /// What comes next: rows behind the highest id, in their order, and late ones.
+    /// The next rows: those behind the highest id, in their order, and late ones.
     pub(crate) fn next(&self, late: &[Bound], rows: &[Bound], now_us: i64) -> Part {
         let mut open: Vec<(i64, i64, i64)> = Vec::new();
         for (first, last, since_us) in &self.open {

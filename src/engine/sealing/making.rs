@@ -14,7 +14,7 @@ use crate::engine::node::Context;
 use crate::ledger::{Bindable, Bound, LedgerError, OneIncarnation, SharedLedger, Vouched};
 use crate::task::{Task, Ticks};
 
-/// Rows of one table that a checkpoint binds at most; what is left comes into the next, at once.
+/// Rows of one table that a checkpoint binds at most; the next one follows immediately.
 const ROWS_MAX: u32 = 10_000;
 
 /// Makes one every period, where there is something to bind.
@@ -133,7 +133,7 @@ pub async fn make(
     Ok(if added && !is_more { Made::Whole } else { Made::MoreIsLeft })
 }
 
-/// What comes next of a table, and whether there is more.
+/// The next part of a table, and whether there is more.
 async fn next(
     ledger: &SharedLedger,
     within: OneIncarnation,

@@ -8,10 +8,10 @@ use anyhow::Context as _;
 
 use super::key::AuditKey;
 
-/// What the text of a key in PEM form begins with; anything else is the name of a file.
+/// The beginning of a key's text in PEM form; anything else is the name of a file.
 const PEM: &str = "-----BEGIN";
 
-/// What happens to a process without the key where the ledger knows one.
+/// The treatment of a process without the key where the ledger knows one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyless {
     /// It is refused.

@@ -39,7 +39,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// A source of the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceSettings {
-    /// What series call it.
+    /// The name by which series call it.
     pub name: String,
     /// `external.<name>.address`.
     pub address: Uri,

@@ -1,6 +1,6 @@
-//! The permits of a source: a bounded number of calls at once, half of them of one caller at most.
-//! A call without a permit waits for one for a limited time, in turn; a caller with too many
-//! waiting calls is refused at once.
+//! The permits of a source: a bounded number of concurrent calls, half of them of one caller at
+//! most. A call without a permit waits for one for a limited time, in turn; a caller with too many
+//! waiting calls is refused immediately.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

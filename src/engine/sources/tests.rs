@@ -23,7 +23,7 @@ enum Act {
     Silence,
     /// Sends header lines forever.
     Drip,
-    /// Goes away in the middle of its answer.
+    /// Breaks off in the middle of its answer.
     Break,
 }
 

@@ -22,7 +22,7 @@ use crate::startup::Service;
 
 /// Longest wait until the database owns a partition.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// First and longest wait between two looks at it.
+/// First and longest wait between two checks.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 /// How often taking a partition back is tried.
 const RETURNS_MAX: u32 = 5;
@@ -141,7 +141,7 @@ impl Service {
             };
             if rows.iter().any(is_there) {
                 match self.ledger.approvals().approve(decision).await {
-                    // Somebody has taken the loan back meanwhile.
+                    // The loan was taken back meanwhile.
                     Err(LedgerError::Change(ChangeRefusal::InRedis(_))) => {}
                     outcome => return Ok(outcome?),
                 }

@@ -83,7 +83,7 @@ pub(super) async fn write(
     }
     let written = written.with_context(|| format!("archiving to {}", folder.path().display()))?;
     let Some(new) = written else { return Ok(None) };
-    // From here on the ledger may know the file, whatever it answers.
+    // From here on the ledger may know the file, whatever its answer.
     Ok(Some(ledger.archive().begin(&new).await?))
 }
 
@@ -163,7 +163,7 @@ async fn next_rows(
         place.value = next;
         return Ok(Some(rows));
     }
-    // Of the counters whose oldest row is old most have few.
+    // Most counters whose oldest row is old have few such rows.
     let counters =
         ledger.archive().archivable_counters(place.counter_id, before_us, PAGE_COUNTERS).await?;
     if counters.is_empty() {

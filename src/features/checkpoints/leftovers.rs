@@ -51,7 +51,7 @@ impl Course<'_> {
             () if unbound.unknown.contains(batch_id) => Voucher::NotYet,
             () => Voucher::None,
         };
-        // Segments of batches that are left alone stand for rows of the same files.
+        // Segments of batches that are not examined account for rows of the same files.
         let may_stay = self.trust.from > 1 || self.ledger.audits().sizes().await?.revisions > 0;
         let stands = segments::judge(&seals.segments, (&files, may_stay), voucher, &mut self.found);
         self.settle(incomplete, stands);

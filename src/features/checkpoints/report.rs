@@ -52,7 +52,7 @@ impl fmt::Display for Place {
 pub struct Finding {
     /// Where.
     pub place: Place,
-    /// In what.
+    /// The deviation.
     pub why: String,
 }
 

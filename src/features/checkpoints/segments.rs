@@ -33,7 +33,7 @@ impl Segment {
 /// Whether the batch of a segment can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voucher {
-    /// Somebody with the key wrote it, or it was there before the key.
+    /// A holder of the key wrote it, or it existed before the key.
     Good,
     /// No checkpoint binds it yet, so this cannot be determined here.
     NotYet,

@@ -91,7 +91,7 @@ pub(crate) async fn show_chain(
     // One more than requested: it shows whether there is another page.
     let query = ChainQuery { unified_serial: serial.clone(), after, limit: rows + 1 };
     let shown = caller.identity.row_sight();
-    // Those that are shown alone: `next` tells of nothing else. Serials are of no project.
+    // Only shown entries: `next` reveals nothing else. Serials belong to no project.
     let looking = app
         .read(&caller, |ledger| async move { ledger.exchange().chain_shown(&query, &shown).await });
     let mut links = looking.await?;

@@ -47,7 +47,7 @@ fn read_unified(text: Option<&str>) -> Result<(), Problem> {
     text.map_or(Ok(()), |text| read("unified_serial", ExchangeKind::Unified, text).map(|_| ()))
 }
 
-/// Who asks, for the ledger.
+/// The caller, in the ledger's form.
 fn asker(caller: &Caller, key: Option<String>) -> Asker {
     Asker { user_id: caller.user_id.to_string(), ip_address: caller.address(), key }
 }

@@ -236,7 +236,7 @@ async fn end(
     attempt: u32,
     ending: Ending,
 ) -> Result<Response, Problem> {
-    // The ledger knows whether it has begun, whatever the zone of its series is by now.
+    // The ledger knows whether it has begun, even if the zone of its series has changed.
     must_reach(caller, ExchangeKind::System)?;
     read("serial", ExchangeKind::System, &serial)?;
     must_remember(app)?;

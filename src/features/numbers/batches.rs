@@ -138,7 +138,7 @@ impl NumberedDocument {
 }
 
 impl BatchOrder {
-    /// The documents, where it lists some; a mixture of a list and a range is refused.
+    /// The documents, if it lists some; a mixture of a list and a range is refused.
     fn list(&mut self) -> Result<Option<Vec<Box<RawValue>>>, Problem> {
         let Some(documents) = self.documents.take() else { return Ok(None) };
         let BatchOrder { type_code, type_id, project, project_id, date, phase, .. } = &*self;

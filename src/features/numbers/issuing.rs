@@ -80,7 +80,7 @@ impl App {
         let place = limited.place(self.effort.to_read(caller)).await;
         let place = place.ok_or_else(|| NotIssued::Refused(no_place()))?;
         let found = self.service.allocator.issued_before(request.clone(), caller.by).await;
-        // What else the call was charged with may take its time: no place is held meanwhile.
+        // Other charges of the call may take time: no place is held meanwhile.
         drop(place);
         match found {
             Ok(Some(issued)) => {
@@ -188,7 +188,7 @@ impl Drop for OpenCharge {
             let (app, caller, request) = *again;
             let Some(limited) = &caller.limited else { return };
             let Some(_place) = limited.place(app.effort.to_read(&caller)).await else { return };
-            // Behind what may still be under way, in the line of the same caller.
+            // Queued after what may still be in progress for the same caller.
             if let Ok(None) = app.service.allocator.issued_before(request, None).await {
                 charge.settle(0);
             }

@@ -18,7 +18,7 @@ use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{note_act, open_own_stores, with_service};
 use crate::terminal::words;
 
-/// First and longest wait between two looks at the outboxes.
+/// First and longest wait between two checks of the outboxes.
 const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 /// What to do, and for how long.

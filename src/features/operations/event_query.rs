@@ -13,7 +13,7 @@ use crate::web::paging::limit;
 use crate::web::problem::Problem;
 use crate::web::query_time::read_time;
 
-/// What was accepted, in words, which show the numbers of the other series.
+/// The accepted ambiguity, in words, which show the numbers of the other series.
 const OF_ANOTHER: &str = "ambiguity";
 
 /// Which events to list; all that is given must match.
@@ -116,7 +116,7 @@ impl EventAnswer {
 }
 
 impl EventAnswer {
-    /// Leaves out what may name another series than that which the event is of.
+    /// Leaves out everything that may name another series than the event's own.
     pub(super) fn name_no_other(&mut self) {
         if let Some(detail) = self.detail.as_object_mut() {
             detail.remove(OF_ANOTHER);
@@ -124,7 +124,7 @@ impl EventAnswer {
     }
 }
 
-/// Refuses a period that ends before it begins, or holds nothing: its end is not in it.
+/// Refuses a period that ends before it begins, or is empty: its end is exclusive.
 fn check_period(from_us: Option<i64>, until_us: Option<i64>) -> Result<(), Problem> {
     if from_us.zip(until_us).is_some_and(|(from, until)| until <= from) {
         let reason = "must be after `from`, for it is not in the period itself: the day 2026-02-01 \

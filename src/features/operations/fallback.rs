@@ -16,7 +16,7 @@ use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{check_partition, clock, open_deployment, operator};
 use crate::terminal::words;
 
-/// First and longest wait between two looks at the partitions.
+/// First and longest wait between two checks of the partitions.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// Who should take the numbers.

@@ -103,8 +103,8 @@ pub(crate) async fn list_document_numbers(
     caller.holdings.must_have_room_for_an_answer()?;
     let (document, shown) = (document_id.clone(), caller.identity.row_sight());
     let looking = app.read(&caller, |ledger| async move {
-        // One more than asked for tells whether there is another page: of what is shown alone, so
-        // that the page's `next` tells of nothing else.
+        // One row more than requested shows whether there is another page. Only shown rows count,
+        // so that the page's `next` reveals nothing else.
         let mut rows =
             ledger.register().numbers_shown_of(&document, after, page + 1, &shown).await?;
         let mut next = None;

@@ -8,7 +8,7 @@ use crate::ledger::{
     Partition, SharedLedger,
 };
 
-/// Tells how gaps came about; asks for each epoch once.
+/// Finds the causes of gaps; queries each epoch once.
 pub(crate) struct Story<'a> {
     ledger: &'a SharedLedger,
     known: BTreeMap<(u32, u64, usize), Ending>,

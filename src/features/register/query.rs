@@ -322,10 +322,10 @@ fn read_date(field: &'static str, text: Option<String>) -> Result<Option<String>
 }
 
 impl Caller {
-    /// The query as far as it may be asked; `None`: nothing of it is seen.
+    /// The query within the caller's reach; `None`: the caller sees nothing of it.
     ///
     /// # Errors
-    /// Who is narrowed names what it asks about.
+    /// A narrowed caller must name what it asks about.
     pub(crate) fn narrowed(
         &self,
         catalog: &Catalog,

@@ -25,7 +25,7 @@ use members::{Issuers, must_be_no_member};
 /// Longest wait for the journal to have a number that was just issued.
 const JOURNAL_WAIT: Duration = Duration::from_secs(2);
 
-/// Shortest and longest wait between two looks at it.
+/// Shortest and longest wait between two checks of it.
 const LOOK_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
 /// Most numbers of a document among which one is found by its series.
@@ -293,7 +293,7 @@ async fn find(
         None => None,
         Some(code) => {
             let active = ledger.series().list().await?;
-            // One out of reach is as if there were none.
+            // A number out of reach is treated as absent.
             let reach = &request.identity.reach;
             let found = active.iter().find(|version| {
                 let served = &version.definition.serves.projects;

@@ -26,14 +26,14 @@ pub(crate) enum FoundAs {
 #[derive(Debug)]
 pub(crate) struct FoundRow {
     pub(crate) row: JournalRow,
-    /// Its revisions, where they were looked up.
+    /// Its revisions, if they were looked up.
     pub(crate) revisions: Option<Vec<Revision>>,
-    /// As what the number that was looked for stands there.
+    /// The role in which the requested number occurs there.
     pub(crate) found_as: Option<FoundAs>,
 }
 
 impl FoundRow {
-    /// A row of which nothing else was looked up.
+    /// A row without further look-ups.
     pub(crate) fn of(row: JournalRow) -> Self {
         FoundRow { row, revisions: None, found_as: None }
     }
@@ -52,7 +52,7 @@ pub(crate) struct NumberRow<'a> {
     pub(crate) about: NumberAbout<'a>,
 }
 
-/// One allocation with the names that the audit trail has for it (R5.1).
+/// One allocation under the names of the audit trail.
 #[derive(Debug, Serialize)]
 pub(crate) struct ExportedRow<'a> {
     pub(crate) generated_number: &'a str,

@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 use crate::web::body::BODY_FORMS;
 use crate::web::problem::Problem;
 
-/// A definition to save: the fields of a series file, and beside them the reason and a request.
-/// Where an `expression` stands for template and serials, the definition has none until
+/// A definition to save: the fields of a series file, with the reason and a request. If an
+/// `expression` replaces template and serials, the definition has none until
 /// [`ConfigOrder::define`] has read it.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfigOrder {
@@ -22,7 +22,7 @@ pub(crate) struct ConfigOrder {
     expression: Option<String>,
     /// Why.
     pub(crate) reason: String,
-    /// The request to preview; one is made up without it.
+    /// The request to preview; without it, one is made up.
     pub(crate) example: Option<ExampleOrder>,
 }
 
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for ConfigOrder {
 }
 
 impl ConfigOrder {
-    /// The order of a definition that is there, for a reason.
+    /// The order of an existing definition, for a reason.
     pub(crate) fn of(definition: SeriesDefinition, reason: String) -> Self {
         ConfigOrder { definition, is_stored: true, expression: None, reason, example: None }
     }

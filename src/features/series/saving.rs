@@ -347,8 +347,8 @@ pub(crate) async fn set_activity(
     Ok(([(ETAG, tag)], axum::Json(changed)).into_response())
 }
 
-/// Refuses to turn a series on that says something beyond its own projects, to who is narrowed; and
-/// any other version of it than the one that was looked at.
+/// For a narrowed caller, refuses to activate a series that reaches beyond its own projects, and
+/// any version of it other than the one that was checked.
 async fn must_reach_activated(
     app: &App,
     caller: &Caller,

@@ -99,7 +99,7 @@ pub async fn run(settings: &Settings, args: StatementArgs) -> anyhow::Result<()>
     Ok(())
 }
 
-/// The language of the terminal; the first variable that says one counts.
+/// The language of the terminal; the first variable that names one counts.
 fn language_of_locale() -> Language {
     let variables = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter();
     let said = variables.filter_map(|name| std::env::var(name).ok()).find(|said| !said.is_empty());

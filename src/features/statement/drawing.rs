@@ -79,7 +79,7 @@ pub(crate) async fn draw_up(
     asked: Asked,
     bounds: Bounds,
 ) -> Result<Statement, Undrawn> {
-    // Before the accounts, which are so of a later moment and say what it has not seen.
+    // Read before the accounts, which are later and count what the checkpoint has not seen.
     let checkpoint = ledger.checkpoints().last(None).await?;
     let sealing = checkpoint.as_ref().map(Sealing::of);
     let seen = sealing.as_ref().and_then(|read| read.as_ref().ok()).map(|it| it.seen.clone());

@@ -1,5 +1,5 @@
-//! The sentences of the paper, in every language: how numbers came to be left empty, what proves
-//! it, whether all is there, what is sealed. Plain words, as in `phrases`.
+//! The sentences of the paper, in every language: why numbers are unused, what proves it, whether
+//! the record is complete, what is sealed. Plain words, as in `phrases`.
 
 use crate::language::Phrase;
 use crate::ledger::{EntryKind, GapReason};
@@ -107,7 +107,7 @@ pub(super) const RESTORED: Phrase = [
      again.",
 ];
 
-/// The same with the request: whoever asked may have used the numbers elsewhere.
+/// The same with the request: its author may have used the numbers elsewhere.
 pub(super) const PASSED_OVER: Phrase = [
     "ข้ามไปตามคำขอที่ {id}: {reason} ระบบนี้ไม่ได้ออกเลขที่เหล่านี้และจะไม่ออก",
     "按第 {id} 号申请跳过：{reason}。本系统没有发出这些编号，今后也不会发出。",
@@ -115,7 +115,7 @@ pub(super) const PASSED_OVER: Phrase = [
     "Passed over by request {id}: {reason}. This service has not issued these, and never does.",
 ];
 
-/// Where the register of gaps has it.
+/// The entry in the register of gaps.
 pub(super) const REGISTERED: Phrase = [
     "รายการที่ {id} ในทะเบียนเลขที่เว้นว่าง บันทึกเมื่อ {at}",
     "空号登记簿第 {id} 项，登记时间 {at}",
@@ -140,7 +140,7 @@ pub(super) const CHANGED: Phrase = [
     "第 {id} 號申請，申請人 {asked}，核准人 {approved}：{reason}",
     "request {id} of {asked}, approved by {approved}: {reason}",
 ];
-/// The same of a change that one person made, where nobody has a token.
+/// The same for a change by one person, in a deployment without tokens.
 pub(super) const CHANGED_ALONE: Phrase = [
     "คำขอที่ {id} โดย {asked} ผ่านคำสั่งบนเครื่อง (ไม่มีผู้ใดมีโทเค็น): {reason}",
     "第 {id} 号申请，由 {asked} 以命令执行（无人持有令牌）：{reason}",

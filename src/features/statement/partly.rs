@@ -3,7 +3,7 @@
 
 use crate::language::Phrase;
 
-/// Before the numbers of the run whose documents are dated in the period.
+/// Precedes the numbers of the run whose documents are dated in the period.
 pub(super) const DATED: Phrase = [
     "ในจำนวนนี้เอกสารลงวันที่ {from} ถึง {upto}",
     "其中单据日期为 {from} 至 {upto}",
@@ -16,7 +16,7 @@ pub(super) const OVER_ALL_TIME: Phrase = [
     "該序列不按期間重新開始，因此列示其全部時間。",
     "This run never begins anew with a period, and is shown over all time.",
 ];
-/// The same of one that begins anew with a longer period.
+/// The same for a run that restarts with a longer period.
 pub(super) const BEYOND: Phrase = [
     "ลำดับเลขนี้นับต่อเนื่องตลอดงวด {period} ซึ่งยาวกว่างวดที่ขอ จึงแสดงทั้งงวดนั้น",
     "该序列在整个期间 {period} 内连续编号，超出所查期间，因此列示其全部。",

@@ -52,7 +52,7 @@ pub struct StatementQuery {
 /// The paper.
 ///
 /// # Errors
-/// A question that is wrong, by its field; a ledger that does not answer.
+/// An invalid question, by its field; a ledger that does not answer.
 pub(crate) async fn find_statement(
     ledger: &SharedLedger,
     clock: &SharedClock,
@@ -110,7 +110,7 @@ async fn fiscal_year_starts(
     }
 }
 
-/// The one refusal of a project for which nothing is counted, as far as who asks is shown.
+/// The only refusal of a project for which nothing is counted, as far as the caller can see.
 pub(super) fn uncounted(series: &str, project: &str) -> Problem {
     let reason = format!(
         "no counter of series {series} counts for the project {project:?}; `counters --series` \
@@ -120,7 +120,7 @@ pub(super) fn uncounted(series: &str, project: &str) -> Problem {
     Problem::field("project", reason)
 }
 
-/// A search that the database ended is too much of a period.
+/// A search that the database ended covers too much of a period.
 fn of_ledger(error: LedgerError) -> Problem {
     match error {
         LedgerError::LockTimeout { .. } => {

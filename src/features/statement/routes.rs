@@ -62,7 +62,7 @@ pub(crate) async fn draw_up_statement(
     compute(move || written(&statement, &format, spoken)).await
 }
 
-/// The paper as it is asked for.
+/// The paper in the requested form.
 fn written(statement: &Statement, format: &str, spoken: Language) -> Response {
     let headers = language::headers(spoken);
     let of = |kind: &'static str, body: String| (headers.clone(), [(CONTENT_TYPE, kind)], body);

@@ -78,7 +78,7 @@ impl RunStatement {
         format!("{} {}", self.serial, self.counter_key).trim_end().to_owned()
     }
 
-    /// What stands above the arithmetic.
+    /// The facts above the arithmetic.
     pub(super) fn head(&self, language: Language) -> Vec<Fact> {
         let shown = |end: &Option<EndAnswer>| match end {
             None => language.choose(NONE).to_owned(),
@@ -96,7 +96,7 @@ impl RunStatement {
         facts
     }
 
-    /// The arithmetic: how many values there are, what became of them, and the sum of that.
+    /// The arithmetic: how many values there are, the outcomes, and their sum.
     pub(super) fn arithmetic(&self, language: Language) -> Vec<(String, String)> {
         let mut rows = Vec::new();
         let mut rest = self.values;

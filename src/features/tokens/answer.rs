@@ -57,7 +57,7 @@ pub struct NewTokenAnswer {
 }
 
 impl TokenAnswer {
-    /// The answer for a token as it stands at a moment.
+    /// The answer for a token in its state at a given time.
     #[must_use]
     pub fn of(token: StoredToken, now_us: i64) -> Self {
         let TokenRights { roles, series, projects, count_max, expires_at_us, .. } = token.rights;

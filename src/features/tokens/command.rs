@@ -97,7 +97,7 @@ pub async fn run(
 }
 
 impl CreateArgs {
-    /// Prints a token that is kept nowhere, and what the settings say of it.
+    /// Prints a token that is not stored anywhere, and its lines for the settings.
     fn print_lines(&self) -> anyhow::Result<()> {
         self.token.written().read(COUNT_MAX).map_err(anyhow::Error::msg)?;
         let secret = Secret::draw();

@@ -46,7 +46,7 @@ pub(crate) struct TokenList {
     next: Option<String>,
 }
 
-/// An answer with a secret. Like every answer it says that nothing on its way may keep it.
+/// An answer with a secret. Like every answer it forbids caches to keep it.
 fn secret_answer(app: &App, secret: &Secret, token: StoredToken) -> axum::Json<NewTokenAnswer> {
     let about = TokenAnswer::of(token, app.service.clock.now_us());
     axum::Json(NewTokenAnswer { token: secret.show().to_owned(), about })

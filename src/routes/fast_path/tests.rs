@@ -68,7 +68,7 @@ impl Answering {
         let request = request.body(body).expect("a request");
         let peer = Peer::at("192.0.2.7".parse().expect("an address"));
         let (mut parts, body) = self.doors.answer(request, peer).1.await.into_parts();
-        // The server writes it where it is not there: the body knows its length.
+        // The server writes it if it is missing: the body knows its length.
         let length = body.size_hint().exact();
         parts.headers.remove(CONTENT_LENGTH);
         let bytes = to_bytes(body, usize::MAX).await.expect("a body");

@@ -52,7 +52,7 @@ pub struct Gauges {
     partitions: ByPartition<PartitionGauges>,
     /// Of the partitions that Redis may own.
     redis_up: ByPartition<Gauge>,
-    /// What the database was last seen to be in danger of.
+    /// The last known hazards of the database.
     hazards: Mutex<HashSet<LedgerHazard>>,
     settings: GaugeSettings,
 }

@@ -20,9 +20,9 @@ pub(crate) struct Caller {
     pub(crate) ip_address: Option<Arc<str>>,
     /// Name of this call in answers and log lines.
     pub(crate) request_id: Arc<str>,
-    /// In which language problems speak to the user.
+    /// The language in which problems address the user.
     pub(crate) language: Language,
-    /// What took the call's numbers.
+    /// The path that served the call's numbers.
     pub(crate) served_by: ServedBy,
     /// Until when it waits, if it says so.
     pub(crate) by: Option<tokio::time::Instant>,

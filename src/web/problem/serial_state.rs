@@ -25,7 +25,7 @@ pub struct SerialStanding {
 }
 
 impl SerialStanding {
-    /// The standing of an interface serial that is repeated.
+    /// The state of a repeated interface serial.
     pub(crate) fn of_sight(sight: &FirstSight) -> Self {
         SerialStanding {
             state: "accepted",

@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::lanes::{Lane, Lanes};
 
-/// A connection that breaks off where a write makes no progress for too long.
+/// A connection that is ended if a write makes no progress for too long.
 pub(super) struct Progress {
     /// Absent once the socket could not be registered anew: the connection is broken off.
     stream: Option<TcpStream>,
@@ -33,7 +33,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// A stream whose writes may stand still for so long.
+    /// A stream whose writes may stall for so long.
     pub(super) fn new(stream: TcpStream, lanes: Arc<Lanes>, limit: Duration) -> Self {
         let registered = lanes.now();
         Progress { stream: Some(stream), lanes, registered, limit, timer: None, is_stuck: false }
@@ -69,7 +69,7 @@ impl Progress {
             timer.as_mut().reset(Instant::now() + limit);
         }
         timer.as_mut().poll(context).map(|()| {
-            // What lies in the socket is of no use to anybody, and the kernel would keep it.
+            // The bytes in the socket are of no use, and the kernel would keep them.
             let _ = self.stream.as_ref().map(TcpStream::set_zero_linger);
             Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer"))
         })

@@ -57,7 +57,7 @@ async fn start(router: Router, change: impl FnOnce(&mut ConnectionBounds)) -> Ru
     start_under(None, router, change).await
 }
 
-/// The same, under TLS where there is some.
+/// The same, under TLS if it is given.
 async fn start_under(
     tls: Option<TlsAcceptor>,
     router: Router,
@@ -145,7 +145,7 @@ async fn an_answer_says_how_long_its_connection_may_be_idle_unless_it_is_the_las
         let text = converse_raw(&stream, last, "").await;
         assert!(text.starts_with("HTTP/1.1 200") && told(&text).is_none(), "{text}");
     }
-    // What ends within a second cannot be said in whole ones.
+    // An end within a second cannot be expressed in whole seconds.
     let timeout = Duration::from_millis(900);
     let running = start(peer_router(), |bounds| bounds.header_read_timeout = timeout).await;
     let stream = TcpStream::connect(running.address).await.expect("connected");

@@ -1,6 +1,5 @@
-//! The last date of counters that keep chronology, set back where it is a wrong one that is still
-//! to come. The number with that date stays issued: it no longer keeps others from being dated
-//! before it.
+//! The last date of counters that keep chronology, set back where a wrong date lies in the future.
+//! The number with that date stays issued: it no longer prevents earlier dates for others.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,7 +10,7 @@ use crate::protocol::chronology::{self, Family};
 use crate::statement::query;
 use crate::{ChangeRefusal, ChangeRequest, LedgerError, NewChange};
 
-/// Refuses what could not be done now; how many records are dated later.
+/// Refuses a change that could not be made now; how many records are dated later.
 pub(super) async fn try_out(
     conn: &mut Conn,
     new: &NewChange,
@@ -35,7 +34,7 @@ pub(super) async fn make(
     let ChangeRequest { series_id, ref serial, .. } = *request;
     let family = Family { series_id, serial, key: family };
     conn.allow_long_search().await?;
-    // Whoever takes waits for this row, and finds the new date in it.
+    // Takes wait for this row, and find the new date in it.
     let last = chronology::lock(conn, family).await?;
     let (last, later) = check(conn, family, (last, date), now_us).await?;
     set_back(conn, family, date).await?;

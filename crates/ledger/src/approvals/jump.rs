@@ -1,5 +1,5 @@
-//! A counter that goes on with a value further up (F20). Never down, nor to what was issued or may
-//! have been: those values are below where it stands once it is at rest.
+//! A counter that continues with a higher value (F20). Never lower, nor at a value that was issued
+//! or may have been: those values are below its present one once it is at rest.
 
 use crate::columns::{self, signed};
 use crate::counters::table;
@@ -9,7 +9,7 @@ use crate::register::gaps::{self, Loss};
 use crate::statement::query;
 use crate::{ChangeRefusal, ChangeRequest, Counter, GapReason, LedgerError, NewChange};
 
-/// Refuses what could not be done now, as far as the ledger knows.
+/// Refuses a change that could not be made now, as far as the ledger knows.
 pub(super) async fn try_out(
     conn: &mut Conn,
     new: &NewChange,
@@ -31,7 +31,7 @@ pub(super) async fn of_series(conn: &mut Conn, new: &NewChange) -> Result<Counte
     Ok(table::resolved_of(&row)?.counter)
 }
 
-/// Lifts the counter; what is jumped over goes to the gap register.
+/// Raises the counter; the skipped values go to the gap register.
 pub(super) async fn make(
     conn: &mut Conn,
     request: &ChangeRequest,
@@ -61,7 +61,7 @@ pub(super) async fn make(
     Ok(())
 }
 
-/// The value, if it is one that the counter comes to above where it stands.
+/// The value, if the counter reaches it above its present one.
 fn must_be_above(next: u64, base: i64, step: i64) -> Result<i64, LedgerError> {
     let (next, least) = (signed(next, "next_value")?, base.saturating_add(step));
     if next < least {

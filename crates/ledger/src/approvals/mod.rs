@@ -1,8 +1,8 @@
-//! Changes of counters that two people answer for (R3.5): asked for, listed, refused, approved.
+//! Changes of counters that two people answer for: requested, listed, refused, approved.
 //!
-//! An approval and what it does are one transaction, which holds the request's row from its
-//! beginning: of two at once the second one finds it answered. What it does is checked anew there,
-//! and does not go by what was shown when it was asked for.
+//! An approval and its change are one transaction, which holds the request's row from its
+//! beginning: of two concurrent answers the second one finds the request answered. The change is
+//! checked anew there, and does not rely on what was shown at the request.
 
 pub(crate) mod dates;
 pub(crate) mod jump;
@@ -30,12 +30,12 @@ noun!(
 );
 
 impl Approvals<'_> {
-    /// Asks for a change. Refused at once where it could not be made now; it may be refused all the
-    /// same when it is approved.
+    /// Requests a change. Refused immediately where it could not be made now; it may still be
+    /// refused when it is approved.
     ///
     /// # Errors
-    /// `Change` where it could not be made, and where too many wait for an answer; `Token` where
-    /// the token that it is asked with is not in force any more, as for an answer.
+    /// `Change` where it could not be made, and where too many requests are pending; `Token` where
+    /// the token of the request is no longer in force, as for an answer.
     pub async fn request(self, new: &NewChange) -> Result<ChangeRequest, LedgerError> {
         self.search(async |store| request(store, new).await).await
     }
@@ -77,7 +77,7 @@ impl Approvals<'_> {
         .await
     }
 
-    /// The change that left a gap at this value, where one did.
+    /// The change that left a gap at this value, if any.
     pub async fn behind(
         self,
         counter_id: i64,
@@ -98,7 +98,7 @@ impl Approvals<'_> {
     /// Refuses a request, or withdraws one's own, and returns it.
     ///
     /// # Errors
-    /// `Change` where there is none, and where it is answered.
+    /// `Change` where there is none, and where it is already answered.
     pub async fn reject(self, decision: &ChangeDecision) -> Result<ChangeRequest, LedgerError> {
         self.write(async |store| {
             let now_us = store.clock.now_us();
@@ -118,9 +118,9 @@ impl Approvals<'_> {
     /// Approves a request and makes the change, both or neither, and returns it.
     ///
     /// # Errors
-    /// `Change` where it is not there, answered, too old, or asked for by who approves; where an
-    /// issued number could come again; and where Redis counts the counter (`InRedis`): then the
-    /// database has to take its partition over first.
+    /// `Change` where it does not exist, is answered, is too old, or was made by the approver;
+    /// where an issued number could come again; and where Redis counts the counter (`InRedis`):
+    /// then the database has to take its partition over first.
     pub async fn approve(self, decision: &ChangeDecision) -> Result<ChangeRequest, LedgerError> {
         self.search(async |store| approve(store, decision).await).await
     }
@@ -171,8 +171,8 @@ async fn request(store: &Store, new: &NewChange) -> Result<ChangeRequest, Ledger
     Ok(request)
 }
 
-/// Refuses one more request than wait for an answer at most. From here on others wait, not while a
-/// search runs: two at once would both find the last room.
+/// Refuses a request above the maximum of pending ones. From here on others wait, except during a
+/// search: two concurrent requests would both find the last room.
 async fn must_have_room(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError> {
     let one_at_a_time = i64::from_be_bytes(hash64("numerator change requests").to_be_bytes());
     conn.lock_names(&[one_at_a_time]).await?;
@@ -188,8 +188,8 @@ async fn must_have_room(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError>
     Ok(())
 }
 
-/// Commits what was asked for by a token, if that is in force now. Its row is locked here and not
-/// before: what came before may have taken minutes, and a revocation waits for one commit alone.
+/// Commits a request made with a token, if the token is in force now. Its row is locked here and
+/// not earlier: the work before may take minutes, and a revocation waits for one commit only.
 async fn commit_in_force(
     store: &Store,
     mut tx: Transaction,
@@ -199,7 +199,7 @@ async fn commit_in_force(
     commit_alone(store, tx).await
 }
 
-/// Whether who answers for a request is who asked, under whatever names.
+/// Whether the person who answers a request also made it, under any of their names.
 fn is_own(request: &ChangeRequest, decision: &ChangeDecision) -> bool {
     let [asks, answers] =
         [&request.requested_by, &decision.decided_by].map(|it| FoldedActor::of(it));
@@ -236,9 +236,9 @@ async fn approve(store: &Store, decision: &ChangeDecision) -> Result<ChangeReque
     Ok(request)
 }
 
-/// Locks a request that nobody has answered.
+/// Locks a pending request.
 async fn lock_pending(conn: &mut Conn, change_id: i64) -> Result<ChangeRequest, LedgerError> {
-    // The lock alone: what is read of it afterwards is what the one before it has left.
+    // The lock only: a later read sees what the previous holder left.
     query_scalar::<i64>(
         "select change_request_id from change_request where change_request_id = $1",
     )
@@ -282,7 +282,7 @@ async fn decide(
     Ok(())
 }
 
-/// Notes who did what, with what else there is to tell.
+/// Notes the act and its user, with further details.
 async fn note(
     conn: &mut Conn,
     (decision, at_us): (&ChangeDecision, i64),
@@ -310,7 +310,7 @@ async fn note(
     insert_event(conn, &Event { at_us, kind, partition, epoch, node_id, detail }).await
 }
 
-/// What is told of requests that wait is as of now.
+/// Pending requests are shown as of now.
 fn select<'q>() -> QueryBuilder<'q> {
     QueryBuilder::new(
         "select r.change_request_id, r.series_id, r.counter_id, c.serial, c.key, r.step,

@@ -1,22 +1,22 @@
-//! Changes of counters that two people answer for (R3.5): one asks, another approves.
+//! Changes of counters that two people answer for: one requests, another approves.
 
 use thiserror::Error;
 
 use crate::{GapReason, ShownToken};
 
-/// Requests that wait for an answer at once.
+/// Requests pending at the same time.
 pub const CHANGES_PENDING_MAX: u64 = 100;
 
-/// Who answers for a change where callers have no tokens: the command that makes it, for one person
-/// alone. Nobody else has the name.
+/// The user who answers for a change where callers have no tokens: the command that makes it, for
+/// one person. No other user has the name.
 pub const ANSWERED_ALONE: &str = "(no tokens)";
 
-/// What is asked for.
+/// The requested change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantedChange {
     /// A counter is to go on with this value.
     NextValue(u64),
-    /// Of the counters that share their last date, later ones than this are to count no more.
+    /// Of the counters that share their last date, dates later than this no longer count.
     LastDate {
         /// Their key but for the period.
         family: String,
@@ -43,17 +43,17 @@ pub struct NewChange {
     pub series_id: i64,
     /// and the counter of it; of dates, any one of those that share them.
     pub counter_id: i64,
-    /// What is asked for.
+    /// The requested change.
     pub wanted: WantedChange,
     /// Distance between two values of the serial.
     pub step: u64,
     /// Why.
     pub reason: String,
-    /// Who asks.
+    /// The user who requests it.
     pub requested_by: String,
-    /// From then on nobody can approve it.
+    /// It can no longer be approved from then on.
     pub expires_at_us: i64,
-    /// By which token of the ledger, where it is by one.
+    /// The token of the ledger that was used, if any.
     pub shown: Option<ShownToken>,
 }
 
@@ -62,28 +62,28 @@ pub struct NewChange {
 pub struct ChangeDecision {
     /// The request.
     pub change_id: i64,
-    /// Who answers.
+    /// The user who answers.
     pub decided_by: String,
     /// Why.
     pub reason: Option<String>,
     /// Distance between two values of the serial by now.
     pub step: u64,
-    /// By which token of the ledger, where it is by one.
+    /// The token of the ledger that was used, if any.
     pub shown: Option<ShownToken>,
 }
 
-/// How a request stands.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeState {
-    /// Nobody has answered; once its time is over, nobody can approve it any more.
+    /// Not answered; once its time is over, it can no longer be approved.
     Pending,
     /// Approved, and done.
     Approved,
-    /// Refused, or withdrawn by who asked.
+    /// Refused, or withdrawn by its author.
     Rejected,
 }
 
-/// A request, and what it does or did.
+/// A request, and its intended or actual change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeRequest {
     /// Its id.
@@ -96,29 +96,29 @@ pub struct ChangeRequest {
     pub serial: String,
     /// The counter's key.
     pub key: String,
-    /// What is asked for.
+    /// The requested change.
     pub wanted: WantedChange,
     /// Distance between two values.
     pub step: u64,
-    /// Of a counter, the highest value that is taken or lost: as far as the ledger knows now, or
-    /// when the change was made.
+    /// Of a counter, the highest value that is taken or lost: as far as the ledger knows now, or at
+    /// the time of the change.
     pub stands_at: i64,
     /// Of dates, the last one that counts, likewise; none where no number was issued.
     pub stands_on: Option<String>,
-    /// Of dates, how many records are dated later than the wanted one: when it was asked for, or
-    /// made.
+    /// Of dates, how many records are dated later than the requested one: at the time of the
+    /// request, or of the change.
     pub dated_later: Option<u64>,
     /// Why.
     pub reason: String,
-    /// Who asked.
+    /// The user who requested it.
     pub requested_by: String,
     /// When.
     pub requested_at_us: i64,
-    /// From then on nobody can approve it.
+    /// It can no longer be approved from then on.
     pub expires_at_us: i64,
-    /// How it stands.
+    /// The state of the request.
     pub state: ChangeState,
-    /// Who answered,
+    /// The user who answered,
     pub decided_by: Option<String>,
     /// when,
     pub decided_at_us: Option<i64>,
@@ -156,18 +156,18 @@ pub enum ChangeRefusal {
     /// Too many wait already.
     #[error("{CHANGES_PENDING_MAX} requests wait for an answer; answer some of them")]
     TooMany,
-    /// Somebody has answered.
+    /// The request is already answered.
     #[error("change request {change_id} is answered already: it is {}", word(*.state))]
     Decided {
         /// The request.
         change_id: i64,
-        /// How it stands.
+        /// The state of the request.
         state: ChangeState,
     },
     /// Its time is over.
     #[error("the time to approve change request {0} is over; ask anew")]
     Expired(i64),
-    /// Who asked may not approve.
+    /// The author of a request may not approve it.
     #[error("{0} asked for this change; somebody else has to approve it")]
     Own(String),
     /// A number that was issued could come again.
@@ -187,13 +187,13 @@ pub enum ChangeRefusal {
     /// Redis counts it: the database has to take the partition over first.
     #[error("redis counts the counter; the database has to take partition {0} over first")]
     InRedis(u32),
-    /// The ledger went back, and is not released yet.
+    /// The ledger went back, and the partition is not released yet.
     #[error(
         "partition {0} is held, for the ledger went back; it is released by `numerator reconcile \
          --ledger-restored`"
     )]
     Held(u32),
-    /// There is no later date that would have to count no more.
+    /// There is no later date that could be made not to count.
     #[error("the last date is {0}; ask for an earlier one")]
     NotEarlier(String),
     /// No date is known.

@@ -1,8 +1,8 @@
 //! Rows of the journal make room for segments. A row is removed only in the transaction that writes
-//! the segment which stands for its values, after it was compared with what the file has.
+//! the segment for its values, after it was compared with the file.
 //!
-//! A segment is a row of the journal: what adds values up, looks for holes or refuses a second
-//! value meets it as it met the rows. It names no number and no document, which are found in
+//! A segment is a row of the journal: totals, searches for holes and the refusal of a second value
+//! treat it like the rows that it replaces. It names no number and no document, which are found in
 //! `archived_number`.
 
 use numerator_runtime::node::NodeId;
@@ -20,7 +20,7 @@ use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::{Store, commit};
 use crate::{Archive, ArchiveFile, ArchivedRow, ArchivedRun, IssuePath, LedgerError, SegmentNote};
 
-/// Most rows that are read at once.
+/// Most rows of one read.
 const PAGE_MAX: u32 = 10_000;
 
 /// The beginning of a query for counters whose rows may move.
@@ -44,10 +44,10 @@ const ROWS: &str = concat!(
 );
 
 impl Archive<'_> {
-    /// Counters behind one of whose rows the oldest was issued before a time, in the order of
-    /// their ids, at most `limit`. Left out are those that are being settled, and those of series
-    /// that ask, or have asked, a source: what it gives twice is found by the texts of rows alone;
-    /// and so are the numbers of series that an accepted ambiguity concerns (F43).
+    /// Counters after one, of whose rows the oldest was issued before a time, by id, at most
+    /// `limit`. Left out are those that are being settled, and those of series that ask, or have
+    /// asked, a source: a value that a source gives twice is found only by the texts of rows; and
+    /// so are the numbers of series that an accepted ambiguity concerns (F43).
     pub async fn archivable_counters(
         self,
         after: i64,
@@ -69,9 +69,9 @@ impl Archive<'_> {
         .await
     }
 
-    /// The next rows of a counter behind a value that may move to a file, in their order, and the
-    /// value behind which to go on; none once a row was issued or written after `before_us`.
-    /// Segments are passed over, and numbers that have revisions.
+    /// The next rows of a counter above a value that may move to a file, in their order, and the
+    /// value after which to continue; none after a row that was issued or written after
+    /// `before_us`. Segments are skipped, and so are numbers that have revisions.
     pub async fn archivable(
         self,
         counter_id: i64,
@@ -112,13 +112,13 @@ impl Archive<'_> {
         .await
     }
 
-    /// Has the rows of runs make room for segments, in one transaction; how many rows did. Runs
-    /// whose segments stand there already are passed over: safe to repeat.
+    /// Replaces the rows of runs by segments, in one transaction; how many rows. Runs that already
+    /// have segments are skipped: safe to repeat.
     ///
     /// # Errors
-    /// `Conflict` where the journal's rows are not those of the file, a counter is being settled
-    /// or a partition held, `Refused` where the file was given up: nothing was changed.
-    /// `LockTimeout` where a counter is held: worth a retry.
+    /// `Conflict` where the journal's rows are not those of the file, a counter is being settled or
+    /// a partition held, `Refused` where the file was given up: nothing was changed. `LockTimeout`
+    /// where a counter is held: worth a retry.
     pub async fn make_room(
         self,
         of: &ArchiveFile,
@@ -144,12 +144,12 @@ async fn make_room(
     let mut ids: Vec<i64> = runs.iter().map(|run| run.counter_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    // Whoever journals a row of the counter waits here.
+    // A transaction that journals a row of the counter waits here.
     lock_all(&mut *tx, &ids).await?;
     must_be_settled(&mut *tx, &ids).await?;
     let (mut gone, mut left) = (0, Vec::with_capacity(runs.len()));
     for run in runs {
-        // A number that got a revision meanwhile stays in the journal beside the file.
+        // A number that got a revision meanwhile stays in the journal as well as in the file.
         if has_segment(&mut *tx, of, run).await? || has_revision(&mut *tx, run).await? {
             continue;
         }
@@ -172,7 +172,7 @@ async fn make_room(
         left.push(run);
     }
     for run in &left {
-        // Who gave one a revision meanwhile was waited for as its row went.
+        // A transaction that gave one a revision meanwhile was waited for as its row was removed.
         if has_revision(&mut *tx, run).await? {
             return Err(LedgerError::Conflict("a number got a revision meanwhile".into()));
         }
@@ -202,7 +202,7 @@ async fn must_be_settled(conn: &mut Conn, ids: &[i64]) -> Result<(), LedgerError
     }
 }
 
-/// Whether the segment of a run stands there.
+/// Whether the segment of a run exists.
 async fn has_segment(
     conn: &mut Conn,
     of: &ArchiveFile,
@@ -304,7 +304,7 @@ fn segment_of<'a>(
         is_above: false,
         step: run.step,
         count: (run.last - run.first) / run.step + 1,
-        // Which file it is, once more.
+        // The id of the file, repeated.
         allocation_id: archive::segment_id(of),
         head: None,
         segment: Some(note),

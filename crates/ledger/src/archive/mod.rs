@@ -32,12 +32,12 @@ impl Archive<'_> {
     ///
     /// # Errors
     /// `Refused` while another one is under way, a partition is held, a process runs that does not
-    /// know of archives, or a series accepted an ambiguity since its rows were chosen (F43).
+    /// support archives, or a series accepted an ambiguity since its rows were chosen (F43).
     pub async fn begin(self, file: &NewArchiveFile) -> Result<ArchiveFile, LedgerError> {
         self.write(async |store| {
             let now_us = store.clock.now_us();
             let mut tx = store.begin().await?;
-            // Whoever saves a series waits here, and then finds the file.
+            // A transaction that saves a series waits here, and then finds the file.
             saving::lock_all(&mut *tx).await?;
             must_be_fit(&mut *tx).await?;
             acceptance::must_be_known(store, &mut *tx).await?;
@@ -74,7 +74,7 @@ impl Archive<'_> {
         .await
     }
 
-    /// Notes that all rows of a file have made room, and that somebody archived them.
+    /// Notes that all rows of a file have made room, and the user who archived them.
     pub async fn end(self, of: &ArchiveFile) -> Result<(), LedgerError> {
         self.write(async |store| {
             let now_us = store.clock.now_us();
@@ -126,11 +126,11 @@ impl Archive<'_> {
 
     /// Notes that a file is deleted: its numbers are no longer found, and their documents may be
     /// numbered again; the segments stay, so that no value comes again. False where it was deleted
-    /// before: then what is left of its entries goes. They go part by part, and whoever was ended
-    /// there deletes the file again. One that is under way is given up: the journal has its rows.
+    /// before: then the rest of its entries is removed, part by part; another call completes an
+    /// interrupted deletion. One that is under way is given up: the journal has its rows.
     ///
     /// # Errors
-    /// `Refused` where it is under way, and a segment stands for rows of it.
+    /// `Refused` where it is under way, and a segment represents rows of it.
     pub async fn delete(
         self,
         of: &ArchiveFile,
@@ -284,13 +284,13 @@ async fn must_stand_for_nothing(conn: &mut Conn, of: &ArchiveFile) -> Result<(),
     )))
 }
 
-/// What a segment says of its rows.
+/// The note of a segment about its rows.
 pub(crate) fn note_of(row: &Row) -> Result<SegmentNote, LedgerError> {
     let context: String = row.try_get("context")?;
     from_json(&context, "journal.context")
 }
 
-/// What segments of a file have for an allocation.
+/// The allocation id in the segments of a file.
 pub(crate) fn segment_id(of: &ArchiveFile) -> &[u8] {
     of.file.sha256.get(..16).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use crate::{ArchiveFile, ArchivedRun, LedgerError};
 /// Values of a statement that inserts many.
 const NAMES_MAX: usize = 1_000;
 
-/// Writes the names of the rows that runs stand for. A document's project is one of them where its
+/// Writes the names of the rows that runs represent. A document's project is one of them where its
 /// series keeps the documents of projects apart.
 pub(crate) async fn write(
     conn: &mut Conn,

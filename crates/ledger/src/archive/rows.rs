@@ -1,4 +1,4 @@
-//! Rows of the journal that move to files, and the segments that stand for them.
+//! Rows of the journal that move to files, and the segments that represent them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::outline::read_mask;
 use crate::seal::{RowDigest, RowText};
 use crate::{At, Entry, IssuePath, JournalRow, LedgerError, Record, SealedRow, project_hash};
 
-/// A row of the journal as an archive keeps it: what the view `journal_row` shows of it, with the
+/// A row of the journal as an archive keeps it: the columns of the view `journal_row`, with the
 /// counter's name and the code of its series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArchivedRow {
@@ -63,17 +63,17 @@ pub struct ArchivedRow {
     pub document_id: Option<String>,
     /// The caller's key.
     pub idempotency_key: Option<String>,
-    /// Project asked for.
+    /// The requested project.
     pub project: Option<String>,
-    /// From where.
+    /// The caller's address.
     pub ip_address: Option<String>,
-    /// Document type asked for.
+    /// The requested document type.
     pub type_code: String,
     /// Civil date of the document.
     pub document_date: String,
-    /// Who asked.
+    /// The user who requested it.
     pub user_id: String,
-    /// Who took it: `redis`, `database`, `imported`.
+    /// The path that took it: `redis`, `database`, `imported`.
     pub path: String,
     /// Code of the series.
     pub series: String,
@@ -147,7 +147,7 @@ impl ArchivedRow {
     /// serial.
     ///
     /// # Errors
-    /// `Refused` for what no journal holds.
+    /// `Refused` for content that no journal holds.
     pub fn journal_row(&self) -> Result<Option<JournalRow>, LedgerError> {
         let Some(number) = self.number.clone() else { return Ok(None) };
         let rest: Vec<FurtherSerial> = match &self.rest {
@@ -234,7 +234,7 @@ pub struct ArchivedRun {
     pub(crate) names: Vec<(i64, Option<i64>, i64)>,
 }
 
-/// What a segment has of the last row that it stands for.
+/// The part of the last row that its segment keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunEnd {
     pub(crate) series_id: i64,
@@ -296,17 +296,17 @@ impl ArchivedRun {
     }
 }
 
-/// As what a number is looked for among the archived ones.
+/// The hash by which a number is found among the archived ones.
 pub(crate) fn number_hash(number: &str) -> i64 {
     i64::from_be_bytes(hash64(&format!("number {number}")).to_be_bytes())
 }
 
-/// As what a document is looked for among those of archived numbers.
+/// The hash by which a document is found among those of archived numbers.
 pub(crate) fn document_hash(document_id: &str) -> i64 {
     i64::from_be_bytes(hash64(&format!("document {document_id}")).to_be_bytes())
 }
 
-/// As what a number of a value is looked for among the archived ones.
+/// The hashes by which a number of a value is found among the archived ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArchivedName {
     pub(crate) number_hash: i64,
@@ -333,7 +333,7 @@ impl ArchivedName {
     }
 }
 
-/// What a segment says of the rows that it stands for.
+/// The note of a segment about the rows that it represents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentNote {
     /// The file's name.
@@ -346,7 +346,7 @@ pub struct SegmentNote {
     pub digest: String,
 }
 
-/// A file that is to stand for rows of the journal.
+/// A file that is to represent rows of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArchiveFile {
     /// Its name.
@@ -355,27 +355,27 @@ pub struct NewArchiveFile {
     pub sha256: Vec<u8>,
     /// How many rows it holds.
     pub rows: u64,
-    /// What is said of it, JSON, and signed where there is a key.
+    /// The manifest of the file: JSON, signed where there is a key.
     pub manifest: String,
     /// Its rows are from before this time.
     pub before_us: i64,
     /// When the last of its numbers was issued.
     pub last_issued_us: i64,
-    /// Who wrote it.
+    /// The user who wrote it.
     pub written_by: String,
 }
 
-/// A file that stands for rows of the journal.
+/// A file that represents rows of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveFile {
     /// Its id.
     pub archive_file_id: i32,
-    /// What was said of it when it was written.
+    /// The file as it was described when it was written.
     pub file: NewArchiveFile,
     /// When it was written.
     pub written_at_us: i64,
     /// Whether all of its rows have made room.
     pub is_ended: bool,
-    /// When it was said to be deleted.
+    /// When it was marked as deleted.
     pub deleted_at_us: Option<i64>,
 }

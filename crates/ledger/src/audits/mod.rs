@@ -1,4 +1,4 @@
-//! What those who check the ledger ask, page by page. Takes nothing.
+//! The reads of those who check the ledger, page by page. Takes nothing.
 
 pub(crate) mod rows;
 pub(crate) mod walk;
@@ -21,18 +21,18 @@ use crate::{
 /// Most rows of a page.
 const PAGE_MAX: u32 = 10_000;
 
-/// As far as a table is counted for a look.
+/// The highest exact count of a table's rows in a look.
 const COUNTED_MAX: i64 = 10_000;
 
 noun!(
-    /// What a check of the ledger reads, page by page.
+    /// The reads of a check of the ledger, page by page.
     Audits,
     audits
 );
 
 impl Audits<'_> {
-    /// Looks at the values of a counter in (`after`, `upto`], at about `rows_max` rows of the
-    /// ledger: how far it came, and what stands nowhere or twice.
+    /// Examines the values of a counter in (`after`, `upto`], at about `rows_max` rows of the
+    /// ledger: how far it came, and which values are missing or occur twice.
     pub async fn values(
         self,
         counter_id: i64,
@@ -133,7 +133,7 @@ impl Audits<'_> {
     }
 
     /// Marks an allocation's collisions and rejected records as explained; how many were not yet.
-    /// Who said so, and why, stands beside them and among the events.
+    /// The user and the reason are kept with them and among the events.
     pub async fn acknowledge(self, explained: &Acknowledgement) -> Result<u64, LedgerError> {
         self.write(async |store| {
             let Acknowledgement { allocation_id, user_id, reason } = explained;
@@ -174,8 +174,8 @@ impl Audits<'_> {
         .await
     }
 
-    /// Sizes of the ledger at the price of a look: exact as far as ten thousand rows, beyond that
-    /// what the engine knows about the table.
+    /// Sizes of the ledger at the price of a look: exact up to ten thousand rows, beyond that the
+    /// engine's estimate for the table.
     pub async fn sizes(self) -> Result<Totals, LedgerError> {
         self.read(async |reader| {
             let mut conn = reader.acquire().await?;
@@ -219,14 +219,14 @@ async fn audit(
     Ok(Audited { upto, holes: holes.into_iter().map(span).collect::<Result<_, _>>()?, overlaps })
 }
 
-/// Values in (`after`, `upto`] at which a row begins that overlaps one before it.
+/// Values in (`after`, `upto`] at which a row begins that overlaps an earlier one.
 async fn overlaps(
     conn: &mut Conn,
     counter_id: i64,
     (after, upto): (i64, i64),
     limit: u32,
 ) -> Result<Vec<Span>, LedgerError> {
-    // Of the rows before, those that reach into the page count; of journal and gap register only
+    // Of the earlier rows, those that reach into the page count; of journal and gap register only
     // the last one can.
     let rows = query(
         "with span as (
@@ -304,14 +304,14 @@ fn written_of(row: &Row) -> Result<Written, LedgerError> {
     Ok(Written { of, allocation_id, text, stands_for })
 }
 
-/// Series and version of a row; none where it points to a kind that is not there.
+/// Series and version of a row; none where it points to a missing kind.
 fn made_by(row: &Row) -> Result<Option<(i64, u32)>, LedgerError> {
     let (series_id, version): (Option<i64>, Option<i32>) =
         (row.try_get("series_id")?, row.try_get("version")?);
     Ok(series_id.zip(version.and_then(|version| u32::try_from(version).ok())))
 }
 
-/// The values of a number's serials, where they are such: this reads rows that others changed.
+/// The values of a number's serials, where they are valid: this reads rows that others changed.
 fn taken_of(row: &Row, of: ValueOf) -> Result<Option<Vec<TakenRange>>, LedgerError> {
     let rest: Option<String> = row.try_get("rest")?;
     let column = |value: i64| u64::try_from(value).ok();

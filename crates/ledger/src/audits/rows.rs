@@ -1,4 +1,4 @@
-//! What those who check the ledger read of it.
+//! The rows that those who check the ledger read.
 
 use numbering::TakenRange;
 use serde::Serialize;
@@ -15,8 +15,8 @@ pub struct Unsettled {
     pub epoch: u64,
     /// How many of its values have not been looked at: they may be in no register.
     pub left: u64,
-    /// How many values the counter had counted that the journal does not have any more, once all
-    /// have been looked at: rows were deleted.
+    /// How many values the counter had counted that the journal no longer has, once all have been
+    /// examined: rows were deleted.
     pub gone: u64,
 }
 
@@ -25,26 +25,26 @@ pub struct Unsettled {
 pub struct Audited {
     /// The last value looked at.
     pub upto: i64,
-    /// Runs that stand nowhere.
+    /// Runs that are in no row.
     pub holes: Vec<Span>,
-    /// Runs that stand twice.
+    /// Runs that are in two rows.
     pub overlaps: Vec<Span>,
 }
 
-/// A row of the journal as it stands there, whatever stands there.
+/// A row of the journal as it is, whatever its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Its counter and first value: rows are in this order.
     pub of: ValueOf,
     /// The allocation.
     pub allocation_id: Uuid,
-    /// What the row of a first serial says.
+    /// The text of the row of a first serial.
     pub text: Option<WrittenText>,
-    /// Of a segment: for what it stands.
+    /// Of a segment: the rows that it represents.
     pub stands_for: Option<StandsFor>,
 }
 
-/// What the row of a number says of it.
+/// What the row of a number states about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenText {
     /// The number; of a range the first one.
@@ -53,9 +53,9 @@ pub struct WrittenText {
     pub scope: String,
     /// Series and version that made it, where the row names them.
     pub made_by: Option<(i64, u32)>,
-    /// The document type that was asked for.
+    /// The requested document type.
     pub type_code: String,
-    /// The project that was asked for.
+    /// The requested project.
     pub project: Option<String>,
     /// The variables, JSON.
     pub context: Option<String>,
@@ -77,13 +77,13 @@ pub struct Nobodys {
     pub reason: String,
 }
 
-/// Who explains a finding, and how.
+/// The user who explains a finding, and the explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// The allocation of the collision, or of the rejected record.
     pub allocation_id: Uuid,
-    /// Who says so.
+    /// The user who explains it.
     pub user_id: String,
-    /// What happened, and what was done.
+    /// The incident and the measures taken.
     pub reason: String,
 }

@@ -1,5 +1,5 @@
-//! The journal's rows as `audit verify` compares them with their seals: all of one moment, slice by
-//! slice where they lie, whatever is written or archived meanwhile.
+//! The journal's rows as `audit verify` compares them with their seals: all as of one time, slice
+//! by slice in storage order, regardless of concurrent writes and archiving.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,9 +29,9 @@ impl Checkpoints<'_> {
 }
 
 impl Audits<'_> {
-    /// Sends all rows of the journal as they are at one moment, in slices of no order, until they
-    /// are read or nobody listens any more. Says which batches there are at that moment, of those
-    /// with ids between these: their rows were there, if nobody took them away.
+    /// Sends all rows of the journal as of one time, in slices of no order, until all are read or
+    /// the receiver is closed. Returns the batches of that time with ids between these: their rows
+    /// existed, unless they were removed.
     pub async fn walk_journal(
         self,
         to: mpsc::Sender<JournalSlice>,
@@ -65,9 +65,9 @@ impl Audits<'_> {
     }
 }
 
-/// What two connections read between them.
+/// The work that two connections share.
 struct SliceWalk {
-    /// Where the next slice begins; none behind the last.
+    /// Where the next slice begins; none after the last.
     next: Mutex<Option<i64>>,
     first: i64,
     last: i64,
@@ -83,7 +83,7 @@ impl SliceWalk {
             let Some(from) = self.take(places) else { return Ok(()) };
             let rows = conn.journal_slice(from).await?;
             if rows.is_empty() {
-                // Somebody may have made a row of a place far off.
+                // A row with a distant place may have been made by other means.
                 let behind = from.saturating_add(places);
                 self.go_on_at(conn.journal_place_from(behind).await?);
                 continue;
@@ -110,7 +110,7 @@ impl SliceWalk {
     }
 }
 
-/// Whatever rows of the journal point to.
+/// The texts that rows of the journal point to.
 async fn texts(conn: &mut Conn) -> Result<JournalTexts, LedgerError> {
     let mut texts = JournalTexts::default();
     let names = query("select name_id, name from journal_name");
@@ -133,7 +133,7 @@ async fn texts(conn: &mut Conn) -> Result<JournalTexts, LedgerError> {
 fn batch_of(row: &Row) -> Result<SealedBatch, LedgerError> {
     Ok(SealedBatch {
         batch_id: row.try_get("batch_id")?,
-        // Whoever owns the table may have taken them away.
+        // The owner of the table may have removed them.
         line_count: row.try_get::<Option<i32>>("line_count")?.unwrap_or_default(),
         seal: row.try_get::<Option<Vec<u8>>>("seal")?.unwrap_or_default(),
         node: row.try_get("node_id")?,

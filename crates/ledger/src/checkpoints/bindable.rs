@@ -1,6 +1,6 @@
-//! What checkpoints bind: batches, events, versions and series, and for what counters count. Judges
-//! nothing but whether a proof is right. Each digest covers the whole row, as far as it never
-//! changes.
+//! The rows that checkpoints bind: batches, events, versions and series, and the purpose of
+//! counters. Judges only whether a proof is right. Each digest covers the whole row, as far as it
+//! never changes.
 
 use crate::calls::CALL;
 use crate::seal::RowDigest;
@@ -10,7 +10,7 @@ use crate::{Bindable, Bound, Checkpoints, LedgerError, OneIncarnation, Vouched};
 
 impl Checkpoints<'_> {
     /// Rows of a table with ids above one and up to another, in their order, at most `limit`: of
-    /// one incarnation, or of whatever the ledger is.
+    /// one incarnation, or of the ledger's present one, whichever it is.
     pub async fn bindable(
         self,
         within: Option<OneIncarnation>,
@@ -29,8 +29,8 @@ impl Checkpoints<'_> {
         .await
     }
 
-    /// The highest id of a batch, 0 where there is none: of one incarnation, or of whatever the
-    /// ledger is.
+    /// The highest id of a batch, 0 where there is none: of one incarnation, or of the ledger's
+    /// present one, whichever it is.
     pub async fn last_batch(self, within: Option<OneIncarnation>) -> Result<i64, LedgerError> {
         self.write(async |store| {
             let mut tx = store.begin_reading_in(within).await?;
@@ -69,7 +69,7 @@ fn id_of(table: Bindable) -> &'static str {
     }
 }
 
-/// The beginning of a query for what is bound of a table.
+/// The beginning of a query for the rows of a table that are bound.
 fn select<'q>(table: Bindable) -> QueryBuilder<'q> {
     QueryBuilder::new(match table {
         Bindable::Batches => {
@@ -112,7 +112,7 @@ async fn bound_rows(
     rows.iter().map(bound).collect()
 }
 
-/// A row that nobody proves.
+/// A row without a proof.
 fn plain(id: i64, digest: [u8; 32]) -> Bound {
     Bound { id, standing: Vouched::Plain, digest }
 }
@@ -122,7 +122,7 @@ fn bound_batch(store: &Store, row: &Row) -> Result<Bound, LedgerError> {
     let proof: Option<&[u8]> = row.try_get("proof")?;
     let [partition, rows]: [Option<i32>; 2] =
         [row.try_get("partition_id")?, row.try_get("line_count")?];
-    // How many rows it says that it has is no witness of itself: it is bound with the seal.
+    // A row's own count of its batch's rows is no witness: it is bound with the seal.
     let digest = RowDigest::of("journal batch row")
         .integer(partition.map(i64::from))
         .integer(row.try_get("epoch")?)
@@ -132,7 +132,7 @@ fn bound_batch(store: &Store, row: &Row) -> Result<Bound, LedgerError> {
         .bytes(seal)
         .bytes(proof)
         .end();
-    // One of another length, or none, is nobody's.
+    // A proof of another length, or none, is not valid.
     let seal = seal.and_then(|seal| <[u8; 32]>::try_from(seal).ok()).unwrap_or([0; 32]);
     let standing = match (proof, store.proof_key()) {
         (Some(proof), Some(key)) if proof == key.prove(&seal) => Vouched::Proven,

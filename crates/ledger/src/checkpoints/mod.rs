@@ -19,7 +19,7 @@ noun!(
 );
 
 impl Checkpoints<'_> {
-    /// The newest checkpoint: of one incarnation, or of whatever the ledger is.
+    /// The newest checkpoint: of one incarnation, or of the ledger's present one, whichever it is.
     pub async fn last(
         self,
         within: Option<OneIncarnation>,
@@ -46,7 +46,7 @@ impl Checkpoints<'_> {
         .await
     }
 
-    /// Writes a checkpoint over what was read in one incarnation, into that alone, and behind the
+    /// Writes a checkpoint over what was read in one incarnation, into that one only, and after the
     /// one that it follows, or as the first; false where that is not the newest, since another
     /// process was quicker, or the ledger went back without a sign of it.
     pub async fn add(
@@ -71,7 +71,7 @@ impl Checkpoints<'_> {
             .bind(new.signature.as_slice())
             .execute(&mut *tx)
             .await?;
-            // A ledger that forgets it gets another: nobody has to be asked.
+            // A ledger that loses it gets another: no other process must report it.
             commit(tx).await?;
             Ok(written.rows_affected() == 1)
         })

@@ -12,7 +12,7 @@ pub struct SignedCheckpoint {
     pub number: i64,
     /// What is signed: JSON, byte for byte.
     pub body: String,
-    /// The Ed25519 public key (RFC 8032) that it is said to be signed with.
+    /// The Ed25519 public key (RFC 8032) that it names.
     pub public_key: Vec<u8>,
     /// The signature over the body.
     pub signature: Vec<u8>,
@@ -23,26 +23,26 @@ pub struct SignedCheckpoint {
 pub enum Bindable {
     /// Journal batches, by their seals.
     Batches,
-    /// What the ledger noted beside the numbers, administrative acts among it.
+    /// The ledger's notes in addition to the numbers, including administrative acts.
     Events,
     /// Versions of series.
     Versions,
-    /// Counters: what each counts for, not how far it came.
+    /// Counters: what each counts for, not its value.
     Counters,
     /// Series: their codes.
     Series,
 }
 
-/// How a row stands that a checkpoint binds.
+/// The standing of a row that a checkpoint binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vouched {
     /// A batch whose writer had the key.
     Proven,
-    /// A batch whose writer did not say that it had one.
+    /// A batch whose writer did not claim the key.
     Unproven,
-    /// A batch with a proof, and nobody here has the key.
+    /// A batch with a proof; the key is not available here.
     Unknown,
-    /// A batch with a proof that whoever has the key did not make.
+    /// A batch with a proof that was not made with the key.
     Forged,
     /// A row of another table.
     Plain,
@@ -53,9 +53,9 @@ pub enum Vouched {
 pub struct Bound {
     /// Its id.
     pub id: i64,
-    /// How it stands.
+    /// Its standing.
     pub standing: Vouched,
-    /// SHA-256 of what it says.
+    /// SHA-256 of its content.
     pub digest: [u8; 32],
 }
 
@@ -83,21 +83,21 @@ pub struct SealedRow {
     pub counter_id: i64,
     /// Its first value.
     pub first: i64,
-    /// What it says, in the form of seals; `None` where what it points to is not there.
+    /// Its content, in the form of seals; `None` where a row that it points to is missing.
     pub bytes: Option<Vec<u8>>,
-    /// Of a segment: for what it stands.
+    /// Of a segment: the rows that it represents.
     pub stands_for: Option<StandsFor>,
-    /// Whether it says something that seals do not cover: it is a segment, and has the path of a
+    /// Whether it has content that seals do not cover: it is a segment, and has the path of a
     /// number.
     pub says_more: bool,
 }
 
-/// For what a segment stands.
+/// The rows that a segment represents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StandsFor {
     /// The last value of its rows.
     pub last: i64,
-    /// What it says of the file that has them; `None` where that cannot be read.
+    /// Its note about the file that has them; `None` where that cannot be read.
     pub note: Option<crate::SegmentNote>,
 }
 
@@ -109,12 +109,12 @@ impl StandsFor {
     }
 }
 
-/// Rows of the journal where they lie, with what they point to.
+/// Rows of the journal in storage order, with what they point to.
 #[derive(Debug)]
 pub struct JournalSlice {
     /// How far it is on its way.
     pub done: i64,
-    /// Of how much.
+    /// Out of how much.
     pub of: i64,
     pub(crate) rows: RawRows,
     pub(crate) texts: Arc<JournalTexts>,

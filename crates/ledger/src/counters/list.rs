@@ -1,5 +1,5 @@
-//! Counters as people look them up (R5.3), page by page. Reads only, and of the journal one row for
-//! each counter of the page.
+//! Counters as people look them up, page by page. Reads only, and of the journal one row for each
+//! counter of the page.
 
 use numbering::CounterKey;
 
@@ -13,7 +13,7 @@ use crate::{
     ListedCounter,
 };
 
-/// A key whose parts each stand between two separators.
+/// A key with each part between two separators.
 const KEY: &str = "(';' || key || ';')";
 
 impl Counters<'_> {
@@ -109,7 +109,7 @@ impl Counters<'_> {
         );
         query.push_bind(value).push(") as first_value from ");
         looked_at(&mut query);
-        // A row without a number stands for rows that are in the archive.
+        // A row without a number represents rows that are in the archive.
         query.push(
             ") c join journal_row j on j.counter_id = c.counter_id
              and j.first_value = c.first_value
@@ -145,7 +145,7 @@ pub(crate) async fn page(
 ) -> Result<Option<Vec<ListedCounter>>, LedgerError> {
     let mut statement = select();
     if let Some(after) = filter.after {
-        // One of the list: a place that somebody made up tells nothing of other counters.
+        // It must be of the list: an invented place reveals nothing of other counters.
         let mut place = QueryBuilder::new(
             "select series_id, serial, key from counter where counter_id <> 0 and counter_id = ",
         );
@@ -239,8 +239,8 @@ fn push_series(query: &mut QueryBuilder<'_>, series: Option<&[i64]>) {
     }
 }
 
-/// How a part stands in a key. In what a key escapes no separator stands as such, so that nothing
-/// else reads like this.
+/// A part as it is written in a key. What a key escapes contains no plain separator, so that
+/// nothing else reads like this.
 fn text(part: &KeyPart) -> String {
     let KeyPart { name, value, is_beginning, .. } = part;
     let key = CounterKey { parts: vec![(name.clone(), value.clone())] };

@@ -21,7 +21,7 @@ const PAGE_MAX: u32 = 10_000;
 pub(crate) const COLUMNS: &str = "select counter_id, series_id, serial, key, partition_id,
      epoch, origin, start_value, taken, ceiling, step, journaled, seeded_by from counter ";
 
-/// A counter's row, and who resolved it in its epoch.
+/// A counter's row, and the node that resolved it in its epoch.
 pub(crate) struct Resolved {
     /// The row.
     pub(crate) counter: Counter,
@@ -41,8 +41,8 @@ impl Counters<'_> {
     }
 
     /// The rows of counters under these ids, in the order of `ids`; `None` where there is none.
-    /// Read in the ledger's life of now and without a lock: what Redis shows of them is compared
-    /// with it (F33).
+    /// Read in the ledger's current incarnation and without a lock: what Redis shows of them is
+    /// compared with it (F33).
     pub async fn among(self, ids: &[i64]) -> Result<Vec<Option<Counter>>, LedgerError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -127,7 +127,7 @@ impl Counters<'_> {
     }
 }
 
-/// Where a counter lives, as long as nobody moves it.
+/// The partition of a counter, as long as it is not moved.
 pub(crate) async fn partition_of(conn: &mut Conn, counter_id: i64) -> Result<u32, LedgerError> {
     let home = query_scalar("select partition_id from counter where counter_id = $1")
         .bind(counter_id)
@@ -153,8 +153,8 @@ pub(crate) async fn by_name(
     Ok(row.as_ref().map(resolved_of).transpose()?.map(|resolved| resolved.counter))
 }
 
-/// Locks counters by id, in the order of their names; unknown ids are left out. Whoever locks
-/// several counters locks them in this one order, or two transactions would wait for each other.
+/// Locks counters by id, in the order of their names; unknown ids are left out. Every caller locks
+/// several counters in this one order, or two transactions would wait for each other.
 pub(crate) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter>, LedgerError> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -167,8 +167,8 @@ pub(crate) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
-/// Locks the counter that a spec names, creating it where there is none. Refuses one that is not
-/// of this partition, or whose series is not any more.
+/// Locks the counter that a spec names, creating it where there is none. Refuses one that is not of
+/// this partition, or whose series has left it.
 pub(crate) async fn lock_or_create(
     conn: &mut Conn,
     at: At,
@@ -176,7 +176,7 @@ pub(crate) async fn lock_or_create(
     spec: &CounterSpec,
     now_us: i64,
 ) -> Result<Resolved, LedgerError> {
-    // Refused for a counter that is there as well: its next values would be reckoned with it.
+    // Refused for an existing counter as well: its next values would be computed with it.
     columns::step(spec.step)?;
     let resolved = match lock(conn, spec).await? {
         Some(resolved) => resolved,
@@ -188,9 +188,9 @@ pub(crate) async fn lock_or_create(
     of_partition(resolved, at.partition)
 }
 
-/// The same for a counter of which numbers are out already, wherever they were taken: it is the one
-/// that has its name, or is made where its series lives now. A ledger that went back may show the
-/// series in another partition (F9), and that is where it goes on.
+/// The same for a counter of which numbers are issued already, wherever they were taken: it is the
+/// one of its name, or is created where its series lives now. A ledger that went back may show the
+/// series in another partition (F9); the counter goes on there.
 pub(crate) async fn lock_or_create_at_home(
     conn: &mut Conn,
     partition: u32,
@@ -207,7 +207,7 @@ pub(crate) async fn lock_or_create_at_home(
 }
 
 /// Creates the counter that a spec names in epoch 0 with nothing taken: older than any epoch, so
-/// that its first touch resolves it like any other (R3.6). It is locked.
+/// that its first touch resolves it like any other. It is locked.
 async fn create(
     conn: &mut Conn,
     partition: u32,
@@ -217,7 +217,7 @@ async fn create(
 ) -> Result<Resolved, LedgerError> {
     let step = columns::step(spec.step)?;
     let origin = signed(spec.start, "start")? - step;
-    // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
+    // Another transaction may be creating it: the insert waits for that one, then does nothing.
     query(
         "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value,
          taken, ceiling, step, seeded_by, seeded_at_us)
@@ -248,8 +248,8 @@ fn of_partition(resolved: Resolved, partition: u32) -> Result<Resolved, LedgerEr
 }
 
 /// Refuses a first counter in a partition that its series has left meanwhile (F8), for a version
-/// from before the series was in use, and below the start in force; keeps the series from changing
-/// until the transaction ends.
+/// older than the first use of the series, and below the start in force; keeps the series from
+/// changing until the transaction ends.
 async fn must_be_current(
     conn: &mut Conn,
     partition: u32,

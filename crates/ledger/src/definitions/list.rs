@@ -1,4 +1,4 @@
-//! The digests of what the migrations make, by engine and name.
+//! The digests of the schema that the migrations make, by engine and name.
 
 /// On PostgreSQL.
 pub(super) const POSTGRES: &[(&str, &str)] = &[

@@ -31,7 +31,7 @@ noun!(
 );
 
 impl Register<'_> {
-    /// Recorded collisions that nobody has acknowledged, newest first.
+    /// Recorded collisions that are not acknowledged, newest first.
     pub async fn collisions(self, limit: u32) -> Result<Vec<Collision>, LedgerError> {
         self.read(async |reader| {
             let rows = query(
@@ -62,7 +62,7 @@ impl Register<'_> {
         .await
     }
 
-    /// How many collisions nobody has acknowledged: cheap, for whoever asks again and again.
+    /// How many collisions are not acknowledged: cheap, for repeated calls.
     pub async fn collisions_count(self) -> Result<u64, LedgerError> {
         self.read(async |reader| {
             let count: i64 =
@@ -91,7 +91,7 @@ impl Register<'_> {
             let (journal, revisions): (i64, i64) =
                 (row.try_get("journal")?, row.try_get("revisions")?);
             Ok(Totals {
-                // Each revision has a row of the journal too, which is no number.
+                // Each revision has a row of the journal too, which is not a number.
                 journal: unsigned(journal - revisions, "journal")?,
                 revisions: unsigned(revisions, "revision")?,
                 gaps: unsigned(row.try_get("gaps")?, "gaps")?,
@@ -106,7 +106,7 @@ impl Register<'_> {
 }
 
 impl Events<'_> {
-    /// Writes an event (R5.2).
+    /// Writes an event.
     pub async fn record(self, event: &Event) -> Result<(), LedgerError> {
         self.write(async |store| {
             let mut tx = store.begin_unfenced().await?;
@@ -131,7 +131,7 @@ impl Events<'_> {
                  where at_us >= ",
             );
             query.push_bind(filter.from_us.unwrap_or(i64::MIN));
-            // A place ends what the index has to walk through, like a time.
+            // A place limits the index scan, like a time.
             let after_us = filter.after.map(|place| place.at_us.saturating_add(1));
             let until_us = filter.until_us.into_iter().chain(after_us).min();
             query.push(" and at_us < ").push_bind(until_us.unwrap_or(i64::MAX));
@@ -143,7 +143,7 @@ impl Events<'_> {
                 query.push(" and kind = ").push_bind(kind.clone());
             }
             if let Some(series) = &filter.series {
-                // In a text of JSON a quotation mark has a backslash: nothing else reads like this.
+                // In a text of JSON a quotation mark has a backslash: no other text is like this.
                 let code = serde_json::Value::from(series.as_str());
                 for (word, field) in [(" and (", "code"), (" or ", "series")] {
                     query.push(word).push("replace(detail, ");
@@ -184,8 +184,8 @@ impl Events<'_> {
 }
 
 impl Ledger {
-    /// Whether each allocation, named by its id and its first serial's range, stands in the
-    /// journal, in the rejected rows or in the collisions.
+    /// Whether each allocation, named by its id and its first serial's range, is in the journal, in
+    /// the rejected rows or in the collisions.
     pub async fn recorded(
         &self,
         allocations: &[(Uuid, TakenRange)],
@@ -217,8 +217,7 @@ impl Ledger {
     }
 }
 
-/// How many collisions nobody has acknowledged, how many somebody has, and how many rejected rows
-/// nobody has.
+/// How many collisions are not acknowledged, how many are, and how many rejected rows are not.
 pub(crate) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), LedgerError> {
     let row = query(
         "select (select count(*) from collision where acknowledged_at_us is null) as collisions,

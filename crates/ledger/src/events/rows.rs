@@ -1,22 +1,22 @@
-//! What the ledger noted beside the numbers, and how it is looked for.
+//! The ledger's notes in addition to the numbers, and the search for them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use numerator_runtime::node::NodeId;
 
-/// Something an operator or auditor should know of (R5.2).
+/// A note for operators and auditors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// When.
     pub at_us: i64,
-    /// What: one of [`EVENT_KINDS`].
+    /// Its kind: one of [`EVENT_KINDS`].
     pub kind: String,
-    /// Where.
+    /// Its partition.
     pub partition: Option<u32>,
-    /// In which epoch.
+    /// Its epoch.
     pub epoch: Option<u64>,
-    /// Seen by whom.
+    /// The node that noted it.
     pub node_id: Option<NodeId>,
     /// The rest, a JSON object.
     pub detail: serde_json::Value,
@@ -65,7 +65,7 @@ pub const EVENT_KINDS: [&str; 36] = [
 /// Which events to list; all given fields must match.
 #[derive(Clone, Debug, Default)]
 pub struct EventFilter {
-    /// What.
+    /// Its kind.
     pub kind: Option<String>,
     /// Code of the series that it names.
     pub series: Option<String>,
@@ -84,11 +84,11 @@ pub struct EventFilter {
 pub struct EventPlace {
     /// When it was noted.
     pub at_us: i64,
-    /// Its row: tells those of one time apart.
+    /// Its row: distinguishes those of the same time.
     pub event_id: i64,
 }
 
-/// As callers are given it, to be sent back as it is.
+/// As callers get it, to be sent back unchanged.
 impl fmt::Display for EventPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.at_us, self.event_id)

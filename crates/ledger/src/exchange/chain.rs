@@ -1,5 +1,5 @@
-//! The chain of a unified serial (R8.4): the serials issued under it, from the journal, and what
-//! happened to serials that carried it.
+//! The chain of a unified serial: the serials issued under it, from the journal, and what happened
+//! to serials that carried it.
 
 use numbering::ExchangeKind;
 
@@ -17,7 +17,7 @@ impl Exchange<'_> {
         self.chain_shown(query, &RowSight::Everything).await
     }
 
-    /// The same of those links alone that are shown to who asks.
+    /// The same for the links that the caller may see.
     pub async fn chain_shown(
         self,
         query: &ChainQuery,
@@ -47,7 +47,7 @@ async fn issued(
     asked: &ChainQuery,
     shown: &RowSight,
 ) -> Result<Vec<Link>, LedgerError> {
-    // Of the links of one time, issued serials come first: after an event there is none left.
+    // Of the links of one time, issued serials come first: after an event none is left.
     let (at_us, number) = match &asked.after {
         None => (i64::MIN, None),
         Some(LinkPlace { at_us, name: LinkName::Issued(number) }) => (*at_us, Some(number)),
@@ -92,7 +92,7 @@ fn issued_link(row: &Row) -> Result<Link, LedgerError> {
     })
 }
 
-/// What happened to serials that carried the unified serial.
+/// The events of serials that carried the unified serial.
 async fn events(
     conn: &mut Conn,
     asked: &ChainQuery,

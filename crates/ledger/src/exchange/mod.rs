@@ -1,5 +1,5 @@
-//! Checks of interface serials and steps of system serials (R8.2, R8.3). Everything is decided on
-//! the serial's own row, which its transaction holds: a value read before decides nothing.
+//! Checks of interface serials and steps of system serials. Every decision is made on the serial's
+//! own row, which its transaction holds: a value read earlier decides nothing.
 
 pub(crate) mod chain;
 pub(crate) mod rows;
@@ -31,7 +31,7 @@ impl Exchange<'_> {
         self.write(async |store| {
             let mut tx = store.begin().await?;
             let now_us = store.clock.now_us();
-            // Waits for whoever is noting the same serial, and then sees what became of it.
+            // Waits for a transaction that is noting the same serial, and then sees its outcome.
             let noted = query(
                 "insert into interface_check (serial, accepted_at_us, accepted_by, accepted_key)
                  values ($1, $2, $3, $4)
@@ -132,10 +132,10 @@ impl Exchange<'_> {
     }
 }
 
-/// What a call did before. Reads alone, and waits for nobody: what another call does at this moment
-/// is not there yet.
+/// The results of an earlier call. Reads only, and waits for no other call: the changes of one in
+/// progress are not visible yet.
 impl Exchange<'_> {
-    /// What an interface serial is told that the same call has had accepted, within its window.
+    /// The answer for an interface serial that the same call has had accepted, within its window.
     pub async fn accepted_before(
         self,
         check: &InterfaceCheck,
@@ -159,14 +159,14 @@ impl Exchange<'_> {
         .await
     }
 
-    /// How a step stands that the same call has begun, or that has succeeded.
+    /// The state of a step that the same call has begun, or that has succeeded.
     pub async fn begun_before(self, begin: &BeginStep) -> Result<Option<Begun>, LedgerError> {
         let step = self.step(&begin.serial).await?;
         let met = step.map(|step| met(step, begin));
         Ok(met.filter(|begun| matches!(begun, Begun::RunAgain(_) | Begun::Succeeded(_))))
     }
 
-    /// How a step stands that the same call has ended.
+    /// The state of a step that the same call has ended.
     pub async fn ended_before(self, end: &EndStep) -> Result<Option<Ended>, LedgerError> {
         let step = self.step(&end.serial).await?;
         Ok(step.filter(|step| was_ended(step, end)).map(Ended::NotedBefore))
@@ -181,8 +181,8 @@ impl Exchange<'_> {
     }
 }
 
-/// What a step that stands there already means to who begins it: one that has failed may run, as
-/// its next attempt.
+/// The meaning of an existing step for a caller that begins it: one that has failed may run, as its
+/// next attempt.
 fn met(step: Step, begin: &BeginStep) -> Begun {
     let chains = (&step.unified_serial, &begin.unified_serial);
     match step.state {
@@ -198,7 +198,7 @@ fn met(step: Step, begin: &BeginStep) -> Begun {
     }
 }
 
-/// What a serial that was seen within the window means; its row is locked.
+/// The meaning of a serial that was seen within the window; its row is locked.
 async fn repeated(
     conn: &mut Conn,
     check: &InterfaceCheck,
@@ -227,7 +227,7 @@ async fn repeated(
     Ok(Checked::Repeated(FirstSight { at_us, user_id, repeats }))
 }
 
-/// Whether a call is the repetition of one that was noted: only a key can say so.
+/// Whether a call is the repetition of a noted one: only a key can show it.
 fn is_same_call(asker: &Asker, user_id: &str, key: Option<&str>) -> bool {
     key.is_some() && asker.key.as_deref() == key && asker.user_id == user_id
 }
@@ -256,7 +256,7 @@ async fn next_attempt(
     Ok(step)
 }
 
-/// Whether an ending is of this attempt: only who ran it can know that it went well.
+/// Whether an ending is of this attempt: only its runner can know that it succeeded.
 fn may_end(step: &Step, end: &EndStep) -> bool {
     let is_sure = matches!(end.ending, Ending::Failed { .. });
     step.attempt == end.attempt && (is_sure || step.begun_by == end.asker.user_id)
@@ -290,7 +290,7 @@ async fn locked(conn: &mut Conn, serial: &str) -> Result<Option<Step>, LedgerErr
     row.as_ref().map(step_of).transpose()
 }
 
-/// A row that was inserted or met a moment ago is gone, although no statement deletes one.
+/// A row that was inserted or found a moment ago is missing, although no statement deletes one.
 fn lost() -> LedgerError {
     LedgerError::Refused("system_step: a row has vanished; somebody else deletes from it".into())
 }

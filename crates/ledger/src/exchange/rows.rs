@@ -1,18 +1,18 @@
-//! What became of exchange serials: interface serials that were seen, steps of system serials, and
-//! the chain of a unified serial (R8).
+//! The records of exchange serials: interface serials that were seen, steps of system serials, and
+//! the chain of a unified serial.
 
-/// Who asks, from where, and under which key.
+/// The caller, its address, and its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asker {
     /// The user.
     pub user_id: String,
-    /// From where.
+    /// The caller's address.
     pub ip_address: Option<String>,
-    /// The caller's `Idempotency-Key`: the same user with the same key repeats a call of its own.
+    /// The caller's `Idempotency-Key`: the same user with the same key repeats its own call.
     pub key: Option<String>,
 }
 
-/// An interface serial to check (R8.2).
+/// An interface serial to check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceCheck {
     /// The serial.
@@ -21,11 +21,11 @@ pub struct InterfaceCheck {
     pub unified_serial: Option<String>,
     /// A sight less than so long ago makes this one a repetition, in microseconds.
     pub window_us: i64,
-    /// Who saw it.
+    /// The caller that saw it.
     pub asker: Asker,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checked {
     /// The first sight within the window: the call may be served.
@@ -44,7 +44,7 @@ pub enum Checked {
 pub struct FirstSight {
     /// When.
     pub at_us: i64,
-    /// By whom.
+    /// The user who saw it.
     pub user_id: String,
     /// How often the serial was repeated since, this time included.
     pub repeats: u64,
@@ -53,7 +53,7 @@ pub struct FirstSight {
 /// How far a step has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepState {
-    /// Somebody runs it, or did when it was last heard of.
+    /// It runs, or did when it was last reported.
     InProgress,
     /// It is done, and never runs again.
     Succeeded,
@@ -61,7 +61,7 @@ pub enum StepState {
     Failed,
 }
 
-/// The step of a system serial (R8.3).
+/// The step of a system serial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The system serial.
@@ -74,15 +74,15 @@ pub struct Step {
     pub attempt: u32,
     /// When that began.
     pub begun_at_us: i64,
-    /// Who began it.
+    /// The user who began it.
     pub begun_by: String,
-    /// Under which `Idempotency-Key`.
+    /// The `Idempotency-Key` under which it began.
     pub begun_key: Option<String>,
     /// When it ended.
     pub ended_at_us: Option<i64>,
-    /// Who ended it.
+    /// The user who ended it.
     pub ended_by: Option<String>,
-    /// What it gave, JSON as it was written.
+    /// Its result, JSON as it was written.
     pub result: Option<String>,
     /// Why it failed.
     pub reason: Option<String>,
@@ -95,18 +95,18 @@ pub struct BeginStep {
     pub serial: String,
     /// The unified serial that came with it.
     pub unified_serial: Option<String>,
-    /// Who wants to run it.
+    /// The caller that wants to run it.
     pub asker: Asker,
 }
 
-/// Whether it may. Each carries the step as it stands now.
+/// Whether it may. Each carries the step as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// Run it: nobody else may.
+    /// Run it: no other caller may.
     Run(Step),
     /// Run it: the same asker got this answer before, under the same key.
     RunAgain(Step),
-    /// Somebody runs it, or did when it was last heard of.
+    /// It runs, or did when it was last reported.
     InProgress(Step),
     /// It is done.
     Succeeded(Step),
@@ -117,12 +117,12 @@ pub enum Begun {
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Well; only who began the attempt may say so.
+    /// Success; only the caller that began the attempt may report it.
     Succeeded {
-        /// What it gave, JSON.
+        /// Its result, JSON.
         result: Option<String>,
     },
-    /// Not; anybody may say so who says why: it is the way out for a step whose runner is gone.
+    /// Failure; any caller may report it with a reason: the way out for a step without a runner.
     Failed {
         /// Why.
         reason: String,
@@ -138,35 +138,35 @@ pub struct EndStep {
     pub attempt: u32,
     /// How it ended.
     pub ending: Ending,
-    /// Who says so.
+    /// The caller that reports it.
     pub asker: Asker,
 }
 
-/// What became of the ending. Each carries the step as it stands now.
+/// The outcome of the ending. Each carries the step as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It is noted.
     Noted(Step),
     /// It was noted before: the same attempt, ending, content and asker.
     NotedBefore(Step),
-    /// Nobody has begun that step.
+    /// That step was never begun.
     Unknown,
-    /// The step has ended another way, stands at another attempt, or somebody else runs it.
+    /// The step has ended another way, is at another attempt, or has another runner.
     NotCurrent(Step),
 }
 
-/// Which part of a chain is asked for.
+/// The requested part of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainQuery {
     /// The unified serial.
     pub unified_serial: String,
-    /// Only what follows this link.
+    /// Only the links after this one.
     pub after: Option<LinkPlace>,
     /// At most so many links.
     pub limit: u32,
 }
 
-/// Where a link stands in its chain: by time, then issued serials before events, then by name.
+/// The place of a link in its chain: by time, then issued serials before events, then by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkPlace {
     /// When it happened.
@@ -175,7 +175,7 @@ pub struct LinkPlace {
     pub name: LinkName,
 }
 
-/// What distinguishes links of one time.
+/// The name that distinguishes links of one time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkName {
     /// A serial that was issued.
@@ -184,22 +184,22 @@ pub enum LinkName {
     Event(i64),
 }
 
-/// One link of a chain (R8.4).
+/// One link of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Where it stands.
+    /// Its place.
     pub place: LinkPlace,
     /// The serial.
     pub serial: String,
-    /// What happened to it: `issued`, `accepted`, `begun`, `succeeded` or `failed`.
+    /// The event: `issued`, `accepted`, `begun`, `succeeded` or `failed`.
     pub event: String,
     /// The attempt, for events of a step.
     pub attempt: Option<u32>,
     /// The document id of an issued serial.
     pub document_id: Option<String>,
-    /// Who asked.
+    /// The user who asked.
     pub user_id: String,
-    /// From where.
+    /// The caller's address.
     pub ip_address: Option<String>,
     /// Why the attempt failed.
     pub reason: Option<String>,

@@ -1,4 +1,4 @@
-//! What another system has issued, on its way into the ledger (R9.5).
+//! The numbers that another system has issued, on their way into the ledger.
 
 use numbering::SeriesDefinition;
 
@@ -19,11 +19,11 @@ pub struct ImportedCounter {
     pub start: u64,
     /// Distance between values.
     pub step: u64,
-    /// The highest value that was issued, on the serial's step: the counter goes on above it, if it
-    /// does not stand higher already.
+    /// The highest value that was issued, on the serial's step: the counter continues above it,
+    /// unless it is already higher.
     pub highest: u64,
-    /// Where numbers of it come along and the series keeps chronology: the counters that share its
-    /// last date.
+    /// Where numbers of it are imported and the series keeps chronology: the counters that share
+    /// its last date.
     pub family: Option<String>,
 }
 
@@ -35,18 +35,18 @@ pub struct ImportedVersion {
     pub series_id: i64,
     /// The definition.
     pub definition: SeriesDefinition,
-    /// Who brings it.
+    /// The user who imports it.
     pub saved_by: String,
-    /// Why: which version it was, who saved it, and that one's reason.
+    /// The reason: which version it was, who saved it, and the reason given then.
     pub reason: String,
 }
 
-/// Entries of an import, chunk by chunk, so that no more than one chunk is held at once. Their
-/// counter ids and their places in the ledger are not looked at: both are made by the import. An
-/// error undoes the import; it is a sentence for the operator.
+/// Entries of an import, chunk by chunk, so that no more than one chunk is held in memory. Their
+/// counter ids and their places in the ledger are ignored: both are made by the import. An error
+/// undoes the import; it is a sentence for the operator.
 pub type ImportedEntries<'a> = dyn Iterator<Item = Result<Vec<Entry>, String>> + Send + 'a;
 
-/// What an import has written.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Counters made.

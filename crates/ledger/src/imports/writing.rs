@@ -1,11 +1,10 @@
-//! The way in for what another system has issued: its counters and their numbers, all or nothing
-//! (R9.5).
+//! The import of what another system has issued: its counters and their numbers, all or nothing.
 //!
-//! A counter that is new stands in epoch 0, older than any: its first touch goes on above what was
-//! imported, so nobody has to stop for it. One that is there is lifted where the import goes above
-//! it, while nobody else can count it (`lift`). Up to where a counter stands, only numbers can come
-//! that an earlier import has left out: they are below all that is issued here, and their rows
-//! shrink its gap like any late row.
+//! A counter that is new is in epoch 0, older than any: its first touch continues above what was
+//! imported, so no caller has to stop for it. An existing counter is raised where the import goes
+//! above it, while no other transaction can count it (`lift`). Up to the present value of a
+//! counter, only numbers can come that an earlier import has left out: they are below all that is
+//! issued here, and their rows shrink its gap like any late row.
 
 mod documents;
 mod homes;
@@ -32,25 +31,25 @@ use crate::{
 use documents::BroughtDocuments;
 use numerator_runtime::node::NodeId;
 
-/// Rows per statement: far below what an engine takes as parameters.
+/// Rows per statement: far below an engine's limit of parameters.
 const ROWS_PER_STATEMENT: usize = 500;
 
 impl Imports<'_> {
-    /// Brings counters up to what another system has issued of them and journals its numbers, in
-    /// one transaction (R9.5): all or nothing. Values up to a counter's highest that do not come
-    /// along become gaps. Safe while services run: the first touch of a counter that is new goes
-    /// on above its highest. One that is there is lifted to its highest while its row is locked;
-    /// of the values up to where it stands, only those can come that an earlier import left open.
-    /// Holds up who needs one of the counters that are new or lifted, and on SQLite whoever writes.
+    /// Raises counters to what another system has issued of them and journals its numbers, in one
+    /// transaction: all or nothing. Values up to a counter's highest that are not part of the
+    /// import become gaps. Safe while services run: the first touch of a new counter continues
+    /// above its highest. An existing one is raised to its highest while its row is locked; of the
+    /// values up to its present one, only those can come that an earlier import left open. Blocks
+    /// callers that need one of the counters that are new or raised, and on SQLite all writers.
     /// Earlier versions that a series does not know come before the one in force, which stays so:
-    /// what is saved later is proved against them. One import at a time, at most eleven minutes on
+    /// later saves are proved against them. One import at a time, at most eleven minutes on
     /// PostgreSQL. Not safe to repeat: once done, everything is there.
     ///
     /// # Errors
-    /// `Refused` where Redis counts a counter that is to be lifted, or owns a partition that gets
-    /// documents, one of these got a number meanwhile, a number or a value is
-    /// journaled or was given up, a series has just been changed, its partition is held, another
-    /// series shows what an earlier version has issued, or the entries end with an error.
+    /// `Refused` where Redis counts a counter that is to be raised, or owns a partition that gets
+    /// documents, one of these got a number meanwhile, a number or a value is journaled or was
+    /// given up, a series has just been changed, its partition is held, another series shows what
+    /// an earlier version has issued, or the entries end with an error.
     pub async fn add(
         self,
         node: NodeId,
@@ -61,10 +60,10 @@ impl Imports<'_> {
         self.search(async |store| import(store, node, counters, earlier, chunks).await).await
     }
 
-    /// Whether each number stands in the journal within its scope, or moved to an archive from
-    /// whichever. May be asked before the transaction of an import: what is issued in between meets
-    /// its values there, as rows or as the segment that stands for them; and it is too young to
-    /// move, so that its text meets the unique key too.
+    /// Whether each number is in the journal within its scope, or moved to an archive from any
+    /// scope. May be called before the transaction of an import: a number that is issued in between
+    /// meets its values there, as rows or as the segment that represents them; and it is too young
+    /// to move, so that its text meets the unique key too.
     pub async fn issued(self, numbers: &[(String, String)]) -> Result<Vec<bool>, LedgerError> {
         self.call(CALL, async |store| {
             let mut there = BTreeSet::new();
@@ -104,17 +103,17 @@ async fn import(
     let mut tx = store.begin().await?;
     tx.allow_import().await?;
     if !earlier.is_empty() {
-        // As whoever saves series: this lock before those of their rows.
+        // As in saving series: this lock before those of their rows.
         saving::lock_all(&mut *tx).await?;
     }
-    // Two that fill one gap would each put back what the other took out.
+    // Two imports that fill one gap would each put back what the other took out.
     let one_at_a_time = i64::from_be_bytes(hash64("numerator import").to_be_bytes());
     tx.lock_names(&[one_at_a_time]).await?;
-    // Before any of their rows, and by name, as everybody locks counters. Those that are lifted
-    // have their rows where others take. Those that are made could come last, and whoever needs one
-    // would make it and take from it meanwhile: the import would be for nothing, and the journal
-    // would wait for it with all numbers of a process, at the first that both have. So whoever
-    // needs one waits for the counter, as for one that is lifted, and no journal does.
+    // Before any of their rows, and by name, in the common order of counter locks. Those that are
+    // raised have their rows where others take. Those that are made could come last, but then a
+    // caller that needs one would make it and take from it: the import would be for nothing, and
+    // the journal would wait for it with all numbers of a process, at the first common one. So a
+    // caller that needs one waits for it, as for one that is raised, and no journal does.
     let mut order: Vec<&ImportedCounter> = counters.iter().collect();
     order.sort_unstable();
     let mut plan = ImportPlan::of(&mut *tx, &order, now_us).await?;
@@ -155,7 +154,7 @@ async fn import(
     Ok(Imported { counters: made.len() as u64, lifted, numbers })
 }
 
-/// Where the parts of an import belong.
+/// The places of the parts of an import.
 struct ImportPlan {
     /// Partition of each series.
     homes: HashMap<i64, u32>,
@@ -168,7 +167,7 @@ struct ImportPlan {
 #[derive(Clone, Copy)]
 struct Target {
     counter_id: i64,
-    /// Where it stands: what is above has never been taken here.
+    /// Its present value: no value above was ever taken here.
     base: i64,
     /// How many values up to there an earlier import left open; `None` for a counter that is to be
     /// made.
@@ -186,8 +185,8 @@ impl Target {
 }
 
 impl ImportPlan {
-    /// The partitions, the counters that are there, and ids for the others. Those that the import
-    /// goes above are locked, and stay so.
+    /// The partitions, the existing counters, and ids for the others. Those that the import goes
+    /// above are locked, and stay so.
     async fn of(
         conn: &mut Conn,
         counters: &[&ImportedCounter],
@@ -200,7 +199,7 @@ impl ImportPlan {
         for counter in counters {
             match standing(conn, counter).await? {
                 Some(Standing { counter_id, taken, open }) => {
-                    // What was taken only rises: one that is there already needs no lock.
+                    // The taken value only rises: a counter that has it already needs no lock.
                     let base = if taken < signed(counter.highest, "highest")? {
                         homes::lock(conn, counter_id, now_us).await?
                     } else {
@@ -249,7 +248,7 @@ fn name_of(counter: &ImportedCounter) -> (i64, String, String) {
     (counter.series_id, counter.serial.clone(), counter.key.clone())
 }
 
-/// A counter that is there.
+/// An existing counter.
 struct Standing {
     counter_id: i64,
     /// Its highest value in the ledger: it may be higher, and never falls.
@@ -283,7 +282,7 @@ async fn standing(
     .transpose()
 }
 
-/// All that came along of a counter up to where it stands must have been open.
+/// All imported values up to the present one of a counter must have been open.
 async fn must_be_filled(
     conn: &mut Conn,
     counter: &ImportedCounter,
@@ -304,7 +303,7 @@ async fn must_be_filled(
 /// Writes the journal's rows of a chunk.
 ///
 /// # Errors
-/// `Refused` where a number or a value stands in the journal already.
+/// `Refused` where a number or a value is in the journal already.
 async fn write(conn: &mut Conn, writing: &Writing, chunk: &[Entry]) -> Result<(), LedgerError> {
     if chunk.is_empty() {
         return Ok(());
@@ -324,10 +323,10 @@ async fn write(conn: &mut Conn, writing: &Writing, chunk: &[Entry]) -> Result<()
     }
 }
 
-/// Makes counters that nobody has touched.
+/// Makes counters that were never touched.
 ///
 /// # Errors
-/// `Refused` where one is there.
+/// `Refused` where one exists.
 async fn create(
     store: &Store,
     conn: &mut Conn,
@@ -362,7 +361,7 @@ async fn create(
             row.push_bind(bytes(&node)).push_bind(now_us);
         },
     );
-    // Somebody else may be creating one: the insert waits for that transaction, then leaves it out.
+    // Another transaction may be creating one: the insert waits for it, then leaves it out.
     query.push(" on conflict do nothing");
     let done = query.build().once().execute(conn).await?;
     if done.rows_affected() == rows.len() as u64 {
@@ -379,7 +378,7 @@ async fn create(
     Err(LedgerError::Conflict("a counter appeared and went; import again".into()))
 }
 
-/// Registers every value above where the counter stood, up to the highest, that did not come along.
+/// Registers every value above the counter's former one, up to the highest, that is missing.
 async fn note_gaps(
     conn: &mut Conn,
     counter: &ImportedCounter,

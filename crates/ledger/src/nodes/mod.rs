@@ -1,4 +1,4 @@
-//! Nodes: who lives, who left, whose outbox was adopted.
+//! Nodes: which are alive, which left, whose outbox was adopted.
 
 pub(crate) mod rows;
 
@@ -30,7 +30,7 @@ impl Nodes<'_> {
         self.register_in(node, within).await
     }
 
-    /// The same in one incarnation, and in no other: somebody may agree on the next one meanwhile.
+    /// The same in one incarnation, and in no other: the next one may be agreed on meanwhile.
     ///
     /// # Errors
     /// `WentBack` where another one is in force.
@@ -59,10 +59,10 @@ impl Nodes<'_> {
         .await
     }
 
-    /// Whether the ledger still has what it once confirmed to a node of whichever process. What was
-    /// confirmed in an earlier incarnation is of before the next one was drawn, if this ledger
-    /// descends from it: whoever ended that hold has decided (F36). That it has swept the node
-    /// excuses nothing there: a branch sweeps what was confirmed beside it since.
+    /// Whether the ledger still has what it once confirmed to a node of any process. A confirmation
+    /// of an earlier incarnation precedes the draw of the next one, if this ledger descends from
+    /// it: the process or operator that ended that hold has decided (F36). A swept node is no
+    /// excuse there: a branch sweeps what was confirmed outside it since.
     pub async fn remembers(self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
         self.write(async |store| {
             let Confirmed { node, beat, batches, incarnation: number, nonce, at_us } = *confirmed;
@@ -83,11 +83,11 @@ impl Nodes<'_> {
         .await
     }
 
-    /// Raises the node's heartbeat counter by one, notes what it says of itself, and reads who
-    /// else lives: each node with its counter (F18: a heartbeat is a counter, never a time). It
-    /// touches no table but that of the nodes, and waits for the node's own row alone (F47). What
-    /// else a process must know, [`Ledger::partitions_as`] and [`Ledger::check_takes`] find out
-    /// beside it.
+    /// Raises the node's heartbeat counter by one, notes its report, and reads which other nodes
+    /// live: each with its counter (F18: a heartbeat is a counter, never a time). It touches no
+    /// table but that of the nodes, and waits for the node's own row only (F47).
+    /// [`Ledger::partitions_as`] and [`Ledger::check_takes`] read the rest that a process must
+    /// know.
     ///
     /// # Errors
     /// `NodeGone` when the node has left or was adopted; `WentBack` when the ledger has forgotten
@@ -100,12 +100,12 @@ impl Nodes<'_> {
         self.call(CALL.named("heartbeat").of(Share::Heartbeat), async |store| {
             let sight = report.map(|report| to_json(&report.sight, "node.sight")).transpose()?;
             let words = report.map(|report| to_json(&report.words, "node.report")).transpose()?;
-            // What is confirmed is of the moment at which it was asked for, or later.
+            // What is confirmed is as of the request, or later.
             let asked_at_us = store.clock.now_us();
             let confirmed = store.witness.of(node);
             let Marks { beat, batches } = confirmed.unwrap_or_default();
             let taken = store.witness.takes().noted();
-            // What a statement returns by itself may not be committed yet: SQLite gives the row
+            // A row from a statement with its own commit may not be committed yet: SQLite gives it
             // first, and a full disk then takes it back. Only what was committed is confirmed.
             let mut tx = store.begin_as(node).await?;
             // A ledger that went back must not catch up beat by beat with what it has forgotten.
@@ -136,7 +136,7 @@ impl Nodes<'_> {
         .await
     }
 
-    /// Looks whether the ledger shows what it confirmed to a node, in the incarnation in which that
+    /// Checks that the ledger shows what it confirmed to a node, in the incarnation in which that
     /// registered. Changes nothing.
     ///
     /// # Errors
@@ -207,8 +207,8 @@ impl Nodes<'_> {
         .await
     }
 
-    /// Whether a heartbeat could be written now: writes the row of a node as it stands, or finds
-    /// that there is none. Whoever sees heartbeats stand still learns from it that they could move.
+    /// Whether a heartbeat could be written now: writes the row of a node unchanged, or finds that
+    /// there is none. An observer of stopped heartbeats learns from it that they could move.
     ///
     /// # Errors
     /// Why no heartbeat is written.
@@ -224,13 +224,13 @@ impl Nodes<'_> {
         .await
     }
 
-    /// What this process's calls fail at now, by kind of call.
+    /// The present failures of this process's calls, by kind of call.
     pub fn troubles(self) -> BTreeMap<&'static str, CallTrouble> {
         self.0.store(Share::Common).troubles.list()
     }
 
     /// Marks a silent node as adopted once no partition holds an outbox of it: compare-and-set,
-    /// true only while its heartbeat still stands at `beat`.
+    /// true only while its heartbeat is still `beat`.
     pub async fn retire(self, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
         self.write(async |store| {
             let mut tx = store.begin().await?;
@@ -250,7 +250,7 @@ impl Nodes<'_> {
     }
 }
 
-/// Refuses to act for a node of which the ledger has forgotten what it confirmed (F9, F34).
+/// Refuses to act for a node whose confirmations the ledger has forgotten (F9, F34).
 pub(crate) async fn must_be_remembered(
     store: &Store,
     conn: &mut Conn,
@@ -264,7 +264,7 @@ pub(crate) async fn must_be_remembered(
     confirmed_takes::must_be_journaled(conn, &unproven.numbers).await
 }
 
-/// The same by what the node's own row shows.
+/// The same by the node's own row.
 async fn must_show_marks(store: &Store, conn: &mut Conn, node: NodeId) -> Result<(), LedgerError> {
     let Some(confirmed) = store.witness.of(node) else { return Ok(()) };
     match marks(conn, node).await? {
@@ -277,7 +277,7 @@ async fn must_show_marks(store: &Store, conn: &mut Conn, node: NodeId) -> Result
     }
 }
 
-/// What the ledger shows of a node, also of one that left; `None` where it has no such node.
+/// The marks of a node in the ledger, also of one that left; `None` where it has no such node.
 pub(crate) async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
     let row = query("select beat, batches from node where node_id = $1")
         .bind(bytes(&node))

@@ -1,4 +1,4 @@
-//! What a process says of itself with each heartbeat, for whoever looks at the ledger.
+//! The report of a process with each heartbeat, for readers of the ledger.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::HealthReport;
 
-/// What goes with a heartbeat.
+/// The content of a heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeReport {
     /// The data sets of Redis that it sees.
     pub sight: HealthReport,
-    /// What keeps it from its work.
+    /// Its obstacles.
     pub words: NodeWords,
 }
 
-/// What keeps a process from its work, in its own words. Fields that a later version adds are not
-/// known here, and those of an earlier one are empty.
+/// The obstacles of a process, in its own words. Fields that a later version adds are not known
+/// here, and those of an earlier one are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeWords {
@@ -24,15 +24,15 @@ pub struct NodeWords {
     pub without_redis: bool,
     /// Where it does not see Redis, and why.
     pub blind: Vec<Blind>,
-    /// What the ledger does not carry out for it.
+    /// The failures of the ledger for it.
     pub ledger: Vec<LedgerTrouble>,
     /// Records handed out and not journaled yet.
     pub journal_records: u64,
     /// How long the oldest of them has waited, in milliseconds.
     pub journal_ms: u64,
-    /// What its clock is compared with, and what that says, where it is too far off.
+    /// The reference of its clock, and the result, where it is too far off.
     pub clock: Option<String>,
-    /// Stored series that it cannot use: whoever asks for one of them is refused.
+    /// Stored series that it cannot use: requests for them are refused.
     pub series_set_aside: u64,
 }
 
@@ -54,12 +54,12 @@ pub struct LedgerTrouble {
     pub call: String,
     /// Since when, by the clock of the process, in microseconds of UTC.
     pub since_us: i64,
-    /// What the last of them failed for.
+    /// The reason of the last failure.
     pub why: String,
 }
 
 impl NodeWords {
-    /// Where and why it does not see a partition in Redis, as far as it says so.
+    /// Where and why it does not see a partition in Redis, as far as it reports it.
     #[must_use]
     pub fn blind_to(&self, partition: u32) -> Option<&Blind> {
         self.blind.iter().find(|blind| blind.partitions.contains(&partition))

@@ -19,9 +19,9 @@ use crate::seal::Writing;
 use crate::statement::Row;
 use crate::{LedgerError, RawRows};
 
-/// The newest row under a condition, for each key; beside it, or alone, the file that may have one.
-/// What rows share is compared within `coalesce`: while a ledger has no statistics, the planner
-/// would else begin with all rows of a user.
+/// The newest row under a condition, for each key; next to it, or alone, the file that may have
+/// one. Columns of shared rows are compared within `coalesce`: otherwise, while a ledger has no
+/// statistics, the planner would begin with all rows of a user.
 macro_rules! newest {
     ($condition:literal, $archived:expr) => {
         concat!(
@@ -47,7 +47,7 @@ macro_rules! newest {
     };
 }
 
-/// Rows put where their column `place`, an ordinality, says.
+/// Rows in the order of their column `place`, an ordinality.
 fn in_place(rows: Vec<PgRow>, count: usize) -> Result<Vec<Option<PgRow>>, LedgerError> {
     let mut placed: Vec<Option<PgRow>> = (0..count).map(|_| None).collect();
     for row in rows {
@@ -110,7 +110,7 @@ impl Bulk for PgConnection {
                     "cast(null as text)"
                 )
             }
-            // A document is numbered once, whoever asks.
+            // A document is numbered once, for all callers.
             WantedKey::Document => {
                 newest!(
                     "document_id = q.value and coalesce(series_id, 0) = q.series_id \
@@ -129,7 +129,7 @@ impl Bulk for PgConnection {
             .bind(keys.iter().map(|key| key.project_hash).collect::<Vec<_>>())
             .fetch_all(&mut *self)
             .await?;
-        // Where there are some, each key has a row that says so.
+        // If any exist, each key has a row that shows it.
         let first = rows.first().map(|row| row.try_get::<i64, _>("is_any_aside")).transpose()?;
         let placed = in_place(rows, keys.len())?;
         let rows = placed.into_iter().map(|row| row.map(Row::Postgres)).collect();
@@ -163,7 +163,7 @@ impl Bulk for PgConnection {
 
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
         let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
-        // Values are set from the row itself: it is its newest version by then, whoever held it.
+        // Values are set from the row itself: by then its newest version, after any former holder.
         let rows = sqlx::query(concat!(
             "with held as materialized (
                select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling,
@@ -233,7 +233,7 @@ impl Bulk for PgConnection {
     }
 
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {
-        // What the server last counted of it, and estimated since.
+        // The server's last count of it, with later estimates.
         let about = "select cast(greatest(reltuples, 0) as bigint) from pg_class
              where oid = to_regclass($1)";
         Ok(sqlx::query_scalar(about).bind(table).fetch_one(&mut *self).await?)

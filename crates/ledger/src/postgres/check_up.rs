@@ -4,10 +4,10 @@ use sqlx::{PgPool, Row as _};
 
 use crate::{LedgerCheckup, LedgerError, LedgerHazard};
 
-/// What this session may see of it.
+/// The settings that this session may see.
 pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, LedgerError> {
     // A base backup under way is no standby yet. Without the right to see them all, the rows of
-    // others' sessions are there and say nothing.
+    // others' sessions are there without content.
     let row = sqlx::query(
         "select current_setting('fsync') as fsync,
          current_setting('full_page_writes') as full_page_writes,

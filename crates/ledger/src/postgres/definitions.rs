@@ -1,18 +1,18 @@
-//! What the schema of a PostgreSQL ledger says of what the record stands on, in a form that depends
-//! neither on the name of the schema nor on how the server writes it.
+//! The definitions of a PostgreSQL schema that the record depends on, in a form that depends
+//! neither on the name of the schema nor on the server's way of writing it.
 
 use sqlx::postgres::PgConnection;
 
 use crate::LedgerError;
 use crate::definitions::TABLES;
 
-/// What keeps rows as they are, and removes those that are archived.
+/// The functions that keep rows as they are, and remove archived ones.
 const FUNCTIONS: [&str; 3] = ["must_stay_as_it_is", "must_be_archived", "make_room"];
 
 /// A constraint that a function names.
 const DEFERRED: &str = "journal_is_not_removed";
 
-/// Names and texts. Triggers say whether they are on, keys whether their index is valid, tables
+/// Names and texts. Triggers show whether they are on, keys whether their index is valid, tables
 /// what else shows rows of theirs or hides them, or loses them in a crash.
 const DEFINITIONS: &str = "
     with own as (select oid, relname::text as name, relkind::text,
@@ -57,8 +57,8 @@ pub(super) async fn read(conn: &mut PgConnection) -> Result<Vec<(String, String)
     Ok(found.into_iter().map(|(name, text)| (name, without(&text))).collect())
 }
 
-/// A text in which nothing names the schema, where it stands before what is the ledger's or for the
-/// `search_path` of a function. Elsewhere its name is that of something else.
+/// A text without the name of the schema, where it qualifies an object of the ledger or is the
+/// `search_path` of a function. Elsewhere the same name is something else.
 fn without_schema(text: &str, schema: &str) -> String {
     let is_part = |one: char| one.is_alphanumeric() || one == '_' || one == '$';
     let is_own = |named: &str| {

@@ -1,14 +1,14 @@
-//! The ledger on one PostgreSQL database, whatever becomes of its connections.
+//! The ledger on one PostgreSQL database, independent of the state of its connections.
 //!
-//! A peer that vanishes without a word leaves a call waiting for ever: the client library has no
-//! limit of its own, and the kernel's is a quarter of an hour, or none. So a call without an answer
-//! within `LedgerSettings::call_limit` is given up, and all connections of its time with it: they
-//! are most likely as dead, and none that a call was dropped on is ever used again. New calls get
-//! new connections.
+//! A peer that vanishes silently leaves a call waiting for ever: the client library has no own
+//! limit, and the kernel's is a quarter of an hour, or none. So a call without an answer within
+//! `LedgerSettings::call_limit` is given up, and all connections of its time with it: they are most
+//! likely as dead, and none that a call was dropped on is ever used again. New calls get new
+//! connections.
 //!
 //! Heartbeat, watch and journal have a connection each (F31, F47): calls that wait for locks may
-//! hold all others, and a process whose heartbeat stands still is taken for dead. The journal's has
-//! its statements planned once: to plan what writes a batch costs as much as to write fifty rows.
+//! hold all others, and a process whose heartbeat stops counts as dead. The journal's has its
+//! statements planned once: to plan what writes a batch costs as much as to write fifty rows.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -26,27 +26,27 @@ use crate::dialect::Engine;
 use crate::patience::Patience;
 use crate::store::{Lasting, Store};
 
-/// How long a caller waits for a connection of the pool, which tries a refused one all that time.
+/// How long a caller waits for a connection of the pool, which retries a refused one all that time.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long one try to connect may take that only looks whether somebody is there.
+/// The limit of one attempt to connect that only checks whether the server answers.
 const KNOCK_LIMIT: Duration = Duration::from_secs(1);
 
 /// A connection that was idle for less than this is used as it is: to ask whether its peer is still
 /// there costs as much as a statement.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// The fewest connections that calls share: one each for seeds, for questions, for who waits for a
-/// counter, and for everybody else.
+/// The fewest connections that calls share: one each for seeds, for questions, for waits for a
+/// counter, and for all other calls.
 const COMMON_MIN: u32 = 4;
 
-/// What has the statements of a connection planned once, where all of them look for keys. Left to
-/// itself, the server plans what writes a batch anew as long as that is smaller than it expects.
+/// Has the statements of a connection planned once, where all of them look for keys. By default the
+/// server plans the statements of a batch anew as long as it is smaller than expected.
 const PLANNED_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
-/// How long statements that are planned once keep their plans. A plan of when a table was small
+/// How long statements that are planned once keep their plans. A plan from when a table was small
 /// reads all of it; the server makes a new one once it has counted the table, and in any case after
-/// this. The connection stays: its place at the server could be somebody else's by then (F31).
+/// this. The connection stays: its place at the server could be lost by then (F31).
 const PLANS_LAST: Duration = Duration::from_mins(1);
 
 /// The engine.
@@ -92,12 +92,12 @@ impl Engine for PgEngine {
         tokio::time::sleep(self.settings.call_limit).await;
         let pool = self.current().pool_of(store);
         if let (Some(beyond), Some(pool)) = (patience.beyond(), pool) {
-            // Others, who ask often, notice a dead peer.
+            // Other calls, which are frequent, notice a dead peer.
             let _ = tokio::time::timeout(beyond, pool.close_event()).await;
         }
     }
 
-    /// Replaces the connections, unless somebody else has done so, and closes the old ones as they
+    /// Replaces the connections, unless another caller has done so, and closes the old ones as they
     /// come back.
     fn give_up(&self, store: &Arc<Store>, why: &str) {
         let mut current = self.current();
@@ -117,13 +117,13 @@ impl Engine for PgEngine {
         let Ok(Ok(connection)) = tokio::time::timeout(KNOCK_LIMIT, knocking).await else {
             return false;
         };
-        // Nobody waits for its farewell.
+        // Its end is not awaited.
         tokio::spawn(connection.close());
         true
     }
 }
 
-/// The connections of one time, by whose they are.
+/// The connections of one time, by share.
 struct Shares {
     common: PgShare,
     heartbeat: PgShare,
@@ -183,7 +183,7 @@ impl Shares {
     /// Closes all of them as they come back.
     fn close(self) {
         for PgShare { pool, .. } in [self.common, self.heartbeat, self.watch, self.journal] {
-            // The call marks the pool as closed at once; the future waits for connections.
+            // The call marks the pool as closed immediately; the future waits for connections.
             drop(pool.close());
             assert!(pool.is_closed(), "a closed pool takes no connection back");
             tokio::spawn(async move { pool.close().await });
@@ -201,7 +201,7 @@ fn pool_options(connections_max: u32) -> PgPoolOptions {
         .before_acquire(|conn, idle| Box::pin(freshen(conn, idle.idle_for)))
 }
 
-/// Asks whether the peer of a connection is still there, where that may have changed.
+/// Checks whether the peer of a connection is still there, where that may have changed.
 async fn freshen(conn: &mut PgConnection, idle_for: Duration) -> sqlx::Result<bool> {
     if idle_for >= FRESH_FOR {
         conn.ping().await?;
@@ -209,7 +209,7 @@ async fn freshen(conn: &mut PgConnection, idle_for: Duration) -> sqlx::Result<bo
     Ok(true)
 }
 
-/// One connection, whose plans go now and then.
+/// One connection, whose plans are dropped now and then.
 fn planning_once(plans: Plans) -> PgPoolOptions {
     pool_options(1).before_acquire(move |conn, idle| {
         let are_over = plans.are_over(Instant::now());
@@ -222,7 +222,7 @@ fn planning_once(plans: Plans) -> PgPoolOptions {
     })
 }
 
-/// Since when the plans of a connection are there, or may be.
+/// Since when a connection has plans, or may have them.
 struct Plans(Mutex<Instant>);
 
 impl Plans {

@@ -1,4 +1,4 @@
-//! What of the tables, keys and rights that records need a session of PostgreSQL has.
+//! The tables, keys and rights that records need, as a session of PostgreSQL has them.
 
 use sqlx::{PgExecutor, Row as _};
 
@@ -30,7 +30,7 @@ const PRESENT: &str = "
     left join (select c.oid from pg_class c join pg_namespace p on p.oid = c.relnamespace
       and p.nspname = current_schema() where c.relname = $2) as s on true";
 
-/// What is missing.
+/// The missing requirements.
 pub(super) async fn missing(connection: impl PgExecutor<'_>) -> Result<Vec<Lack>, LedgerError> {
     let names: Vec<&str> = NEEDED.iter().map(|needed| needed.table).collect();
     let rows = sqlx::query(PRESENT).bind(names).bind(SEQUENCE).fetch_all(connection).await?;

@@ -1,9 +1,9 @@
-//! Which life a PostgreSQL database lives, and transactions that are of one life alone (F25).
+//! The life of a PostgreSQL database, and transactions that are of one life only (F25).
 //!
 //! A server's timeline and the row's own transaction are compared as each transaction begins, in
 //! the message that begins it: true from the first moment of a promotion, also for a process that
 //! lost nothing itself. No transaction lives through a change of them: a standby takes no writes,
-//! and a dump is put back by transactions of its own.
+//! and a dump is restored by its own transactions.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use crate::incarnation::{Incarnation, Shown};
 use crate::statement::{QueryBuilder, Row, query};
 use crate::{Lack, LedgerCheckup, LedgerError};
 
-/// The longest wait for one lock of work that is done again and again behind the answers (journal,
-/// seeds, raises): what is not held goes first meanwhile (F31). Never longer than
+/// The longest wait for one lock of work that is repeated in the background (journal, seeds,
+/// raises): work whose locks are free goes first meanwhile (F31). Never longer than
 /// `database.lock_timeout`.
 const BRIEF_WAIT: Duration = Duration::from_secs(1);
 
@@ -30,7 +30,7 @@ pub(super) struct PgConnections {
 }
 
 impl PgConnections {
-    /// What begins a transaction. One that waits for locks sets how long: all in one message.
+    /// The beginning of a transaction. One that waits for locks sets how long: all in one message.
     fn beginning(&self, begin: Begin) -> String {
         let brief = |begin: &str| {
             let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
@@ -137,7 +137,7 @@ impl Pool for PgConnections {
         let mut free = among(select);
         free.push(" for no key update skip locked");
         let free: Vec<i64> = free.build().scalar().fetch_all(&mut *tx).await?;
-        // Only looked at: nobody waits for what was free.
+        // Only a look: no transaction waits for the locks that were free.
         tx.rollback().await?;
         let free: HashSet<i64> = free.into_iter().collect();
         held.retain(|id| !free.contains(id));

@@ -1,6 +1,5 @@
 //! Lines into the journal: one statement for a batch of them and for what they have in common,
-//! whose ids it looks up itself. An id that somebody remembered could be another's in a ledger that
-//! went back.
+//! whose ids it looks up itself. An id from memory could be another's in a ledger that went back.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -54,8 +53,8 @@ const WITH_SHARED: &str = "with name as materialized (select array(
        select batch_id, partition_id, epoch, $8::bytea, $9::bigint, line_count, seal, proof
        from fresh)";
 
-/// The rows themselves. In the list of a select the arrays go in step, and no row waits in a store
-/// of its own, as each column's would if they stood behind `from`: a fifth of the whole work.
+/// The rows themselves. In the list of a select the arrays advance in step, and no row waits in a
+/// separate store, as each column's would if they were behind `from`: a fifth of the whole work.
 fn insert() -> String {
     let list = |write: &dyn Fn((usize, &OwnColumn)) -> String| {
         (SHARED_PARAMETERS + 1..).zip(OWN).map(write).collect::<Vec<_>>().join(", ")
@@ -194,8 +193,8 @@ impl<'l> Lines<'l> {
         Ok(bound.map_err(sqlx::Error::Encode)?)
     }
 
-    /// Gives ids to what has none yet; they are the transaction's until it commits. Waits for
-    /// nobody who does the same.
+    /// Gives ids to new values; they are the transaction's until it commits. Waits for no other
+    /// transaction that does the same.
     async fn intern(&self, conn: &mut PgConnection) -> Result<(), LedgerError> {
         sqlx::query(
             "insert into journal_name (name) select w.name from unnest($1::text[]) as w (name)
@@ -226,8 +225,8 @@ impl<'l> Lines<'l> {
     /// sealed with what is written: the free ones are found first, and then written as all.
     ///
     /// # Errors
-    /// `Conflict` where all lie above what their counters had taken and one is kept out all the
-    /// same: the transaction is of no use then, and the next one has each of them judged.
+    /// `Conflict` where all are above what their counters had taken and one is kept out all the
+    /// same: the transaction is then unusable, and the next one has each of them judged.
     pub(super) async fn insert_free(
         conn: &mut PgConnection,
         lines: &[&Line<'_>],
@@ -275,7 +274,7 @@ impl<'l> Lines<'l> {
             .collect()
     }
 
-    /// Inserts them. False where a unique key kept one out: the transaction is of no use then.
+    /// Inserts them. False where a unique key kept one out: the transaction is then unusable.
     pub(super) async fn insert_all(&self, conn: &mut PgConnection) -> Result<bool, LedgerError> {
         for _ in 0..2 {
             match sqlx::query_with(INSERT_ALL.as_str(), self.bind()?).execute(&mut *conn).await {
@@ -326,12 +325,12 @@ impl<'l> Lines<'l> {
     }
 }
 
-/// What tells a line from all others.
+/// The key of a line, which is unique.
 fn key(line: &Line<'_>) -> (i64, i64) {
     (line.extent.counter_id, line.extent.first)
 }
 
-/// What has an id now had none a moment ago, or fewer rows came than lines.
+/// A value that has an id now had none a moment ago, or fewer rows came than lines.
 fn still_missing() -> LedgerError {
     LedgerError::Conflict("lines were left out though no unique key kept them out".into())
 }

@@ -11,10 +11,10 @@ use super::open::{connect, require_durable_commits, session};
 use crate::look::{ServerFacts, Sighted};
 use crate::{LedgerError, LedgerSettings};
 
-/// What keeps sessions from writing.
+/// Keeps sessions from writing.
 const READ_ONLY: (&str, &str) = ("default_transaction_read_only", "on");
 
-/// What the server says of itself. Of others' sessions everybody sees whose they are.
+/// The server's facts about itself. Every user sees the owners of others' sessions.
 const FACTS: &str = "
     select current_setting('max_connections')::bigint as connections_max,
       current_setting('superuser_reserved_connections')::bigint
@@ -37,7 +37,7 @@ const FACTS: &str = "
 /// Looks at the database that `url` names.
 ///
 /// # Errors
-/// A server that cannot be reached or lets nobody in, by its address.
+/// A server that cannot be reached or does not accept the connection, by its address.
 pub(crate) async fn look(
     url: &str,
     settings: LedgerSettings,

@@ -1,9 +1,9 @@
-//! Brings the schema of a PostgreSQL ledger up to date, beside processes that go on.
+//! Brings the schema of a PostgreSQL ledger up to date, next to running processes.
 //!
-//! One migrator works at a time, by a lock that is tried and never waited for: who waits within a
+//! One migrator works at a time, by a lock that is tried and never waited for: a wait within a
 //! statement would keep an index from being built concurrently. A migration waits for a lock only
-//! for a moment, since everybody else waits behind it; one that got none is undone and tried again.
-//! What is done stays done, and the next try goes on behind it.
+//! for a moment, since all others wait behind it; one that got none is undone and tried again.
+//! Finished steps stay finished, and the next try continues after them.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::{LedgerError, LedgerSettings};
 /// The roles and their rights, one statement.
 const ROLES: &str = include_str!("../../../../deploy/postgres/roles.sql");
 
-/// Where the library notes what was migrated.
+/// The table of the library's notes about migrations.
 const TABLE: &str = "_sqlx_migrations";
 
 /// Wait between two tries.
 const DELAY: Duration = Duration::from_secs(1);
 
 /// How long an index that is built concurrently waits for a transaction of others: as long as the
-/// longest of the program. Nobody waits behind it, and a try that ends costs all that it built.
+/// longest of the program. Nothing waits behind it, and a try that ends costs all that it built.
 const INDEX_WAIT: Duration = SEARCH_TIME;
 
 /// The lock of the migrator of this schema.
@@ -39,7 +39,7 @@ macro_rules! lock {
     };
 }
 
-/// Runs what is missing, where the settings allow it.
+/// Runs the missing migrations, where the settings allow it.
 ///
 /// # Errors
 /// `Migration` for a schema that is newer, or older and not to be changed; `LockTimeout` where
@@ -56,7 +56,7 @@ fn known() -> Migrator {
     sqlx::migrate!("../../migrations/postgres")
 }
 
-/// How the schema of a ledger stands; changes nothing.
+/// The state of a ledger's schema; changes nothing.
 ///
 /// # Errors
 /// `Migration` for a schema that is newer than this program.
@@ -110,13 +110,13 @@ async fn attempt(
     Ok(done)
 }
 
-/// Runs what is missing; nobody else does.
+/// Runs the missing migrations; no other process does.
 async fn migrate(
     connection: &mut PgConnection,
     migrations: &Migrator,
     settings: LedgerSettings,
 ) -> Result<Option<Migrated>, LedgerError> {
-    // What looked older may have been one that was just being set up.
+    // A schema that looked older may have been one that was just being set up.
     let schema = schema(connection, migrations).await?;
     let Some(migrated) = schema.is_behind(migrations, settings.migrate)? else { return Ok(None) };
     drop_broken_indexes(connection, migrations).await?;
@@ -146,8 +146,8 @@ const RIGHTS: &str = "with ledger as (select oid, nspacl from pg_namespace
     join pg_proc p on pronamespace = ledger.oid cross join unnest(proacl) as acl
     union all select concat('schema ', acl) from ledger cross join unnest(nspacl) as acl) as it";
 
-/// Gives the roles of a ledger their rights to what the migrations made, and takes all others;
-/// whether that changed any. Nobody migrates meanwhile.
+/// Gives the roles of a ledger their rights to the objects of the migrations, and takes all others;
+/// whether that changed any. No migration runs meanwhile.
 ///
 /// # Errors
 /// `Fault` where the session does not own the tables, or there are no such roles.
@@ -168,7 +168,7 @@ async fn wait_for_locks(connection: &mut PgConnection, limit: Duration) -> Resul
     Ok(())
 }
 
-/// Drops what an index that was not built to its end left behind: the next try would take it for
+/// Drops the remains of an index that was not built to its end: the next try would take them for
 /// the index.
 async fn drop_broken_indexes(
     connection: &mut PgConnection,
@@ -230,7 +230,7 @@ mod tests {
         proof_key: None,
     };
 
-    /// A table, and what comes next in a migration of its own.
+    /// A table, and the next statement in its own migration.
     fn migrations(next: &'static str) -> Migrator {
         let one = |version, sql: &'static str| {
             let no_tx = sql.starts_with("-- no-transaction");
@@ -245,7 +245,7 @@ mod tests {
     const INDEX: &str =
         "-- no-transaction\ncreate index concurrently if not exists line_value on line (value)";
 
-    /// Makes the table alone.
+    /// Makes only the table.
     async fn make_table(connection: &mut PgConnection) {
         let mut table = migrations(INDEX);
         table.migrations.to_mut().pop();
@@ -267,9 +267,9 @@ mod tests {
         }
     }
 
-    /// Goal: while an index is built, others write; one whose building broke is not taken for
-    /// whole. Method: a transaction that the building waits for, a write beside it, and an end by
-    /// force.
+    /// Goal: while an index is built, others write; an index whose building broke does not count as
+    /// complete. Method: a transaction that the building waits for, a concurrent write, and an end
+    /// by force.
     #[tokio::test]
     async fn an_index_is_built_beside_writers_and_one_that_broke_is_built_anew() {
         let postgres = Postgres::start();
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(is_whole(), "t");
     }
 
-    /// Goal: a migration that waits for a table holds nobody up for longer than its own short wait.
+    /// Goal: a migration that waits for a table blocks others no longer than its own short wait.
     /// Method: a session that reads the table, and a statement that comes after the migration.
     #[tokio::test]
     async fn a_migration_waits_for_a_lock_in_short_tries() {

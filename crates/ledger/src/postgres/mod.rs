@@ -1,5 +1,5 @@
-//! The ledger on PostgreSQL: opens the pool, and says what this engine says differently.
-//! The statements themselves are shared.
+//! The ledger on PostgreSQL: opens the pool, and has what differs in this engine. The statements
+//! themselves are shared.
 
 mod bulk;
 mod check_up;

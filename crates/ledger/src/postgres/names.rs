@@ -1,8 +1,8 @@
-//! Locks on names: of documents and callers' keys, which are numbered once whatever they count by.
-//! And what else depends on how transactions of PostgreSQL see each other.
+//! Locks on names: of documents and callers' keys, which are numbered once regardless of their
+//! counter. And all else that depends on how transactions of PostgreSQL see each other.
 //!
-//! They last until their transaction ends. What another one wrote under a name is visible to the
-//! statements that follow its lock.
+//! They last until their transaction ends. The writes of another transaction under a name are
+//! visible to the statements that follow its lock.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::dialect::{Locks, Moment};
 #[async_trait]
 impl Locks for PgConnection {
     async fn lock_names(&mut self, sorted: &[i64]) -> Result<(), LedgerError> {
-        // Waits as long as the session does: whoever holds a name is at work.
+        // Waits as long as the session does: the holder of a name is at work.
         if sorted.is_empty() {
             return Ok(());
         }
-        // All rows are joined before the first lock is asked for.
+        // All rows are joined before the first lock is requested.
         sqlx::query(
             "select pg_advisory_xact_lock(n.name) from (select set_config('lock_timeout',
              current_setting('numerator.lock_timeout'), true)) as patience,
@@ -53,7 +53,7 @@ impl Locks for PgConnection {
     }
 
     async fn server_now_us(&mut self) -> Result<Option<i64>, LedgerError> {
-        // Of the statement, not of the transaction.
+        // The time of the statement, not of the transaction.
         let now = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
         Ok(Some(sqlx::query_scalar(now).fetch_one(self).await?))
     }
@@ -66,9 +66,9 @@ impl Locks for PgConnection {
     }
 
     async fn know_rows(&mut self) -> Result<(), LedgerError> {
-        // By those of an empty journal it would compare each row with each: nine minutes at
-        // 100,000. Never waits: whom it would wait for may wait for this transaction. Then, and for
-        // a role that does not own the journal, the statistics stay as they are.
+        // With the statistics of an empty journal it would compare each row with each: nine minutes
+        // at 100,000. Never waits: the other transaction may wait for this one. Then, and for a
+        // role that does not own the journal, the statistics stay as they are.
         sqlx::query("analyze (skip_locked) journal").execute(self).await?;
         Ok(())
     }

@@ -16,13 +16,13 @@ use crate::{Lack, LedgerError, LedgerSettings, all_lacks};
 /// How long the first connection may take; a server that is up answers in a fraction of it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A statement that takes longer is a line of the log, for who looks at single statements.
+/// A statement that takes longer is a line of the log, for the analysis of single statements.
 const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 
 /// How long a statement may run beyond its wait for a lock.
 const STATEMENT_TIME: Duration = Duration::from_secs(2);
 
-/// What to do about a server that shows no certificate, or one that is not accepted.
+/// The remedy for a server that shows no certificate, or one that is not accepted.
 const UNVERIFIED: &str = "; a server beyond this machine must show a certificate of its name: name \
                           who signed it by sslrootcert=FILE in database.url, or write \
                           sslmode=disable there where nobody else is on that network";
@@ -30,15 +30,15 @@ const UNVERIFIED: &str = "; a server beyond this machine must show a certificate
 /// PostgreSQL's code of a right that is missing.
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
 
-/// What to do about one.
+/// The remedy for a missing right.
 const ROLES: &str = "run `numerator migrate --roles` as the owner of the tables: it migrates, and \
                      grants what the service needs as deploy/postgres/roles.sql does \
                      (docs/deploy.md, Roles of PostgreSQL)";
 
-/// What every session sets: no wait without a bound (F14, R6.2). A process stopped between two
+/// The settings of every session: no wait without a bound (F14). A process stopped between two
 /// statements loses its locks after two seconds; a dead one's connection is noticed by keepalives.
-/// Compiling statements as short as these costs more than it saves. Notices say nothing to act on:
-/// a migration that finds its table in place writes one at each start.
+/// Compiling statements as short as these costs more than it saves. Notices contain nothing to act
+/// on: a migration that finds its table in place writes one at each start.
 const SESSION: [(&str, &str); 10] = [
     ("application_name", "numerator"),
     ("client_min_messages", "warning"),
@@ -56,8 +56,8 @@ const SESSION: [(&str, &str); 10] = [
 /// date where the settings say so.
 ///
 /// # Errors
-/// A server that cannot be reached or lets nobody in, by its address; one that may lose commits; a
-/// schema that is newer than this binary, or older where that is not to be changed.
+/// A server that cannot be reached or does not accept the connection, by its address; one that may
+/// lose commits; a schema that is newer than this binary, or older where that is not to be changed.
 pub(crate) async fn open(
     url: &str,
     settings: LedgerSettings,
@@ -94,11 +94,11 @@ pub(super) fn session(
         .map_err(|why| LedgerError::Refused(format!("database.url: {why}")))?
         .options(SESSION)
         .options(timeouts(settings.lock_timeout));
-    // A line with the whole statement for each wait says less than one of the calls.
+    // A line with the whole statement for each wait is less useful than one of the calls.
     Ok(options.log_slow_statements("debug".parse().expect("a level"), SLOW_STATEMENT))
 }
 
-/// A failure with what is missing, where a right is: the server names the first table alone.
+/// A failure with the missing right, if that is its cause: the server names one table only.
 async fn explained(error: LedgerError, connection: &mut PgConnection) -> LedgerError {
     let (LedgerError::Fault(cause) | LedgerError::Migration(cause)) = &error else { return error };
     if !cause.contains(INSUFFICIENT_PRIVILEGE) {
@@ -113,8 +113,8 @@ async fn explained(error: LedgerError, connection: &mut PgConnection) -> LedgerE
     LedgerError::Refused(format!("database.url: {cause}; {remedy}"))
 }
 
-/// How long statements may wait and run: one that waits for its lock to the end has time to work.
-/// The wait stands twice, so that a transaction can return to it.
+/// How long statements may wait and run: one that gets its lock at the last moment has time to
+/// work. The wait is set twice, so that a transaction can return to it.
 fn timeouts(lock_timeout: Duration) -> [(&'static str, String); 3] {
     let ms = |wait: Duration| format!("{}ms", wait.as_millis());
     [
@@ -149,8 +149,8 @@ pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
     })
 }
 
-/// The ledger must not lose a commit (F9): what only the server can say must be so, and nobody may
-/// ask for the contrary of what sessions say by themselves.
+/// The ledger must not lose a commit (F9): the settings that only the server has must be right, and
+/// the opposite of the sessions' own settings must not be requested.
 pub(super) async fn require_durable_commits(
     connection: &mut PgConnection,
 ) -> Result<(), LedgerError> {
@@ -166,9 +166,9 @@ pub(super) async fn require_durable_commits(
     }
 }
 
-/// Has a session wait for its commits, whatever server, database and role say or will say while it
-/// lasts (F41): what a session has set itself, no reload changes. What waits for standbys less, or
-/// more, stays as it is.
+/// Has a session wait for its commits, regardless of the settings of server, database and role, now
+/// and while it lasts (F41): no reload changes what a session has set itself. A setting that waits
+/// for standbys less, or more, stays as it is.
 pub(super) async fn wait_for_commits(connection: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query(
         "select set_config('synchronous_commit',
@@ -223,8 +223,8 @@ mod tests {
         assert!(says.contains(&format!("{address}: no answer within 5 s")), "{says}");
     }
 
-    /// A server without a certificate that asks for the password in clear text; all that it is
-    /// told.
+    /// A server without a certificate that asks for the password in clear text; all that it
+    /// receives.
     async fn eavesdrop(listener: TcpListener) -> String {
         let (mut client, _) = listener.accept().await.expect("client");
         let (mut heard, mut buffer) = (Vec::new(), [0; 1_024]);

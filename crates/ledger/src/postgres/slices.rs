@@ -1,6 +1,6 @@
-//! Rows where they lie in their table, slice by slice: the journal's as seals cover them, by COPY
-//! in its binary form, which a million rows leave in about a second; and the entries of archived
-//! numbers, which go with their file.
+//! Rows in storage order, slice by slice: the journal's as seals cover them, by COPY in its binary
+//! form, which yields a million rows in about a second; and the entries of archived numbers, which
+//! are removed with their file.
 
 use std::str::from_utf8;
 
@@ -14,7 +14,7 @@ use crate::{JournalTexts, LedgerError, SealedRow};
 /// Pages of a slice: 8 MiB.
 pub(super) const SLICE_PAGES: i64 = 1_024;
 
-/// What the binary form of COPY begins with, before its flags and the length of its extension.
+/// The beginning of COPY's binary form, before its flags and the length of its extension.
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
 /// Days are counted from here by the database.
@@ -171,7 +171,7 @@ impl Dates {
     }
 }
 
-/// What is left to read. Fields stand behind their length of 4 bytes, -1 for null.
+/// The bytes that are still to be read. A field follows its length of 4 bytes, -1 for null.
 struct Copied<'b>(&'b [u8]);
 
 impl<'b> Copied<'b> {

@@ -1,6 +1,6 @@
-//! Whom a connection to PostgreSQL trusts. Beyond this machine only a server whose certificate is
-//! verified, unless the URL says otherwise by name: whoever answers in its place is told the
-//! password.
+//! The trust of a connection to PostgreSQL. Beyond this machine only a server whose certificate is
+//! verified, unless the URL says otherwise explicitly: a server that answers in its place receives
+//! the password.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,11 +14,11 @@ const MODES: [&str; 2] = ["sslmode", "ssl-mode"];
 /// and whose signature under a certificate is accepted.
 const ROOTS: [&str; 3] = ["sslrootcert", "ssl-root-cert", "ssl-ca"];
 
-/// How to connect to the database that a URL names: where it has no `sslmode`, a server beyond this
-/// machine must show a certificate of its name (`verify-full`).
+/// The connection options for the database that a URL names: where it has no `sslmode`, a server
+/// beyond this machine must show a certificate of its name (`verify-full`).
 ///
 /// # Errors
-/// What is wrong with the URL, or that what it says of certificates would not be heeded.
+/// What is wrong with the URL, or that its settings of certificates would be ignored.
 pub fn postgres_options(url: &str) -> Result<PgConnectOptions, String> {
     let options = PgConnectOptions::from_str(url).map_err(|error| error.to_string())?;
     let names = |wanted: &[&str]| parameters(url).any(|name| wanted.contains(&name));
@@ -40,11 +40,11 @@ pub fn postgres_options(url: &str) -> Result<PgConnectOptions, String> {
 #[must_use]
 pub fn postgres_files(url: &str) -> Vec<(&'static str, PathBuf)> {
     let Ok(options) = postgres_options(url) else { return Vec::new() };
-    // What the environment names is in it too.
+    // The options include those from the environment.
     let named = options.to_url_lossy();
     let file = |parameter: &'static str| {
         let value = named.query_pairs().find(|(name, _)| name == parameter)?.1;
-        // So the library writes what is a file, and not the text of one.
+        // The library writes a file so, and not the text of one.
         let path = value.strip_prefix("file: ").unwrap_or(&value);
         (!value.contains("-----BEGIN")).then(|| (parameter, PathBuf::from(path)))
     };

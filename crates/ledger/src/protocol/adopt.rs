@@ -49,9 +49,8 @@ async fn adopt(
 ) -> Result<Adopted, LedgerError> {
     let (partition, epoch) = partitions::columns(at)?;
     let mut tx = store.begin().await?;
-    // Nobody closes an epoch of this partition while the rows go in: whether an entry was
-    // handed out is decided by the closing that stands when it is written, not by one read
-    // before.
+    // No epoch of this partition is closed while the rows are written: the closing at the time of
+    // the write decides whether an entry was handed out, not one read earlier.
     partitions::share(&mut *tx, at.partition).await?;
     let mut closings: HashMap<u64, Option<Closing>> = HashMap::new();
     let mut handed_out = Vec::with_capacity(entries.len());

@@ -1,9 +1,9 @@
-//! The journal's way in: issued entries. Not fenced by an epoch: what was handed out is always
-//! journaled.
+//! Issued entries on their way into the journal. Not fenced by an epoch: what was handed out is
+//! always journaled.
 //!
-//! Before Redis counts, the ledger has the counter, and a ceiling for it. So an entry of a counter
-//! that is not there, or above the ceiling of its own epoch, is never a bad one: the ledger has
-//! forgotten what it confirmed (F25).
+//! Before Redis counts, the ledger has the counter, and a ceiling for it. So an entry of a missing
+//! counter, or above the ceiling of its own epoch, is never a bad one: the ledger has forgotten
+//! what it confirmed (F25).
 
 use numerator_runtime::node::NodeId;
 use uuid::Uuid;
@@ -21,12 +21,12 @@ use crate::statement::query;
 use crate::store::{Store, commit, commit_alone};
 use crate::{Appended, Entry, Ledger, LedgerError, nodes};
 
-/// Who brings entries.
+/// The source of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bringer {
     /// The node that handed them out, to a ledger that must have their counters and ceilings.
     Issuer,
-    /// Who reports again, or speaks for a dead node: that may be of before the ledger went back.
+    /// A process that reports again, or for a dead node: its entries may predate the ledger's loss.
     Teller,
 }
 
@@ -50,8 +50,8 @@ impl Ledger {
         .await
     }
 
-    /// Notes a number that another allocation holds too, behind the back of the unique keys, among
-    /// the collisions. Safe to repeat.
+    /// Notes among the collisions a number that another allocation holds too, unseen by the unique
+    /// keys. Safe to repeat.
     pub async fn note_twice(&self, number: &Entry, other: Uuid) -> Result<(), LedgerError> {
         self.write(async |store| {
             let now_us = store.clock.now_us();
@@ -76,8 +76,8 @@ pub(crate) async fn append(
     }
     let all: Vec<&Entry> = entries.iter().collect();
     let appended = match attempt(store, node, &all, Care::Plain).await {
-        // Somebody wrote a row above what its counter has taken, or has the text of one of these
-        // numbers: then all are looked for.
+        // A row is above what its counter has taken, or has the text of one of these numbers: then
+        // all are looked for.
         Err(LedgerError::Conflict(_)) => attempt(store, node, &all, Care::Judged).await,
         appended => appended,
     };
@@ -91,13 +91,13 @@ async fn attempt(
     entries: &[&Entry],
     care: Care,
 ) -> Result<Appended, LedgerError> {
-    // Whoever waits behind these rows does not wait longer for a counter that they do not need.
+    // A waiter for these rows does not wait longer for a counter that it does not need.
     let mut tx = store.begin_brief(Some(node)).await?;
     nodes::must_be_remembered(store, &mut *tx, node).await?;
     let writing = store.writing(node, store.clock.now_us());
     let appended = journal(&mut *tx, &writing, entries, (Bringer::Issuer, care)).await;
     if matches!(appended, Err(LedgerError::WentBack(_))) {
-        // No mark of the node may be missing: its next heartbeat must say so all the same.
+        // Possibly no mark is missing: the next heartbeat must report the loss all the same.
         store.witness.forget(node);
     }
     let appended = appended?;
@@ -165,9 +165,9 @@ fn of_counters<'l, 'a>(lines: &'l [Line<'a>]) -> impl Iterator<Item = &'l [Line<
     lines.chunk_by(|one, next| one.extent.counter_id == next.extent.counter_id)
 }
 
-/// What the lines of a counter say to its marks. A line that is there already, or is another's,
-/// says how far the counter has come like any other: a duplicate was handed out too, and going on
-/// below it would give a third.
+/// The effect of the lines of a counter on its marks. A line that is there already, or is
+/// another's, shows how far the counter has come like any other: a duplicate was handed out too,
+/// and going on below it would give a third.
 pub(crate) fn mark(lines: &[Line<'_>]) -> Mark {
     let Line { extent: Extent { counter_id, first, .. }, step, epoch, .. } = lines[0];
     let is_like_first = |line: &&Line<'_>| line.step == step && line.epoch == epoch;
@@ -176,11 +176,11 @@ pub(crate) fn mark(lines: &[Line<'_>]) -> Mark {
     Mark { counter_id, last, first, epoch, step, count }
 }
 
-/// Moves counters on as if all lines were new, which is the rule, and keeps them locked; how each
-/// stood before.
+/// Moves counters on as if all lines were new, which is the rule, and keeps them locked. Returns
+/// the state of each before.
 ///
 /// # Errors
-/// Where a counter is not there: `WentBack`, or `Refused` of who has looked for it by its name.
+/// Where a counter is missing: `WentBack`, or `Refused` where it was looked for by its name.
 async fn advance(
     conn: &mut Conn,
     marks: &[Mark],
@@ -204,7 +204,7 @@ async fn advance(
 }
 
 /// Refuses values above the ceiling that their counter had, in its own epoch while that is not
-/// closed: only then nobody but a raise may change it, and Redis hears of that last.
+/// closed: only then a raise alone may change it, and Redis gets the raise last.
 async fn must_be_below_ceilings(
     conn: &mut Conn,
     lines: &[Line<'_>],
@@ -225,7 +225,7 @@ async fn must_be_below_ceilings(
     Ok(())
 }
 
-/// Takes back what counters were counted on by for lines that were not written.
+/// Reverts the counts of lines that were not written.
 async fn correct(
     conn: &mut Conn,
     judged: &Judged<'_>,

@@ -17,7 +17,7 @@ use crate::store::{Store, commit_alone};
 use crate::{Entry, Event, JournaledAgain, Ledger, LedgerError, PutAside, events};
 
 impl Ledger {
-    /// Records that are put aside, behind a place, oldest first, each allocation once.
+    /// Records that are put aside, after a place, oldest first, each allocation once.
     pub async fn put_aside(&self, after: i64, limit: u32) -> Result<Vec<PutAside>, LedgerError> {
         self.search(async |store| {
             let mut query = QueryBuilder::new(
@@ -34,8 +34,8 @@ impl Ledger {
         .await
     }
 
-    /// Takes a record that is put aside into the journal: its counters are found by their names.
-    /// Noted as an event with who wanted it. Safe to repeat.
+    /// Takes a record that is put aside into the journal: its counters are found by their names. An
+    /// event notes who asked for it. Safe to repeat.
     ///
     /// # Errors
     /// `Unfit` or `Refused` where the ledger refuses it again: it stays where it is.
@@ -68,7 +68,7 @@ async fn journal_again(
     let Some(row) = row else { return Ok(JournaledAgain::Gone) };
     let (entry, reason) = (read_raw(row.try_get("raw")?)?, row.try_get::<String>("reason")?);
     let number = entry.number.clone();
-    // Counters first, as whoever puts a record aside does.
+    // Counters first, in the order in which a record is put aside.
     let found = restored::with_present_ids(&mut *tx, node, vec![entry], now_us).await?;
     let taken = found.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
     lock_all(&mut *tx, &taken.collect::<Vec<_>>()).await?;
@@ -110,8 +110,8 @@ async fn journal_again(
     Ok(became)
 }
 
-/// Takes back what a counter was counted on by as a record was put aside: its row of the journal
-/// counts for the same.
+/// Reverts the count of a counter for a record that was put aside: its row of the journal counts
+/// for the same.
 async fn take_back(conn: &mut Conn, row: &Row, entries: &[Entry]) -> Result<(), LedgerError> {
     let (first, last): (i64, i64) = (row.try_get("first_value")?, row.try_get("last_value")?);
     let step: i64 = row.try_get("step")?;

@@ -1,10 +1,9 @@
-//! Who is to blame for a record that the database refuses for what it holds (F45).
+//! Whether a record is to blame where the database refuses it for what it holds (F45).
 //!
 //! A broken constraint, a missing partition of a table or a trigger that fails refuses every row in
 //! the words in which it would refuse a bad one. So a record is to blame only where a plain one of
 //! the same time, epoch and form is taken through the same statements, before it and after it, in
-//! one transaction: as long as that lasts nobody changes a table that it has written to. All of it
-//! is taken back.
+//! one transaction: during it no table that it has written to is changed. All of it is taken back.
 
 use jiff::tz::TimeZone;
 use numbering::{Range, TakenRange};
@@ -21,7 +20,7 @@ use crate::statement::query;
 use crate::store::Store;
 use crate::{Appended, CounterSpec, Entry, LedgerError, Record};
 
-/// What came of writing entries: where one was written alone and refused, who is to blame.
+/// The outcome of writing entries; where one was written alone and refused, whether it is to blame.
 pub(crate) async fn judged(
     store: &Store,
     node: NodeId,

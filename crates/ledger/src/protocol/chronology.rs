@@ -1,11 +1,11 @@
 //! Chronology: of a family of counters, no number is dated before the last one.
 //!
 //! The family's row is the lock. It is asked for once all counters and names are held, families in
-//! one order, so that nobody waits in a circle; dates are read only then.
+//! one order, so that no transactions wait in a circle; dates are read only then.
 //!
 //! A family without a row finds its date in the journal, in slices that commit one by one (F31):
 //! `chronology_search` says how far. Until then nothing of it is taken: its callers do a slice
-//! each, and the service the others behind them.
+//! each, and the service does the others in the background.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +115,7 @@ impl LastDates {
 }
 
 /// Counts the dates of numbers that an import has brought into the journal. Their families are
-/// locked, not forgotten: who takes meanwhile would find the dates of before, and keep them.
+/// locked, not forgotten: a concurrent take would find the former dates, and keep them.
 pub(crate) async fn catch_up(
     conn: &mut Conn,
     counters: &[ImportedCounter],
@@ -180,7 +180,7 @@ async fn search_family(
     .bind(family.key)
     .fetch_optional(&mut *conn)
     .await?;
-    // Somebody else has done the last slice meanwhile.
+    // Another transaction has done the last slice meanwhile.
     let Some(row) = row else { return Ok(()) };
     let (last_date, key) = (row.try_get("last_date")?, row.try_get("key")?);
     let mut search = Search { last_date, key, value: row.try_get("value")? };
@@ -272,7 +272,7 @@ pub(crate) async fn search_slice(conn: &mut Conn, rows_max: u32) -> Result<bool,
     Ok(true)
 }
 
-/// The refusal of who needs a date that is still being looked for; worth a retry.
+/// The refusal where a date is needed that is still being looked for; worth a retry.
 fn still_searched(counter: Option<String>) -> LedgerError {
     let cause = "the last date of its family is still being looked for in the journal".to_owned();
     LedgerError::LockTimeout { cause, counter }
@@ -280,7 +280,7 @@ fn still_searched(counter: Option<String>) -> LedgerError {
 
 /// Gives a family its row, unless it has one, and locks it: its search is over.
 async fn create(conn: &mut Conn, family: Family<'_>, last: &str) -> Result<(), LedgerError> {
-    // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
+    // Another transaction may be creating it: the insert waits for that one, then does nothing.
     query(
         "insert into chronology (series_id, serial, family, last_date) values ($1, $2, $3, $4)
          on conflict do nothing",
@@ -320,7 +320,7 @@ pub(crate) async fn lock(
 }
 
 /// The keys of a family's counters lie between these, or are its own: a counter's key is its
-/// family's, with `;` and the period behind it, or the period alone.
+/// family's, followed by `;` and the period, or the period alone.
 pub(crate) fn periods(family: Family<'_>) -> (String, String) {
     match family.key {
         "" => (String::new(), char::MAX.to_string()),

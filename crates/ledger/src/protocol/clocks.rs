@@ -1,5 +1,5 @@
-//! What time it is, by others than this process: the server's clock, what is written, and what
-//! nodes tell of theirs (F37).
+//! The time by sources other than this process: the server's clock, what is written, and the times
+//! that nodes report (F37).
 
 use numerator_runtime::node::NodeId;
 use tokio::time::Instant;
@@ -13,8 +13,8 @@ use crate::store::commit;
 use crate::{Heard, Ledger, LedgerError, LedgerTimes};
 
 impl Ledger {
-    /// All times that the ledger shows. Of what nodes told, none after `upto_us`: it was said by
-    /// a clock that was ahead.
+    /// All times that the ledger shows. Of the times that nodes reported, none after `upto_us`:
+    /// those came from a clock that was ahead.
     pub async fn times(&self, upto_us: i64) -> Result<LedgerTimes, LedgerError> {
         self.read(async |reader| {
             let mut conn = reader.acquire().await?;
@@ -36,8 +36,8 @@ impl Ledger {
         .await
     }
 
-    /// Tells the time of a node's own clock, and hears the server's and what other nodes told last.
-    /// Like a heartbeat it touches the node's own row alone.
+    /// Reports the time of a node's own clock, and returns the server's and the last reports of
+    /// other nodes. Like a heartbeat it touches the node's own row alone.
     pub async fn tell_time(
         &self,
         node: NodeId,
@@ -79,7 +79,7 @@ async fn server(conn: &mut Conn) -> Result<Option<Heard>, LedgerError> {
     Ok(at_us.map(|at_us| Heard { at_us, asked, answered: Instant::now() }))
 }
 
-/// What nodes told that have not ended.
+/// The times reported by nodes that have not ended.
 async fn told(conn: &mut Conn) -> Result<Vec<(NodeId, i64)>, LedgerError> {
     let rows = query(
         "select node_id, told_at_us from node

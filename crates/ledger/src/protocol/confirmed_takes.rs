@@ -1,5 +1,5 @@
 //! Whether the ledger still has what the database path confirmed to this process and no heartbeat
-//! shows yet (F34, F47), and how a later incarnation is told of it (F35).
+//! shows yet (F34, F47), and how it is reported to a later incarnation (F35).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -22,9 +22,9 @@ impl Ledger {
         self.0.store(Share::Common).witness.takes().unproven().is_awaited()
     }
 
-    /// Looks whether the numbers are there that the database path confirmed before the last
-    /// confirmed heartbeat. From then on that heartbeat shows them: whatever loses one of them
-    /// loses it too. Reads the journal, and waits for whoever has locked it.
+    /// Checks that the numbers are there that the database path confirmed before the last confirmed
+    /// heartbeat. From then on that heartbeat shows them: a loss of one of them loses it too. Reads
+    /// the journal, and waits for locks of it.
     ///
     /// # Errors
     /// `WentBack` where one is missing.
@@ -40,11 +40,11 @@ impl Ledger {
         .await
     }
 
-    /// Tells the incarnation that was agreed on last how far the database path took each counter in
-    /// the one before: a counter that stands below goes on above it, and what no row shows of the
-    /// values between is `unaccounted`. Returns the partitions of those counters, also those of an
-    /// earlier try that failed: its commit may be there. To be called once the records that are
-    /// remembered were journaled again.
+    /// Reports to the incarnation that was agreed on last how far the database path took each
+    /// counter in the one before: a counter that is below goes on above it, and the values between
+    /// that no row shows are `unaccounted`. Returns the partitions of those counters, also those of
+    /// an earlier try that failed: its commit may be there. To be called once the remembered
+    /// records were journaled again.
     pub async fn tell_takes(&self, node: NodeId) -> Result<BTreeSet<u32>, LedgerError> {
         self.search(async |store| {
             let untold = store.witness.takes().untold();

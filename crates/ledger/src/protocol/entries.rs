@@ -15,9 +15,9 @@ use crate::{Entry, LedgerError, archive};
 /// How entries are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Care {
-    /// As if nothing stood in their way where nothing can, which is the rule.
+    /// As if nothing were in their way where nothing can be, which is the rule.
     Plain,
-    /// Each is looked for before, and has a verdict of its own.
+    /// Each is looked for first, and has a verdict of its own.
     Judged,
 }
 
@@ -92,11 +92,11 @@ pub(crate) async fn write<'a>(
 /// What became of a line that a unique key kept out.
 ///
 /// # Errors
-/// `Fault` where nobody holds its number or its value: a key that is not the journal's did, and
-/// would keep others out as well.
+/// `Fault` where no row holds its number or its value: a key that is not the journal's kept it out,
+/// and would keep others out as well.
 fn verdict_of_kept_out(line: &Line<'_>, other: Option<Vec<u8>>) -> Result<Verdict, LedgerError> {
     match other {
-        // Its own row, wherever that counts it.
+        // Its own row, in whichever counter.
         Some(own) if own == line.allocation_id => Ok(Verdict::Known),
         Some(other) => Ok(Verdict::Collided { other: Some(other) }),
         None => Err(LedgerError::Fault(
@@ -143,7 +143,7 @@ pub(crate) fn verdict_against(
     }
 }
 
-/// Finds entries whose values stand in the journal. One probe per counter is enough as long as the
+/// Finds entries whose values are in the journal. One probe per counter is enough as long as the
 /// whole batch lies above what is there, which is the rule; then one per line.
 async fn judge_neighbours(
     conn: &mut Conn,
@@ -168,8 +168,8 @@ async fn judge_neighbours(
 }
 
 /// An entry whose own row moved to an archive is known: its values meet a segment. Its document
-/// tells it from another allocation of the value, which has the same number; without one it is
-/// told as a collision.
+/// distinguishes it from another allocation of the value, which has the same number; without one it
+/// is reported as a collision.
 async fn judge_archived(
     conn: &mut Conn,
     lines: &[Line<'_>],
@@ -213,7 +213,7 @@ async fn touched_counters(
     Ok(touched.map(|(extent, _)| extent.counter_id).collect())
 }
 
-/// Who has the number, or else the value, that a line wanted.
+/// The allocation that has the number, or else the value, of a line.
 async fn holder(conn: &mut Conn, line: &Line<'_>) -> Result<Option<Vec<u8>>, LedgerError> {
     let Some(head) = &line.head else {
         return Ok(None);
@@ -233,7 +233,7 @@ async fn holder(conn: &mut Conn, line: &Line<'_>) -> Result<Option<Vec<u8>>, Led
     Ok(of_value.bind(line.extent.counter_id).bind(line.extent.first).fetch_optional(conn).await?)
 }
 
-/// Takes what was written out of the gap register: a late row explains its values.
+/// Removes from the gap register what was written: a late row explains its values.
 async fn fill_gaps(
     conn: &mut Conn,
     lines: &[Line<'_>],

@@ -1,4 +1,4 @@
-//! Whether the database has what records need, and the rights of who writes them.
+//! Whether the database has what records need, and the rights of its writing users.
 
 use crate::calls::CALL;
 use crate::fitness::all_lacks;
@@ -6,14 +6,14 @@ use crate::store::Store;
 use crate::{Lack, Ledger, LedgerError};
 
 impl Ledger {
-    /// What is missing of tables, columns, unique keys and rights, without which records are not
-    /// written, or not once only (F45). Nothing is, mostly.
+    /// The missing tables, columns, unique keys and rights, without which records are not written,
+    /// or not only once (F45). Mostly none is missing.
     pub async fn lacks(&self) -> Result<Vec<Lack>, LedgerError> {
         self.call(CALL.uncounted(), async |store| store.pool().lacks().await).await
     }
 
-    /// Gives the roles of the ledger their rights to its tables, and takes all others of theirs:
-    /// deploy/postgres/roles.sql. Safe to repeat; whether it changed any.
+    /// Gives the roles of the ledger their rights to its tables, and revokes all their others:
+    /// deploy/postgres/roles.sql. Safe to repeat. Returns whether it changed any.
     ///
     /// # Errors
     /// `Fault` where the user of `database.url` does not own the tables, or there are no such
@@ -29,9 +29,9 @@ impl Ledger {
     }
 }
 
-/// Refuses a ledger that has not all tables and keys that records need: what is written to one that
-/// is being put back table by table would stand there twice, or in the place of what comes. A right
-/// that is missing shows itself.
+/// Refuses a ledger without all tables and keys that records need: what is written to one that is
+/// being restored table by table would be there twice, or in the place of a restored row. A missing
+/// right shows itself.
 pub(crate) async fn must_be_whole(store: &Store) -> Result<(), LedgerError> {
     let mut lacks = store.pool().lacks().await?;
     lacks.retain(|lack| !matches!(lack, Lack::Right { .. }));

@@ -1,6 +1,6 @@
 //! Holding a ledger that went back: all partitions at once, and a new incarnation with it, so that
 //! every process is stopped by its next transaction (F9, F25). A later incarnation of another
-//! branch is held like an earlier one (F36). Also the way in for what is done with it then.
+//! branch is held like an earlier one (F36). Also the entry point of what is done with it then.
 
 use numerator_runtime::node::NodeId;
 use tokio::time::Instant;
@@ -48,8 +48,8 @@ impl Ledger {
         .await
     }
 
-    /// The same because the ledger lacks what it once confirmed to a node of whichever process.
-    /// From then on that is of before this hold, wherever else it is written down (F36).
+    /// The same because the ledger lacks what it once confirmed to a node of any process. From then
+    /// on that confirmation is older than this hold, wherever else it is recorded (F36).
     pub async fn hold_all_after(
         &self,
         confirmed: &Confirmed,
@@ -66,8 +66,8 @@ impl Ledger {
 
     /// Holds all partitions like [`crate::Ledger::hold_all`], because this process itself was
     /// confirmed what the ledger has forgotten, and asks all its users what was confirmed to them:
-    /// once they all have reported, the ledger goes on by itself (F25). Begins no inquest where
-    /// somebody else has drawn the incarnation, where an operator holds it, or at an older server
+    /// once they all have reported, the ledger goes on automatically (F25). Begins no inquest where
+    /// another process has drawn the incarnation, where an operator holds it, or at an older server
     /// that lives on.
     pub async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
         self.call(CALL.of(Share::Watch), async |store| {
@@ -76,8 +76,8 @@ impl Ledger {
         .await
     }
 
-    /// Whether a copy that lacks commits may take its place without anybody's hand: a standby that
-    /// is promoted. Where not, an operator ends each hold.
+    /// Whether a copy that lacks commits may take its place automatically: a standby that is
+    /// promoted. Where not, an operator ends each hold.
     pub fn fails_over(&self) -> bool {
         self.0.store(Share::Common).pool().fails_over()
     }
@@ -105,10 +105,10 @@ impl Ledger {
     }
 }
 
-/// Who is asked what was confirmed to it, once all is held.
+/// The processes that are asked what was confirmed to them, once all is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asking {
-    /// Nobody: an operator ends it.
+    /// None: an operator ends the hold.
     Nobody,
     /// Every process.
     All,
@@ -125,7 +125,7 @@ pub(crate) async fn hold_all(
     cause: &str,
     (asking, known): (Asking, Option<Incarnation>),
 ) -> Result<u64, LedgerError> {
-    // One that is being put back shows partitions last.
+    // A ledger that is being restored shows partitions last.
     must_be_whole(store).await?;
     let mut tx = store.begin_unfenced().await?;
     let shown = incarnation::locked(store, &mut tx).await?;
@@ -139,14 +139,14 @@ pub(crate) async fn hold_all(
         Some(mine) => Some(lineage::descent(store, &mut *tx, mine).await?),
         None => None,
     };
-    // While everything is held nobody goes on without what this process says.
+    // While everything is held no process goes on without the report of this one.
     let is_own = match descent {
         Some(Descent::Own) => true,
         Some(Descent::Branch) => !rows.iter().any(|row| is_open(&row)),
         Some(Descent::Strange) | None => false,
     };
-    // Somebody has held it since this process looked, and it may be released by now: whoever comes
-    // late adds what it has seen, and tells what it remembers before it does anything else (F35).
+    // Another process has held it since this one looked, and it may be released by now: a late
+    // process adds what it has seen, and reports what it remembers before anything else (F35).
     let later = shown.filter(|shown| shown.is_present && is_own).map(|shown| shown.incarnation);
     if let Some(later) = later.filter(|_| !knows_less) {
         rows.retain(|row| row.state == PartitionState::Held);
@@ -155,11 +155,11 @@ pub(crate) async fn hold_all(
         store.witness.agree(later);
         return Ok(0);
     }
-    // A hold without an inquest is an operator's to end, whoever comes upon it. So is an older
-    // server that lives on beside a newer one: others may have gone on there without it.
+    // A hold without an inquest is an operator's to end, whichever process finds it. So is an older
+    // server that lives on next to a newer one: others may have gone on there without it.
     let is_held = rows.iter().any(|row| row.state == PartitionState::Held);
     let is_strange = shown.is_some_and(|shown| shown.is_present && Some(shown.incarnation) != mine);
-    // Whoever released it elsewhere knew nothing of what was confirmed here since.
+    // A release elsewhere did not know what was confirmed here since.
     let is_not_earlier = mine.zip(found).is_some_and(|(mine, found)| found.number >= mine.number);
     let is_branch = is_not_earlier && descent.is_some_and(|descent| descent != Descent::Own);
     let is_operators =
@@ -193,7 +193,7 @@ impl LockedRow {
     }
 }
 
-/// Locks all partitions in their order: who holds one holds all, and two may do so at once.
+/// Locks all partitions in order: a hold of one is a hold of all, and two may run at once.
 pub(crate) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
     let rows =
         query("select partition_id, epoch, state, seen_epoch from partition order by partition_id")

@@ -12,7 +12,7 @@ use crate::protocol::lineage;
 use crate::store::{Store, commit};
 use crate::{Ledger, LedgerError, Nodes, OneIncarnation};
 
-/// Why a ledger is held that is opened in another life than the one agreed on.
+/// Why a ledger is held that is opened in another incarnation than the one agreed on.
 const PUT_BACK: &str = "the ledger went back while nobody looked: it lives another life than the \
                         one that was agreed on";
 
@@ -41,8 +41,8 @@ impl Nodes<'_> {
     }
 }
 
-/// Takes over what was agreed on. A ledger that lives another life by now was put back, or failed
-/// over, while no process of this handle looked: it is held at once, before the first number.
+/// Takes over what was agreed on. A ledger in another incarnation by now was restored, or failed
+/// over, while no process of this handle watched: it is held immediately, before the first number.
 pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
     let mut tx = store.reader.begin().await?;
     let shown = store.pool().shown(&mut *tx).await?;
@@ -65,7 +65,7 @@ pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
         }
         Some(_) => {
             drop(tx);
-            // Others may run that have not noticed yet.
+            // Other processes may run that have not noticed yet.
             let asking = if store.pool().fails_over() { Asking::All } else { Asking::Nobody };
             holding::hold_all(store, &[], PUT_BACK, (asking, None)).await?;
         }
@@ -82,8 +82,8 @@ pub(crate) async fn locked(
     store.pool().shown(&mut **tx).await
 }
 
-/// Draws the next one: whoever knows another has gone back, or comes late. It replaces the one that
-/// is found, the one that this process agreed on, and one that it knows besides. The lock is held.
+/// Draws the next one: a process that knows another one went back, or is late. It replaces the one
+/// that is found, the one this process agreed on, and one that it knows besides. The lock is held.
 pub(crate) async fn renew(
     store: &Store,
     tx: &mut Transaction,

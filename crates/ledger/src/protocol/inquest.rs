@@ -1,8 +1,8 @@
-//! The inquest over a ledger that went back under its users: who must be heard, what they said, and
-//! the end of the hold where nothing that anybody was confirmed is missing any more (F25).
+//! The inquest over a ledger that went back under its users: which nodes must be heard, their
+//! reports, and the end of the hold where nothing that was confirmed is missing any more (F25).
 //!
-//! Never opens a partition while one node is unheard that may have been confirmed anything: then
-//! the hold is an operator's to end.
+//! Never opens a partition while a node is unheard that may have been confirmed anything: then the
+//! hold is an operator's to end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ pub(crate) async fn is_under_way(conn: &mut Conn) -> Result<bool, LedgerError> {
     Ok(begun.is_some())
 }
 
-/// Nobody asks any more.
+/// Ends the inquest.
 pub(crate) async fn end(conn: &mut Conn) -> Result<(), LedgerError> {
     query("delete from inquest_report").execute(&mut *conn).await?;
     query("delete from inquest").execute(&mut *conn).await?;
@@ -71,8 +71,8 @@ pub(crate) async fn end(conn: &mut Conn) -> Result<(), LedgerError> {
 }
 
 impl Ledger {
-    /// Tells an inquest what a process remembers; false where there is none in the incarnation in
-    /// which its node registered. Safe to repeat: the last word counts.
+    /// Reports to an inquest what a process remembers; false where there is none in the incarnation
+    /// in which its node registered. Safe to repeat: the last report counts.
     pub async fn report(&self, report: &Report) -> Result<bool, LedgerError> {
         self.write(async |store| {
             let Report { node, identities, is_complete, known: Known { epochs, nodes } } = report;
@@ -106,8 +106,8 @@ impl Ledger {
 
     /// Ends the inquest if every node was heard that may have been confirmed anything that this
     /// ledger lacks, by it, by a reporter or by the caller, and none was confirmed more than it has
-    /// reported again: then all partitions are open, what came before is closed exact, and nobody
-    /// owns them yet.
+    /// reported again: then all partitions are open, what came before is closed exact, and they
+    /// have no owner yet.
     pub async fn agree(&self, node: NodeId, known: &Known) -> Result<Agreement, LedgerError> {
         self.call(CALL, async |store| agree(store, node, known).await).await
     }
@@ -130,7 +130,7 @@ impl Nodes<'_> {
     }
 }
 
-/// Whom an inquest must hear; `None` where there is none under this nonce.
+/// The nodes that an inquest must hear; `None` where there is none under this nonce.
 async fn roster(
     conn: &mut Conn,
     nonce: uuid::Uuid,
@@ -172,8 +172,8 @@ pub(crate) async fn agree(
         if *is_complete { &mut complete } else { &mut incomplete }
             .extend(identities.iter().copied());
     }
-    // Who has a row is of the roster, or had left, or was adopted whole, or came after: what it did
-    // before is here.
+    // A node with a row is of the roster, or had left, or was adopted whole, or came later: what it
+    // did before is here.
     for node in seen {
         if !roster.contains(&node) && nodes::marks(&mut *tx, node).await?.is_none() {
             roster.insert(node);
@@ -184,7 +184,7 @@ pub(crate) async fn agree(
         .filter(|node| !complete.contains(node) && !incomplete.contains(node))
         .copied()
         .collect();
-    // Somebody who was there must be left: who came after has nothing to say of before.
+    // A node that was there must remain: one that came later knows nothing of the time before.
     let is_witnessed = roster.iter().any(|node| complete.contains(node));
     if !is_witnessed || !missing.is_empty() || !incomplete.is_empty() {
         return Ok(Agreement::Waits { missing, incomplete: incomplete.into_iter().collect() });
@@ -204,7 +204,7 @@ pub(crate) async fn agree(
     Ok(Agreement::Agreed)
 }
 
-/// What was said under a nonce.
+/// The reports under a nonce.
 async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, LedgerError> {
     let rows = query(
         "select node_id, is_complete, identities, epochs, seen from inquest_report
@@ -231,8 +231,8 @@ async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, Ledg
         .collect()
 }
 
-/// Opens a held partition above every epoch that anybody knows. All that was handed out before is
-/// in the journal: everything closed exact, and counters go on from what they have taken.
+/// Opens a held partition above every known epoch. All that was handed out before is in the
+/// journal: everything closed exact, and counters go on from what they have taken.
 async fn open_exact(
     conn: &mut Conn,
     row: &holding::LockedRow,

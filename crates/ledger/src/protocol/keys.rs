@@ -26,7 +26,7 @@ impl Key {
         Some(Key::Document { series_id, document_id: document_id?.clone() })
     }
 
-    /// The keys that a number stands under.
+    /// The keys under which a number is recorded.
     pub(crate) fn all_of(record: &Record) -> impl Iterator<Item = Key> + use<> {
         let Record { series_id, user_id, idempotency_key, document_id, .. } = record;
         Key::both(*series_id, user_id, idempotency_key.as_ref(), document_id.as_ref())
@@ -49,7 +49,7 @@ impl Key {
     }
 }
 
-/// A key and whose document it is: what a transaction tells its orders apart by.
+/// A key and the owner of its document: a transaction distinguishes its orders by them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Named {
     key: Key,
@@ -70,7 +70,7 @@ impl Named {
         Some(Named::of(key, question))
     }
 
-    /// Those that the number of an order stands under.
+    /// The keys under which the number of an order is recorded.
     pub(crate) fn all_of(order: &TakeOrder) -> impl Iterator<Item = Named> {
         Key::all_of(&order.record).map(move |key| Named::of(key, &order.question))
     }

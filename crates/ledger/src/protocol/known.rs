@@ -1,5 +1,5 @@
-//! What each process knows of the ledger's series, tables and tokens, as it says itself: whoever
-//! saves some waits until all processes have them.
+//! What each process knows of the ledger's series, tables and tokens, by its own report: a save
+//! waits until all processes have the change.
 
 use numerator_runtime::node::NodeId;
 
@@ -9,7 +9,7 @@ use crate::store::commit;
 use crate::{Ledger, LedgerError, Stamps};
 
 impl Ledger {
-    /// Notes what a process knows. It says so each time that it has learned something.
+    /// Notes what a process knows. Each process reports it each time that it has learned something.
     pub async fn note_known(&self, node: NodeId, known: &Stamps) -> Result<(), LedgerError> {
         self.write(async |store| {
             let mut tx = store.begin_as(node).await?;
@@ -28,8 +28,8 @@ impl Ledger {
         .await
     }
 
-    /// How many processes serve that know less than this, but for one. Those that have said nothing
-    /// yet do not count: they are starting, or of a version that says nothing.
+    /// How many processes serve that know less than this, except for one. Those without a report do
+    /// not count: they are starting, or of a version that makes none.
     pub async fn unaware(&self, of: &Stamps, but_for: Option<NodeId>) -> Result<u64, LedgerError> {
         self.read(async |reader| {
             let none = Vec::new();

@@ -1,9 +1,9 @@
-//! Counters in use that somebody else than a take moves up: an import (R9.5), and a change that two
-//! people answer for (R3.5).
+//! Counters in use that are moved up by something else than a take: an import, and a change that
+//! two people approve.
 //!
-//! Never lifts a counter that Redis counts: whoever else changes a counter does so while nobody can
-//! take from it (F20). That is so while its row is locked, if its own epoch is closed or the
-//! database owns it: to take a value, everybody then needs this very row first (F4).
+//! Never lifts a counter that Redis counts: a counter is changed otherwise only while nothing can
+//! be taken from it (F20). That is so while its row is locked, if its own epoch is closed or the
+//! database owns it: each take then needs this very row first (F4).
 
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
@@ -14,9 +14,9 @@ use crate::{Counter, LedgerError, Owner, Partition, PartitionState};
 
 /// A counter whose row is locked.
 pub(crate) enum Stand {
-    /// Nobody can take from it until the transaction ends, and what its own epoch lost is settled.
+    /// Nothing can be taken until the transaction ends, and what its own epoch lost is settled.
     AtRest {
-        /// As it stood.
+        /// As it was.
         counter: Counter,
         /// After this value nothing was taken.
         base: i64,

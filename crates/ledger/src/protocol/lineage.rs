@@ -1,6 +1,6 @@
-//! The line of a ledger's incarnations, and who descends from what (F36).
+//! The line of a ledger's incarnations, and their descent (F36).
 //!
-//! A number alone says nothing: any hold of any copy makes a later one. What a process knows is of
+//! A number alone shows nothing: any hold of any copy makes a later one. What a process knows is of
 //! this ledger only where its incarnation is in the line, and nothing that was confirmed there
 //! after the next one was drawn is missing here.
 
@@ -65,7 +65,7 @@ pub(crate) async fn begin(
     Ok(())
 }
 
-/// How a ledger stands to what a process knows of another incarnation.
+/// The relation of a ledger to what a process knows of another incarnation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Descent {
     /// The ledger does not know that incarnation.
@@ -77,7 +77,7 @@ pub(crate) enum Descent {
     Own,
 }
 
-/// How the ledger stands to what was agreed on with this handle, and confirmed through it since.
+/// The relation of the ledger to what was agreed on, and confirmed since, by this handle.
 pub(crate) async fn descent(
     store: &Store,
     conn: &mut Conn,

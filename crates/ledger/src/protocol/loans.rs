@@ -1,5 +1,5 @@
-//! Partitions that are lent to the database for as long as somebody changes counters in it, and
-//! what becomes of a loan whose lender has ended.
+//! Partitions that are lent to the database while counters are changed in them, and the end of a
+//! loan whose lender has ended.
 
 use numerator_runtime::node::NodeId;
 use uuid::Uuid;
@@ -10,8 +10,8 @@ use crate::store::commit;
 use crate::{Ledger, LedgerError};
 
 impl Ledger {
-    /// Lends a partition to the database, or takes it back, where it stands as given: sets to whom
-    /// it is lent from one to the other (`None`: nobody). False where it stands otherwise.
+    /// Lends a partition to the database, or takes it back: compare-and-set of the loan from one
+    /// value to the other (`None`: not lent). False where it has another value.
     pub async fn lend(
         &self,
         partition: u32,
@@ -47,8 +47,8 @@ impl Ledger {
     }
 
     /// Takes back what was lent by nodes that have left or were adopted: they died, or lost the
-    /// ledger, before they could. The partitions. Whoever works on with such a loan is stopped by
-    /// the rows that it changes (F4): an import refuses what Redis owns.
+    /// ledger, before they could. Returns the partitions. A process that works on with such a loan
+    /// is stopped by the rows that it changes (F4): an import refuses what Redis owns.
     pub async fn take_back_loans(&self) -> Result<Vec<u32>, LedgerError> {
         self.write(async |store| {
             let mut tx = store.begin().await?;

@@ -1,5 +1,5 @@
-//! Partitions: reading them, and becoming a participant of an epoch. Whoever joins locks the
-//! partition's row, so that a leader that bumps the epoch misses nobody (F5).
+//! Partitions: reading them, and becoming a participant of an epoch. A joining node locks the
+//! partition's row, so that a leader that bumps the epoch misses no participant (F5).
 
 use numerator_runtime::node::NodeId;
 

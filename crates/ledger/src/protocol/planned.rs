@@ -1,9 +1,9 @@
-//! What orders of one transaction are going to be answered, before the ledger has taken their rows.
+//! The planned answers to the orders of one transaction, before the ledger has taken their rows.
 
 use crate::protocol::entries::Verdict;
 use crate::{Entry, Found, TakeOutcome};
 
-/// What an order will be answered, before it is known which rows the ledger takes.
+/// The planned answer to an order, before it is known which rows the ledger takes.
 pub(crate) enum Planned {
     /// Decided.
     Answered(TakeOutcome),
@@ -14,7 +14,7 @@ pub(crate) enum Planned {
 }
 
 impl Planned {
-    /// What the order is answered, once it is known.
+    /// The answer to the order, once it is known.
     pub(crate) fn outcome(self, entries: &[Entry], verdicts: &[Verdict]) -> TakeOutcome {
         let collided = |place: usize| matches!(verdicts[place], Verdict::Collided { .. });
         let lost = |place: usize| TakeOutcome::Collided { number: entries[place].number.clone() };

@@ -1,9 +1,9 @@
 //! Records that the ledger refused: kept raw, counted like rows of the journal, found like them.
 //!
 //! They were issued. So a retry under their document or key gets their number, a look-up shows
-//! them, and whoever has their text or their values collides with them (F45). What is wanted of
-//! them is looked for by hashes: their texts may be what no column takes. A row of an earlier
-//! version has none until it is named, and is looked at each time until then.
+//! them, and a record with their text or their values collides with them (F45). They are looked up
+//! by hashes: their texts may be what no column takes. A row of an earlier version has none until
+//! it is named, and is looked at each time until then.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +23,8 @@ use crate::store::commit;
 use crate::{AsideNames, Projects, document_hash, key_hash, number_hash};
 use crate::{Entry, Found, Ledger, LedgerError, Position, Question};
 
-/// Under this id stands what was refused of a counter that the ledger does not have: an id is never
-/// another's that may have it by now, or will. The raw text keeps the one of then.
+/// The id of refused records whose counter the ledger does not have: their own id may be another
+/// counter's by now, or later. The raw text keeps the original id.
 const NO_COUNTER: i64 = 0;
 
 /// Most rows that one question reads.
@@ -32,15 +32,15 @@ const ROWS_MAX: i64 = 10_000;
 
 impl Ledger {
     /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a
-    /// journal row (F13): of the counter that has its name, whoever has its id by now. Only what
-    /// `append`, `adopt` or `journal_again` refused alone comes here (F45).
+    /// journal row (F13): of the counter that has its name, whichever counter has its id by now.
+    /// Only what `append`, `adopt` or `journal_again` refused alone comes here (F45).
     pub async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
         self.call(CALL.of(Share::Journal), async |store| {
             let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
             let now_us = store.clock.now_us();
             must_be_whole(store).await?;
             let mut tx = store.begin_unfenced().await?;
-            // Its ids may be of before the ledger went back: they are others' by now (F9).
+            // Its ids may predate the ledger's going back: they are other counters' by now (F9).
             let present = restored::present_counters(&mut *tx, entry).await?;
             let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
             ids.sort_unstable();
@@ -64,8 +64,7 @@ impl Ledger {
         .await
     }
 
-    /// How many rows are put aside that nobody has acknowledged: cheap, for whoever asks again and
-    /// again.
+    /// How many rows are put aside without an acknowledgement: cheap, for frequent calls.
     pub async fn rejected_count(&self) -> Result<u64, LedgerError> {
         self.read(async |reader| {
             let count: i64 = query_scalar(
@@ -188,8 +187,8 @@ fn asides(rows: &[Row]) -> Result<Vec<Aside>, LedgerError> {
     Ok(found)
 }
 
-/// Adds what is put aside to what the journal answered to questions, each for a document of these
-/// projects: the newest of both counts.
+/// Adds records that are put aside to the journal's answers to questions, each for a document of
+/// these projects: the newest of both counts.
 pub(crate) async fn answer(
     conn: &mut Conn,
     questions: &[Question],

@@ -21,8 +21,8 @@ impl Ledger {
             let mut tx = store.begin_brief(None).await?;
             lock_all(&mut *tx, &ids).await?;
             for raise in raises {
-                // Partition and epoch stand in the row that changes: one read elsewhere may be
-                // stale by the time the row lock is granted.
+                // Partition and epoch are in the row that changes: one read elsewhere may be stale
+                // by the time the row lock is granted.
                 let row = query(
                     "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end
                      where counter_id = $1 and partition_id = $2 and epoch = $3

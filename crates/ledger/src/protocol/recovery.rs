@@ -16,9 +16,8 @@ use crate::{
 impl Ledger {
     /// Begins the next epoch: `open` (or an `opening` that its author or the time-out of openings
     /// gave up) becomes `recovering` at `at.epoch + 1`. Compare-and-set on the epoch and state
-    /// under the row lock; `None` when the partition stands elsewhere by now. An epoch is not
-    /// bumped again before the one before it was closed, so a `recovering` partition is never
-    /// bumped.
+    /// under the row lock; `None` when the partition is elsewhere by now. An epoch is not bumped
+    /// again before the previous one was closed, so a `recovering` partition is never bumped.
     pub async fn bump(
         &self,
         at: At,
@@ -53,9 +52,9 @@ impl Ledger {
         .await
     }
 
-    /// Says that nodes have stopped using the epoch before `at.epoch`, and that all they handed out
-    /// in it is in the journal: compare-and-set under the partition's row lock, done only while the
-    /// ledger shows `at.epoch` `recovering`. Counts for that one epoch (F5). Safe to repeat.
+    /// States that nodes have stopped using the epoch before `at.epoch`, and that all they handed
+    /// out in it is in the journal: compare-and-set under the partition's row lock, done only while
+    /// the ledger shows `at.epoch` `recovering`. Counts for that one epoch (F5). Safe to repeat.
     pub async fn acknowledge(
         &self,
         at: At,
@@ -71,7 +70,7 @@ impl Ledger {
                 return Ok(Acknowledged::TooLate);
             }
             for node in acknowledging {
-                // What was committed and forgotten is not in the journal: nobody may say that it
+                // What was committed and forgotten is not in the journal: no node may state that it
                 // is.
                 match nodes::must_be_remembered(store, &mut *tx, *node).await {
                     Err(LedgerError::WentBack(_)) => return Ok(Acknowledged::Forgotten),
@@ -101,9 +100,9 @@ impl Ledger {
     /// Closes the epoch before `at.epoch` and claims the opening of `at.epoch`: `recovering` →
     /// `opening` for an owner in Redis, straight to `open` for the database (F6). Closes exact
     /// where every participant has acknowledged, left or was adopted, or where the ledger was the
-    /// owner; else at the ceiling where the caller says that it has waited long enough. Only who
-    /// got `Closed` may send `open`, once. Not safe to repeat: after an unknown outcome a repeat
-    /// says `Elsewhere`, and the epoch is given up like any `opening` that nobody reports done.
+    /// owner; else at the ceiling where the caller says that it has waited long enough. Only the
+    /// caller that got `Closed` may send `open`, once. Not safe to repeat: after an unknown outcome
+    /// a repeat gets `Elsewhere`, and the epoch is given up like any `opening` not reported done.
     pub async fn claim_open(
         &self,
         at: At,
@@ -194,9 +193,8 @@ impl Ledger {
         .await
     }
 
-    /// Says who should own a partition (or all of them) from its next epoch on; how many rows
-    /// changed. The nodes see it with their next heartbeat.
-    /// `Auto` also ends what was lent.
+    /// Sets the wanted owner of a partition (or of all) from its next epoch on. Returns how many
+    /// rows changed. The nodes see it with their next heartbeat. `Auto` also ends what was lent.
     pub async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError> {
         self.write(async |store| {
             let one = partition.map(|partition| small(partition, "partition")).transpose()?;

@@ -1,5 +1,5 @@
 //! The ledger that went back: what others remember is written again, and an operator releases the
-//! partitions above everything that anybody has seen (F9).
+//! partitions above everything that was seen (F9).
 //!
 //! Nothing here trusts an id or an epoch of the ledger's own: counters are found by their names,
 //! and epochs only rise.
@@ -26,7 +26,7 @@ use crate::{
     Record, Released,
 };
 
-/// What was issued is journaled whatever its series has become since.
+/// What was issued is journaled regardless of later versions of its series.
 const ANY_VERSION: u32 = u32::MAX;
 
 impl Ledger {
@@ -39,7 +39,7 @@ impl Ledger {
         entries: &[Entry],
     ) -> Result<Appended, LedgerError> {
         self.call(SEARCH.of(Share::Journal), async |store| {
-            // A ledger that is being put back table by table has no keys yet.
+            // A ledger that is being restored table by table has no keys yet.
             must_be_whole(store).await?;
             let appended = journal_again(store, node, entries).await;
             blame::judged(store, node, entries, appended).await
@@ -63,7 +63,7 @@ impl Ledger {
     }
 
     /// Ends `held`: everything before `to.epoch` counts as closed at the ceiling, which is raised
-    /// by `margin` numbers for each counter; the partition is open, and nobody owns it yet.
+    /// by `margin` numbers for each counter; the partition is open, and has no owner yet.
     pub async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
         self.search(async |store| {
             let ((id, epoch), now_us) = (partitions::columns(to)?, store.clock.now_us());
@@ -126,8 +126,8 @@ async fn journal_again(
     Ok(Appended { homes, ..appended })
 }
 
-/// Entries with the ids of their counters as this ledger has them. One that went back has given
-/// ids anew, and what was taken before knows those of then.
+/// Entries with the ids of their counters as this ledger has them. A ledger that went back has
+/// assigned ids anew, and earlier entries have the former ones.
 pub(crate) async fn with_present_ids(
     conn: &mut Conn,
     node: NodeId,
@@ -143,7 +143,7 @@ pub(crate) async fn with_present_ids(
 }
 
 /// The counter of each serial of an entry that cannot be journaled; `None` where the ledger has
-/// none of its name, whoever has its id by now.
+/// none of its name, whichever counter has its id by now.
 pub(crate) async fn present_counters(
     conn: &mut Conn,
     entry: &Entry,
@@ -154,7 +154,7 @@ pub(crate) async fn present_counters(
         let is_known = names.0.contains_key(&taken.counter_id);
         ids.push(match name(entry, place) {
             _ if is_known && names.are_own(entry, place) => Some(taken.counter_id),
-            // No engine holds such a name, and not every one takes the question.
+            // No engine holds such a name, and not every one accepts the query.
             Ok((_, serial, key)) if serial.contains('\0') || key.contains('\0') => None,
             Ok((series_id, serial, key)) => id_of(conn, series_id, &serial, &key).await?,
             Err(_) => None,
@@ -323,7 +323,7 @@ pub(crate) async fn lift(
 }
 
 /// Refuses a locked counter that lives in another partition and is counted there again: a ceiling
-/// would not keep it from what is out. While that partition is held, or the counter has not been
+/// would not keep it from issued numbers. While that partition is held, or the counter has not been
 /// touched since, its next touch goes on above its ceiling.
 async fn must_go_on_above(
     conn: &mut Conn,

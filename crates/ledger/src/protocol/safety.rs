@@ -10,13 +10,13 @@ use crate::{At, Ledger, LedgerCheckup, LedgerError};
 const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, i64::MAX];
 
 impl Ledger {
-    /// Notes the epochs of Redis after which none followed, by the word of a node that took part
+    /// Notes the epochs of Redis after which none followed, by the report of a node that took part
     /// in them; only while the partitions are held, and until they are held anew or released. Safe
     /// to repeat.
     pub async fn vouch(&self, epochs: &[At]) -> Result<(), LedgerError> {
         self.write(async |store| {
             let mut epochs = epochs.to_vec();
-            // Who holds them locks them in this order.
+            // A hold locks them in this order.
             epochs.sort_unstable_by_key(|at| at.partition);
             let mut tx = store.begin().await?;
             for at in epochs {
@@ -41,7 +41,7 @@ impl Ledger {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
             for span_us in LOOK_BACK_US {
-                // What was reported again came later than the ledger was held.
+                // What was reported again came after the ledger was held.
                 let newest: Option<i64> = query_scalar(
                     "select max(issued_at_us) from journal_row
                      where issued_at_us >= $1 and issued_at_us <= $2 and journaled_at_us <= $2",

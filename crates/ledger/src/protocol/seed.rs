@@ -1,5 +1,5 @@
-//! The first touch of a counter in an epoch: where it goes on. What the closed epoch lost is looked
-//! for behind, as far as a few rows do not show it: a start never waits for the length of an epoch.
+//! The first touch of a counter in an epoch: where it goes on. Losses of the closed epoch are found
+//! in the background, unless a few rows show them: a start never waits for the length of an epoch.
 
 use numerator_runtime::node::NodeId;
 
@@ -20,10 +20,10 @@ use crate::{
 impl Ledger {
     /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
     /// start by the closing rule ([`Partition::is_above_ceiling`]: above the ceiling, else after
-    /// `taken`), and writes start, `taken` and ceiling under this epoch. Gaps of the closed one
-    /// are registered as far as a few rows show them; the rest is left to
+    /// `taken`), and writes start, `taken` and ceiling under this epoch. Gaps of the closed one are
+    /// registered as far as a few rows show them; the rest is left to
     /// [`crate::Ledger::settle_slice`]. Waits briefly for each lock: a `LockTimeout` names the
-    /// counter that somebody else holds.
+    /// counter that another transaction holds.
     pub async fn seed(
         &self,
         at: At,
@@ -39,7 +39,7 @@ impl Ledger {
     pub async fn settle(&self, counter_id: i64) -> Result<(), LedgerError> {
         self.search(async |store| {
             let mut tx = store.begin().await?;
-            // Before the counter, as everybody locks them. A lift of a held ledger would be undone.
+            // Before the counter, as all callers do. A lift of a held ledger would be undone.
             let home = table::partition_of(&mut *tx, counter_id).await?;
             let partition = partitions::share(&mut *tx, home).await?;
             if partition.state == PartitionState::Held {
@@ -124,7 +124,7 @@ pub(crate) fn must_be_open(partition: &Partition, at: At) -> Result<(), LedgerEr
     if open { Ok(()) } else { Err(fenced(at)) }
 }
 
-/// Who touches counters of older epochs, and for which epoch.
+/// The node that touches counters of older epochs, and the epoch for which it does.
 #[derive(Clone)]
 pub(crate) struct Toucher {
     pub(crate) at: At,
@@ -195,7 +195,7 @@ impl Toucher {
     }
 }
 
-/// Begins to look for every value of the counter's own, closed epoch that nobody accounts for;
+/// Begins to look for every value of the counter's own, closed epoch that nothing accounts for;
 /// returns the value after which the counter goes on.
 async fn close(
     conn: &mut Conn,

@@ -10,7 +10,7 @@ use crate::{Deployment, Ledger, LedgerError, Series};
 
 impl Ledger {
     /// Has a registered node agree with all others on its idempotency window (F29). The first one
-    /// writes it; who differs is refused, unless it comes to `change` it and no other is there.
+    /// writes it; one that differs is refused, unless it is to `change` it and no other is there.
     pub async fn agree_window(
         &self,
         node: NodeId,
@@ -19,8 +19,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         self.write(async |store| {
             let mut tx = store.begin().await?;
-            // Whoever comes later sees this node, which is registered: of two that differ one is
-            // refused.
+            // A later node sees this one, which is registered: of two that differ one is refused.
             let there: Option<i64> = query_scalar("select idempotency_window_ms from deployment")
                 .for_update()
                 .fetch_one(&mut *tx)
@@ -72,7 +71,7 @@ impl Ledger {
     pub async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError> {
         self.write(async |store| {
             let mut tx = store.begin().await?;
-            // Who may only read a ledger finds it set up.
+            // A caller that may only read a ledger finds it set up.
             let there: Option<i32> =
                 query_scalar("select partitions from deployment").fetch_optional(&mut *tx).await?;
             if there.is_none() {
@@ -100,7 +99,7 @@ impl Ledger {
 }
 
 impl Series<'_> {
-    /// Notes that somebody has brought series of their own, whatever becomes of them: from then on
+    /// Notes that users have brought series of their own, whatever becomes of these: from then on
     /// the ledger is given no others.
     pub async fn note_own(self) -> Result<(), LedgerError> {
         self.write(async |store| {
@@ -119,7 +118,7 @@ impl Series<'_> {
         .await
     }
 
-    /// Whether somebody has brought series of their own.
+    /// Whether users have brought series of their own.
     pub async fn has_own(self) -> Result<bool, LedgerError> {
         self.read(async |reader| {
             let noted: Option<Option<i64>> =

@@ -1,5 +1,5 @@
-//! What tells running nodes that something which they keep in memory has changed: one question for
-//! all of it.
+//! The stamps by which running nodes notice that something they keep in memory has changed: one
+//! query for all of it.
 
 use crate::calls::CALL;
 use crate::columns::read_uuid;
@@ -8,7 +8,7 @@ use crate::store::Store;
 use crate::{Ledger, LedgerError, Reference, Series, Stamps};
 
 impl Ledger {
-    /// Where the ledger stands.
+    /// The current stamps of the ledger.
     pub async fn stamps(&self) -> Result<Stamps, LedgerError> {
         self.call(CALL, async |store| stamps(store).await).await
     }

@@ -1,12 +1,12 @@
-//! Rows that are no answer to any question any more: participations in epochs that were closed long
-//! ago, and nodes that ended. Deletes a page at a time; whoever comes at the same time finds less.
+//! Rows that answer no question any more: participations in epochs that were closed long ago, and
+//! nodes that ended. Deletes a page at a time; a concurrent sweep finds less.
 //!
 //! The identity of a node stays when its row goes: it alone excuses that the row is missing (F37).
-//! Whose identity is not there has been forgotten, whatever time somebody says that he swept.
+//! A node whose identity is missing has been forgotten, regardless of the reported times of sweeps.
 //!
-//! What stays however old it is: whoever was never accounted for (it explains gaps, F17); the two
-//! newest epochs in which anybody took part, for Redis may still name their nodes (F25, W1); and a
-//! node that a participation or a lease names.
+//! Kept at any age: a node that was never accounted for (it explains gaps, F17); the two newest
+//! epochs with participants, for Redis may still name their nodes (F25, W1); and a node that a
+//! participation or a lease names.
 
 use numerator_runtime::node::NodeId;
 

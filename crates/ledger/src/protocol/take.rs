@@ -1,11 +1,11 @@
 //! The database path: takes numbers and journals them in one transaction.
 //!
 //! Locks in one order everywhere: counters by name, then names of keys, then families of counters
-//! that keep chronology. So nobody holds a name while it waits for a counter, and one counter's
-//! contention blocks no other (R6.1). The counter's own row is the fence of its epoch (F4). Earlier
+//! that keep chronology. So no name is held during a wait for a counter, and one counter's
+//! contention blocks no other. The counter's own row is the fence of its epoch (F4). Earlier
 //! attempts and numbers are looked for only once all locks are held: what another transaction wrote
 //! under them is visible from then on. Nothing is written then where the partition shows a later
-//! epoch: in that, somebody may have asked under these names and found nothing (F27).
+//! epoch: there, a request may have asked under these names and found nothing (F27).
 //!
 //! A transaction that finds something in the way of its numbers as it writes them is undone, and
 //! runs again with a verdict on each row.
@@ -56,8 +56,8 @@ impl Ledger {
         orders: &[TakeOrder],
         lock_wait: Duration,
     ) -> Result<Taken, LedgerError> {
-        // Not a search, although a first touch may have to: on the database path nothing else may
-        // be asking often enough to notice a dead peer, and requests wait for it.
+        // Not a search, although a first touch may need one: on the database path no other call may
+        // be frequent enough to notice a dead peer, and requests wait for it.
         self.call(CALL.named("take"), async |store| take(store, at, node, orders, lock_wait).await)
             .await
     }
@@ -105,7 +105,7 @@ async fn attempt(
     let locked = lock(store, &mut *tx, &mut toucher, orders).await;
     store.meter.count_lock_wait(started.elapsed());
     if matches!(locked, Err(LedgerError::WentBack(_))) {
-        // No mark of the node may be missing: its next heartbeat must say so all the same.
+        // Possibly no mark is missing: the next heartbeat must report the loss all the same.
         store.witness.forget(node);
     }
     let (counters, mut dates) = locked?;
@@ -355,7 +355,7 @@ impl Plan {
         let collided =
             |line: &&Line<'_>| matches!(judged.verdicts[line.entry], Verdict::Collided { .. });
         for line in judged.lines.iter().filter(collided) {
-            // Only what nobody accounts for: a value that stands in the journal is no gap.
+            // Only what nothing accounts for: a value in the journal is no gap.
             let loss = Loss {
                 counter_id: line.extent.counter_id,
                 after: line.extent.first - line.step,

@@ -20,8 +20,8 @@ pub const TALL_ROOM_MIN: u64 = 1_000;
 const LOOK_MAX: i64 = 1_000;
 
 impl Ledger {
-    /// Counters of a partition with so much room below their ceilings, at most a thousand, of
-    /// whatever epoch. Looks at all counters: for whoever knows that there may be some.
+    /// Counters of a partition with so much room below their ceilings, at most a thousand, of any
+    /// epoch. Looks at all counters: for a caller that knows that there may be some.
     pub async fn tall_counters(
         &self,
         partition: u32,
@@ -61,7 +61,7 @@ impl Ledger {
         .await
     }
 
-    /// Whether nobody but this node may send flights in an epoch: all others have left it.
+    /// Whether only this node may send flights in an epoch: all others have left it.
     pub async fn takes_alone(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
         self.read(async |reader| {
             let (partition, epoch) = partitions::columns(at)?;
@@ -80,7 +80,7 @@ impl Ledger {
     }
 }
 
-/// Notes that an epoch has such a ceiling; nothing depends on it but who looks for them. Apart from
+/// Notes that an epoch has such a ceiling; nothing depends on it but the look for them. Apart from
 /// the raise, which holds locks of counters: others lock the partition first.
 pub(crate) async fn note(store: &Store, at: At) -> Result<(), LedgerError> {
     let (partition, epoch) = partitions::columns(at)?;

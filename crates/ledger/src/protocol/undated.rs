@@ -1,5 +1,5 @@
-//! Requests that say no date, near a day on which another series takes over (F40): since when each
-//! is asked. Whoever asks it first says so, and whoever asks it again, wherever, hears the same.
+//! Requests without a date, near a day on which another series takes over (F40): since when each is
+//! asked. The first attempt sets the time, and each later one, on any node, gets the same.
 
 use crate::columns::hash64;
 use crate::dialect::Conn;
@@ -32,7 +32,7 @@ pub fn undated_names(
 }
 
 impl Ledger {
-    /// Since when a request is asked that has these names: `now_us` where nobody has asked it yet.
+    /// Since when a request is asked that has these names: `now_us` where it was not asked yet.
     /// `turn_us`: the turn that is near. `window_us`: how much earlier one may be that it was asked
     /// at; what is older was another request.
     ///
@@ -49,8 +49,8 @@ impl Ledger {
             let mut tx = store.begin().await?;
             let since_us = turn_us.saturating_sub(window_us);
             let mut known = first_of(&mut *tx, names, since_us).await?.unwrap_or(now_us);
-            // The key last, with what the document turned out to say: two that ask for one
-            // document under keys of their own are dated alike. Who waits for a key holds no
+            // The key last, with the time that the document gave: two requests for one document
+            // under different keys are dated alike. A request that waits for a key holds no
             // document that the key's holder waits for.
             for name in names.iter().rev() {
                 query(

@@ -6,9 +6,9 @@
 //!                                     ╰──▶ a row of `unsettled` ── slice ── slice ──▶ goes
 //! ```
 //!
-//! Each slice is a transaction of its own, so that whoever dies loses one slice. A value is
-//! registered only while its counter's row is locked, after looking once more: whoever journals a
-//! late row holds that lock too, and so finds the gap, or has its row found.
+//! Each slice is a separate transaction, so that a crash loses one slice. A value is registered
+//! only while its counter's row is locked, after looking once more: the writer of a late row holds
+//! that lock too, and so finds the gap, or has its row found.
 
 use crate::columns::{Word, signed, unsigned};
 use crate::counters::table::lock_all;
@@ -20,12 +20,12 @@ use crate::store::commit;
 use crate::{GapReason, Ledger, LedgerError, Unsettled};
 
 /// Rows that a transaction which starts counters looks at in all, so that a short epoch is settled
-/// at once. Everything beyond is settled behind.
+/// immediately. Everything beyond is settled in the background.
 pub(crate) const START_ROWS_MAX: u32 = 1_000;
 
 /// Values of a closed epoch that have not all been looked at.
 struct UnsettledSpan {
-    /// Its search begins behind what has been looked at.
+    /// Its search begins after what has been looked at.
     loss: Loss,
     /// How many values its counter had counted,
     journaled: i64,
@@ -107,7 +107,7 @@ impl Ledger {
                 return Ok(true);
             }
             let Some(unsettled_id) = oldest(&mut *tx).await? else { return Ok(false) };
-            // Somebody else may have done its last slice meanwhile.
+            // Another transaction may have done its last slice meanwhile.
             let Some(mut stretch) = lock(&mut *tx, unsettled_id).await? else {
                 return Ok(true);
             };
@@ -196,7 +196,7 @@ impl UnsettledSpan {
         self.loss.after >= self.loss.upto && self.found >= self.journaled
     }
 
-    /// Looks at the next values that no more than so many rows stand for.
+    /// Looks at the next values, of at most so many rows.
     async fn look(&self, conn: &mut Conn, rows_max: u32) -> Result<Look, LedgerError> {
         let Loss { counter_id, after, upto, step, epoch, .. } = self.loss;
         let (rows, upto) = gaps::window(conn, counter_id, after, upto, rows_max).await?;

@@ -20,8 +20,8 @@ noun!(
 );
 
 impl Reference<'_> {
-    /// Saves rows and memberships of reference data, all or none; what each of them changed. One
-    /// that changes nothing is not an error.
+    /// Saves rows and memberships of reference data, all or none; what each of them changed. A row
+    /// without a change is not an error.
     ///
     /// # Errors
     /// `Refused` with the mistakes that [`plan_reference`] finds.
@@ -30,8 +30,8 @@ impl Reference<'_> {
         Ok(plan.expect("nothing is expected, so nothing else is found"))
     }
 
-    /// The same upon a table that nobody changed since the stamp of reference data was `expected`;
-    /// `None`: somebody did, and nothing is saved.
+    /// The same if the stamp of reference data is still `expected`; `None`: it was changed, and
+    /// nothing is saved.
     ///
     /// # Errors
     /// As those of [`crate::Reference::apply`].
@@ -166,8 +166,8 @@ async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerErro
     .bind(i32::from(row.active))
     .execute(&mut *conn)
     .await?;
-    // A row that takes a former code back has it already. The plan saw to it that no other row has:
-    // numbers are proved to differ because a code keeps its row, so the table is asked once more.
+    // A row that takes a former code back has it already. The plan ensured that no other row has:
+    // numbers are proved to differ because a code keeps its row, so the table is queried again.
     let written = query(
         "insert into reference_code (table_name, code, reference_id) values ($1, $2, $3)
          on conflict (table_name, code) do update set reference_id = excluded.reference_id
@@ -203,7 +203,7 @@ async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<()
     Ok(())
 }
 
-/// Rows and all their codes in one statement: nobody sees half a renaming.
+/// Rows and all their codes in one statement: no reader sees half a renaming.
 pub(crate) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
     let found = query(
         "select r.table_name, r.reference_id, r.code, r.name, r.active, c.code as used

@@ -1,5 +1,5 @@
-//! Judges a change of reference data against what there is: the rules of R4.6 in one place, for a
-//! dry run and, under the ledger's lock, for the change itself. Writes nothing.
+//! Judges a change of reference data against the present data: all rules in one place, for a dry
+//! run and, under the ledger's lock, for the change itself. Writes nothing.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::{Effect, ReferenceChange, ReferencePlan};
 /// Most rows and memberships of one change.
 pub const REFERENCE_CHANGE_MAX: usize = 10_000;
 
-/// Most rows of one table: all of them stand in the memory of every process.
+/// Most rows of one table: all of them are in the memory of every process.
 const TABLE_ROWS_MAX: usize = 100_000;
 
 /// Most mistakes that a refusal lists.
@@ -84,8 +84,8 @@ pub fn plan_reference(
     Err(mistakes)
 }
 
-/// What becomes of one row. A code that another id ever had is refused: a number that shows it
-/// would mean two things.
+/// The effect on one row. A code that another id ever had is refused: a number that shows it would
+/// mean two things.
 fn effect_on_row(now: &ReferenceData, row: &ReferenceRow) -> Result<Effect, String> {
     if let Some(owner) = now.by_code(&row.table, &row.code).filter(|owner| owner.id != row.id) {
         return Err(format!(
@@ -107,7 +107,7 @@ fn effect_on_row(now: &ReferenceData, row: &ReferenceRow) -> Result<Effect, Stri
     })
 }
 
-/// What becomes of something that was active or not.
+/// The effect on an active or inactive row.
 fn switched(was_active: bool, is_active: bool) -> Option<Effect> {
     match (was_active, is_active) {
         (false, true) => Some(Effect::Activated),

@@ -1,10 +1,10 @@
-//! Reference data on its way into the ledger, and what became of it.
+//! Reference data on its way into the ledger, and the effect.
 
 use numbering::{Membership, ReferenceRow};
 use serde::Serialize;
 
-/// Rows and memberships to save, all or none. What is not listed stays as it is, and so does what a
-/// row that is listed says nothing of.
+/// Rows and memberships to save, all or none. Rows that are not listed stay as they are, and so do
+/// fields that a listed row leaves out.
 #[derive(Clone, Debug)]
 pub struct ReferenceChange {
     /// The table of all rows and of all members.
@@ -13,7 +13,7 @@ pub struct ReferenceChange {
     pub rows: Vec<RowChange>,
     /// Memberships.
     pub memberships: Vec<MembershipChange>,
-    /// Who saves them.
+    /// The user who saves them.
     pub changed_by: String,
     /// Why.
     pub reason: String,
@@ -55,16 +55,16 @@ impl RowChange {
 pub struct MembershipChange {
     /// Id of the member.
     pub id: String,
-    /// Table of what it belongs to.
+    /// The table that it belongs to.
     pub of_table: String,
-    /// Id of what it belongs to.
+    /// The id that it belongs to.
     pub of_id: String,
     /// Whether it still does; `None` keeps it as it is, a new one begins then.
     pub active: Option<bool>,
 }
 
 impl MembershipChange {
-    /// The membership after the change; `was_active` is what it is, where there is one.
+    /// The membership after the change; `was_active` is its present state, if there is one.
     pub(crate) fn upon(&self, table: &str, was_active: Option<bool>) -> Membership {
         Membership {
             table: table.to_owned(),
@@ -76,7 +76,7 @@ impl MembershipChange {
     }
 }
 
-/// What a change does to one row or membership.
+/// The effect of a change on one row or membership.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "effect", rename_all = "lowercase")]
 pub enum Effect {
@@ -94,13 +94,13 @@ pub enum Effect {
     Activated,
     /// It was active.
     Deactivated,
-    /// Its name alone changes.
+    /// Only its name changes.
     Changed,
     /// Nothing changes.
     Unchanged,
 }
 
-/// What a change would do, or has done.
+/// The intended or actual effect of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReferencePlan {
     /// Each row of the change.

@@ -23,12 +23,12 @@ const COUNTERS_PAGE: u32 = 1_000;
 /// Rows that are read at once.
 const ROWS_PAGE: i64 = 10_000;
 
-/// The path of a row that stands for many in the archive.
+/// The path of a row that represents many in the archive.
 const ARCHIVED: &str = "archived";
 
-/// A page of what stands for a counter's values, in their order: issued numbers, gaps, records
+/// A page of what accounts for a counter's values, in their order: issued numbers, gaps, records
 /// that the journal did not take, collisions. Each table is read from the place on, so that a page
-/// is as short as it says.
+/// is no longer than its limit.
 const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch, at_us,
      allocation_id, said_by, said, batch_id, is_sealed from (
      select place, id, first_value, last_value, step, word, epoch, at_us, allocation_id, said_by,
@@ -139,9 +139,9 @@ async fn account_for_all(
     Ok(Accounted::Whole(accounts))
 }
 
-/// The highest id of a batch that was there as the first checkpoint was made, which says so where
-/// it binds not all of them: what has no proof up to there may be of before the key. Where there is
-/// no such checkpoint, nothing says that there is a key.
+/// The highest id of a batch at the time of the first checkpoint, which states it where it does not
+/// bind all of them: a batch without a proof up to there may be older than the key. Without such a
+/// checkpoint nothing shows that there is a key.
 async fn before_key(conn: &mut Conn) -> Result<i64, LedgerError> {
     let first = query("select body from checkpoint where checkpoint_no = 1");
     let Some(row) = first.fetch_optional(conn).await? else { return Ok(i64::MAX) };
@@ -273,7 +273,7 @@ async fn page(
     Ok(page.fetch_all(conn).await?)
 }
 
-/// What was noticed of a counter's rows beside their values.
+/// What was noticed of a counter's rows besides their values.
 #[derive(Default)]
 struct Seen {
     /// The value that the counter's epoch began above.

@@ -1,5 +1,5 @@
-//! Whose rows a look-up reads: of an identity, of a person through any identity, of both. Reads the
-//! small table of names, never the journal.
+//! The actors whose rows a look-up reads: an identity, a person through any identity, or both.
+//! Reads the small table of names, never the journal.
 
 use numerator_runtime::actor::through;
 
@@ -11,20 +11,20 @@ use crate::{JournalFilter, LedgerError};
 /// looked through.
 const ACTORS_MAX: usize = 32;
 
-/// Whose rows are asked for.
+/// The actors whose rows are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum User {
-    /// Everybody's.
+    /// All of them.
     Any,
     /// By the id of a name.
     Id(i32),
     /// By names, of which there are too many to look for each.
     Named(Vec<String>),
-    /// By the identity, whoever the person was.
+    /// By the identity, for any person.
     Service(String),
 }
 
-/// Whose rows a filter asks for, in parts; each part has an order of its own.
+/// The actors that a filter asks for, in parts; each part has an order of its own.
 pub(crate) async fn of(conn: &mut Conn, filter: &JournalFilter) -> Result<Vec<User>, LedgerError> {
     let own = match (&filter.user_id, &filter.service) {
         (None, None) => return Ok(vec![User::Any]),
@@ -61,13 +61,13 @@ async fn named(
             query.push(" or name like ").push_bind(through("%", &literal(person)));
             query.push(" escape '!'");
         }
-        // One that asked for itself has no person beside it.
+        // An identity that asked for itself has no person.
         _ => {}
     }
     let rows = query.build().fetch_all(conn).await?;
     let actor_of = |row: &Row| Ok((row.try_get("name_id")?, row.try_get("name")?));
     let actors = rows.iter().map(actor_of).collect::<Result<Vec<(i32, String)>, LedgerError>>();
-    // A pattern does not tell where the first sign stands, nor, in SQLite, A from a.
+    // A pattern does not fix the place of the first sign, nor, in SQLite, distinguish A from a.
     Ok(actors?.into_iter().filter(|(_, actor)| filter.is_of_actor(actor)).collect())
 }
 

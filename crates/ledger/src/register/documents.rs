@@ -33,8 +33,8 @@ const COLUMNS: &str = "select r.counter_id, r.value, r.rev, r.allocation_id, r.n
      r.document_id, r.user_id, r.ip_address, r.reason, r.revised_at_us from revision r ";
 
 impl Register<'_> {
-    /// The numbers of a document behind a position, oldest first, at most `limit` of them (1,000).
-    /// A number just issued by the Redis path appears once it is journaled.
+    /// The numbers of a document after a position, oldest first, at most `limit` of them (1,000). A
+    /// number just issued by the Redis path appears once it is journaled.
     pub async fn numbers_of(
         self,
         document_id: &str,
@@ -44,7 +44,7 @@ impl Register<'_> {
         self.numbers_shown_of(document_id, after, limit, &RowSight::Everything).await
     }
 
-    /// The same of those alone that are shown to who asks.
+    /// The same, of the numbers visible to the caller alone.
     pub async fn numbers_shown_of(
         self,
         document_id: &str,
@@ -75,8 +75,8 @@ impl Register<'_> {
         .await
     }
 
-    /// Writes a revision of a journaled number (R2.10). Safe to repeat. Its text is unique in its
-    /// scope among all numbers and revisions, whoever writes at the same time.
+    /// Writes a revision of a journaled number. Safe to repeat. Its text is unique in its scope
+    /// among all numbers and revisions, also under concurrent writes.
     ///
     /// # Errors
     /// `Refused` where the journal does not have the number.
@@ -116,7 +116,7 @@ impl Register<'_> {
             if !keep_text(store, &mut *tx, revision_id, new).await? {
                 return Ok(Revised::Collided);
             }
-            // Only now: whoever was just moving it was waited for by the unique key.
+            // Only now: the unique key has waited for a transaction that was just moving it.
             let archived: Option<i64> = query_scalar(
                 "select counter_id from archived_number where number_hash = $1 limit 1",
             )
@@ -156,7 +156,7 @@ impl Register<'_> {
         .await
     }
 
-    /// Revisions with this text, of whatever scope, oldest first, at most `limit`.
+    /// Revisions with this text, of any scope, oldest first, at most `limit`.
     pub async fn revisions_named(
         self,
         number: &str,
@@ -165,7 +165,7 @@ impl Register<'_> {
         self.revisions_shown_named(number, limit, &RowSight::Everything).await
     }
 
-    /// The same of those numbers alone that are shown to who asks.
+    /// The same, of the numbers visible to the caller alone.
     pub async fn revisions_shown_named(
         self,
         number: &str,
@@ -193,7 +193,7 @@ impl Register<'_> {
 
 impl Audits<'_> {
     /// Revisions whose number the journal does not have, or whose own text it does not hold, at
-    /// most `limit`: there are none unless somebody else wrote into the ledger.
+    /// most `limit`: there are none unless another program wrote into the ledger.
     pub async fn stray_revisions(self, limit: u32) -> Result<Vec<Revision>, LedgerError> {
         self.search(async |store| {
             let mut tx = store.reader.begin().await?;

@@ -50,8 +50,8 @@ impl Register<'_> {
         .await
     }
 
-    /// The same for whoever has time, such as an export: at most [`SEARCH_ROWS_MAX`] rows, and each
-    /// statement may take as long as a search through the journal does.
+    /// The same for a caller that has time, such as an export: at most [`SEARCH_ROWS_MAX`] rows,
+    /// and each statement may take as long as a search through the journal does.
     ///
     /// # Errors
     /// As above, after ten minutes.
@@ -154,11 +154,11 @@ async fn select_of(
     user: &User,
     limit: usize,
 ) -> Result<Vec<JournalRow>, LedgerError> {
-    // Which rows, and only of those what they share.
+    // First the rows, and then for those alone what they share.
     let mut query = select_bare_rows("journal_row");
     query.push(" where (j.counter_id, j.first_value) in (select i.counter_id, i.first_value from ");
     query.push(if needs_shared(filter, user) { "journal_row" } else { "journal" });
-    // What keeps the text of a revision is no number.
+    // A row that keeps the text of a revision is no number.
     query.push(" i where i.number is not null and i.counter_id <> 0");
     push_own(&mut query, filter);
     push_shared(&mut query, filter);
@@ -270,7 +270,7 @@ fn push_own(query: &mut QueryBuilder<'_>, filter: &JournalFilter) {
         let mut before = " and (";
         for name in ORIGINATORS {
             for value in spellings(originator) {
-                // As it stands there: within another text its quotes would be escaped.
+                // As the column contains it: within another text its quotes would be escaped.
                 let member = format!("\"{name}\":{}", serde_json::Value::from(value));
                 query.push(before).push("replace(i.context, ").push_bind(member);
                 query.push(", '') <> i.context");
@@ -343,8 +343,8 @@ async fn push_place(
     Ok(())
 }
 
-/// Number and scope of the row that a list goes on behind. One that is not of the list is as if it
-/// were not there: a place that somebody made up tells nothing of other rows.
+/// Number and scope of the row after which a list goes on. A row outside the list counts as
+/// missing: an invented place reveals nothing of other rows.
 pub(crate) async fn text_of(
     conn: &mut Conn,
     filter: &JournalFilter,
@@ -376,7 +376,7 @@ fn spellings(text: &str) -> [String; 2] {
     [text.nfc().collect(), text.nfd().collect()]
 }
 
-/// The first text behind all those that begin so; `None` where every later one does. Texts are
+/// The first text after all those that begin so; `None` where every later one does. Texts are
 /// ordered by their bytes in each engine, which is the order of their characters.
 fn end_of(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();

@@ -1,4 +1,4 @@
-//! What is put aside among what people look up: issued like the rest.
+//! Records that are put aside, in the look-ups of people: issued like the rest.
 
 use numerator_runtime::node::NodeId;
 use uuid::Uuid;
@@ -48,7 +48,7 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// Adds the records of a document behind a position, as far as they are shown, to rows of the
+/// Adds the records of a document after a position, as far as they are visible, to rows of the
 /// journal, oldest first.
 pub(crate) async fn add_of(
     conn: &mut Conn,
@@ -86,7 +86,7 @@ fn place(entry: &Entry) -> (i64, Option<(i64, i64)>) {
     (entry.record.issued_at_us, first)
 }
 
-/// Whether a record stands behind the place where the list goes on.
+/// Whether a record is after the place where the list goes on.
 fn is_behind(
     filter: &JournalFilter,
     text: Option<&(String, String)>,

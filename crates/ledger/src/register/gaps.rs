@@ -1,4 +1,4 @@
-//! The gap register, and the searches for values that nobody accounts for.
+//! The gap register, and the searches for values that nothing accounts for.
 
 use numerator_runtime::metrics::count_gap;
 
@@ -46,8 +46,8 @@ impl Audits<'_> {
         .await
     }
 
-    /// Values of a counter that stand in the journal more than once or both in the journal and in
-    /// the gap register, at most `limit`.
+    /// Values of a counter that are in the journal more than once or both in the journal and in the
+    /// gap register, at most `limit`.
     pub async fn overlaps(self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError> {
         self.search(async |store| {
             let mut tx = store.reader.begin().await?;
@@ -102,8 +102,8 @@ impl Register<'_> {
     }
 }
 
-/// Runs of values in (`after`, `upto`] that stand nowhere. A run lies between two neighbours whose
-/// distance is more than the step of the second; the end of the search is a neighbour on the
+/// Runs of values in (`after`, `upto`] that are recorded nowhere. A run lies between two neighbours
+/// whose distance is more than the step of the second; the end of the search is a neighbour on the
 /// step that is given, or else the counter's own.
 pub(crate) async fn search(
     conn: &mut Conn,
@@ -152,7 +152,7 @@ pub(crate) async fn search(
         .collect()
 }
 
-/// A search for values that nobody accounts for, and what to say of them.
+/// A search for values that nothing accounts for, and what to record of them.
 pub(crate) struct Loss {
     pub(crate) counter_id: i64,
     /// The search begins after this value
@@ -244,7 +244,7 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// Takes a run that turned up after all out of the register; what is left of a gap keeps its
+/// Removes from the register a run that turned up after all; what is left of a gap keeps its
 /// reason, its epoch and its time.
 pub(crate) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), LedgerError> {
     let rows = query(

@@ -40,11 +40,11 @@ impl Ledger {
     }
 
     /// The same for requests of a partition that get a number where nothing is found: waits for
-    /// every transaction that takes under their keys, and one that comes later finds its epoch over
-    /// where this one is asked in a later one (F27). Waits briefly.
+    /// every transaction that takes under their keys, and a later transaction finds its epoch over
+    /// where this question is asked in a later epoch (F27). Waits briefly.
     ///
     /// # Errors
-    /// `LockTimeout` where somebody takes under one of the keys for longer: worth a retry.
+    /// `LockTimeout` where a transaction takes under one of the keys for longer: worth a retry.
     pub async fn ask(
         &self,
         partition: u32,
@@ -152,7 +152,7 @@ pub(crate) async fn answers(
     Ok(all)
 }
 
-/// What stands under a key: the newest entry, and the file that may have one.
+/// What is recorded under a key: the newest entry, and the file that may have one.
 type UnderKey = (Option<Entry>, Option<String>);
 
 /// The newest entry under one kind of key of each question, in rows of its projects, and whether

@@ -1,4 +1,4 @@
-//! What of the journal is shown, as a condition of a search.
+//! The visible part of the journal, as a condition of a search.
 
 use numbering::ExchangeKind;
 use numerator_runtime::actor::through;
@@ -6,7 +6,7 @@ use numerator_runtime::actor::through;
 use crate::statement::QueryBuilder;
 use crate::{CodesWithin, RowSight};
 
-/// Leaves the rows of the journal that are shown, of a search that calls them `alias`.
+/// Keeps the visible rows of the journal, in a search that calls them `alias`.
 pub(crate) fn push_rows(query: &mut QueryBuilder<'_>, alias: &str, shown: &RowSight) {
     let RowSight::Part { within, own } = shown else { return };
     query.push(" and (1 = 0");
@@ -26,8 +26,8 @@ pub(crate) fn push_rows(query: &mut QueryBuilder<'_>, alias: &str, shown: &RowSi
     query.push(")");
 }
 
-/// The same of what happened to exchange serials: each is of the series of its kind, of no project,
-/// and of who was seen with it.
+/// The same of the events of exchange serials: each is of the series of its kind, of no project,
+/// and of the actor that was seen with it.
 pub(crate) fn push_serial_events(query: &mut QueryBuilder<'_>, alias: &str, shown: &RowSight) {
     let RowSight::Part { within, own } = shown else { return };
     query.push(" and (1 = 0");
@@ -41,7 +41,7 @@ pub(crate) fn push_serial_events(query: &mut QueryBuilder<'_>, alias: &str, show
     query.push(")");
 }
 
-/// Or what an identity took, for itself or for whomever.
+/// Or what an identity took, for itself or for a person.
 fn push_own(query: &mut QueryBuilder<'_>, alias: &str, own: Option<&str>) {
     let Some(own) = own else { return };
     let begin = through(own, "");

@@ -1,4 +1,4 @@
-//! Where a look at counters begins that leaves alone what was issued before a time. Looks only.
+//! Where a look at counters begins that skips what was issued before a time. Looks only.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Series that accept an ambiguity (F43): those that are stored although a caller may be answered
-//! before the ledger is asked, and those whose rows have to stay in the journal, since these alone
+//! Series that accept an ambiguity (F43): the series saved although a caller may be answered before
+//! the ledger is asked, and the series whose rows must stay in the journal, since only these rows
 //! keep a text from coming twice.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct Comparison {
 }
 
 impl crate::Series<'_> {
-    /// The active series that accept an ambiguity of which not every series is `gapless`, each with
+    /// The active series that accept an ambiguity in which not every series is `gapless`, each with
     /// the reason: a save refuses them.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ fn unread(error: LedgerError) -> LedgerError {
     }
 }
 
-/// Refuses an archive whose rows were chosen before somebody accepted an ambiguity.
+/// Refuses an archive whose rows were chosen before an ambiguity was accepted.
 pub(crate) async fn must_be_known(store: &Store, conn: &mut Conn) -> Result<(), LedgerError> {
     let known = store.kept.lock().expect("not poisoned").clone().unwrap_or_default();
     let newer = query(
@@ -184,7 +184,7 @@ pub(crate) async fn must_keep_texts_apart(
     if query("select 1 from archive_file limit 1").fetch_optional(&mut *conn).await?.is_none() {
         return Ok(());
     }
-    // No index leads to segments, but to the rows of a counter.
+    // Segments have no index; the rows of a counter have one.
     conn.allow_long_search().await?;
     for code in codes {
         let segment = query(

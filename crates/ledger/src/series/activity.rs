@@ -1,5 +1,5 @@
-//! Series that are turned off and on (R4.3), each time by a version of its own. Turning one off is
-//! never refused: what it took comes to no other series before that one is proved for it, see
+//! Series that are turned off and on, each time by a new version. Turning one off is never refused:
+//! the requests that it took go to no other series before that one is proved for them, see
 //! [`crate::RestingSeries`].
 
 use crate::dialect::Conn;
@@ -13,9 +13,9 @@ use crate::store::Store;
 use crate::{ActivityChange, LedgerError, Series, SeriesRefusal, SeriesVersion};
 
 impl Series<'_> {
-    /// Activates or deactivates a series by a version of its own, the first under the same checks;
-    /// one that is so already is left as it is (R4.3), unless it is active and waits for a proof
-    /// ([`crate::RestingSeries`]).
+    /// Activates or deactivates a series by a new version; an activation passes the same checks as
+    /// a save. A series already in that state is left as it is, unless it is active and waits for a
+    /// proof ([`crate::RestingSeries`]).
     ///
     /// # Errors
     /// Like [`crate::Series::apply`].
@@ -62,7 +62,7 @@ async fn attempt(
     if before.active == change.active && !(change.active && waits(&before, &resting)) {
         return Ok(Attempt::Done(vec![before]));
     }
-    // One that was narrowed while it rested leaves requests that nobody was given meanwhile.
+    // One that was narrowed while it rested leaves requests that no series was given since.
     let last = resting.iter().find(|one| one.last.series_id == before.series_id);
     let frees = last
         .filter(|one| !numbering::same_rules(&one.last.definition, &before.definition))
@@ -84,8 +84,8 @@ async fn attempt(
     finish_save(store, tx, vec![saved], saving, proved).await
 }
 
-/// A node that has not heard of it begins no counter by the version of before: other series are
-/// compared with what has counters.
+/// A node that does not know the change creates no counter by the former version: other series are
+/// compared with the versions that have counters.
 async fn begin_nothing(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
     if !is_used(conn, after.series_id).await? {
         start_anew(conn, after).await?;

@@ -1,5 +1,5 @@
-//! The series: saved, turned off and on, removed, read with their versions. What a series may
-//! become beside the others is proved under the lock of all of them.
+//! The series: saved, turned off and on, removed, read with their versions. A change of a series is
+//! proved against the others under the lock of all of them.
 
 pub(crate) mod acceptance;
 pub(crate) mod activity;

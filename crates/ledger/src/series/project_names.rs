@@ -2,12 +2,12 @@
 
 use crate::columns::hash64;
 
-/// Under which projects the rows of a document stand.
+/// The projects under which a document has rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Projects {
     /// Under any: the document is the series'.
     Any,
-    /// Under one of these codes; an empty one stands for none.
+    /// Under one of these codes; the empty code means no project.
     These(Vec<String>),
 }
 
@@ -20,7 +20,7 @@ impl Projects {
         }
     }
 
-    /// What a statement looks for, one after the other; nothing: rows of any.
+    /// The projects that a statement looks for, one after the other; `None`: rows of any.
     pub(crate) fn sought(&self) -> Vec<Option<&str>> {
         match self {
             Projects::Any => vec![None],
@@ -29,7 +29,7 @@ impl Projects {
     }
 }
 
-/// As what the project of an archived number is looked for; an empty code stands for none.
+/// The hash by which the project of an archived number is looked up; the empty code means none.
 pub(crate) fn project_hash(code: &str) -> i64 {
     i64::from_be_bytes(hash64(&format!("project {code}")).to_be_bytes())
 }

@@ -1,5 +1,5 @@
-//! How much of what all projects share one project may take up, where whoever saves is narrowed to
-//! some: each series is compiled by every process, and proved beside by every save.
+//! How much of the shared resources one project may take up, where the saving caller is restricted
+//! to some: each series is compiled by every process, and compared by the proof of every save.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Series<'_> {
-    /// [`crate::Series::apply`] for who is narrowed to projects: none of them may take up more of
-    /// the ledger than [`PROJECT_SERIES_MAX`] series and [`PROJECT_BYTES_MAX`] bytes.
+    /// [`crate::Series::apply`] for a caller restricted to projects: none of them may take up more
+    /// of the ledger than [`PROJECT_SERIES_MAX`] series and [`PROJECT_BYTES_MAX`] bytes.
     ///
     /// # Errors
     /// The same, and `Series` with `ProjectFull`.
@@ -36,17 +36,17 @@ impl Series<'_> {
     }
 }
 
-/// For whom a save answers.
+/// The projects for which a save is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SavedFor {
-    /// For all projects: it is bound by nothing here.
+    /// For all projects: no bound applies.
     AllProjects,
     /// For some.
     SomeProjects,
 }
 
 impl SavedFor {
-    /// What projects take up, where it matters.
+    /// What the projects take up, where a bound applies.
     pub(crate) async fn footprints(
         self,
         conn: &mut Conn,
@@ -78,7 +78,7 @@ struct Footprint {
 pub(crate) struct Footprints(BTreeMap<String, Footprint>);
 
 impl Footprints {
-    /// As the ledger stands. A series that was removed counts as it was: its row stays.
+    /// The current state of the ledger. A removed series counts as it was: its row stays.
     async fn read(conn: &mut Conn) -> Result<Self, LedgerError> {
         let mut footprints: BTreeMap<String, Footprint> = BTreeMap::new();
         for version in last_of_all(conn).await? {
@@ -92,8 +92,8 @@ impl Footprints {
         Ok(Footprints(footprints))
     }
 
-    /// Refuses what has a project take up more than its bounds. One that does already may take up
-    /// as much as `before`.
+    /// Refuses a project that takes up more than its bounds. One that does already may take up as
+    /// much as `before`.
     fn must_be_within_bounds(&self, before: &Footprints) -> Result<(), SeriesRefusal> {
         for (project, now) in &self.0 {
             let before = before.0.get(project).copied().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Under which projects the rows of the documents stand that are asked for: rows have codes, and a
-//! project of a table keeps its documents whatever it is called.
+//! The projects under which the requested documents have rows: rows have codes, and a project of a
+//! table keeps its documents under each of its names.
 //!
-//! The ledger says which codes a row ever had, and not the process that asks, which may not have
-//! heard of a renaming by which another one has numbered.
+//! The codes that a row ever had are read from the ledger. The asking process may not know of a
+//! renaming under which another one has numbered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::{LedgerError, Question};
 /// Codes of rows, by table and id.
 type Codes = BTreeMap<(String, String), Vec<String>>;
 
-/// The projects of each question's document. Asked for behind the locks of the documents' names.
+/// The projects of each question's document. Read after the names of the documents are locked.
 pub(crate) async fn of(
     conn: &mut Conn,
     questions: &[Question],

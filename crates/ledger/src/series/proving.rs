@@ -1,5 +1,5 @@
-//! The ambiguity proof at the saving of series (R2.7): made between two transactions, since a
-//! search would leave one idle; a change is saved if what would be active then is what was proved.
+//! The ambiguity proof at the saving of series: made between two transactions, since a search would
+//! leave one idle; a change is saved if what would be active then is what was proved.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::series::succession::issued_beside;
 use crate::series::{acceptance, versions};
 use crate::{Event, LedgerError, SeriesRefusal, SeriesVersion, giving_up, reference};
 
-/// Whether some definitions may be active together, as far as it is not known of before.
+/// Whether some definitions may be active together, as far as it is not known yet.
 #[derive(Debug)]
 pub(crate) struct ProofQuestion {
     /// All of them, by code.
     definitions: Vec<SeriesDefinition>,
     /// Codes of those among them that have to be proved.
     new: Vec<String>,
-    /// Versions before of these, and of those whose values the proof builds on, as far
-    /// as numbers may have been issued under them.
+    /// Earlier versions of these, and of those whose values the proof builds on, as far as numbers
+    /// may have been issued under them.
     earlier: Vec<EarlierVersion>,
     /// What others have issued, for each of those that are compared with it.
     issued: Vec<IssuedVersion>,
-    /// The tables that they refer to. A proof holds for whatever becomes of these.
+    /// The tables that they refer to. A proof holds for every later state of these.
     reference: Arc<ReferenceData>,
 }
 
@@ -41,8 +41,8 @@ pub(crate) struct Proved {
 }
 
 impl ProofQuestion {
-    /// The question that a change asks; none where no series gives numbers by it that were not
-    /// proved. Only what is changed is compared with others: who has series that were proved by
+    /// The question of a change; none where the change lets no series give numbers that were not
+    /// proved. Only changed series are compared with others: a ledger whose series were proved by
     /// other rules can still change one of them, and a save does not compare all with all.
     pub(crate) async fn of(
         conn: &mut Conn,
@@ -73,7 +73,7 @@ impl ProofQuestion {
         Ok(Some(ProofQuestion { definitions, new, earlier, issued, reference: Arc::default() }))
     }
 
-    /// The same question with the reference data of now.
+    /// The same question with the current reference data.
     pub(crate) async fn with_reference(self, conn: &mut Conn) -> Result<Self, LedgerError> {
         let reference = Arc::new(reference::read(conn).await?);
         Ok(ProofQuestion { reference, ..self })
@@ -91,14 +91,14 @@ impl ProofQuestion {
         Some(codes.into_iter().collect())
     }
 
-    /// Searches for a proof, on a thread of its own.
+    /// Searches for a proof, on a separate thread.
     pub(crate) async fn prove(self) -> Result<Proved, LedgerError> {
         let proving = giving_up::search(move |give_up| {
             let asked = |series: &SeriesDefinition| self.new.contains(&series.code);
             let (of, tables) = (&self.definitions, &self.reference);
             let (earlier, issued) = (&self.earlier, &self.issued);
             let mut accepted = numbering::prove_saved(of, tables, asked, earlier, issued, give_up)?;
-            // What others accept is on record since they were saved.
+            // The acceptances of others were recorded when those were saved.
             accepted.retain(|accepted| self.new.contains(&accepted.code));
             let concerned = self.concerned(&accepted, give_up).ok_or(ProofError::GivenUp)?;
             Ok(Proved { question: self, accepted, concerned })
@@ -112,8 +112,8 @@ impl ProofQuestion {
     }
 }
 
-/// What others have issued, for those that are new; and what those have issued that leave requests
-/// to others, for all: a rule that is gone keeps no request from them any more.
+/// What others have issued, for those that are new; and, for all, what the series have issued that
+/// leave requests to others: a rule that is gone no longer keeps a request from any of them.
 async fn issued(
     conn: &mut Conn,
     active: &[SeriesVersion],
@@ -130,7 +130,7 @@ async fn issued(
     let mut issued = Vec::new();
     for subject in active {
         let is_new = new.contains(&subject.definition.code);
-        // Whom it took nothing from gets nothing now.
+        // A series that it took nothing from gets nothing now.
         let freed: Vec<i64> = freeing
             .iter()
             .filter(|(_, before)| numbering::may_come_before(before, &subject.definition))
@@ -159,7 +159,7 @@ pub(crate) async fn before(
 }
 
 impl Proved {
-    /// Whether this is the question that was answered, be the tables what they may by now.
+    /// Whether this is the question that was answered, regardless of the current tables.
     pub(crate) fn answers(&self, question: &ProofQuestion) -> bool {
         let ProofQuestion { definitions, new, earlier, issued, reference: _ } = &self.question;
         (definitions, new) == (&question.definitions, &question.new)
@@ -171,7 +171,7 @@ impl Proved {
         acceptance::must_keep_texts_apart(conn, &self.concerned).await
     }
 
-    /// Writes what was accepted into the ledger's events (R5.2).
+    /// Writes what was accepted into the ledger's events.
     pub(crate) async fn record(
         &self,
         conn: &mut Conn,

@@ -1,9 +1,9 @@
-//! The removal of a series that never had a counter. It is a version of its own, by which it serves
-//! nothing, so whoever has the series in its catalog sees it go; its row stays behind.
+//! The removal of a series that never had a counter. It is a new version, by which the series
+//! serves nothing, so each process with the series in its catalog sees the removal; the row stays.
 //!
-//! Never removes a series of which a number may be out, or may yet come out: whoever creates the
-//! first counter of a series holds the series' row, as the removal does, and creates none for a
-//! version from before it.
+//! Never removes a series of which a number may be out, or may yet come out: the creator of a first
+//! counter holds the series' row, as the removal does, and creates none for a version older than
+//! the removal.
 
 use numerator_runtime::node::NodeId;
 
@@ -22,10 +22,9 @@ impl Series<'_> {
     /// its last version. The node is the one of this process.
     ///
     /// # Errors
-    /// `WentBack` where the ledger has forgotten what it confirmed to the node: counters as well,
-    /// perhaps.
-    /// `Series`: `Unknown` (or removed already), `VersionConflict`, `Used` where it has a counter,
-    /// `Held` where the ledger may have forgotten one.
+    /// `WentBack` where the ledger has forgotten what it confirmed to the node: perhaps counters as
+    /// well. `Series`: `Unknown` (or removed already), `VersionConflict`, `Used` where it has a
+    /// counter, `Held` where the ledger may have forgotten one.
     pub async fn remove(
         self,
         node: NodeId,
@@ -41,7 +40,7 @@ async fn remove(
     removal: &SeriesRemoval,
 ) -> Result<SeriesVersion, LedgerError> {
     let mut tx = store.begin().await?;
-    // Between two heartbeats nobody else has noticed it yet.
+    // Between two heartbeats no other check has noticed a loss yet.
     nodes::must_be_remembered(store, &mut *tx, node).await?;
     lock_all(&mut *tx).await?;
     let unknown = SeriesRefusal::Unknown { series_id: removal.series_id };
@@ -66,10 +65,10 @@ async fn remove(
         is_new: true,
         ..before
     };
-    // Who has not heard of it begins no counter: there is no request of this version.
+    // A node that does not know the removal creates no counter: this version has no requests.
     start_anew(&mut *tx, &after).await?;
     put_in_force(&mut *tx, &mut after).await?;
-    // No code has this sign, so that another series may have the code.
+    // No code contains this sign, so another series may have the code.
     query("update series set removed_at_us = $2, code = $3 where series_id = $1")
         .bind(after.series_id)
         .bind(removal.removed_at_us)

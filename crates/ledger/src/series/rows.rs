@@ -20,8 +20,8 @@ pub struct At {
 pub struct Deployment {
     /// Random id of this ledger and everything that belongs to it.
     pub deployment_id: Uuid,
-    /// Over how many partitions series are spread by their code. One more, of its own, serves all
-    /// gapless series.
+    /// The number of partitions over which series are spread by their code. One more serves all
+    /// gapless series, and only them.
     pub partitions: u32,
     /// Prefix of all Redis keys.
     pub prefix: String,
@@ -42,11 +42,11 @@ impl Deployment {
 }
 
 /// Most series of a ledger, active or not: every process compiles all of them, and each one that is
-/// saved is proved beside all others.
+/// saved is proved against all others.
 pub const SERIES_MAX: u32 = 2_000;
 
-/// Most series that serve one project, active or not and removed ones among them, as far as they
-/// are saved by who is narrowed to projects.
+/// Most series that serve one project, active or not and removed ones included, as far as they are
+/// saved by callers restricted to projects.
 pub const PROJECT_SERIES_MAX: usize = 100;
 
 /// Most bytes of their definitions, likewise.
@@ -80,14 +80,14 @@ impl SeriesChange {
     }
 }
 
-/// A series to activate or to deactivate (R4.3).
+/// A series to activate or to deactivate.
 #[derive(Clone, Debug)]
 pub struct ActivityChange {
     /// The series.
     pub series_id: i64,
     /// Whether it shall serve requests.
     pub active: bool,
-    /// The version that it must stand at; `None`: whichever.
+    /// The version that it must be at; `None`: any.
     pub expected: Option<u32>,
     /// Who changes it.
     pub saved_by: String,
@@ -102,7 +102,7 @@ pub struct ActivityChange {
 pub struct SeriesRemoval {
     /// The series.
     pub series_id: i64,
-    /// The version that it must stand at; `None`: whichever.
+    /// The version that it must be at; `None`: any.
     pub expected: Option<u32>,
     /// Who removes it.
     pub removed_by: String,
@@ -112,10 +112,10 @@ pub struct SeriesRemoval {
     pub removed_at_us: i64,
 }
 
-/// What a change builds on (R4.4).
+/// What a change builds on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever is there: a series file says what shall be.
+    /// Any state: a series file states the result.
     #[default]
     Anything,
     /// No series has the code.
@@ -145,7 +145,7 @@ pub enum SeriesRefusal {
          used another template instead"
     )]
     TooMany,
-    /// A project has as many series as one may have that is saved for by who is narrowed to it.
+    /// A project has as many series as a caller restricted to it may save.
     #[error(
         "project {project} has as much as one project takes up of what all share: \
          {PROJECT_SERIES_MAX} series, or {PROJECT_BYTES_MAX} bytes of definitions; let one series \
@@ -169,7 +169,7 @@ pub enum SeriesRefusal {
         /// The code of the definition.
         wanted: String,
     },
-    /// Somebody else changed the series first.
+    /// Another caller changed the series first.
     #[error(
         "series {code} stands at version {found}, not {expected}: somebody changed it; read it \
          again and change that"
@@ -189,7 +189,7 @@ pub enum SeriesRefusal {
     #[error(transparent)]
     Rule(#[from] RuleError),
     /// Two numbers of the series could be equal, or one of it and one that another series gives or
-    /// may have given, and the series does not accept it (R2.7).
+    /// may have given, and the series does not accept it.
     #[error(transparent)]
     Ambiguous(Box<Ambiguity>),
     /// The series accepts it, and not every series of the pair is `gapless` (F43).
@@ -204,7 +204,7 @@ pub enum SeriesRefusal {
         /// The code.
         code: String,
     },
-    /// The series has counters, so it is not removed (R4.3).
+    /// The series has counters, so it is not removed.
     #[error(
         "series {code} has counters: numbers of it may be out, so it is never removed; keep it \
          from serving requests instead, by `series deactivate {code}` or `POST …/deactivate`"
@@ -213,7 +213,7 @@ pub enum SeriesRefusal {
         /// The code.
         code: String,
     },
-    /// Its partition is held, and nobody knows whether the series has counters (F9).
+    /// Its partition is held, and it is unknown whether the series has counters (F9).
     #[error(
         "series {code} is not removed while its partition is held: the ledger went back, and may \
          have forgotten counters; release it first (`reconcile --ledger-restored`), or deactivate \
@@ -223,8 +223,8 @@ pub enum SeriesRefusal {
         /// The code.
         code: String,
     },
-    /// Counters of the series have not come to the `start` that the change gives them: they would
-    /// give nothing any more (R3.5).
+    /// Counters of the series have not reached the `start` that the change gives them: they would
+    /// give nothing any more.
     #[error("{0}")]
     BelowStart(Box<BelowStart>),
     /// The series has counters, and the change could render a number of theirs again, or give a
@@ -319,13 +319,12 @@ pub struct SeriesVersion {
     pub reason: String,
     /// Whether the call wrote this version just now.
     pub is_new: bool,
-    /// Its place among the versions of all series: whatever is saved later has a higher one.
+    /// Its place among the versions of all series: every later version has a higher one.
     pub stamp: i64,
 }
 
-/// A series that is deactivated or removed. What it took while it was active comes to no other
-/// series that was saved before it rested, until that one is proved for it: saved or activated
-/// again.
+/// A series that is deactivated or removed. The requests that it took while active go to no other
+/// series saved before it rested, until that one is proved for them: saved or activated again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestingSeries {
     /// The version by which it served requests last.

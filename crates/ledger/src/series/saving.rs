@@ -1,6 +1,6 @@
-//! Series with their versions. Every save goes through one page: [`save`] and whoever turns one off
-//! or on write the next version under one lock, and [`finish_save`] checks what is active
-//! afterwards before anything is committed.
+//! Series with their versions. Every save takes one path: [`save`] and the change of activity write
+//! the next version under one lock, and [`finish_save`] checks what is active afterwards before
+//! anything is committed.
 
 use numbering::{Policy, Series, SeriesDefinition, only_narrows, same_rules};
 use serde_json::json;
@@ -30,9 +30,9 @@ pub(crate) enum Saving {
 /// A version that is in force now.
 pub(crate) struct Saved {
     pub(crate) version: SeriesVersion,
-    /// Whether it has to be proved: what it gives, or what it takes, was not before.
+    /// Whether it has to be proved: what it gives, or what it takes, is not proved yet.
     pub(crate) asks: bool,
-    /// By what it took requests before, where it may leave some of them to others now.
+    /// The definition by which it took requests before, where it may now leave some to others.
     pub(crate) frees: Option<SeriesDefinition>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) async fn save(
     Err(overtaken())
 }
 
-/// Others save series all the time.
+/// Other callers keep saving series.
 pub(crate) fn overtaken() -> LedgerError {
     LedgerError::Conflict("other series were saved at the same time, again and again".into())
 }
@@ -109,8 +109,8 @@ async fn try_save(
     finish_save(store, tx, saved, saving, proved).await
 }
 
-/// Lets one change of series happen at a time, so that versions count up without a race and each
-/// change is checked against all before it; the number of partitions.
+/// Allows one change of series at a time, so that versions count up without a race and each change
+/// is checked against all earlier ones. Returns the number of partitions.
 pub(crate) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
     let partitions: Option<i32> =
         query_scalar("select partitions from deployment").for_update().fetch_optional(conn).await?;
@@ -121,8 +121,8 @@ pub(crate) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
     unsigned_small(partitions, "partitions")
 }
 
-/// Ends a save: checks all that would be active, notes what has changed, and commits, or takes a
-/// dry run back. So it does where the proof is of other series than these.
+/// Ends a save: checks all that would be active, notes what has changed, and commits, or rolls a
+/// dry run back. It also rolls back where the proof is of other series than these.
 pub(crate) async fn finish_save(
     store: &Store,
     mut tx: Transaction,
@@ -132,7 +132,7 @@ pub(crate) async fn finish_save(
 ) -> Result<Attempt, LedgerError> {
     let mut all = all_in_force(&mut *tx).await?;
     all.retain(|version| version.active);
-    // Among thousands it takes its time.
+    // Among thousands of series this takes long.
     let checking = tokio::task::spawn_blocking(move || {
         let definitions = all.iter().map(|version| &version.definition);
         numbering::check_rules(definitions).map(|()| all)
@@ -161,8 +161,8 @@ pub(crate) async fn finish_save(
     Ok(Attempt::Done(saved))
 }
 
-/// Writes the event of a change (R5.2), which stands if and only if the change does, and which
-/// change was the `first` of the call. `kind`: the event's.
+/// Writes the event of a change, kept if and only if the change is, with the `first` change of the
+/// call. `kind`: the event's.
 pub(crate) async fn note(
     conn: &mut Conn,
     changed: &SeriesVersion,
@@ -229,7 +229,7 @@ async fn save_one(
         if !same_rules(&before.definition, definition) {
             frees = Some(before.definition.clone());
         }
-        // What is accepted, and by others of this one, is so while all of them are gapless.
+        // What it accepts, or others with it, is accepted while all of them are gapless.
         let is_gapless = |one: &SeriesDefinition| one.policy == Policy::Gapless;
         asks = before.definition.ambiguity_accepted.is_some()
             || definition.ambiguity_accepted.is_some()
@@ -266,7 +266,7 @@ pub(crate) fn waits(series: &SeriesVersion, resting: &[RestingSeries]) -> bool {
     })
 }
 
-/// Refuses a change that builds on something else than what is there (R4.4).
+/// Refuses a change that builds on something else than what is there.
 fn must_be_expected(before: &SeriesVersion, change: &SeriesChange) -> Result<(), SeriesRefusal> {
     let code = before.definition.code.clone();
     match change.expected {
@@ -289,8 +289,8 @@ pub(crate) fn must_stand_at(before: &SeriesVersion, expected: u32) -> Result<(),
     Err(SeriesRefusal::VersionConflict { code, expected, found })
 }
 
-/// Whether a series has counters. It gets no further one before the transaction ends: whoever
-/// creates one holds the row of the series meanwhile, or waits for it.
+/// Whether a series has counters. It gets no further one before the transaction ends: the creator
+/// of one holds the row of the series, or waits for it.
 pub(crate) async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
     query("select partition from series where series_id = $1")
         .for_update()
@@ -331,7 +331,7 @@ async fn must_repeat_nothing(
     starts::must_be_reached(conn, after, (&compile(before)?, &next)).await
 }
 
-/// A series without a counter begins with this version: nobody creates one for an earlier version
+/// A series without a counter begins with this version: no counter is created for an earlier one
 /// any more.
 pub(crate) async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
     query("update series set used_since = $2, partition = $3 where series_id = $1")

@@ -1,7 +1,7 @@
-//! A `start` that is raised in a series in use (R3.5): what lies below it is given to nobody, so a
-//! counter that has not come there would give nothing any more. Such a change is refused, with
-//! where the counters are. Counters that the version does not go on with, of periods that are over
-//! among them, keep no change out: they are moved where somebody needs them.
+//! A `start` that is raised in a series in use: no value below it is issued, so a counter that has
+//! not reached it would give nothing any more. Such a change is refused, with the positions of the
+//! counters. Counters that the version does not go on with, those of past periods included, do not
+//! block a change: they are moved when they are needed.
 
 use std::collections::HashMap;
 
@@ -70,8 +70,8 @@ pub(crate) async fn must_be_reached(
     Ok(())
 }
 
-/// Counters of a serial that are taken below a value, the newest first: of those of periods that
-/// are over there may be very many.
+/// Counters of a serial whose taken value is below a given one, the newest first: past periods may
+/// have very many.
 async fn below(
     conn: &mut Conn,
     (series_id, serial): (i64, &str),

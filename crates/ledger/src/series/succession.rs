@@ -1,9 +1,8 @@
-//! What others have issued, and may still issue, beside a series that is saved (R2.7, F26): every
-//! version that may have had counters, whatever became of its series.
+//! What others have issued, and may still issue, at the save of a series (F26): every version that
+//! may have had counters, whatever became of its series.
 //!
-//! A version counts with all times at which it gave numbers, on whichever node: one that has not
-//! heard of a change goes on by what it knows, so nothing that was saved later takes anything away
-//! from what came before.
+//! A version counts with all times at which it gave numbers, on any node: a node that does not know
+//! a change goes on by what it knows, so a later save takes nothing away from an earlier version.
 
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ pub(crate) async fn issued_beside(
     Ok(others.into_iter().flat_map(|other| during(other, subject, &own)).collect())
 }
 
-/// One entry for each thing that the subject was while another version gave numbers.
+/// One entry for each state of the subject while another version gave numbers.
 fn during<'s>(
     other: &'s Stretch,
     subject: &'s SeriesVersion,
@@ -40,13 +39,13 @@ fn during<'s>(
 ) -> impl Iterator<Item = IssuedVersion> + use<'s> {
     let taking = |one: &Stretch| one.active.then(|| Arc::clone(&one.definition));
     let mut states: Vec<Option<Arc<SeriesDefinition>>> = vec![None];
-    // What came from elsewhere was issued whatever the subject took here.
+    // Numbers from elsewhere were issued regardless of what the subject took here.
     if !other.is_of_elsewhere() {
         states[0] = own.iter().rev().find(|one| one.from <= other.from).and_then(taking);
         let later = own
             .iter()
             .filter(|one| one.from > other.from && other.to.is_none_or(|to| one.from < to));
-        // While it rests nobody else gets what it took before.
+        // While it rests no other series gets what it took before.
         states.extend(later.filter_map(taking).map(Some));
     }
     states.dedup_by(|one, before| match (one, before) {

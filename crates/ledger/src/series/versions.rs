@@ -1,5 +1,5 @@
-//! Versions of series as they are read. Each list is one statement, so that nobody sees half of a
-//! change.
+//! Versions of series as they are read. Each list is one statement, so that no reader sees half of
+//! a change.
 
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ pub(crate) async fn all_in_force(conn: &mut Conn) -> Result<Vec<SeriesVersion>, 
     fetch(conn, query).await
 }
 
-/// The last version of each series, by code, of those that were removed, too.
+/// The last version of each series, by code, removed ones included.
 pub(crate) async fn last_of_all(conn: &mut Conn) -> Result<Vec<SeriesVersion>, LedgerError> {
     let mut query = QueryBuilder::new(COLUMNS);
     query.push("and v.version = s.active_version order by s.code");
@@ -189,8 +189,8 @@ pub(crate) fn home(definition: &SeriesDefinition, partitions: u32) -> u32 {
     }
 }
 
-/// Refuses one series more than a ledger has, those that were removed among them: what these took
-/// from others is known of for ever.
+/// Refuses one series more than a ledger has, removed ones included: what these took from others is
+/// remembered for ever.
 pub(crate) async fn must_have_room(conn: &mut Conn) -> Result<(), LedgerError> {
     let series: i64 = query_scalar("select count(*) from series").fetch_one(conn).await?;
     if series >= i64::from(SERIES_MAX) {
@@ -212,7 +212,7 @@ pub(crate) async fn of_used(
 }
 
 /// Versions of all series under which numbers may have been issued, or may be at this moment: a
-/// node that has not heard of a change goes on by the version in force before.
+/// node that does not know a change goes on by the version in force before.
 pub(crate) async fn that_may_have_issued(conn: &mut Conn) -> Result<Vec<Stretch>, LedgerError> {
     let mut query = QueryBuilder::new(STRETCHES);
     query.push(

@@ -1,4 +1,4 @@
-//! What the ledger knows of `{SNOWFLAKE}` ids: who holds which node number, and up to which time.
+//! What the ledger knows of `{SNOWFLAKE}` ids: the holders of node numbers, and up to which time.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub const SNOWFLAKE_LEASE_MAX: Duration = Duration::from_secs(60);
 pub struct SnowflakeLease {
     /// The number, below `NODE_NUMBERS`.
     pub node_number: u16,
-    /// Who holds it.
+    /// The node that holds it.
     pub holder: NodeId,
     /// The first millisecond that no earlier holder may have used, of UTC since 1970.
     pub from_ms: i64,
@@ -25,7 +25,7 @@ pub struct SnowflakeLease {
 pub struct HeldNumber {
     /// The number, below `NODE_NUMBERS`.
     pub node_number: u16,
-    /// Who holds it.
+    /// The node that holds it.
     pub holder: NodeId,
     /// The first millisecond that the holder may not use, of UTC since 1970.
     pub until_ms: i64,

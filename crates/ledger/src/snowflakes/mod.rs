@@ -1,6 +1,6 @@
 //! Leases of node numbers (F23). The lease's own row is the fence: its end rises in the transaction
-//! that gives it to somebody else, and a holder moves it only while the row is its own. What a call
-//! returns is committed; after an unknown outcome the ledger may show a later end than the holder
+//! that gives it to another node, and a holder moves it only while the row is its own. The result
+//! of a call is committed; after an unknown outcome the ledger may show a later end than the holder
 //! knows, never an earlier one.
 
 pub(crate) mod lease;
@@ -17,7 +17,7 @@ use crate::store::{Store, commit};
 use crate::{HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
 
 noun!(
-    /// Leases of the numbers that tell processes apart in snowflakes.
+    /// Leases of the numbers that distinguish processes in snowflakes.
     Snowflakes,
     snowflakes
 );
@@ -42,7 +42,7 @@ impl Snowflakes<'_> {
     }
 
     /// Moves the end of a lease to `until_ms`, never back; the lease as it is then, or `None` where
-    /// the holder does not have it any more. Safe to repeat.
+    /// the holder no longer has it. Safe to repeat.
     pub async fn extend(
         self,
         lease: &SnowflakeLease,
@@ -74,7 +74,7 @@ impl Snowflakes<'_> {
     }
 
     /// Ends a lease at `until_ms`, the first millisecond that was not used: the next holder need
-    /// not wait for what nobody used. Does nothing where the holder does not have it any more.
+    /// not wait for unused time. Does nothing where the holder no longer has it.
     pub async fn give_back(self, lease: &SnowflakeLease, until_ms: i64) -> Result<(), LedgerError> {
         self.write(async |store| {
             let mut tx = store.begin().await?;
@@ -126,7 +126,7 @@ async fn take(
     lease: Duration,
 ) -> Result<Option<SnowflakeLease>, LedgerError> {
     let mut tx = store.begin().await?;
-    // One taker after the other: the next one sees what this one took.
+    // One taker after the other: each one sees the result of the one before.
     query("select 1 from snowflake_lease where node_number = 0")
         .for_update()
         .execute(&mut *tx)

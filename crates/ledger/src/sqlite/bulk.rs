@@ -1,5 +1,5 @@
-//! Statements over many rows: one for as many as a statement takes. Each is a way to another thread
-//! and back, which costs more than most of them do there.
+//! Statements over many rows: one for as many as a statement takes. Each goes to another thread and
+//! back, which costs more than most of them do there.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,20 +30,20 @@ pub(super) fn values(columns: usize, rows: usize) -> String {
     format!("values {}", vec![row; rows.next_power_of_two()].join(","))
 }
 
-/// Where a row belongs, by its column `place`.
+/// The slot of a row, by its column `place`.
 fn slot<'f, T>(found: &'f mut [T], row: &SqliteRow) -> Result<&'f mut T, LedgerError> {
     let place: i64 = row.try_get("place")?;
     let slot = usize::try_from(place).ok().and_then(|place| found.get_mut(place));
     Ok(slot.expect("a place of those that were asked for"))
 }
 
-/// The newest rows under keys. By inner joins: what stands to the right of an outer one is a view
-/// of joins, which SQLite would make whole, with all of the journal, before it looks for a row.
+/// The newest rows under keys. By inner joins: the right side of an outer one is a view of joins,
+/// which SQLite would make whole, with all of the journal, before it looks for a row.
 fn newest_rows(wanted: WantedKey, keys: usize) -> String {
     let asked = asked_keys(keys);
     let key = match wanted {
         WantedKey::CallerKey => "n.idempotency_key = q.value and n.user_id = q.user_id",
-        // A document is numbered once, whoever asks.
+        // A document is numbered once, for all callers.
         WantedKey::Document => {
             "n.document_id = q.value \
              and (q.project is null or coalesce(n.project, '') = q.project)"
@@ -68,7 +68,7 @@ fn archived_names(keys: usize) -> String {
     )
 }
 
-/// The keys that are asked for, as both read them.
+/// The requested keys, as both read them.
 fn asked_keys(keys: usize) -> String {
     let asked = values(8, keys);
     format!(
@@ -77,7 +77,7 @@ fn asked_keys(keys: usize) -> String {
     )
 }
 
-/// Puts what a statement finds under keys into slots that are empty.
+/// Puts the result of a statement under keys into slots that are empty.
 async fn ask(
     conn: &mut SqliteConnection,
     found: &mut [Option<Row>],
@@ -204,7 +204,7 @@ impl Bulk for SqliteConnection {
             for counter in part {
                 query = query.bind(counter.counter_id).bind(counter.value).bind(counter.journaled);
             }
-            // What follows the rows stands behind those that stay empty.
+            // The values after the rows come after the empty ones.
             for _ in part.len()..part.len().next_power_of_two() {
                 query = query.bind(None::<i64>).bind(None::<i64>).bind(None::<i64>);
             }

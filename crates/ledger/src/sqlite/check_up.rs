@@ -1,4 +1,4 @@
-//! How SQLite keeps commits: as the program has set it, unless its file is where it cannot be.
+//! How SQLite keeps commits: as the program has set it, unless the place of its file prevents that.
 
 use sqlx::SqlitePool;
 
@@ -7,7 +7,7 @@ use crate::{LedgerCheckup, LedgerError, LedgerHazard};
 /// `pragma synchronous` of a connection that waits for the disk at each commit.
 const FULL: i64 = 2;
 
-/// What a connection that writes does.
+/// The settings of a connection that writes.
 pub(super) async fn check_up(writer: &SqlitePool) -> Result<LedgerCheckup, LedgerError> {
     let level: i64 = sqlx::query_scalar("pragma synchronous").fetch_one(writer).await?;
     let mut checkup = LedgerCheckup::default();

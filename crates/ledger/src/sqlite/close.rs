@@ -1,10 +1,10 @@
-//! How a SQLite ledger is left: who ends as the last one leaves one file, so that a copy of it has
-//! all that was confirmed (F38).
+//! The end of a SQLite ledger: the last process leaves one file, so that a copy of it has all that
+//! was confirmed (F38).
 //!
 //! SQLite writes the log (`-wal`) back and removes it as the last connection to a file ends, if
 //! that one may write. So readers end first, the writer last, and processes end one after the
-//! other, each under the lock file: of two that end at once neither takes the other for one that
-//! stays. The mark stays.
+//! other, each under the lock file: of two that end at the same time neither takes the other for
+//! one that stays. The mark stays.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use tokio::time::timeout;
 use super::life::SqlitePools;
 use super::open::lock_beside;
 
-/// Longest wait for the lock file: whoever holds it longer opens the ledger, and ends after us.
+/// Longest wait for the lock file: a later holder opens the ledger, and ends after us.
 const LOCK_TIME: Duration = Duration::from_secs(2);
 
 impl SqlitePools {
     /// Ends the connections as one of several processes.
     pub(super) async fn close(&self) {
-        // Where the ledger is gone nothing is made in its place.
+        // Where the ledger is gone no new one is made.
         let lock = match self.ledger.exists() {
             true => timeout(LOCK_TIME, lock_beside(self.ledger.clone())).await.ok(),
             false => None,
@@ -44,8 +44,8 @@ impl SqlitePools {
         }
     }
 
-    /// Writes the log back to the file, as far as nobody reads what was before. Waits for nobody:
-    /// who waits here keeps others from writing.
+    /// Writes the log back to the file, as far as no reader uses the older pages. Waits for no
+    /// other connection: a wait here would keep others from writing.
     pub(super) async fn fold(&self) {
         let fold = async {
             let mut writer = self.writer.acquire().await?;

@@ -1,4 +1,4 @@
-//! What the schema of a SQLite ledger says of what the record stands on.
+//! The definitions of a SQLite schema that the record depends on.
 
 use sqlx::sqlite::SqliteConnection;
 
@@ -6,7 +6,7 @@ use crate::LedgerError;
 use crate::definitions::TABLES;
 
 /// Names and texts: the schema's own, and the columns of each unique key. The key of numbers has no
-/// name of its own here.
+/// own name here.
 const DEFINITIONS: &str = r#"
     select type || ' ' || name || case type when 'trigger' then ' of ' || tbl_name else '' end,
         sql, type, tbl_name

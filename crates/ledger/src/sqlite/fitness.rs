@@ -1,4 +1,4 @@
-//! What of the tables and keys that records need a file of SQLite has. It knows no rights.
+//! The tables and keys that records need, as a file of SQLite has them. SQLite has no rights.
 
 use sqlx::{Row as _, SqlitePool};
 
@@ -17,7 +17,7 @@ const PRESENT: &str = r#"
         and not exists (select 1 from pragma_table_info(m.name) y where y.pk = 2)), '') as keys
     from sqlite_master m where m.type = 'table'"#;
 
-/// What is missing.
+/// The missing requirements.
 pub(super) async fn missing(writer: &SqlitePool) -> Result<Vec<Lack>, LedgerError> {
     let mut present = Vec::with_capacity(NEEDED.len());
     for row in sqlx::query(PRESENT).fetch_all(writer).await? {

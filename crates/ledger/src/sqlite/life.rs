@@ -1,8 +1,8 @@
 //! How far a SQLite file has come, and transactions that begin only where it has come as far as it
 //! ever confirmed (F25).
 //!
-//! Each writing transaction raises the generation; after its commit the mark beside the file says
-//! so. Under the write lock the file may not stand below its mark.
+//! Each writing transaction raises the generation; after its commit the mark next to the file
+//! records it. Under the write lock the file may not be below its mark.
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -23,10 +23,10 @@ use crate::{Lack, LedgerCheckup, LedgerError};
 /// Why nothing is begun.
 const FORGOTTEN: &str = "it is not the incarnation that was agreed on";
 
-/// How often two transactions are begun that may see one moment.
+/// Attempts to begin two transactions with the same view.
 const TOGETHER_ATTEMPTS: u32 = 10;
 
-/// The connections to the file, and what lies beside it.
+/// The connections to the file, and the files next to it.
 pub(super) struct SqlitePools {
     /// Where the file is.
     pub(super) ledger: PathBuf,
@@ -58,7 +58,7 @@ impl DerefMut for Counted {
 
 #[async_trait]
 impl Ends for Counted {
-    /// Raises the mark before anybody hears of the commit.
+    /// Raises the mark before the commit is reported.
     async fn commit(self: Box<Self>) -> Result<(), Error> {
         self.inner.commit().await?;
         if let Some(Err(error)) = self.come.map(|come| self.mark.raise(&come)) {
@@ -73,7 +73,7 @@ impl Ends for Counted {
         self.inner.rollback().await
     }
 
-    /// The generation goes on from where the file stands.
+    /// The generation continues from the file's own.
     async fn agree(&mut self, on: Incarnation) -> Result<(), LedgerError> {
         sqlx::query(
             "insert into incarnation (only_row, number, nonce, generation) values (1, $1, $2, 1)
@@ -83,7 +83,7 @@ impl Ends for Counted {
         .bind(on.nonce.as_bytes().as_slice())
         .execute(&mut *self.inner)
         .await?;
-        // A mark of an earlier one is of this line where it says no more than this.
+        // A mark of an earlier one is of this line if it claims no more than this.
         sqlx::query(
             "update incarnation_line
              set replaced_generation = (select generation from incarnation)
@@ -129,9 +129,9 @@ impl Pool for SqlitePools {
         false
     }
 
-    /// The write-ahead log keeps its largest size else as long as anybody has the ledger open.
+    /// The write-ahead log otherwise keeps its largest size while any process has the ledger open.
     async fn tidy(&self) {
-        // Waits for who reads or writes no longer than a statement would.
+        // Waits for readers and writers no longer than a statement would.
         let checkpoint = sqlx::query("pragma wal_checkpoint(truncate)").execute(&self.writer).await;
         if let Err(error) = checkpoint {
             tracing::debug!(%error, "the write-ahead log keeps its size");
@@ -142,8 +142,8 @@ impl Pool for SqlitePools {
         Ok(Acquired(Box::new(Driver(self.reader.acquire().await?))))
     }
 
-    /// There is one lock for all that write, and its wait is the connection's own: a shorter one
-    /// would let nobody else go first. Who only asks waits for nobody.
+    /// There is one lock for all writers, and its wait is the connection's own: a shorter one would
+    /// let no other go first. Reads wait for nothing.
     async fn begin(
         &self,
         required: Option<Incarnation>,
@@ -158,7 +158,7 @@ impl Pool for SqlitePools {
         }
     }
 
-    /// Who writes raises the generation: two transactions that show the same one see one moment.
+    /// A writer raises the generation: two transactions that show the same one have the same view.
     async fn begin_together(&self) -> Result<Vec<Transaction>, LedgerError> {
         let mut first = self.begin(None, Begin::Snapshot).await?;
         let mut shown = come(&mut *first).await?.map(|come| come.generation);
@@ -171,7 +171,7 @@ impl Pool for SqlitePools {
             if also == shown {
                 return Ok(vec![first, second]);
             }
-            // Somebody wrote between the two.
+            // A write happened between the two.
             first.rollback().await?;
             (first, shown) = (second, also);
         }
@@ -186,7 +186,7 @@ impl Pool for SqlitePools {
         Ok(Some(Shown { incarnation: come.incarnation, is_present, marked }))
     }
 
-    /// No counter is held by itself: there is one lock for all.
+    /// No counter is held separately: there is one lock for all.
     async fn held_counters(
         &self,
         _required: Incarnation,
@@ -225,7 +225,7 @@ impl SqlitePools {
         }
     }
 
-    /// A ledger that went back does not catch up by what is written to it all the same.
+    /// A ledger that went back does not catch up by writes that happen all the same.
     async fn begin_to_write(
         &self,
         required: Option<Incarnation>,
@@ -265,8 +265,8 @@ impl SqlitePools {
 }
 
 /// Whether nothing of the mark is missing in a file that has come so far: it is of the same
-/// incarnation and no further, or of one that this file's descends from, and says no more than the
-/// file had when that one was replaced (F36).
+/// incarnation and no further, or of one that this file's descends from, and claims no more than
+/// the file had when that one was replaced (F36).
 async fn reaches(conn: &mut Conn, come: &Come, marked: Option<Come>) -> Result<bool, LedgerError> {
     let Some(marked) = marked else { return Ok(false) };
     if come.incarnation == marked.incarnation {

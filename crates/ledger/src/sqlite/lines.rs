@@ -1,5 +1,5 @@
 //! Lines into the journal: a statement for their batches, one for as many lines as a statement
-//! takes. It looks the ids of what they have in common up itself.
+//! takes. It looks up the ids of their common parts itself.
 
 use sqlx::error::{BoxDynError, ErrorKind};
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
@@ -48,7 +48,7 @@ pub(super) async fn insert<'l>(
     Ok(written)
 }
 
-/// Whether a line stands in one of the new batches.
+/// Whether a line is in one of the new batches.
 async fn stands(
     conn: &mut SqliteConnection,
     line: &Line<'_>,
@@ -108,7 +108,7 @@ fn id_of(first: i64, place: usize) -> i64 {
     first + i64::try_from(place).expect("a statement has few batches")
 }
 
-/// Gives ids to what has none yet.
+/// Gives ids to new values.
 async fn intern(conn: &mut SqliteConnection, shared: &Shared<'_>) -> Result<(), LedgerError> {
     for name in shared.names.column(|name| name) {
         sqlx::query(

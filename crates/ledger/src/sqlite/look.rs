@@ -1,5 +1,5 @@
-//! Looks at the file of a SQLite ledger: by connections that read, and that make no file beside it
-//! but the index of a log that is there without one.
+//! Looks at the file of a SQLite ledger: by connections that read, and that make no file next to it
+//! but the index of a log that lacks one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::schema::Schema;
 use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings};
 
-/// Looks at the file at `path`. One that is not there is a ledger that is still to be set up,
-/// unless a mark says that one was.
+/// Looks at the file at `path`. A missing file is a ledger that is still to be set up, unless a
+/// mark shows that one was.
 ///
 /// # Errors
 /// A file that may not be read.
@@ -43,7 +43,7 @@ pub(crate) async fn look(
         .filename(path)
         .create_if_missing(false)
         .read_only(true)
-        // No process has the file open, so a client's index beside it would serve nobody. A log
+        // No process has the file open, so a client's index next to it would have no use. A log
         // that was copied with the file must be read, and needs its index.
         .immutable(!beside(path, "-shm").exists() && !has_log(path))
         .busy_timeout(settings.lock_timeout);
@@ -71,7 +71,7 @@ async fn standing(reader: &SqlitePool) -> Result<Schema, LedgerError> {
     Schema::of(&MIGRATIONS, &applied)
 }
 
-/// Whether a log lies beside it that has something.
+/// Whether a non-empty log is next to it.
 fn has_log(path: &Path) -> bool {
     std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }

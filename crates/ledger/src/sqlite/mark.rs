@@ -1,8 +1,8 @@
-//! The mark beside a SQLite ledger: how far the file had come when it last confirmed a commit
+//! The mark next to a SQLite ledger: how far the file had come when it last confirmed a commit
 //! (F25). An older copy put in the file's place shows less.
 //!
-//! Written after each commit, before its answer; never synced: it outlives the process, and the
-//! machine's own death takes the mark back together with nothing that the file keeps.
+//! Written after each commit, before its answer; never synced: it outlives the process, and a crash
+//! of the machine takes the mark back together with nothing that the file keeps.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -21,15 +21,15 @@ const BYTES: usize = 32;
 /// How far a ledger has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Come {
-    /// What was agreed on.
+    /// The incarnation that was agreed on.
     pub(super) incarnation: Incarnation,
     /// Transactions that may have written.
     pub(super) generation: i64,
 }
 
 impl Come {
-    /// Whether a mark that says this need not say `come` too: that is of the same incarnation and
-    /// no further, or of one before. Whoever marks a commit has found the file on the mark's line.
+    /// Whether a mark like this need not record `come`: that is of the same incarnation and no
+    /// further, or an earlier one. A process that marks a commit found the file on the mark's line.
     fn covers(&self, come: &Come) -> bool {
         let (mine, other) = (self.incarnation, come.incarnation);
         mine.number > other.number || mine == other && self.generation >= come.generation
@@ -41,7 +41,7 @@ impl Come {
 pub(super) struct MarkFile {
     ledger: PathBuf,
     path: PathBuf,
-    /// `None` until there is one: made with the first incarnation, never by itself.
+    /// `None` until there is one: made with the first incarnation, never automatically.
     file: Mutex<Option<File>>,
 }
 
@@ -53,12 +53,12 @@ impl MarkFile {
         MarkFile { ledger: ledger.to_owned(), path: path.into(), file: Mutex::default() }
     }
 
-    /// Where it is.
+    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says; `None` where there is no mark.
+    /// Its content; `None` where there is no mark.
     pub(super) fn read(&self) -> Result<Option<Come>> {
         let mut held = self.file.lock().expect("no holder of this lock panics");
         let Some(file) = self.opened(&mut held)? else { return Ok(None) };
@@ -68,7 +68,7 @@ impl MarkFile {
         come
     }
 
-    /// Raises it; one that says more stays.
+    /// Raises it; a higher one stays.
     pub(super) fn raise(&self, come: &Come) -> Result<()> {
         let mut held = self.file.lock().expect("no holder of this lock panics");
         if self.opened(&mut held)?.is_none() {

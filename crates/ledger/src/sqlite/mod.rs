@@ -1,8 +1,8 @@
-//! The ledger on SQLite: opens the file, and says what this engine says differently.
-//! The statements themselves are shared.
+//! The ledger on SQLite: opens the file, and has what differs in this engine. The statements
+//! themselves are shared.
 //!
 //! One connection writes, and every transaction on it begins `immediate`: there is nothing to lock
-//! row by row. A transaction that began by reading and then wanted to write would fail at once
+//! row by row. A transaction that began by reading and then wanted to write would fail immediately
 //! while another process writes.
 
 mod bulk;
@@ -47,8 +47,8 @@ impl Engine for SqliteEngine {
         "sqlite"
     }
 
-    /// One connection writes, whoever asks. Nobody is overtaken on the way to it, and few wait
-    /// there: background jobs are bounded, and the journal is one loop (F31).
+    /// One connection writes, for all callers. It is granted in order, and few callers wait:
+    /// background jobs are bounded, and the journal is one loop (F31).
     fn store(&self, _share: Share) -> Arc<Store> {
         Arc::clone(&self.store)
     }

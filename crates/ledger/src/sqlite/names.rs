@@ -1,6 +1,6 @@
-//! Locks on names, which nobody needs here: there is one writer, and no moment between its look and
-//! its commit. Nor have statements or transactions a limit of time, but for what
-//! looks through rows for a request.
+//! Locks on names, which are not needed here: there is one writer, and no gap between its look and
+//! its commit. Nor have statements or transactions a limit of time, except what looks through rows
+//! for a request.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ impl Locks for SqliteConnection {
         Ok(())
     }
 
-    /// Nobody to wait for: who begins to take while another epoch opens sees that it did.
+    /// No wait: a take that begins while another epoch opens sees that it did.
     async fn share_names(&mut self, _sorted: &[i64]) -> Result<(), LedgerError> {
         Ok(())
     }
@@ -34,7 +34,7 @@ impl Locks for SqliteConnection {
         Ok(None)
     }
 
-    /// Nothing comes while a transaction writes.
+    /// Nothing changes while a transaction writes.
     async fn moment(&mut self) -> Result<Moment, LedgerError> {
         Ok(Moment(0))
     }

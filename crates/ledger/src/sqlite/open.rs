@@ -26,7 +26,7 @@ use crate::{LedgerError, LedgerSettings, Migrate};
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
 
-/// A statement that takes longer is a line of the log, for who looks at single statements.
+/// A statement that takes longer is a line of the log, for the analysis of single statements.
 const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 
 /// How much longer a caller waits for the one writing connection than that one for other processes,
@@ -52,8 +52,8 @@ pub(crate) async fn open(
         .busy_timeout(settings.lock_timeout)
         .log_slow_statements("debug".parse().expect("a level"), SLOW_STATEMENT);
     let acquire_timeout = settings.lock_timeout + ACQUIRE_TIME;
-    // Switching a fresh file to WAL does not wait for other processes, and migrations know no lock
-    // on this engine: both happen under a lock of their own. It ends with the file handle.
+    // Switching a fresh file to WAL does not wait for other processes, and migrations have no lock
+    // on this engine: both happen under a separate lock. It ends with the file handle.
     let lock = lock_beside(path.to_path_buf()).await?;
     let mark = MarkFile::beside(path);
     must_not_be_gone(path, &mark)?;
@@ -67,8 +67,8 @@ pub(crate) async fn open(
         .acquire_timeout(acquire_timeout)
         // There is no peer that could be gone.
         .test_before_acquire(false)
-        // A full disk rolls a transaction back by itself. The client then counts it as open for
-        // ever, and would refuse to begin another one: such a connection goes.
+        // A full disk makes SQLite roll a transaction back. The client then counts it as open for
+        // ever, and would refuse to begin another one: such a connection is closed.
         .before_acquire(move |conn, meta| {
             let is_sound = !conn.is_in_transaction() && of_writer.is_of(meta.age);
             Box::pin(async move { Ok(is_sound) })
@@ -77,7 +77,7 @@ pub(crate) async fn open(
             options
                 .clone()
                 .pragma("cache_size", format!("-{WRITER_CACHE_KIB}"))
-                // What a statement over many rows would take back is kept, else in a file.
+                // The undo data of a statement over many rows is kept in memory, not in a file.
                 .pragma("temp_store", "memory"),
         )
         .await?;
@@ -110,19 +110,19 @@ async fn set_up(
     let SqlitePools { ledger, writer, mark, .. } = &**pools;
     must_show_what_was_agreed(writer, ledger, mark).await?;
     let migrated = bring_up_to_date(writer, settings.migrate).await?;
-    // From now on a file that is not there is a ledger that is gone.
+    // From now on a missing file is a lost ledger.
     writer.set_connect_options((*writer.connect_options()).clone().create_if_missing(false));
     let lasting = Lasting { proof_key: settings.proof_key, ..Lasting::default() };
     let store = Store::new(Arc::clone(pools) as _, clock, lasting);
     agree(&store).await?;
     if migrated.is_some() {
-        // A file that is moved without its log shows what it is, and is held (F38).
+        // A file that is moved without its log shows it, and is held (F38).
         pools.fold().await;
     }
     Ok((store, migrated))
 }
 
-/// Makes the file where it is missing, so that nobody else may read it; what lies beside it gets
+/// Makes the file where it is missing, so that only its owner may read it; the files next to it get
 /// the same rights from its client.
 fn keep_private(path: &Path) -> Result<(), LedgerError> {
     let made = private::make(path);
@@ -134,8 +134,8 @@ fn keep_private(path: &Path) -> Result<(), LedgerError> {
     made.map_err(cannot)
 }
 
-/// Refuses to begin anew where a ledger was: every number of it would come again (F25). A file with
-/// nothing in it is what a client leaves that has opened one that was gone.
+/// Refuses to begin anew where a ledger was: every number of it would come again (F25). An empty
+/// file is what a client leaves that has opened a lost one.
 pub(super) fn must_not_be_gone(path: &Path, mark: &MarkFile) -> Result<(), LedgerError> {
     let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
     if is_there || !mark.path().exists() { Ok(()) } else { Err(gone(path, mark)) }
@@ -168,8 +168,8 @@ fn gone(path: &Path, mark: &MarkFile) -> LedgerError {
     ))
 }
 
-/// Runs the migrations that are missing, where that is allowed; what that made of it, where there
-/// were any. The lock file is held: nobody else does.
+/// Runs the migrations that are missing, where that is allowed; their effect, if any ran. The lock
+/// file is held: no other process does.
 async fn bring_up_to_date(
     writer: &SqlitePool,
     migrate: Migrate,
@@ -188,7 +188,7 @@ async fn bring_up_to_date(
     Ok(migrated)
 }
 
-/// Creates the folder and waits for the lock file beside the ledger.
+/// Creates the folder and waits for the lock file next to the ledger.
 pub(super) async fn lock_beside(ledger: PathBuf) -> Result<File, LedgerError> {
     let lock = move || {
         let mut name = ledger.clone().into_os_string();

@@ -1,5 +1,5 @@
-//! Which file lies where the ledger is looked for. Another may be put there, or none be left, while
-//! connections have the one of before open: whoever wrote on would write where nobody looks (F25).
+//! The identity of the file at the ledger's path. It may be replaced or removed while connections
+//! have the former one open: further writes would go where they are never read (F25).
 
 use std::fs::metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Longer than the opening of a file takes. A connection counts its age from then on: one that was
-/// opened while another file came may have the one of before.
+/// opened while the file was replaced may have the former one.
 const OPENING_TIME: Duration = Duration::from_millis(250);
 
 /// The place of a ledger's file.
@@ -19,7 +19,7 @@ pub(super) struct Place {
     found: Mutex<Option<SeenFile>>,
 }
 
-/// What the last look found.
+/// The result of the last look.
 #[derive(Debug)]
 struct SeenFile {
     /// Device and number; `None` where there was no file.
@@ -29,13 +29,13 @@ struct SeenFile {
 }
 
 impl Place {
-    /// Where the ledger is.
+    /// The ledger's path.
     pub(super) fn of(ledger: &Path) -> Self {
         Place { path: ledger.to_owned(), found: Mutex::default() }
     }
 
-    /// Whether a connection has the file open that lies there now, by how long it has been open.
-    /// The first look takes what it finds for the file of all that are open.
+    /// Whether a connection has the present file open, by how long it has been open. The first look
+    /// takes the file that it finds for that of all open connections.
     pub(super) fn is_of(&self, age: Duration) -> bool {
         let file = metadata(&self.path).ok().map(|found| (found.dev(), found.ino()));
         let now = Instant::now();

@@ -1,5 +1,5 @@
-//! Keeps a ledger's files for their owner: whoever else may read them has its keys and documents,
-//! and whoever may open them can hold their locks for as long as he likes.
+//! Keeps a ledger's files for their owner: other users who may read them have its keys and
+//! documents, and those who may open them can hold their locks without limit.
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions, metadata, set_permissions};
@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 
 use numerator_runtime::owned;
 
-/// Rights to a folder that is made, and to a file: its owner's alone.
+/// Rights to a folder that is made, and to a file: only for its owner.
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
 
-/// What may be done by anybody but the owner.
+/// The rights of all users but the owner.
 const OTHERS: u32 = 0o077;
 
-/// A folder in which others may write, unless each may only remove what is his.
+/// A folder in which others may write, unless each may only remove his own files.
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
-/// What lies beside a ledger's file under its name.
+/// The suffixes of the files of a ledger.
 const BESIDE: [&str; 5] = ["", "-wal", "-shm", ".lock", ".mark"];
 
-/// Makes a folder, and those above it that are missing. One that is there stays as it is: it may
-/// have other uses.
+/// Makes a folder, and those above it that are missing. An existing one stays as it is: it may have
+/// other uses.
 pub(super) fn make_folder(folder: &Path) -> Result<()> {
     owned::make_folder(folder, FOLDER)?;
     let mode = metadata(folder).map_or(0, |found| found.permissions().mode());
@@ -35,7 +35,7 @@ pub(super) fn make_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens a file beside a ledger to read and write. Where it is missing it is made, and belongs to
+/// Opens a file next to a ledger to read and write. Where it is missing it is made, and belongs to
 /// the ledger's owner.
 pub(super) fn open(path: &Path, ledger: &Path) -> Result<File> {
     let mut options = File::options();
@@ -50,7 +50,7 @@ pub(super) fn open(path: &Path, ledger: &Path) -> Result<File> {
     }
 }
 
-/// Makes a ledger's file where there is none, for the owner of its folder. One that is there is not
+/// Makes a ledger's file where there is none, for the owner of its folder. An existing one is not
 /// opened: closing it again would end the locks that other connections of this process have on it.
 pub(super) fn make(ledger: &Path) -> Result<()> {
     match File::options().write(true).create_new(true).mode(FILE).open(ledger) {
@@ -60,7 +60,7 @@ pub(super) fn make(ledger: &Path) -> Result<()> {
     }
 }
 
-/// The folder in which a ledger lies.
+/// The folder of a ledger.
 fn folder_of(ledger: &Path) -> &Path {
     match ledger.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -68,8 +68,8 @@ fn folder_of(ledger: &Path) -> &Path {
     }
 }
 
-/// Takes from others what they may do with a ledger's files: those that were made before, or by
-/// another program.
+/// Removes the rights of others to a ledger's files: those that were made earlier, or by another
+/// program.
 pub(super) fn tighten(ledger: &Path) {
     for beside in BESIDE {
         let mut name: OsString = ledger.as_os_str().to_owned();

@@ -1,5 +1,5 @@
-//! Rows where they lie in their table, slice by slice: the journal's as seals cover them, and the
-//! entries of archived numbers, which go with their file.
+//! Rows in storage order, slice by slice: the journal's as seals cover them, and the entries of
+//! archived numbers, which are removed with their file.
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _};

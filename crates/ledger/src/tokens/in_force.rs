@@ -1,14 +1,14 @@
-//! Whether the token by which somebody manages something is in force: asked in the transaction
-//! that does it. What a process keeps of tokens in its memory may be older than a revocation that
-//! another one has confirmed.
+//! Whether the token of a management request is in force: checked in the transaction of the
+//! request. A process's tokens in memory may be older than a revocation that another one has
+//! confirmed.
 
 use crate::dialect::Conn;
 use crate::statement::{Statement, query};
 use crate::{LedgerError, ShownToken, TokenRefusal};
 
-/// Refuses what is asked for by a token that is not in force. Locks its row: a revocation either
-/// came before, and is seen, or waits until the transaction has ended. So it is asked last, right
-/// before the commit: who revokes the token waits for nothing else.
+/// Refuses the request of a token that is not in force. Locks its row: a revocation either came
+/// earlier, and is seen, or waits until the transaction has ended. So it is checked last, right
+/// before the commit: a revocation waits for nothing else.
 pub(crate) async fn must_stay_in_force(
     conn: &mut Conn,
     shown: Option<ShownToken>,
@@ -17,7 +17,7 @@ pub(crate) async fn must_stay_in_force(
     look(conn, shown, now_us, Statement::for_share).await
 }
 
-/// The same without a lock: at the beginning of what may take long, and for who changes tokens,
+/// The same without a lock: at the beginning of work that may take long, and for changes of tokens,
 /// since all such changes wait for each other.
 pub(crate) async fn must_be_in_force(
     conn: &mut Conn,

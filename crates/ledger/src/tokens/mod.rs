@@ -1,6 +1,6 @@
 //! Tokens: created, rotated, revoked, listed, and read by every node into its memory. Each change
 //! holds the one row of `token_stamp` until it is committed, raises the stamp, and is an event that
-//! tells nothing of the secret.
+//! shows nothing of the secret.
 
 pub(crate) mod in_force;
 pub(crate) mod rows;
@@ -32,8 +32,8 @@ impl Tokens<'_> {
     /// Creates a token.
     ///
     /// # Errors
-    /// `Token` where the name is, or was, another's, where there is no room, and where who asks has
-    /// no token in force any more.
+    /// `Token` where the name is, or was, another's, where there is no room, and where the caller's
+    /// token is no longer in force.
     pub async fn create(self, new: &NewToken) -> Result<StoredToken, LedgerError> {
         self.write(async |store| {
             let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
@@ -83,11 +83,11 @@ impl Tokens<'_> {
         .await
     }
 
-    /// Has a token let in no more. One that is revoked already stays as it is; where no event says
-    /// that it is, one does then.
+    /// Revokes a token, which is no longer accepted. One that is revoked already stays as it is; if
+    /// it has no event of that, one is written.
     ///
     /// # Errors
-    /// `Token` where there is none of the name, and where who asks has none in force any more.
+    /// `Token` where there is none of the name, and where the caller's is no longer in force.
     pub async fn revoke(self, asked: &TokenRevocation) -> Result<StoredToken, LedgerError> {
         self.write(async |store| {
             let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
@@ -125,8 +125,8 @@ impl Tokens<'_> {
     /// Gives a token another secret.
     ///
     /// # Errors
-    /// `Token` where there is none of the name, where it is revoked, and where who asks has none in
-    /// force any more.
+    /// `Token` where there is none of the name, where it is revoked, and where the caller's is no
+    /// longer in force.
     pub async fn rotate(self, asked: &TokenRotation) -> Result<StoredToken, LedgerError> {
         self.write(async |store| {
             let (mut tx, at_us) = (store.begin().await?, store.clock.now_us());
@@ -180,13 +180,13 @@ impl Tokens<'_> {
     /// Every token that is not revoked.
     pub async fn in_force(self) -> Result<TokensInForce, LedgerError> {
         self.call(CALL.uncounted(), async |store| {
-            // Before the tokens: what changes in between is read again.
+            // Before the tokens: changes in between are read again.
             let stamp = query_scalar("select stamp from token_stamp").fetch_one(&store.reader);
             let stamp = stamp.await?;
             let mut query = select_with_secrets();
             query.push("where revoked_at_us is null");
             let rows = query.build().fetch_all(&store.reader).await?;
-            // A row that cannot be read lets nobody in, and no other waits for it.
+            // A token with an unreadable row is not accepted, and no other waits for it.
             let readable = |row| in_force(row).map_err(|error| tell_unreadable(&error)).ok();
             let tokens = rows.iter().filter_map(readable).collect();
             Ok(TokensInForce { stamp, tokens })
@@ -219,7 +219,7 @@ impl Tokens<'_> {
 }
 
 /// Raises the stamp, and keeps others from changing tokens until the transaction ends. By the time:
-/// a ledger that went back gets a stamp that nobody has seen.
+/// a ledger that went back gets a stamp that was never seen.
 async fn raise(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError> {
     query("update token_stamp set stamp = case when stamp < $1 then $1 else stamp + 1 end")
         .bind(now_us)
@@ -233,7 +233,7 @@ async fn note(conn: &mut Conn, at_us: i64, kind: &str, detail: Value) -> Result<
     insert_event(conn, &Event { at_us, kind, partition, epoch, node_id, detail }).await
 }
 
-/// What a token is listed by: nothing of its secret, which not everybody may read.
+/// The listed columns of a token: nothing of its secret, which not every reader may see.
 pub(crate) fn select<'q>() -> QueryBuilder<'q> {
     QueryBuilder::new(
         "select token_id, name, former_until_us, roles, series, projects, count_max,
@@ -242,7 +242,7 @@ pub(crate) fn select<'q>() -> QueryBuilder<'q> {
     )
 }
 
-/// The same with the hashes by which it is known.
+/// The same with the hashes by which it is recognized.
 pub(crate) fn select_with_secrets<'q>() -> QueryBuilder<'q> {
     QueryBuilder::new(
         "select token_id, name, sha256, former_sha256, former_until_us, roles, series, projects,
@@ -255,7 +255,7 @@ fn tell_unreadable(error: &LedgerError) {
     tracing::warn!(%error, "a token of the ledger cannot be read: it lets nobody in");
 }
 
-/// A token as it was just written, and what tells its row from any other.
+/// A token as it was just written, and the fingerprint of its row.
 async fn written(conn: &mut Conn, name: &str) -> Result<(StoredToken, String), LedgerError> {
     let token = in_force(&row_of(conn, name).await?)?;
     let fingerprint = fingerprint(&token);

@@ -1,4 +1,4 @@
-//! Tokens as the ledger keeps them: who may call. A secret is in none of it, only its hash.
+//! Tokens as the ledger keeps them: the callers. They contain no secret, only its hash.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,23 +8,23 @@ use serde::Serialize;
 use thiserror::Error;
 use uuid::Uuid;
 
-/// Tokens in force at once: each process keeps them in its memory.
+/// Tokens in force at the same time: each process keeps them in its memory.
 pub const TOKENS_MAX: usize = 10_000;
 
-/// Longest time for which the secret of before a rotation is let in.
+/// Longest time for which the former secret is accepted after a rotation.
 pub const TOKEN_GRACE_MAX: Duration = Duration::from_secs(86_400);
 
-/// Most uses of tokens that are noted at once.
+/// Most uses of tokens that are noted in one call.
 pub const TOKEN_USES_MAX: usize = 500;
 
-/// What somebody may do who has a token. Words and codes as they were written.
+/// The rights of a token. Words and codes as they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRights {
-    /// What it is there for.
+    /// Its roles.
     pub roles: Vec<String>,
-    /// Codes of the series to which it is narrowed; none: to none.
+    /// Codes of the series to which it is restricted; none: to none.
     pub series: Vec<String>,
-    /// Codes of the projects to which it is narrowed; none: to none.
+    /// Codes of the projects to which it is restricted; none: to none.
     pub projects: Vec<String>,
     /// Most numbers of one call, where it is bounded.
     pub count_max: Option<u64>,
@@ -32,7 +32,7 @@ pub struct TokenRights {
     pub requests_per_minute: Option<u64>,
     /// Whether it may ask on behalf of people.
     pub speaks_for_people: bool,
-    /// From then on it is let in no more.
+    /// It is no longer accepted from then on.
     pub expires_at_us: Option<i64>,
 }
 
@@ -43,11 +43,11 @@ pub struct NewToken {
     pub name: String,
     /// SHA-256 of its secret.
     pub sha256: [u8; 32],
-    /// What it gives.
+    /// Its rights.
     pub rights: TokenRights,
-    /// Who creates it.
+    /// The user who creates it.
     pub created_by: String,
-    /// By which token of the ledger, where it is by one.
+    /// The token of the ledger that was used, if any.
     pub shown: Option<ShownToken>,
 }
 
@@ -61,16 +61,16 @@ pub struct ShownToken {
     pub sha256: [u8; 32],
 }
 
-/// A token that is to be let in no more.
+/// The revocation of a token.
 #[derive(Clone, Debug)]
 pub struct TokenRevocation {
     /// Its name.
     pub name: String,
-    /// Who revokes it.
+    /// The user who revokes it.
     pub revoked_by: String,
     /// Why.
     pub reason: String,
-    /// By which token of the ledger, where it is by one.
+    /// The token of the ledger that was used, if any.
     pub shown: Option<ShownToken>,
 }
 
@@ -81,14 +81,14 @@ pub struct TokenRotation {
     pub name: String,
     /// SHA-256 of the new secret.
     pub sha256: [u8; 32],
-    /// How long the present secret is still let in, at most [`TOKEN_GRACE_MAX`]. One of before it
-    /// is let in no more at once.
+    /// How long the present secret is still accepted, at most [`TOKEN_GRACE_MAX`]. An earlier one
+    /// is refused immediately.
     pub grace: Duration,
-    /// When the token expires from now on; as before, where nothing is said.
+    /// When the token expires from now on; unchanged where it is absent.
     pub expires_at_us: Option<i64>,
-    /// Who rotates it.
+    /// The user who rotates it.
     pub rotated_by: String,
-    /// By which token of the ledger, where it is by one.
+    /// The token of the ledger that was used, if any.
     pub shown: Option<ShownToken>,
 }
 
@@ -99,15 +99,15 @@ pub struct StoredToken {
     pub token_id: i64,
     /// Its name.
     pub name: String,
-    /// What it gives.
+    /// Its rights.
     pub rights: TokenRights,
-    /// Until when the secret of before the last rotation is let in, where there is one.
+    /// Until when the secret from before the last rotation is accepted, if there is one.
     pub former_until_us: Option<i64>,
-    /// Who created it.
+    /// The user who created it.
     pub created_by: String,
     /// When.
     pub created_at_us: i64,
-    /// Who revoked it, where somebody did.
+    /// The user who revoked it, if it is revoked.
     pub revoked_by: Option<String>,
     /// When.
     pub revoked_at_us: Option<i64>,
@@ -115,18 +115,18 @@ pub struct StoredToken {
     pub last_used_at_us: Option<i64>,
 }
 
-/// A token that is not revoked, with the hashes by which it is known.
+/// A token that is not revoked, with the hashes by which it is recognized.
 #[derive(Clone, Debug)]
 pub struct TokenInForce {
     /// The token.
     pub token: StoredToken,
     /// SHA-256 of its secret.
     pub sha256: [u8; 32],
-    /// That of its former secret, which is let in until `former_until_us`.
+    /// That of its former secret, which is accepted until `former_until_us`.
     pub former_sha256: Option<[u8; 32]>,
 }
 
-/// Every token that is not revoked, and where the ledger stood.
+/// Every token that is not revoked, and the ledger's stamp.
 #[derive(Clone, Debug)]
 pub struct TokensInForce {
     /// Differs once any token has changed since.
@@ -135,16 +135,16 @@ pub struct TokensInForce {
     pub tokens: Vec<TokenInForce>,
 }
 
-/// What is wrong with a token that events do not tell of as it is.
+/// The disagreement of a token with its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenFlaw {
-    /// No event says that it was created.
+    /// It has no event of its creation.
     NoEvent,
     /// Its last event revoked it.
     Revoked,
-    /// Its secret, its rights or its end are not as its last event left them, or it is revoked and
-    /// no event says so.
+    /// Its secret, its rights or its end are not as its last event left them, or it is revoked
+    /// without an event.
     Changed,
 }
 
@@ -165,11 +165,11 @@ impl fmt::Display for TokenFlaw {
 pub struct UntoldToken {
     /// Its name.
     pub name: String,
-    /// What is wrong with it.
+    /// The disagreement.
     pub why: TokenFlaw,
 }
 
-/// Tells one row of a token from any other, but for its last use.
+/// The fingerprint of a token's row, without its last use.
 pub type TokenPrint = [u8; 32];
 
 /// Tokens, compared with their events.
@@ -183,8 +183,8 @@ pub struct ToldTokens {
     pub with_secrets: bool,
 }
 
-/// Where the ledger stands with what running nodes keep in memory. Each is higher once anything of
-/// its kind has changed, and lower where the ledger went back.
+/// The ledger's stamps of what running nodes keep in memory. Each is higher once anything of its
+/// kind has changed, and lower where the ledger went back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamps {
     /// Series.
@@ -193,8 +193,8 @@ pub struct Stamps {
     pub reference: i64,
     /// Tokens.
     pub tokens: i64,
-    /// What was drawn with the ledger's incarnation: in another one the same series' or reference
-    /// data's stamp may stand for something else (F25).
+    /// The nonce of the ledger's incarnation: in another one the same series' or reference data's
+    /// stamp may have another meaning (F25).
     pub incarnation: Option<Uuid>,
 }
 

@@ -1,6 +1,6 @@
-//! Tokens beside what events say of them. Each change of a token by this program is an event, which
-//! names the row that it left by a fingerprint; a row that is another one was written by somebody
-//! else. Looks only.
+//! Tokens compared with their events. Each change of a token by this program is an event, which
+//! names the resulting row by a fingerprint; a differing row was written by other means. Reads
+//! only.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ use crate::{
     LedgerError, StoredToken, TokenFlaw, TokenInForce, TokenPrint, Tokens, ToldTokens, UntoldToken,
 };
 
-/// Events read at once.
+/// Events of one read.
 const PAGE_EVENTS: i64 = 1_000;
 
 /// PostgreSQL's code of a right that is missing.
@@ -32,14 +32,14 @@ const REVOKED: &str = "token-revoked";
 const FINGERPRINT_BYTES: usize = 16;
 
 impl Tokens<'_> {
-    /// Tokens, in force or revoked, that are not as their last event says, and those that no event
-    /// tells of.
+    /// Tokens, in force or revoked, that are not as their last event says, and those without an
+    /// event.
     pub async fn untold(self) -> Result<ToldTokens, LedgerError> {
         self.untold_but(&HashSet::new()).await
     }
 
-    /// The same without the rows that an earlier look found to be as told: their events are not
-    /// read again.
+    /// The same without the rows that an earlier look found to agree: their events are not read
+    /// again.
     pub async fn untold_but(
         self,
         as_told: &HashSet<TokenPrint>,
@@ -55,20 +55,20 @@ impl Tokens<'_> {
     }
 }
 
-/// One row beside its events.
+/// One row and its events.
 struct Compared {
     token: StoredToken,
-    /// Where secrets are compared.
+    /// The fingerprint, where secrets are compared.
     fingerprint: Option<String>,
     print: TokenPrint,
 }
 
-/// What the events say of a token.
+/// The content of a token's events.
 #[derive(Default)]
 struct Said {
     /// Kind and detail of its last event.
     last: Option<(String, Value)>,
-    /// The detail of its first one, where that had to be looked for.
+    /// The detail of its first one, where that had to be searched for.
     created: Option<Value>,
 }
 
@@ -134,8 +134,8 @@ pub(crate) async fn is_told(conn: &mut Conn, row: &Row) -> Result<bool, LedgerEr
     Ok(judge(&token, fingerprint.as_deref(), &said[&token.name]).is_none())
 }
 
-/// Reads events back from the newest, as far as is needed: a fingerprint says all, and where none
-/// is compared the first event of a token says what it was given.
+/// Reads events back from the newest, as far as is needed: a fingerprint covers all, and where none
+/// is compared the first event of a token has what it was given.
 async fn read_events(
     conn: &mut Conn,
     mut said: HashMap<String, Said>,
@@ -152,7 +152,7 @@ async fn read_events(
         let Some(last) = rows.last() else { break };
         before = last.try_get("event_id")?;
         for row in &rows {
-            // What cannot be read tells of nothing.
+            // An unreadable event has no content.
             let Ok(detail) = from_json::<Value>(row.try_get("detail")?, "event.detail") else {
                 continue;
             };
@@ -174,7 +174,7 @@ async fn read_events(
 }
 
 impl Said {
-    /// Whether earlier events have something to say.
+    /// Whether earlier events have relevant content.
     fn goes_on(&self, with_secrets: bool) -> bool {
         match &self.last {
             None => true,
@@ -185,7 +185,7 @@ impl Said {
     }
 }
 
-/// What is wrong with a token.
+/// The disagreement of a token with its events.
 fn judge(token: &StoredToken, fingerprint: Option<&str>, said: &Said) -> Option<TokenFlaw> {
     let Some((kind, last)) = &said.last else { return Some(TokenFlaw::NoEvent) };
     match (kind == REVOKED, token.revoked_at_us) {
@@ -226,7 +226,7 @@ fn rights_told(created: &Value) -> Value {
     fields.map(|field| created[field].clone()).into()
 }
 
-/// Tells one row of a token from any other, but for its last use, and nothing of its secret.
+/// Distinguishes rows of a token, except by the last use; shows nothing of its secret.
 pub(crate) fn fingerprint(row: &TokenInForce) -> String {
     let TokenInForce { token, sha256, former_sha256 } = row;
     let former = former_sha256.map(|former| hexadecimal(&former));

@@ -1,7 +1,7 @@
 //! What the database path confirmed to this process and no heartbeat shows yet. No count of its
-//! node shows that a ledger forgot one of these (F34). A heartbeat that followed them shows what is
-//! older, once they were seen to be there behind it (F47). A ledger of another incarnation is told
-//! of all of them (F35).
+//! node shows that a ledger forgot one of these (F34). A later heartbeat shows the older ones, once
+//! they were found in the ledger after it (F47). A ledger of another incarnation receives all of
+//! them (F35).
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -11,10 +11,10 @@ use crate::ArchivedName;
 use crate::Entry;
 
 /// Counters whose confirmed value is kept, at most; more than are used between two heartbeats.
-/// Beyond, the older half is let go.
+/// Beyond, the older half is dropped.
 const COUNTERS_KEPT: usize = 65_536;
 
-/// Numbers that are looked for behind a heartbeat, at most: more than are confirmed at one time, so
+/// Numbers that are looked for after a heartbeat, at most: more than are confirmed at one time, so
 /// that the last one that the ledger wrote is among them.
 const NUMBERS_KEPT: usize = 64;
 
@@ -32,7 +32,7 @@ pub(crate) struct ConfirmedNumber {
 impl ConfirmedNumber {
     /// Of a number that was committed.
     pub(crate) fn of(entry: &Entry) -> Self {
-        // One of no counter is found nowhere.
+        // A number without a counter cannot be looked up.
         let value = entry.taken.first().map(|taken| (taken.counter_id, taken.range.first));
         let (counter_id, first) = value.unwrap_or_default();
         let first = i64::try_from(first).unwrap_or(i64::MAX);
@@ -51,7 +51,7 @@ pub(crate) struct ConfirmedTakes {
     beaten: u64,
     values: HashMap<NamedCounter, Reached>,
     numbers: VecDeque<(u64, ConfirmedNumber)>,
-    /// Partitions of counters that were raised by telling, until that is through.
+    /// Partitions of counters that a report of takes raised, until the report is complete.
     raised: BTreeSet<u32>,
 }
 
@@ -66,23 +66,23 @@ pub(crate) struct Reached {
     noted: u64,
 }
 
-/// What is looked for behind a heartbeat.
+/// What is looked for after a heartbeat.
 #[derive(Debug)]
 pub(crate) struct Unproven {
-    /// What may be let go once the numbers are there.
+    /// What may be dropped once the numbers are there.
     upto: u64,
     /// Numbers that must be there.
     pub(crate) numbers: Vec<ConfirmedNumber>,
 }
 
 impl Unproven {
-    /// Whether a heartbeat waits for being proven.
+    /// Whether a heartbeat waits for its proof.
     pub(crate) fn is_awaited(&self) -> bool {
         self.upto > 0 && !self.numbers.is_empty()
     }
 }
 
-/// What a ledger of another incarnation is told.
+/// The report to a ledger of another incarnation.
 #[derive(Debug)]
 pub(crate) struct Untold {
     upto: u64,
@@ -128,7 +128,7 @@ impl ConfirmedTakes {
         self.beaten = self.beaten.max(noted);
     }
 
-    /// What nobody has seen to be there since a heartbeat followed it, and what came after.
+    /// What was not seen in the ledger since a heartbeat followed it, and what came after.
     pub(crate) fn unproven(&self) -> Unproven {
         let is_kept = self.numbers.iter().any(|(noted, _)| *noted <= self.beaten)
             || self.values.values().any(|reached| reached.noted <= self.beaten);
@@ -136,7 +136,7 @@ impl ConfirmedTakes {
         Unproven { upto: if is_kept { self.beaten } else { 0 }, numbers }
     }
 
-    /// Lets go what a heartbeat followed and was seen to be there behind it.
+    /// Drops what a heartbeat followed and then was found in the ledger.
     pub(crate) fn let_go(&mut self, proven: &Unproven) {
         self.let_go_upto(proven.upto);
     }
@@ -149,13 +149,13 @@ impl ConfirmedTakes {
         Untold { upto: self.noted, reached }
     }
 
-    /// Notes of which partitions counters are raised; before that is committed, for whoever tries
-    /// once more may find them raised.
+    /// Notes the partitions whose counters are raised; before the commit, because a repeated try
+    /// may find them raised.
     pub(crate) fn note_raised(&mut self, partitions: BTreeSet<u32>) {
         self.raised.extend(partitions);
     }
 
-    /// Lets go what the next incarnation was told; of which partitions counters were raised for it.
+    /// Drops what was reported. Returns the partitions whose counters were raised for that.
     pub(crate) fn let_told_go(&mut self, told: &Untold) -> BTreeSet<u32> {
         self.let_go_upto(told.upto);
         std::mem::take(&mut self.raised)

@@ -9,8 +9,8 @@ use super::{Postgres, give_to_server, run};
 use crate::process::free_port;
 
 impl Postgres {
-    /// Copies the data folder of the stopped server, as a backup would, and starts it again. The
-    /// backup of before goes.
+    /// Copies the data folder of the stopped server, as a backup would, and starts it again. An
+    /// earlier backup is removed.
     pub fn back_up(&mut self) {
         self.kill();
         let (data, copy) = (self.folder.path().join("data"), self.folder.path().join("copy"));
@@ -43,7 +43,7 @@ impl Postgres {
         server
     }
 
-    /// Goes on with the data of another server, which ends.
+    /// Continues with the data of another server, which ends.
     pub fn take_data_of(&mut self, mut other: Postgres) {
         other.kill();
         self.kill();

@@ -1,4 +1,4 @@
-//! A server that tests share, also those of other processes: each has a database of its own, with a
+//! A server that tests share, also those of other processes: each has its own database, with a
 //! ledger's schema that is up to date.
 //!
 //! The first test that needs it starts it, and a guard with it: a process that ends the server and
@@ -23,7 +23,7 @@ const SHARED: [&str; 3] = ["shared_buffers=64MB", "max_connections=300", "max_wa
 
 /// Waits until no process holds the lock of users ($1) and none comes for two seconds. Then no
 /// other can come: it ends the server and removes its folder ($2). Its standard input is a lock
-/// that shows that it is there.
+/// that shows that it is alive.
 const GUARD: &str = r#"
 users=$1 folder=$2
 shift 2
@@ -63,7 +63,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // What is left of it goes with the server.
+        // The rest is removed with the server.
         let _ = psql(self.port, &format!("drop database {} with (force)", self.name)).output();
     }
 }
@@ -102,7 +102,7 @@ fn whose(template: &Path) -> u64 {
     hasher.finish()
 }
 
-/// Starts a guard with its server. The file is its lock, and says the port.
+/// Starts a guard with its server. The file is its lock, and contains the port.
 fn start(template: &Path, home: &Path, guard: File) {
     let folder = tempfile::Builder::new().prefix("numerator-postgres-").tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
@@ -115,7 +115,7 @@ fn start(template: &Path, home: &Path, guard: File) {
     let mut command = Command::new("sh");
     command.args(["-c", GUARD, "guard"]).arg(home.join("users")).arg(&folder);
     command.args(["setpriv", "--pdeathsig=KILL"]).arg(program).args(args);
-    // What ends the test and all that it started does not end it.
+    // A signal to the test and its children does not end it.
     command.process_group(0).stdin(guard).stdout(Stdio::null()).stderr(Stdio::null());
     let mut guard = command.spawn().expect("sh runs");
     std::thread::spawn(move || guard.wait());

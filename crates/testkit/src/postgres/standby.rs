@@ -1,6 +1,6 @@
-//! A standby of a PostgreSQL server: it follows, lags as long as it is told to, and is promoted.
+//! A standby of a PostgreSQL server: it follows, lags on request, and is promoted.
 //!
-//! Nothing here waits for a moment: a standby that was told to lag has exactly what it had.
+//! No wait here is for a fixed time: a lagging standby has exactly what it had.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,11 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use super::{Postgres, command_as_server, give_to_server, run, wait_until};
 use crate::process::free_port;
 
-/// What a standby calls itself: `synchronous_standby_names` may name it.
+/// The name of a standby: `synchronous_standby_names` may name it.
 pub const STANDBY: &str = "standby";
 
 impl Postgres {
-    /// Starts a standby of this server with a port of its own, and waits until it follows. It is
+    /// Starts a standby of this server on its own port, and waits until it follows. It is
     /// asynchronous until this server's `synchronous_standby_names` names [`STANDBY`].
     pub fn start_standby(&self) -> Self {
         let folder = tempfile::Builder::new().prefix("numerator-standby-").tempdir().unwrap();
@@ -29,15 +29,15 @@ impl Postgres {
         standby
     }
 
-    /// Makes a standby receive nothing more: what its primary commits from now on it does not
-    /// have, and would not have after a promotion.
+    /// Makes a standby receive nothing more: it does not have the later commits of its primary, and
+    /// would not have them after a promotion.
     pub fn fall_behind(&self) {
         self.follow("");
         let receives = || self.sql("select count(*) from pg_stat_wal_receiver") != "0";
         wait_until(|| !receives(), "the standby goes on receiving");
     }
 
-    /// Makes a standby follow this primary again, and waits until it shows what that has by now.
+    /// Makes a standby follow this primary again, and waits until it has caught up.
     pub fn catch_up(&self, primary: &Postgres) {
         self.follow(&primary.as_primary());
         self.wait_until_streaming();
@@ -46,8 +46,8 @@ impl Postgres {
         wait_until(|| self.sql(&shows) == "t", "the standby does not catch up");
     }
 
-    /// Makes a standby a primary of a timeline of its own with whatever it has received; it takes
-    /// writes when this returns. The old primary is not told: it goes on until it is killed.
+    /// Makes a standby a primary of a new timeline with all that it has received; it takes writes
+    /// when this returns. The old primary is not informed: it goes on until it is killed.
     pub fn promote(&self) {
         assert_eq!(self.sql("select pg_promote()"), "t", "{}", self.log());
     }

@@ -1,9 +1,9 @@
-//! The data folders that servers are copied from: each made once per build folder, by whichever
-//! test comes first.
+//! The data folders that servers are copied from: each made once per build folder, by the first
+//! test that needs it.
 //!
 //! To set a ledger up takes PostgreSQL a third of a second, which hundreds of tests would spend,
-//! and some for each of their cases. So the small one has schemas that are up to date and wait to
-//! be used. Whoever tests how a schema becomes so takes an empty one.
+//! and some for each of their cases. So the small one has waiting schemas that are up to date. A
+//! test of how a schema becomes so takes an empty one.
 
 use std::fs::{self, File, Permissions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -24,7 +24,7 @@ const SEGMENT_LARGE: u32 = 16;
 /// Schemas that wait to be used: most tests use one, and each takes a megabyte of each server.
 const WAITING: u32 = 4;
 
-/// What their names begin with, which nothing else in them may.
+/// The prefix of their names, which nothing else in them may contain.
 const NAMED: &str = "waiting_for_a_test_";
 
 /// The database of the shared server that those of tests are copied from, and the schema in it.
@@ -56,8 +56,7 @@ pub(super) fn large() -> PathBuf {
     template(&SEGMENT_LARGE.to_string(), SEGMENT_LARGE, |_| {})
 }
 
-/// The statement after which there is a schema of this name. Functions may name the schema that
-/// they are in.
+/// The statement that makes a schema of this name. Functions may name the schema that they are in.
 pub(super) fn using(schema: &str) -> String {
     format!(
         "do $use$ declare waiting text; definition text; begin \
@@ -74,7 +73,7 @@ pub(super) fn using(schema: &str) -> String {
     )
 }
 
-/// The template of this name, with what is filled in as it is made.
+/// The template of this name, with the content that is filled in as it is made.
 fn template(name: &str, segment_mb: u32, fill: impl Fn(&Postgres)) -> PathBuf {
     let home = template_folder();
     fs::create_dir_all(&home).unwrap();
@@ -83,7 +82,7 @@ fn template(name: &str, segment_mb: u32, fill: impl Fn(&Postgres)) -> PathBuf {
     let lock = File::create(home.join("postgres-template.lock")).unwrap();
     lock.lock().unwrap();
     if !template.exists() {
-        // Made where the server's user may write, then moved in as a whole.
+        // Made where the server's user may write, then moved as a whole.
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         give_to_server(folder.path());
@@ -120,7 +119,7 @@ fn initialize(data: &Path, segment_mb: u32) {
 /// Sets schemas up in a database.
 fn set_up(server: &Postgres, database: &'static str, schemas: Vec<String>) {
     let port = server.port;
-    // Whoever asks for a server may be within a runtime.
+    // The caller may be within a runtime.
     let in_its_own = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(migrate(port, database, &schemas));
@@ -140,7 +139,7 @@ async fn migrate(port: u16, database: &str, schemas: &[String]) {
     }
 }
 
-/// Stands for the migrations as they are, and for what waits.
+/// A digest of the present migrations and of the waiting schemas.
 fn digest() -> u64 {
     let entries = fs::read_dir(MIGRATIONS).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();

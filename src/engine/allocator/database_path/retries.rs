@@ -6,11 +6,11 @@ use crate::backoff::Backoff;
 use crate::engine::node::{BACKOFF_MAX, BACKOFF_MIN};
 use crate::ledger::LedgerError;
 
-/// Further tries after a lock that was not granted (R6.2).
+/// Further tries after a lock that was not granted.
 const LOCK_ATTEMPTS: u32 = 5;
-/// Further tries after a deadlock or a serialisation failure (R6.3).
+/// Further tries after a deadlock or a serialisation failure.
 const CONFLICT_ATTEMPTS: u32 = 2;
-/// Further tries after the ledger was lost (R6.4), or failed.
+/// Further tries after the ledger was lost, or failed.
 const CONNECTION_ATTEMPTS: u32 = 3;
 
 /// The further tries that the requests of one transaction have left, by what kept it from

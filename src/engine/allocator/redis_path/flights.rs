@@ -73,9 +73,9 @@ impl EpochLease {
         intake.waiting() >= GATHERED_MIN
     }
 
-    /// Lets those go first whose requests have arrived and are not read yet: a flight costs as much
-    /// as some ten requests, and one that is nearly empty takes its time from the next. A flight
-    /// that is well filled leaves at once, so that Redis works while its answers are written.
+    /// Lets requests that have arrived and are not read yet go first: a flight costs as much as
+    /// some ten requests, and one that is nearly empty takes its time from the next. A flight that
+    /// is well filled leaves immediately, so that Redis works while its answers are written.
     pub(super) async fn gather(&mut self, intake: &mut Intake) {
         if !self.leaves_at_once(intake) && self.sent_at.elapsed() < LULL {
             self.due.answer();
@@ -252,7 +252,7 @@ impl EpochLease {
         }
     }
 
-    /// Idempotency records that went early: from then on new keys are looked up in the journal.
+    /// Idempotency records removed early: from then on the journal is asked for new keys.
     fn note_shed(&mut self, records: u64) {
         if records == 0 {
             return;

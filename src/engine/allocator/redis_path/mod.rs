@@ -86,7 +86,7 @@ pub(super) struct EpochLease {
     trimmed: u64,
     /// When the outbox was last trimmed, or the ownership last looked at in doing so.
     trimmed_at: Instant,
-    /// Whether idempotency records went before their time.
+    /// Whether idempotency records were removed before their time.
     sheds: bool,
     /// Looks for the counter with the least headroom below its ceiling.
     headroom: HeadroomWatch,

@@ -28,7 +28,7 @@ pub(super) struct StatusAnswer {
     pub(super) untold: Option<String>,
     /// What could not be read, and why.
     pub(super) unread: Vec<String>,
-    /// Tokens in force that are not what their last event left.
+    /// Tokens in force that differ from the state after their last event.
     pub(super) untold_tokens: Vec<UntoldToken>,
     /// Counters of Redis with the least headroom: how far issuing gets while the ledger is away.
     pub(super) ceilings: Vec<CeilingAnswer>,
@@ -86,7 +86,7 @@ pub(super) struct WaitAnswer {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ServerAnswer {
     pub(super) server: String,
-    /// What makes losing its data likelier.
+    /// Hazards that make a loss of its data likelier.
     pub(super) hazards: Vec<HazardAnswer>,
     /// What could not be checked, and why.
     pub(super) unchecked: Vec<String>,

@@ -10,10 +10,10 @@ use crate::At;
 pub struct CounterSpec {
     /// Series of the counter.
     pub series_id: i64,
-    /// The version of the series that asks. A counter is created for no version from before the
-    /// series was in use, and for none that starts below the one in force.
+    /// The version of the series that the request is for. No counter is created for a version older
+    /// than the first use of the series, or for one that starts below the version in force.
     pub version: u32,
-    /// Name of its serial (R3.3).
+    /// Name of its serial.
     pub serial: String,
     /// The counter key's text.
     pub key: String,
@@ -46,7 +46,7 @@ pub enum SeedOutcome {
     Seeded {
         /// The counter.
         counter_id: i64,
-        /// The value before the first one of this epoch: the highest that is spoken for.
+        /// The value before the first one of this epoch: the highest one already reserved.
         value: i64,
         /// The ceiling.
         ceiling: i64,
@@ -78,7 +78,7 @@ pub struct Raise {
 pub struct Lift {
     /// Its series.
     pub series_id: i64,
-    /// Name of its serial (R3.3).
+    /// Name of its serial.
     pub serial: String,
     /// The counter key's text.
     pub key: String,
@@ -93,7 +93,7 @@ pub struct Counter {
     pub counter_id: i64,
     /// Its series.
     pub series_id: i64,
-    /// Name of its serial (R3.3).
+    /// Name of its serial.
     pub serial: String,
     /// The counter key's text.
     pub key: String,
@@ -108,7 +108,7 @@ pub struct Counter {
     pub start: i64,
     /// Highest value known to be taken.
     pub taken: i64,
-    /// Bound of the epoch: nobody takes past it.
+    /// Bound of the epoch: no value past it is taken.
     pub ceiling: i64,
     /// Distance between values.
     pub step: u64,
@@ -160,7 +160,7 @@ pub enum GapReason {
     /// explain.
     #[serde(rename = "before-import")]
     BeforeImport,
-    /// Jumped over at a change of the counter that two people answer for (R3.5).
+    /// Jumped over at a change of the counter that two people approve.
     Skipped,
 }
 
@@ -171,7 +171,7 @@ pub struct Gap {
     pub counter_id: i64,
     /// Its series.
     pub series_id: i64,
-    /// Name of its serial (R3.3).
+    /// Name of its serial.
     pub serial: String,
     /// The counter key's text.
     pub key: String,
@@ -212,13 +212,13 @@ pub struct Totals {
     pub revisions: u64,
     /// Gap register entries.
     pub gaps: u64,
-    /// Collisions that nobody has acknowledged.
+    /// Collisions without an acknowledgement.
     pub collisions: u64,
-    /// Collisions that somebody has explained.
+    /// Collisions with an explanation.
     pub acknowledged: u64,
-    /// Rejected rows that nobody has acknowledged.
+    /// Rejected rows without an acknowledgement.
     pub rejected: u64,
-    /// Whether journal and gap register are longer than anybody counts for a look: then their sizes
-    /// are what the engine knows of the tables.
+    /// Whether journal and gap register are too long to be counted for a look: then their sizes are
+    /// the engine's estimates of the tables.
     pub estimated: bool,
 }

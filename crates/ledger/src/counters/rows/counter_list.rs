@@ -9,7 +9,7 @@ pub struct CounterFilter {
     pub series_id: Option<i64>,
     /// What their keys hold.
     pub keys: Vec<KeyCondition>,
-    /// Behind this counter in the list, by its id.
+    /// After this counter in the list, by its id.
     pub after: Option<i64>,
     /// At most so many (default 100, at most 10,000).
     pub limit: u32,

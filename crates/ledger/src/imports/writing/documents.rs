@@ -1,9 +1,9 @@
-//! The documents that an import numbers, and what else may number them meanwhile (F29).
+//! The documents that an import numbers, and concurrent transactions that number them (F29).
 //!
-//! Never brings a document's number beside one that is taken here at the same time: whoever takes
-//! looks for the document under its name, and before the commit the import has all names of its
-//! own. Who had looked before has committed by then, and the import is undone; who comes later
-//! finds what was imported.
+//! Never adds a document's number to one that is taken here at the same time: a take looks for the
+//! document under its name, and before the commit the import has all names of its own. A take that
+//! looked earlier has committed by then, and the import is undone; a later one finds what was
+//! imported.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ use crate::protocol::keys::{self, Key};
 use crate::protocol::partitions;
 use crate::{Entry, LedgerError, Owner};
 
-/// What an import brings of documents.
+/// The documents of an import.
 pub(super) struct BroughtDocuments {
-    /// What is committed from here on came meanwhile.
+    /// Commits from here on are concurrent.
     since: Moment,
     /// Partitions that get documents.
     partitions: BTreeSet<u32>,
@@ -25,7 +25,7 @@ pub(super) struct BroughtDocuments {
 }
 
 impl BroughtDocuments {
-    /// At the beginning of an import, before anything is read that it goes by.
+    /// At the beginning of an import, before any read that it relies on.
     pub(super) async fn begin(conn: &mut Conn) -> Result<Self, LedgerError> {
         let since = conn.moment().await?;
         Ok(BroughtDocuments { since, partitions: BTreeSet::new(), names: BTreeSet::new() })
@@ -40,12 +40,12 @@ impl BroughtDocuments {
         }
     }
 
-    /// Last of all: keeps everybody from numbering one of them, or from taking its partition over,
-    /// until the import is committed. After counters, and before families, as everybody locks.
+    /// The last step: keeps all others from numbering one of them, or from taking its partition
+    /// over, until the import is committed. After counters, before families, in the order of locks.
     ///
     /// # Errors
     /// `Refused` where one was numbered meanwhile, or Redis owns its partition; `LockTimeout` where
-    /// somebody takes under one of their names for longer than a request may.
+    /// a take under one of their names lasts longer than a request may.
     pub(super) async fn must_be_new(
         &self,
         conn: &mut Conn,
@@ -55,7 +55,7 @@ impl BroughtDocuments {
         if self.partitions.is_empty() {
             return Ok(());
         }
-        // While nobody is kept waiting yet.
+        // While no other transaction waits yet.
         conn.know_rows().await?;
         let own: Vec<i64> = self.names.iter().copied().collect();
         conn.lock_names(&own).await?;
@@ -74,8 +74,8 @@ impl BroughtDocuments {
 }
 
 /// Keeps a partition that gets documents from having a new owner until the import is committed.
-/// While Redis owns it, a document that it does not know is new to it; what it knows begins anew
-/// when it takes the partition over (F29).
+/// While Redis owns it, a document that Redis does not know counts as new; its knowledge begins
+/// anew when it takes the partition over (F29).
 ///
 /// # Errors
 /// `Refused` where Redis owns it.

@@ -1,8 +1,8 @@
-//! The series that an import is for (R9.5): where they live, and the earlier versions that come
-//! along with their counters.
+//! The series that an import is for: their partitions, and the earlier versions that come along
+//! with their counters.
 //!
-//! Never brings counters without the versions under which their numbers were issued: what is saved
-//! later is proved against these, and against nothing else of what is out.
+//! Never imports counters without the versions under which their numbers were issued: later saves
+//! are proved against these, and against nothing else of the issued numbers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) async fn homes(
             return Err(LedgerError::Refused(format!("series {series_id} {why}")));
         }
         let partition = unsigned_small(row.try_get("partition")?, "series.partition")?;
-        // A ledger that went back may have forgotten the very counters that would be new.
+        // A ledger that went back may have forgotten exactly the counters that would be new.
         if partitions::read(conn, partition).await?.state == PartitionState::Held {
             return Err(LedgerError::Refused(lift::held(partition)));
         }
@@ -60,11 +60,11 @@ pub(super) async fn homes(
 }
 
 /// Saves those earlier versions that their series does not have among its own, and then the one in
-/// force once more, so that it stays so. A repeated import brings none.
+/// force again, so that it stays so. A repeated import adds none.
 ///
 /// # Errors
 /// `Refused` where another active series may give a text that one of them may have given, and where
-/// the series waits for a proof: as saved anew it would be taken for proved.
+/// the series waits for a proof: saved anew it would count as proved.
 pub(super) async fn bring_versions(
     conn: &mut Conn,
     earlier: &[ImportedVersion],
@@ -110,8 +110,7 @@ pub(super) async fn bring_versions(
     Ok(())
 }
 
-/// A series that is saved anew without a proof goes on waiting for none: see
-/// [`crate::RestingSeries`].
+/// A series that is saved anew without a proof still waits for none: see [`crate::RestingSeries`].
 async fn must_not_wait(conn: &mut Conn, in_force: &SeriesVersion) -> Result<(), LedgerError> {
     if in_force.active && saving::waits(in_force, &versions::all_resting(conn).await?) {
         let code = &in_force.definition.code;
@@ -123,8 +122,8 @@ async fn must_not_wait(conn: &mut Conn, in_force: &SeriesVersion) -> Result<(), 
     Ok(())
 }
 
-/// The other series here were saved while nobody knew of these versions, and may take here what
-/// these took elsewhere.
+/// The other series here were saved before these versions were known, and may take here what these
+/// took elsewhere.
 async fn must_be_no_others(
     conn: &mut Conn,
     of: &SeriesVersion,
@@ -161,7 +160,7 @@ async fn must_be_no_others(
     })
 }
 
-/// Locks a counter that an import goes above; the value after which nothing was taken.
+/// Locks a counter that an import goes above; the value after which none was taken.
 ///
 /// # Errors
 /// `Refused` where Redis counts it, or its partition is held.

@@ -63,7 +63,7 @@ pub struct Record {
 
 impl Record {
     /// The record as it travels through Redis: a JSON list of its fields in their order. It is
-    /// written down for each number, so their names stay at home.
+    /// stored for each number, so the field names are left out.
     ///
     /// # Panics
     /// Never: a record is plain data.
@@ -149,7 +149,7 @@ impl Entry {
     /// The entry of an allocation as a flight wrote it into Redis: its values and its record.
     ///
     /// # Errors
-    /// Why the record cannot be read: it was written by another version, or by somebody else.
+    /// Why the record cannot be read: it was written by another version, or by another program.
     pub fn of_flight(at: At, taken: Vec<TakenRange>, record: &str) -> Result<Self, String> {
         let record: Record = serde_json::from_str(record).map_err(|error| error.to_string())?;
         let partial = PartialNumber::parse(&record.mask).map_err(|error| error.to_string())?;
@@ -232,7 +232,7 @@ pub enum TakeOutcome {
     },
 }
 
-/// Keys under which an earlier number may stand.
+/// Keys under which an earlier number may be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// Series of the keys.
@@ -263,7 +263,7 @@ impl Question {
         !self.again || entry.record.payload_digest == self.payload_digest
     }
 
-    /// Whether an entry stands under the caller's key.
+    /// Whether an entry is recorded under the caller's key.
     pub(crate) fn is_keyed_like(&self, entry: &Entry) -> bool {
         let record = &*entry.record;
         self.idempotency_key.is_some()
@@ -272,7 +272,7 @@ impl Question {
             && record.issued_at_us >= self.since_us
     }
 
-    /// Whether an entry stands under the document, which is of these projects.
+    /// Whether an entry is recorded under the document, which is of these projects.
     pub(crate) fn is_of_document(&self, entry: &Entry, projects: &Projects) -> bool {
         let record = &*entry.record;
         self.document_id.is_some()
@@ -301,7 +301,7 @@ impl Found {
     }
 }
 
-/// A journal row as auditors see it (R5.1).
+/// A journal row as auditors see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JournalRow {
     /// The allocation.
@@ -314,7 +314,7 @@ pub struct JournalRow {
     pub node_id: NodeId,
     /// When the row was written.
     pub journaled_at_us: i64,
-    /// Whether the ledger refused the record, and keeps it raw beside the journal.
+    /// Whether the ledger refused the record, and keeps it raw outside the journal.
     pub is_put_aside: bool,
 }
 

@@ -32,12 +32,12 @@ pub struct Node {
     pub label: String,
     /// Version of the binary.
     pub version: String,
-    /// Heartbeat counter: silent is who does not raise it (F18).
+    /// Heartbeat counter: a node that does not raise it is silent (F18).
     pub beat: i64,
     /// When it registered.
     pub started_at_us: i64,
-    /// How far its clock was ahead of the server's when it told the time last; none where it told
-    /// none, or there is no server.
+    /// How far its clock was ahead of the server's when it last reported the time; none where it
+    /// never did, or there is no server.
     pub clock_ahead_us: Option<i64>,
     /// Partitions in which it took part in an epoch and is not accounted for: where it may have
     /// left an outbox.
@@ -48,10 +48,10 @@ pub struct Node {
     pub words: Option<NodeWords>,
 }
 
-/// Who takes the numbers of a partition.
+/// What takes the numbers of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Nobody yet (epoch 0).
+    /// None yet (epoch 0).
     None,
     /// One incarnation of Redis.
     Redis {
@@ -81,23 +81,23 @@ pub enum Closing {
     /// Everything handed out is in the journal: counters of that epoch go on from `taken`, but for
     /// those that were lifted since.
     Exact,
-    /// Somebody may hold unjournaled numbers: counters of that epoch go on above their ceiling.
+    /// A node may hold unjournaled numbers: counters of that epoch go on above their ceiling.
     Ceiling,
 }
 
-/// Who should own a partition.
+/// The wanted owner of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Redis while it is healthy, else the database.
     Auto,
-    /// The database, until an operator says otherwise.
+    /// The database, until an operator changes it.
     Database,
 }
 
 /// What became of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledged {
-    /// It stands in the ledger.
+    /// It is in the ledger.
     Taken,
     /// The partition has moved on: the epoch was closed without it.
     TooLate,
@@ -145,11 +145,11 @@ pub struct Partition {
     /// Counters of this epoch and of older ones go on above their ceilings, however theirs was
     /// closed: a release lifted them; 0: none (F32).
     pub lifted_epoch: u64,
-    /// Who bumped or claimed, while not `open`.
+    /// The node that bumped or claimed, while not `open`.
     pub actor: Option<NodeId>,
     /// Why the epoch began.
     pub cause: String,
-    /// Who should own it, by an operator's word.
+    /// The owner that an operator wants.
     pub wanted: Wanted,
     /// Whether a command has lent it to the database for as long as it runs.
     pub is_lent: bool,
@@ -159,8 +159,8 @@ pub struct Partition {
     pub tall_epoch: u64,
     /// While `held`: the highest epoch that nodes or Redis have shown; 0: none (F9).
     pub seen_epoch: u64,
-    /// While `held`: the epoch of Redis that was the newest by the word of a node that took part
-    /// in it; 0: nobody gave it (F9).
+    /// While `held`: the epoch of Redis that was the newest by the report of a node that took part
+    /// in it; 0: no node gave one (F9).
     pub vouched_epoch: u64,
     /// When the state last changed.
     pub changed_at_us: i64,
@@ -170,7 +170,7 @@ impl Partition {
     /// The row of a partition among all of them.
     ///
     /// # Errors
-    /// `Fault` where there is none: a ledger that is being put back may have none yet.
+    /// `Fault` where there is none: a ledger that is being restored may have none yet.
     pub fn among(rows: Vec<Partition>, partition: u32) -> Result<Partition, LedgerError> {
         let row = rows.into_iter().find(|row| row.partition == partition);
         row.ok_or_else(|| LedgerError::Fault(format!("partition {partition} has no row")))
@@ -186,8 +186,8 @@ impl Partition {
 impl Partition {
     /// Whether counters of an epoch that is over go on above their ceilings: where they were lifted
     /// since, and else where that epoch was closed there (F32), which `None` asks for. How a later
-    /// one was closed says nothing of them: who was silent then had accounted for what it took in
-    /// one that was closed exact.
+    /// one was closed does not matter to them: a node that was silent then had accounted for what
+    /// it took in one that was closed exact.
     #[must_use]
     pub fn is_above_ceiling(&self, epoch: u64) -> Option<bool> {
         match epoch {

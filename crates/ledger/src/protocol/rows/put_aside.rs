@@ -13,13 +13,13 @@ pub struct PutAside {
     pub id: i64,
     /// The allocation.
     pub allocation_id: Uuid,
-    /// What it says; `None` where this version cannot read it.
+    /// Its content; `None` where this version cannot read it.
     pub entry: Option<Entry>,
     /// Why the ledger refused it.
     pub reason: String,
     /// When.
     pub rejected_at_us: i64,
-    /// Who has explained it, if anybody.
+    /// Who has explained it, if it is explained.
     pub acknowledged_by: Option<String>,
 }
 
@@ -33,11 +33,11 @@ pub enum JournaledAgain {
     Known,
     /// Another allocation has its number or its values: it is among the collisions now.
     Collided,
-    /// It is not put aside any more: somebody else was first.
+    /// It is not put aside any more: another caller was first.
     Gone,
 }
 
-/// As what texts of records are looked for that are put aside: no column may take the texts.
+/// The hashes by which the texts of records put aside are looked up: no column may take the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AsideNames {
     pub(crate) number: i64,
@@ -56,7 +56,7 @@ impl AsideNames {
     }
 }
 
-/// As what a caller's key is looked for.
+/// The hash by which a caller's key is looked up.
 pub(crate) fn key_hash(user_id: &str, key: &str) -> i64 {
     i64::from_be_bytes(hash64(&format!("key {user_id} {key}")).to_be_bytes())
 }

@@ -1,5 +1,5 @@
-//! What an account shows beside its values: its first and last number, the part that was asked for,
-//! files of the archive, how many numbers have a revision.
+//! What an account shows besides its values: its first and last number, the part that was asked
+//! for, files of the archive, how many numbers have a revision.
 
 use numbering::PartialNumber;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use crate::{AccountEnd, AccountPart, Counter, DatedPart, LedgerError, Run};
 /// Files of the archive that an account names.
 const FILES_MAX: usize = 20;
 
-/// Records beside the journal that are read at once.
+/// Records outside the journal that are read at once.
 const BESIDE_PAGE: i64 = 1_000;
 
 /// A page of a counter's records that the journal did not take.
@@ -80,7 +80,7 @@ pub(super) async fn part(
         .bind(upto)
         .fetch_optional(&mut *conn)
         .await?;
-    // Such a row shows the latest date of those it stands for.
+    // Such a row shows the latest date of those it represents.
     let archived: i64 =
         of("select cast(coalesce(sum((last_value - first_value) / step + 1), 0) as bigint)
          from journal_row where counter_id = $1 and path = $2 and document_date >= $3")
@@ -101,8 +101,8 @@ pub(super) async fn part(
     }))
 }
 
-/// How many values, dated so, have their records beside the journal. What cannot be read may be
-/// dated so.
+/// How many values, dated so, have their records outside the journal. A record that cannot be read
+/// may be dated so.
 async fn beside(
     conn: &mut Conn,
     counter_id: i64,
@@ -140,7 +140,7 @@ fn filled(row: &Row, number: &str, value: i64) -> Option<String> {
     partial.fill(&[u64::try_from(value).ok()?]).ok()
 }
 
-/// What a row that stands for many says of its file.
+/// What a row that represents many says of its file.
 #[derive(Deserialize)]
 struct Segment {
     file: String,

@@ -1,4 +1,4 @@
-//! Accounts of counters as auditors read them: every value once, with what stands for it.
+//! Accounts of counters as auditors read them: every value once, with what accounts for it.
 
 use uuid::Uuid;
 
@@ -7,7 +7,7 @@ use crate::{Counter, CounterFilter, GapReason, KeyCondition};
 /// Which counters to account for, and how much may be read and listed.
 #[derive(Clone, Debug)]
 pub struct AccountOrder {
-    /// Which counters; its `limit` and `after` say nothing here.
+    /// Which counters; its `limit` and `after` are ignored.
     pub filter: CounterFilter,
     /// More counters are refused.
     pub counters_max: u32,
@@ -80,7 +80,7 @@ impl Run {
     }
 }
 
-/// What stands for a run of values that is no number in the journal, or one too many.
+/// What accounts for a run of values that is no number in the journal, or one too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// It will not be issued any more.
@@ -93,9 +93,9 @@ pub enum EntryKind {
     Pending,
     /// Of a closed epoch that has not been looked through.
     Unexamined,
-    /// It stands nowhere.
+    /// It is recorded nowhere.
     Missing,
-    /// It stands twice.
+    /// It is recorded twice.
     Twice,
 }
 
@@ -125,14 +125,14 @@ pub struct EntryRow {
     pub explained: Option<(String, String)>,
 }
 
-/// How many values stand where.
+/// How many values are accounted for, and as what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountTally {
     /// Issued by this service, those in the archive included.
     pub issued: u64,
     /// Issued by another system, and imported.
     pub imported: u64,
-    /// Of those, in the archive: which system issued them is told there.
+    /// Of those, in the archive: the files show which system issued them.
     pub archived: u64,
     /// Gaps: `discarded`, `unaccounted`, `collided`, `before-import`, `skipped`.
     pub gaps: [u64; 5],
@@ -188,7 +188,7 @@ pub struct AccountEnd {
 /// The part of a counter's numbers that is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountPart {
-    /// How many values, but for those beside the journal and those in the archive.
+    /// How many values, except those outside the journal and those in the archive.
     pub values: u64,
     /// The number of the lowest of them.
     pub first: Option<AccountEnd>,
@@ -197,8 +197,7 @@ pub struct AccountPart {
     /// Values dated so whose records are not in the journal: kept aside, or of a text that another
     /// number has. What cannot be read of them may be dated so.
     pub kept_aside: u64,
-    /// Values in files of the archive that may have some of it: only there it stands how they are
-    /// dated.
+    /// Values in files of the archive that may have some of it: only the files show their dates.
     pub archived: u64,
 }
 
@@ -222,7 +221,7 @@ pub struct CounterAccount {
     pub stretches: Vec<Run>,
     /// Values of stretches that are not listed.
     pub further_stretches: u64,
-    /// What stands for them.
+    /// What accounts for them.
     pub tally: AccountTally,
     /// Everything but the numbers in the journal, by value.
     pub entries: Vec<AccountEntry>,
@@ -246,9 +245,9 @@ pub struct CounterAccount {
     pub is_unsettled: bool,
     /// Values that were counted in a closed epoch and are gone from the journal.
     pub gone: u64,
-    /// Whether a value above the counter's own stands somewhere.
+    /// Whether a value above the counter's own is recorded somewhere.
     pub is_exceeded: bool,
-    /// Records that the journal did not take, and collisions, that nobody has explained.
+    /// Records that the journal did not take, and collisions, without an explanation.
     pub unexplained: u64,
 }
 
@@ -259,7 +258,7 @@ impl CounterAccount {
         self.stretches.iter().map(|run| run.count()).sum::<u64>() + self.further_stretches
     }
 
-    /// Whether each of its values stands somewhere, none twice, none is gone, and what is odd is
+    /// Whether each of its values is recorded, none twice, none is gone, and what is odd is
     /// explained.
     #[must_use]
     pub fn is_sound(&self) -> bool {

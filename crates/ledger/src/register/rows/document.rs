@@ -1,4 +1,4 @@
-//! Documents: where a number stands among those of its document, and its revisions.
+//! Documents: the place of a number among those of its document, and its revisions.
 
 use serde::Serialize;
 use uuid::Uuid;

@@ -28,7 +28,7 @@ pub struct JournalFilter {
     pub document_id: Option<String>,
     /// The person who asked, or the identity that asked for itself.
     pub user_id: Option<String>,
-    /// The identity that asked, for itself or for whomever.
+    /// The identity that asked, for itself or for a person.
     pub service: Option<String>,
     /// The series, active or not.
     pub series_id: Option<i64>,
@@ -52,13 +52,13 @@ pub struct JournalFilter {
     pub path: Option<IssuePath>,
     /// The order of the list.
     pub sort: Sort,
-    /// Behind this one in the list: rows of one time are in the order of their counters and values.
+    /// After this one in the list: rows of one time are in the order of their counters and values.
     #[serde(skip)]
     pub after: Option<Position>,
     /// At most so many rows (default 100).
     #[serde(skip)]
     pub limit: u32,
-    /// Of those alone that are shown to who asks.
+    /// Only those that are visible to the caller.
     #[serde(skip)]
     pub shown: RowSight,
 }
@@ -67,7 +67,7 @@ pub struct JournalFilter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NumberStatus {
-    /// It stands as it was issued.
+    /// It is as it was issued.
     Issued,
     /// It has another label by now.
     Revised,

@@ -1,11 +1,11 @@
-//! What of the journal is shown to who asks. A search asks it itself: a page, and where a list goes
-//! on, are then made of what is shown, and tell nothing of what lies between.
+//! The part of the journal that a caller may see. A search applies it as a condition: pages, and
+//! the places where a list goes on, then consist of visible rows and reveal nothing of the others.
 
 use std::sync::Arc;
 
 use numerator_runtime::actor::identity_of;
 
-/// Which rows are shown; the others are as if they were not there.
+/// Which rows are visible; the others count as missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RowSight {
     /// All of them.
@@ -15,13 +15,13 @@ pub enum RowSight {
     Part {
         /// Those that lie within; none by that where it is nothing.
         within: Option<CodesWithin>,
-        /// Those which that identity took, for itself or for whomever.
+        /// Those that this identity took, for itself or for a person.
         own: Option<Arc<str>>,
     },
 }
 
-/// Series and projects by their codes. A list that is none narrows nothing; what is of no project
-/// lies within no list of projects.
+/// Series and projects by their codes. A list that is `None` restricts nothing; a row without a
+/// project is within no list of projects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodesWithin {
     /// Series.
@@ -31,7 +31,7 @@ pub struct CodesWithin {
 }
 
 impl RowSight {
-    /// Whether a row is shown that an actor was issued, of that series and project.
+    /// Whether a row is visible that was issued to an actor, of that series and project.
     #[must_use]
     pub fn has(&self, actor: &str, series: &str, project: Option<&str>) -> bool {
         match self {
