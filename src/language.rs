@@ -3,7 +3,7 @@
 
 /// A language of sentences for users and auditors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Language {
+pub enum Locale {
     /// Thai.
     Thai,
     /// Chinese in simplified characters.
@@ -16,17 +16,17 @@ pub enum Language {
 }
 
 /// In Thai, Chinese with simplified and with traditional characters, English.
-pub(crate) type Phrase = [&'static str; 4];
+pub(crate) type Message = [&'static str; 4];
 
-impl Language {
+impl Locale {
     /// All of them.
-    pub const ALL: [Language; 4] =
-        [Language::Thai, Language::Chinese, Language::TraditionalChinese, Language::English];
+    pub const ALL: [Locale; 4] =
+        [Locale::Thai, Locale::Chinese, Locale::TraditionalChinese, Locale::English];
 
     /// The most wanted language of ranges such as `th, en;q=0.5` that is supported; English without
     /// one.
     pub(crate) fn wanted<'a>(ranges: impl Iterator<Item = &'a str>) -> Self {
-        let mut best = (0, Language::English);
+        let mut best = (0, Locale::English);
         for range in ranges.flat_map(|value| value.split(',')) {
             let mut parts = range.split(';');
             let tag = parts.next().unwrap_or_default().trim();
@@ -46,9 +46,9 @@ impl Language {
         let tag = tag.to_ascii_lowercase();
         let mut parts = tag.split('-');
         match parts.next().unwrap_or_default() {
-            "th" => Some(Language::Thai),
+            "th" => Some(Locale::Thai),
             "zh" => Some(Self::of_chinese(&parts.collect::<Vec<_>>())),
-            "en" => Some(Language::English),
+            "en" => Some(Locale::English),
             _ => None,
         }
     }
@@ -64,9 +64,9 @@ impl Language {
     fn of_chinese(subtags: &[&str]) -> Self {
         let names = |wanted: &[&str]| subtags.iter().any(|subtag| wanted.contains(subtag));
         if names(&["hant"]) || !names(&["hans"]) && names(&["tw", "hk", "mo"]) {
-            Language::TraditionalChinese
+            Locale::TraditionalChinese
         } else {
-            Language::Chinese
+            Locale::Chinese
         }
     }
 
@@ -74,20 +74,20 @@ impl Language {
     #[must_use]
     pub fn tag(self) -> &'static str {
         match self {
-            Language::Thai => "th",
-            Language::Chinese => "zh-Hans",
-            Language::TraditionalChinese => "zh-Hant",
-            Language::English => "en",
+            Locale::Thai => "th",
+            Locale::Chinese => "zh-Hans",
+            Locale::TraditionalChinese => "zh-Hant",
+            Locale::English => "en",
         }
     }
 
     /// The text of a phrase in it.
-    pub(crate) fn choose(self, [thai, chinese, traditional, english]: Phrase) -> &'static str {
+    pub(crate) fn choose(self, [thai, chinese, traditional, english]: Message) -> &'static str {
         match self {
-            Language::Thai => thai,
-            Language::Chinese => chinese,
-            Language::TraditionalChinese => traditional,
-            Language::English => english,
+            Locale::Thai => thai,
+            Locale::Chinese => chinese,
+            Locale::TraditionalChinese => traditional,
+            Locale::English => english,
         }
     }
 }
@@ -107,17 +107,17 @@ mod tests {
     #[test]
     fn a_locale_names_a_language() {
         for (locale, expected) in [
-            ("th_TH.UTF-8", Some(Language::Thai)),
-            ("zh_TW", Some(Language::TraditionalChinese)),
-            ("zh_CN.GB18030", Some(Language::Chinese)),
-            ("en_US.utf8@euro", Some(Language::English)),
+            ("th_TH.UTF-8", Some(Locale::Thai)),
+            ("zh_TW", Some(Locale::TraditionalChinese)),
+            ("zh_CN.GB18030", Some(Locale::Chinese)),
+            ("en_US.utf8@euro", Some(Locale::English)),
             ("C.UTF-8", None),
             ("", None),
         ] {
-            assert_eq!(Language::of_locale(locale), expected, "{locale}");
+            assert_eq!(Locale::of_locale(locale), expected, "{locale}");
         }
-        for language in Language::ALL {
-            assert_eq!(Language::of_tag(language.tag()), Some(language));
+        for language in Locale::ALL {
+            assert_eq!(Locale::of_tag(language.tag()), Some(language));
         }
     }
 }

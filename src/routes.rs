@@ -33,7 +33,7 @@ use crate::web::body::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, BodyBounds};
 use crate::web::budget::{ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, Budget, Budgets};
 use crate::web::forwarded::Proxies;
 use crate::web::hosts::Hosts;
-use crate::web::middleware::{self, Admission, Gate, SLOW_AFTER, Told};
+use crate::web::middleware::{self, Admission, CallLog, Middleware, SLOW_AFTER};
 use crate::web::route::{Operation, Route, RouteTable, Way};
 use crate::web::{
     App, COUNTED_BY, Problem, ProblemBody, Slug, health, openapi, paging, problems, start,
@@ -178,7 +178,7 @@ pub fn routes(
 ) -> Routes {
     // Without tokens the listener is on loopback: see `config`.
     let is_checked = !settings.asks_for_tokens || !settings.http.hosts.is_empty();
-    let gate = gate_of(&service, settings, metrics, is_checked);
+    let middleware = middleware_of(&service, settings, metrics, is_checked);
     let limits = BodyLimits::of(settings);
     let (routes, document) = described(settings, &limits).split_for_parts();
     // Shared by all answers: clients that read slowly hold it once.
@@ -188,16 +188,16 @@ pub fn routes(
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
     };
-    let (app, gate) = (App::new(service, settings, prometheus), Arc::new(gate));
+    let (app, middleware) = (App::new(service, settings, prometheus), Arc::new(middleware));
     let BodyLimits { single, batch } = limits;
-    let numbers = FastPath { gate: Arc::clone(&gate), app: app.clone(), single, batch };
+    let numbers = FastPath { middleware: Arc::clone(&middleware), app: app.clone(), single, batch };
     let routes = routes.with_state(app).route(DOCUMENT.path, get(describe));
     let routes = routes.route(START.path, get(start::show_start));
     let routes = match settings.health_listen {
         Some(address) => start::health_elsewhere(routes, WATCHED, address),
         None => routes,
     };
-    Routes::new(behind(gate, routes), numbers)
+    Routes::new(behind(middleware, routes), numbers)
 }
 
 /// Bounds of the bodies that routes read.
@@ -251,15 +251,20 @@ pub fn health_routes(
 ) -> Routes {
     // Beyond loopback, probes use the address.
     let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
-    let gate = gate_of(&service, settings, metrics, is_checked);
+    let middleware = middleware_of(&service, settings, metrics, is_checked);
     let limits = BodyLimits::of(settings);
     let routes = add_watched(add_problems(OpenApiRouter::new(), &limits), &limits);
     let routes = routes.split_for_parts().0;
     let app = App::new(service, settings, prometheus);
-    behind(Arc::new(gate), routes.with_state(app)).into()
+    behind(Arc::new(middleware), routes.with_state(app)).into()
 }
 
-fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
+fn middleware_of(
+    service: &Service,
+    settings: &Settings,
+    metrics: Metrics,
+    is_checked: bool,
+) -> Middleware {
     let hosts = if is_checked { Hosts::Named(settings.http.hosts.clone()) } else { Hosts::Any };
     let http = &settings.http;
     let admission = Admission {
@@ -273,16 +278,16 @@ fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked:
             answers: Budget::new(ANSWERS_BYTES_MAX, paging::PAGE_BYTES_MAX),
         },
     };
-    let told = Told {
+    let call_log = CallLog {
         slow_after: SLOW_AFTER,
         time_limit: settings.allocator.time_limit,
         refusals: Refusals::new(settings.log.refused_per_second_max, COUNTED_BY),
     };
-    Gate::new(TABLE, admission, metrics, service.clock.clone(), told)
+    Middleware::new(TABLE, admission, metrics, service.clock.clone(), call_log)
 }
 
 /// Protects routes by the gate: unknown paths, wrong methods and panics become problems too.
-pub(crate) fn behind(gate: Arc<Gate>, routes: Router) -> Router {
+pub(crate) fn behind(middleware: Arc<Middleware>, routes: Router) -> Router {
     routes
         .fallback(async |uri: Uri| {
             Problem::new(Slug::RouteNotFound, format!("nothing answers at {}", uri.path()))
@@ -291,7 +296,7 @@ pub(crate) fn behind(gate: Arc<Gate>, routes: Router) -> Router {
             Problem::new(Slug::MethodNotAllowed, "the header Allow lists the methods of this route")
         })
         .layer(CatchPanicLayer::custom(middleware::answer_panic))
-        .layer(from_fn_with_state(gate, middleware::watch))
+        .layer(from_fn_with_state(middleware, middleware::watch))
 }
 
 #[cfg(test)]

@@ -37,10 +37,11 @@ use crate::config::{AuditSettings, Settings};
 use crate::engine::allocator::Allocator;
 use crate::engine::journal::{self, JournalQueue};
 use crate::engine::node::{
-    BACKOFF_MAX, BACKOFF_MIN, Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Inquest,
-    Membership, OwnSight, Places, PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
+    BACKOFF_MAX, BACKOFF_MIN, Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Isolation,
+    Membership, Permits, PlannedEnds, ProcessSettings, QuorumCheck, RedisHealth,
+    UnjournaledPartitions,
 };
-use crate::engine::reconciler::{Reconciler, settle_behind, sweep, watch_ceilings, watch_hazards};
+use crate::engine::reconciler::{Reconciler, settle_behind, sweep, watch_ceilings, watch_config};
 use crate::engine::sealing::make_checkpoints;
 use crate::engine::sources::Sources;
 use crate::ledger::{Entry, LedgerError, SharedLedger};
@@ -114,7 +115,7 @@ impl Loops {
             Membership::start(own()),
             Membership::start_news(own()),
             Membership::start_proving(own()),
-            Inquest::start(own()),
+            QuorumCheck::start(own()),
             Reconciler::start(own()),
             Fitness::watch(fitness, &context.ledger),
         ];
@@ -129,7 +130,7 @@ fn tend_redis(redis: Redis, limits: &Arc<Limits>, context: &Arc<Context>) -> Vec
     let (keys, partitions) = (context.keys.clone(), context.deployment.partitions);
     vec![
         watch_ceilings(Arc::clone(context)),
-        watch_hazards(Arc::clone(context), redis.clone()),
+        watch_config(Arc::clone(context), redis.clone()),
         limits::share(Arc::clone(limits), redis, keys, partitions),
     ]
 }
@@ -197,7 +198,7 @@ impl Service {
             keys: Keys::new(&deployment.prefix),
             redis_health: RedisHealth::new(deployment.partitions),
             cluster_health: ClusterHealth::default(),
-            own_sight: OwnSight::default(),
+            isolation: Isolation::default(),
             ledger: Arc::clone(&ledger),
             redis: redis.clone(),
             clock: Arc::clone(&clock),
@@ -210,7 +211,7 @@ impl Service {
             eager: mode == Mode::Serve,
             unjournaled: UnjournaledPartitions::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
-            places: Places::new(&settings.database),
+            permits: Permits::new(&settings.database),
             lock_timeout: settings.database.lock_timeout,
             incidents: Incidents::default(),
             planned_ends: PlannedEnds::none(partitions),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::client::Connection;
 use crate::figures::mean;
-use crate::report::{Reach, Row};
+use crate::report::{Goal, Row};
 use crate::stage::metric;
 
 /// Furthest that it may be behind, in seconds.
@@ -34,7 +34,7 @@ impl Lags {
         let most = Row::new(format!("journal behind {load}, at most"), self.most(), "s");
         let rise = Row::new(format!("journal behind {load}, growth"), self.rise(length), "s/s");
         let thirds = "mean of the last third of the time against that of the first";
-        [most.reach(Reach::AtMost(LAG_MAX_S)), rise.reach(Reach::AtMost(RISE_MAX)).note(thirds)]
+        [most.goal(Goal::AtMost(LAG_MAX_S)), rise.goal(Goal::AtMost(RISE_MAX)).note(thirds)]
     }
 
     fn most(&self) -> f64 {

@@ -8,12 +8,12 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use numbering::{Lines, check_printable};
 
-use crate::auth::rate::Pace;
-use crate::auth::scope::Reach;
+use crate::auth::rate::RequestRate;
+use crate::auth::scope::Scope;
 use crate::auth::{IDENTITY_NAME_CHARS_MAX, Identity, LetIn, Role, Roles, is_identity_name};
 
 /// Series, and projects, to which one token is restricted.
-const REACH_MAX: usize = 1_000;
+const SCOPE_MAX: usize = 1_000;
 /// The highest limit of a token, in requests a minute.
 const REQUESTS_MOST: u64 = 60_000_000;
 /// Longest code of a series or project.
@@ -94,9 +94,9 @@ impl WrittenGrant<'_> {
             let reason = format!("{count_max} is out of bounds; write 1 to {count_most}");
             return mistake("count_max", reason);
         }
-        let pace = match self.requests_per_minute {
-            None => Pace::Free,
-            Some(quota) if (1..=REQUESTS_MOST).contains(&quota) => Pace::PerMinute(quota),
+        let request_rate = match self.requests_per_minute {
+            None => RequestRate::Free,
+            Some(quota) if (1..=REQUESTS_MOST).contains(&quota) => RequestRate::PerMinute(quota),
             Some(quota) => {
                 let reason = format!("{quota} is out of bounds; write 1 to {REQUESTS_MOST}");
                 return mistake("requests_per_minute", reason);
@@ -111,9 +111,9 @@ impl WrittenGrant<'_> {
                 (1..=CODE_CHARS_MAX).contains(&code.chars().count())
                     && check_printable(code, Lines::One).is_ok()
             };
-            if list.len() > REACH_MAX || !list.iter().all(is_code) {
+            if list.len() > SCOPE_MAX || !list.iter().all(is_code) {
                 let reason = format!(
-                    "must be at most {REACH_MAX} codes of 1 to {CODE_CHARS_MAX} characters, all \
+                    "must be at most {SCOPE_MAX} codes of 1 to {CODE_CHARS_MAX} characters, all \
                      of them printable"
                 );
                 return mistake(field, reason);
@@ -125,10 +125,11 @@ impl WrittenGrant<'_> {
             return mistake("projects", reason.into());
         }
         let expires_at_us = expires.map(end_of).transpose()?;
-        let reach = Reach::of(series.to_vec(), projects.to_vec());
+        let scope = Scope::of(series.to_vec(), projects.to_vec());
         let (name, speaks_for_people) = (name.into(), self.speaks_for_people);
         let let_in = LetIn::Elsewhere;
-        let identity = Identity { name, roles, reach, count_max, pace, speaks_for_people, let_in };
+        let identity =
+            Identity { name, roles, scope, count_max, request_rate, speaks_for_people, let_in };
         let identity = Arc::new(identity);
         Ok(Grant { identity, expires_at_us })
     }
@@ -178,7 +179,7 @@ mod tests {
     #[test]
     fn who_says_nothing_gets_a_caller_that_reaches_everything() {
         let Grant { identity, expires_at_us } = NOTHING.read(9).expect("a grant");
-        assert!(identity.roles.iter().eq([Role::Caller]) && identity.reach.is_everything());
+        assert!(identity.roles.iter().eq([Role::Caller]) && identity.scope.is_everything());
         assert_eq!((&*identity.name, identity.count_max, expires_at_us), ("ci", 9, None));
         let last = WrittenGrant { expires: Some("1970-01-01"), ..NOTHING };
         assert_eq!(last.read(9).expect("a grant").expires_at_us, Some(86_400_000_000));

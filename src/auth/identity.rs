@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use numerator_runtime::actor::{JWT_NAME_PREFIX, identity_of};
 
-use crate::auth::rate::Pace;
-use crate::auth::scope::Reach;
+use crate::auth::rate::RequestRate;
+use crate::auth::scope::Scope;
 use crate::auth::{Act, Role, Roles, Whose};
-use crate::ledger::{CodesWithin, RowSight};
+use crate::ledger::{CodesWithin, RowVisibility};
 
 /// The identity of callers where no authentication is required.
 pub const LOCAL_USER: &str = "local";
@@ -40,11 +40,11 @@ pub struct Identity {
     /// Its roles.
     pub roles: Roles,
     /// To what it is restricted.
-    pub reach: Reach,
+    pub scope: Scope,
     /// Most numbers that one call may ask for.
     pub count_max: u64,
     /// How often it may ask.
-    pub pace: Pace,
+    pub request_rate: RequestRate,
     /// Whether it may ask on behalf of people.
     pub speaks_for_people: bool,
     /// Its credential.
@@ -56,10 +56,10 @@ impl Identity {
     /// the settings of the ledger: may do everything.
     #[must_use]
     pub fn local(name: &str, count_max: u64) -> Self {
-        let (roles, reach) = (Roles::all(), Reach::EVERYTHING);
-        let (pace, speaks_for_people) = (Pace::Free, true);
+        let (roles, scope) = (Roles::all(), Scope::EVERYTHING);
+        let (request_rate, speaks_for_people) = (RequestRate::Free, true);
         let (name, let_in) = (name.into(), LetIn::Elsewhere);
-        Identity { name, roles, reach, count_max, pace, speaks_for_people, let_in }
+        Identity { name, roles, scope, count_max, request_rate, speaks_for_people, let_in }
     }
 
     /// The visibility that the right gives it; nothing where it does not have the right. A
@@ -70,7 +70,7 @@ impl Identity {
     pub fn may(&self, act: Act) -> Option<Whose> {
         use Act::{AnswerForChanges, ChangeReference, ManageTokens};
         let is_for_all = matches!(act, ManageTokens | AnswerForChanges | ChangeReference);
-        let may = self.roles.may(act).filter(|_| !is_for_all || self.reach.is_everything());
+        let may = self.roles.may(act).filter(|_| !is_for_all || self.scope.is_everything());
         may.filter(|_| !act.manages() || self.let_in != LetIn::FormerSecret)
     }
 
@@ -84,7 +84,7 @@ impl Identity {
             Some(Whose::Own) => user == &*self.name,
             // What it took itself it may see again, wherever it may take numbers now.
             Some(Whose::Any) => {
-                self.reach.has(series, project)
+                self.scope.has(series, project)
                     || (self.roles.has(Role::Caller) && user == &*self.name)
             }
         }
@@ -92,18 +92,18 @@ impl Identity {
 
     /// The same for the ledger, which leaves the others out of what it searches.
     #[must_use]
-    pub fn row_sight(&self) -> RowSight {
+    pub fn row_visibility(&self) -> RowVisibility {
         let own = || Some(Arc::clone(&self.name));
         match self.may(Act::ReadNumbers) {
-            None => RowSight::Part { within: None, own: None },
-            Some(Whose::Own) => RowSight::Part { within: None, own: own() },
-            Some(Whose::Any) if self.reach.is_everything() => RowSight::Everything,
+            None => RowVisibility::Part { within: None, own: None },
+            Some(Whose::Own) => RowVisibility::Part { within: None, own: own() },
+            Some(Whose::Any) if self.scope.is_everything() => RowVisibility::Everything,
             Some(Whose::Any) => {
                 let listed = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
-                let (series, projects) = (self.reach.series(), self.reach.projects());
+                let (series, projects) = (self.scope.series(), self.scope.projects());
                 let within = CodesWithin { series: listed(series), projects: listed(projects) };
                 let own = own().filter(|_| self.roles.has(Role::Caller));
-                RowSight::Part { within: Some(within), own }
+                RowVisibility::Part { within: Some(within), own }
             }
         }
     }
@@ -147,9 +147,9 @@ mod tests {
         Identity {
             name: "ci".into(),
             roles: roles.iter().copied().collect(),
-            reach: Reach::of(Vec::new(), projects.iter().map(|&p| p.to_owned()).collect()),
+            scope: Scope::of(Vec::new(), projects.iter().map(|&p| p.to_owned()).collect()),
             count_max: 1,
-            pace: Pace::Free,
+            request_rate: RequestRate::Free,
             speaks_for_people: false,
             let_in: LetIn::Elsewhere,
         }
@@ -157,29 +157,29 @@ mod tests {
 
     #[test]
     fn who_is_narrowed_manages_no_tokens_and_changes_no_tables() {
-        let narrowed = identity(&[Role::SuperAdmin], &["C1"]);
+        let restricted = identity(&[Role::SuperAdmin], &["C1"]);
         for act in [Act::ManageTokens, Act::ChangeReference, Act::AnswerForChanges] {
             assert!(identity(&[Role::SuperAdmin], &[]).may(act).is_some());
-            assert!(narrowed.may(act).is_none());
+            assert!(restricted.may(act).is_none());
         }
-        assert!(narrowed.may(Act::ChangeSeries).is_some());
+        assert!(restricted.may(Act::ChangeSeries).is_some());
     }
 
     /// One rule in two forms: as a query of the ledger, and as a check of a row.
     #[test]
     fn the_ledger_leaves_out_what_is_not_shown() {
-        let reach = |series: &[&str], projects: &[&str]| {
+        let scope = |series: &[&str], projects: &[&str]| {
             let list = |codes: &[&str]| codes.iter().map(|&code| code.to_owned()).collect();
-            Reach::of(list(series), list(projects))
+            Scope::of(list(series), list(projects))
         };
         let reaches =
-            [reach(&[], &[]), reach(&["S"], &[]), reach(&[], &["C1"]), reach(&["S"], &["C1"])];
+            [scope(&[], &[]), scope(&["S"], &[]), scope(&[], &["C1"]), scope(&["S"], &["C1"])];
         for roles in 0..1_u32 << Role::ALL.len() {
             let held = (0..).zip(Role::ALL).filter(|(bit, _)| roles >> bit & 1 == 1);
             let roles: Vec<Role> = held.map(|(_, role)| role).collect();
-            for reach in &reaches {
-                let who = Identity { reach: reach.clone(), ..identity(&roles, &[]) };
-                let sight = who.row_sight();
+            for scope in &reaches {
+                let who = Identity { scope: scope.clone(), ..identity(&roles, &[]) };
+                let sight = who.row_visibility();
                 for actor in ["ci", "ci/ann", "other", "other/ci", "cio"] {
                     for (series, project) in
                         [("S", None), ("S", Some("C1")), ("S", Some("C2")), ("T", Some("C1"))]

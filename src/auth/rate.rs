@@ -2,7 +2,7 @@
 
 /// How often an identity may ask for numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum RequestRate {
     /// Unlimited: a service without a limit of its own.
     Free,
     /// So many requests a minute: a service with one.

@@ -5,20 +5,20 @@ use std::sync::Arc;
 /// Series and projects to which an identity is restricted; what it does not reach looks to it like
 /// what does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reach {
+pub struct Scope {
     series: Option<Arc<[String]>>,
     projects: Option<Arc<[String]>>,
 }
 
-impl Reach {
+impl Scope {
     /// Everything.
-    pub const EVERYTHING: Reach = Reach { series: None, projects: None };
+    pub const EVERYTHING: Scope = Scope { series: None, projects: None };
 
     /// Codes of series and of projects; each list that is empty narrows nothing.
     #[must_use]
     pub fn of(series: Vec<String>, projects: Vec<String>) -> Self {
-        let narrowed = |list: Vec<String>| (!list.is_empty()).then(|| list.into());
-        Reach { series: narrowed(series), projects: narrowed(projects) }
+        let restricted = |list: Vec<String>| (!list.is_empty()).then(|| list.into());
+        Scope { series: restricted(series), projects: restricted(projects) }
     }
 
     /// Whether it is restricted at all.
@@ -91,29 +91,29 @@ mod tests {
 
     #[test]
     fn who_is_narrowed_reaches_what_is_listed_and_nothing_without_a_project() {
-        let narrowed = Reach::of(list(&["RFA"]), list(&["C1", "C2"]));
-        assert!(narrowed.has("RFA", Some("C2")));
-        assert!(!narrowed.has("RFA", None));
-        assert!(!narrowed.has("RFA", Some("C3")));
-        assert!(!narrowed.has("LETTER", Some("C1")));
-        assert!(Reach::EVERYTHING.has("X", None));
-        assert_eq!(Reach::of(Vec::new(), Vec::new()), Reach::EVERYTHING);
+        let restricted = Scope::of(list(&["RFA"]), list(&["C1", "C2"]));
+        assert!(restricted.has("RFA", Some("C2")));
+        assert!(!restricted.has("RFA", None));
+        assert!(!restricted.has("RFA", Some("C3")));
+        assert!(!restricted.has("LETTER", Some("C1")));
+        assert!(Scope::EVERYTHING.has("X", None));
+        assert_eq!(Scope::of(Vec::new(), Vec::new()), Scope::EVERYTHING);
     }
 
     #[test]
     fn a_series_is_shown_if_it_numbers_one_project_within_reach_and_changed_if_all_are() {
-        let narrowed = Reach::of(Vec::new(), list(&["C1"]));
+        let restricted = Scope::of(Vec::new(), list(&["C1"]));
         for (served, shows, holds) in [
             (list(&["C1"]), true, true),
             (list(&["C1", "C2"]), true, false),
             (list(&["C2"]), false, false),
             (list(&[]), true, false),
         ] {
-            assert_eq!(narrowed.shows("S", &served), shows, "{served:?}");
-            assert_eq!(narrowed.holds("S", &served), holds, "{served:?}");
-            assert!(Reach::EVERYTHING.holds("S", &served));
+            assert_eq!(restricted.shows("S", &served), shows, "{served:?}");
+            assert_eq!(restricted.holds("S", &served), holds, "{served:?}");
+            assert!(Scope::EVERYTHING.holds("S", &served));
         }
-        let of_series = Reach::of(list(&["S"]), Vec::new());
+        let of_series = Scope::of(list(&["S"]), Vec::new());
         assert!(of_series.holds("S", &[]) && !of_series.shows("T", &[]));
     }
 }

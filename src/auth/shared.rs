@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 
 use numbering::{SeriesDefinition, SharedName};
 
-use crate::auth::scope::Reach;
+use crate::auth::scope::Scope;
 
 /// The grants of sources and tables. One that has no grant by name is used only in series that an
 /// unrestricted identity saves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared {
-    sources: BTreeMap<String, Reach>,
-    tables: BTreeMap<String, Reach>,
+    sources: BTreeMap<String, Scope>,
+    tables: BTreeMap<String, Scope>,
 }
 
 impl Shared {
     /// Sources and tables, each with the series and projects to which it is granted. One that is
     /// granted to everything is left out: it has no grant by name.
     #[must_use]
-    pub fn of(sources: Vec<(String, Reach)>, tables: Vec<(String, Reach)>) -> Self {
-        let given = |list: Vec<(String, Reach)>| {
+    pub fn of(sources: Vec<(String, Scope)>, tables: Vec<(String, Scope)>) -> Self {
+        let given = |list: Vec<(String, Scope)>| {
             list.into_iter().filter(|(_, to)| !to.is_everything()).collect()
         };
         Shared { sources: given(sources), tables: given(tables) }
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn what_is_given_to_some_is_given_to_series_that_serve_no_others() {
         let list = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-        let to = |series: &[&str], projects: &[&str]| Reach::of(list(series), list(projects));
+        let to = |series: &[&str], projects: &[&str]| Scope::of(list(series), list(projects));
         let shared = Shared::of(
             vec![("erp".into(), to(&[], &["C1", "C2"])), ("crm".into(), to(&[], &[]))],
             vec![("sites".into(), to(&["OWN"], &[])), ("erp".into(), to(&["OWN"], &["C1"]))],

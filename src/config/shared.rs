@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{Checked, wrong};
 use super::external::WrittenSource;
 use crate::auth::Shared;
-use crate::auth::scope::Reach;
+use crate::auth::scope::Scope;
 
 /// A settings file is read by people.
 const TABLES_MAX: usize = 1_000;
@@ -54,7 +54,7 @@ pub(super) fn shared(
     Ok(Shared::of(sources, tables.iter().map(of_table).collect::<Checked<_>>()?))
 }
 
-fn given(section: &str, series: &[String], projects: &[String]) -> Checked<Reach> {
+fn given(section: &str, series: &[String], projects: &[String]) -> Checked<Scope> {
     for (field, list) in [("series", series), ("projects", projects)] {
         let is_code = |code: &String| (1..=CODE_CHARS_MAX).contains(&code.chars().count());
         if list.len() > CODES_MAX || !list.iter().all(is_code) {
@@ -63,5 +63,5 @@ fn given(section: &str, series: &[String], projects: &[String]) -> Checked<Reach
             return wrong(format!("{section}.{field}"), why);
         }
     }
-    Ok(Reach::of(series.to_vec(), projects.to_vec()))
+    Ok(Scope::of(series.to_vec(), projects.to_vec()))
 }

@@ -260,7 +260,7 @@ fn another_address_than_loopback_needs_a_token() {
     assert!(settings.asks_for_tokens);
     assert_eq!((*sha256, &*identity.name, identity.count_max), ([0x0f; 32], "ci", 1_000_000));
     // A token without roles takes numbers, and changes nothing.
-    assert!(identity.roles.iter().eq([Role::Caller]) && identity.reach.is_everything());
+    assert!(identity.roles.iter().eq([Role::Caller]) && identity.scope.is_everything());
     Settings::load(&sources(&[("http.listen", "[::1]:8080")])).expect("loopback");
 }
 

@@ -31,7 +31,7 @@ mod queue;
 mod writing;
 
 pub use outstanding::Lag;
-pub use queue::{Handover, JournalQueue, Spectator, Told};
+pub use queue::{Handover, JournalQueue, Replayed, Spectator};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ struct Writer {
     clock: SharedClock,
     receiver: mpsc::UnboundedReceiver<Message>,
     /// The requests that wait until what is kept is replayed.
-    asked: Vec<oneshot::Sender<Told>>,
+    asked: Vec<oneshot::Sender<Replayed>>,
     late: Late,
     kept: Arc<Kept>,
     outstanding: Arc<Outstanding>,
@@ -176,10 +176,10 @@ impl Writer {
                     self.commit(first).await;
                 }
                 Next::Tell => {
-                    let told = self.tell_again().await;
+                    let replayed = self.replay_kept().await;
                     for listener in self.asked.drain(..) {
                         // The next request gets a result that had no receiver.
-                        if let Err(unheard) = listener.send(told.clone()) {
+                        if let Err(unheard) = listener.send(replayed.clone()) {
                             self.rewritten.extend(unheard.partitions);
                         }
                     }
@@ -269,7 +269,7 @@ impl Writer {
     }
 
     /// Writes the kept records again, with those that wait for locked counters.
-    async fn tell_again(&mut self) -> Told {
+    async fn replay_kept(&mut self) -> Replayed {
         let refused = self.refused;
         let kept = self.kept.take();
         let count = kept.len();
@@ -287,7 +287,7 @@ impl Writer {
         tracing::warn!(count, "the ledger got its newest records again");
         let (forgot, refused) = (self.kept.forgot(), self.refused - refused);
         let partitions = std::mem::take(&mut self.rewritten);
-        Told { forgot, refused, waiting: self.late.len(), partitions }
+        Replayed { forgot, refused, waiting: self.late.len(), partitions }
     }
 
     /// The next message; the end once the loop is to stop and nothing waits.
@@ -307,7 +307,7 @@ impl Writer {
         };
         match (message, look_at) {
             (Some(Message::HandOver(first)), _) => Next::Write(first),
-            (Some(Message::TellAgain(listener)), _) => {
+            (Some(Message::Replay(listener)), _) => {
                 self.asked.push(listener);
                 Next::Tell
             }
@@ -331,7 +331,7 @@ impl Writer {
                     rows += next.handover.entries.len();
                     batch.push(next);
                 }
-                Ok(Message::TellAgain(listener)) => self.asked.push(listener),
+                Ok(Message::Replay(listener)) => self.asked.push(listener),
                 Err(_) => break,
             }
         }

@@ -25,7 +25,7 @@ use crate::features::numbers::{batches, generate};
 use crate::web::App;
 use crate::web::Lane;
 use crate::web::body::{BodyBounds, Json};
-use crate::web::middleware::{self, Caller, Gate, Peer};
+use crate::web::middleware::{self, Caller, Middleware, Peer};
 use crate::web::problem::Problem;
 use crate::web::route::Way;
 
@@ -64,13 +64,13 @@ impl Routes {
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        let known = self.numbers.as_ref().and_then(|door| {
-            Some((Arc::clone(door), Taking::of(request.method(), request.uri().path())?))
+        let known = self.numbers.as_ref().and_then(|fast_path| {
+            Some((Arc::clone(fast_path), Taking::of(request.method(), request.uri().path())?))
         });
-        if let Some((door, taking)) = known {
+        if let Some((fast_path, taking)) = known {
             let is_long = taking == Taking::Batch && is_large(&request);
             // Boxed: an idle connection would keep room for it otherwise.
-            let answered = Box::pin(door.answer(request, peer, taking));
+            let answered = Box::pin(fast_path.answer(request, peer, taking));
             return (if is_long { Lane::Slow } else { Lane::Fast }, Either::Left(answered));
         }
         let is_probe = is_probe(request.uri().path());
@@ -140,7 +140,7 @@ fn parameter<'p>(pattern: &str, path: &'p str) -> Option<Cow<'p, str>> {
 
 /// Answers calls that take numbers.
 pub(crate) struct FastPath {
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) middleware: Arc<Middleware>,
     pub(crate) app: App,
     /// Bounds of the body of a batch.
     pub(crate) batch: BodyBounds,
@@ -153,8 +153,8 @@ impl FastPath {
     where
         B: HttpBody<Data = Bytes> + Send,
     {
-        let gate = Arc::clone(&self.gate);
-        let route = gate.matched(taking.pattern());
+        let middleware = Arc::clone(&self.middleware);
+        let route = middleware.matched(taking.pattern());
         let take = |request, caller| {
             // Boxed, too: the gate would move it several times.
             let taken = Box::pin(self.take(request, caller, taking));
@@ -164,7 +164,7 @@ impl FastPath {
                 Err(panic) => middleware::answer_panic(panic),
             })
         };
-        middleware::pass(gate, request, Some(peer), Some(route), take).await
+        middleware::pass(middleware, request, Some(peer), Some(route), take).await
     }
 
     async fn take<B>(

@@ -143,8 +143,8 @@ fn the_description_knows_every_schema_that_it_names() {
     for name in named.filter_map(|rest| rest.split('"').next()) {
         assert!(schemas.contains_key(name), "{name} is named but not described");
     }
-    assert!(schemas["NumberOrder"]["properties"]["type_id"].is_object());
-    assert_eq!(schemas["RecipientOrder"]["required"], serde_json::json!(["kind"]));
+    assert!(schemas["NumberRequest"]["properties"]["type_id"].is_object());
+    assert_eq!(schemas["RecipientRequest"]["required"], serde_json::json!(["kind"]));
     let problem = &schemas["ProblemBody"]["properties"];
     assert!(problem["type"]["format"] == "uri-reference" && problem["code"].is_object());
 }

@@ -10,7 +10,7 @@ use crate::engine::allocator::Allocator;
 use crate::engine::node::Context;
 use crate::ledger::{LedgerError, Stamps};
 use crate::node::NodeId;
-use crate::startup::unrecorded::watch_untold;
+use crate::startup::unrecorded::watch_unrecorded;
 use crate::task::{Stop, Task, Ticks};
 
 /// Longest time between two polls: a change is seen everywhere within a second.
@@ -35,13 +35,13 @@ pub(crate) fn watch_changes(
 ) -> [Task; 2] {
     let period = context.settings.node_heartbeat().min(PERIOD_MAX);
     let (tokens_at, stamp) = watch::channel(None);
-    let untold = watch_untold(context, stamp, period);
+    let untold = watch_unrecorded(context, stamp, period);
     let (context, allocator, tokens) = (Arc::clone(context), allocator.clone(), tokens.cloned());
     let mut kept = Kept { context, allocator, tokens, told: None, tokens_at };
     let changes = Task::start("changes", async move |stop: Stop| {
         let (mut ticks, mut failure) = (Ticks::every(period, stop), None);
         while ticks.next().await {
-            let looked = kept.look().await;
+            let looked = kept.poll().await;
             let what = "cannot look for changed series, tables or tokens";
             tell_failure(&mut failure, looked.err(), what);
         }
@@ -69,7 +69,7 @@ pub(crate) fn tell_failure(told: &mut Option<String>, error: Option<LedgerError>
 
 impl Kept {
     /// Each of the three continues where another cannot be read.
-    async fn look(&mut self) -> Result<(), LedgerError> {
+    async fn poll(&mut self) -> Result<(), LedgerError> {
         let ledger = &self.context.ledger;
         let stamps = ledger.stamps().await?;
         // Tokens first: a revocation waits for no series that is compiled.

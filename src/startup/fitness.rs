@@ -11,7 +11,7 @@ use crate::ledger::{Lack, LedgerError, SharedLedger, all_lacks};
 use crate::task::Task;
 
 /// Least time between two polls, and how long something is missing before the next poll.
-const LOOK_PERIOD: Duration = Duration::from_secs(1);
+const POLL_PERIOD: Duration = Duration::from_secs(1);
 
 /// Refuses to write numbers to a database in which something is missing.
 pub(crate) async fn must_be_fit(ledger: &SharedLedger) -> anyhow::Result<()> {
@@ -39,12 +39,12 @@ impl Fitness {
             while !stop.is_requested() {
                 tokio::select! {
                     () = ledger.faulted() => {}
-                    () = tokio::time::sleep(LOOK_PERIOD), if !this.lacks().is_empty() => {}
+                    () = tokio::time::sleep(POLL_PERIOD), if !this.lacks().is_empty() => {}
                     () = stop.requested() => return,
                 }
                 this.take_in(ledger.lacks().await);
                 tokio::select! {
-                    () = tokio::time::sleep(LOOK_PERIOD) => {}
+                    () = tokio::time::sleep(POLL_PERIOD) => {}
                     () = stop.requested() => return,
                 }
             }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use super::Mode;
 use crate::clock::SharedClock;
 use crate::config::Settings;
-use crate::engine::node::{Clocks, Membership, ProcessSettings, Testimony, hear_redis};
+use crate::engine::node::{Clocks, LastSeenFile, Membership, ProcessSettings, hear_redis};
 use crate::ledger::{Deployment, SharedLedger};
 use crate::node::NodeId;
 use crate::redis::{Keys, Redis};
@@ -27,9 +27,9 @@ pub(crate) async fn join(
         let keys = Keys::new(&deployment.prefix);
         hear_redis(ledger, redis, &keys, deployment).await.context("comparing with redis")?;
     }
-    let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
+    let last_seen_file = LastSeenFile::within(&settings.data_dir, deployment.deployment_id);
     let (own, time) = (Arc::clone(ledger), Arc::clone(clock));
-    let joining = Membership::join(own, time, testimony, &settings.allocator);
+    let joining = Membership::join(own, time, last_seen_file, &settings.allocator);
     Ok((clocks, joining.await.context("joining as a node")?))
 }
 

@@ -13,7 +13,7 @@ use crate::node::NodeId;
 const KNOWN_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// How often it is read.
-const LOOK_PERIOD: Duration = Duration::from_millis(25);
+const POLL_PERIOD: Duration = Duration::from_millis(25);
 
 /// Waits, for 3 s at most, until every process but one knows of all series, tables and tokens that
 /// the ledger has now; how many do not. What is saved is saved, whatever comes of it.
@@ -35,6 +35,6 @@ async fn wait(ledger: &SharedLedger, but_for: Option<NodeId>) -> Result<u64, Led
         if unaware == 0 || Instant::now() >= deadline {
             return Ok(unaware);
         }
-        tokio::time::sleep(LOOK_PERIOD).await;
+        tokio::time::sleep(POLL_PERIOD).await;
     }
 }

@@ -29,8 +29,8 @@ pub async fn open_ledger(
 
 async fn open_database(settings: &Settings, clock: &SharedClock) -> anyhow::Result<SharedLedger> {
     let url = &settings.database_url;
-    let proof_key = settings.audit.read_key()?.map(|key| key.proof());
-    let database = LedgerSettings { proof_key, ..settings.database };
+    let mac_key = settings.audit.read_key()?.map(|key| key.proof());
+    let database = LedgerSettings { mac_key, ..settings.database };
     let opened = open(url, database, Arc::clone(clock)).await;
     opened.context("the ledger (database.url) cannot be opened")
 }

@@ -26,7 +26,7 @@ pub enum Reason {
     CutOff(CutOff),
     /// No partition in which a series is active issues numbers: one has this state, which is
     /// neither `redis` nor `database`,
-    Standing(&'static str),
+    WorkerState(&'static str),
     /// or is refused for this.
     Refused(Unavailable),
 }
@@ -40,8 +40,8 @@ impl Reason {
             Reason::Stopping => Unavailable::Stopping.slug(),
             Reason::Clock(_) => "clock",
             Reason::CutOff(_) => "cut-off",
-            Reason::Standing("held") => Unavailable::Held.slug(),
-            Reason::Standing(standing) => standing,
+            Reason::WorkerState("held") => Unavailable::Held.slug(),
+            Reason::WorkerState(standing) => standing,
             Reason::Refused(why) => why.slug(),
         }
     }
@@ -54,7 +54,9 @@ impl fmt::Display for Reason {
             Reason::Stopping => f.write_str("this process is stopping"),
             Reason::Clock(off) => off.fmt(f),
             Reason::CutOff(cut_off) => cut_off.fmt(f),
-            Reason::Standing(standing) => write!(f, "no partition of a series is open: {standing}"),
+            Reason::WorkerState(standing) => {
+                write!(f, "no partition of a series is open: {standing}")
+            }
             Reason::Refused(why) => write!(f, "no series gives numbers to new documents: {why}"),
         }
     }
@@ -221,7 +223,7 @@ impl Service {
 
 /// Why new documents get no numbers in a worker's partition.
 fn against(worker: &WorkerView) -> Option<Reason> {
-    let reason = worker.trouble.map_or(Reason::Standing(worker.standing), Reason::Refused);
+    let reason = worker.trouble.map_or(Reason::WorkerState(worker.standing), Reason::Refused);
     (!worker.serves()).then_some(reason)
 }
 

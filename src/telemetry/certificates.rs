@@ -12,7 +12,7 @@ use crate::metrics::{CERTIFICATES, Metrics};
 use crate::telemetry::gauges::ends_in;
 
 /// Time between two polls of the files.
-const LOOK_PERIOD: Duration = Duration::from_secs(60);
+const POLL_PERIOD: Duration = Duration::from_secs(60);
 
 /// Whose certificate `http.listen` shows.
 const SERVER: &str = "server";
@@ -58,7 +58,7 @@ impl Certificates {
     pub(crate) fn observe(&self, now_us: i64, metrics: &Metrics) {
         let shown = self.shown.lock().expect("no holder of this lock panics");
         let shown = shown.as_ref().map(|shown| shown.load(Ordering::Relaxed));
-        let ends = self.look();
+        let ends = self.poll();
         for of in CERTIFICATES {
             let place = self.files.iter().position(|file| file.of == of);
             let end_us = match place {
@@ -71,10 +71,10 @@ impl Certificates {
     }
 
     /// When each file's certificates end, as of the last poll.
-    fn look(&self) -> Vec<Option<i64>> {
+    fn poll(&self) -> Vec<Option<i64>> {
         let mut seen = self.seen.lock().expect("no holder of this lock panics");
         if let Some((at, ends)) = &*seen
-            && at.elapsed() < LOOK_PERIOD
+            && at.elapsed() < POLL_PERIOD
         {
             return ends.clone();
         }

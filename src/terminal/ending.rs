@@ -22,11 +22,11 @@ pub(crate) async fn closing<T>(work: impl Future<Output = T>) -> T {
 /// The same for work that SIGINT and SIGTERM end: what is not committed by then is taken back. Work
 /// that watches until it is interrupted ends well.
 pub(crate) async fn interruptible<T>(work: impl Future<Output = T>, watches: bool) -> T {
-    let (telling, told) = oneshot::channel::<()>();
+    let (replay, told) = oneshot::channel::<()>();
     // A separate task: the work may be reading standard input.
     tokio::spawn(async move {
         let code = told_to_end(if watches { 0 } else { INTERRUPTED }).await;
-        drop(telling);
+        drop(replay);
         close_ledgers().await;
         exit(code)
     });

@@ -17,7 +17,7 @@ use super::problem::{Problem, Slug};
 use super::{App, finish};
 use crate::ledger::{LedgerSettings, SharedLedger, until_given_up};
 use crate::web::middleware::Caller;
-use crate::web::permits::{Place, Places};
+use crate::web::permits::{Permit, Permits};
 
 /// Most changes of series that are checked concurrently.
 const CHECKS_MAX: usize = 2;
@@ -33,29 +33,29 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The places of all kinds.
 #[derive(Debug)]
-pub(crate) struct Effort {
+pub(crate) struct WorkPermits {
     /// Changes of series.
-    checks: Places,
+    checks: Permits,
     /// Scans of rows, and readings of numbers.
-    searches: Places,
+    searches: Permits,
     /// Look-ups by an index.
-    reads: Places,
+    reads: Permits,
     /// Notes in addition to numbers: steps, revisions, tokens, change requests.
-    notes: Places,
+    notes: Permits,
     /// Lists of what is in memory.
-    lists: Places,
+    lists: Permits,
 }
 
-impl Effort {
+impl WorkPermits {
     /// As many places as the ledger's connections allow: searches and reads together hold at most
     /// half of them.
     pub(crate) fn new(ledger: &LedgerSettings) -> Self {
-        Effort {
-            checks: Places::new(CHECKS_MAX),
-            searches: Places::new(ledger.searches_max().min(SEARCHES_MAX)),
-            reads: Places::new(ledger.reads_max()),
-            notes: Places::new(ledger.notes_max()),
-            lists: Places::new(LISTS_MAX),
+        WorkPermits {
+            checks: Permits::new(CHECKS_MAX),
+            searches: Permits::new(ledger.searches_max().min(SEARCHES_MAX)),
+            reads: Permits::new(ledger.reads_max()),
+            notes: Permits::new(ledger.notes_max()),
+            lists: Permits::new(LISTS_MAX),
         }
     }
 
@@ -70,9 +70,9 @@ impl Effort {
         T: Send + 'static,
         E: Into<Problem> + Send + 'static,
     {
-        let place = place(&self.checks, caller).await?;
+        let permit = permit(&self.checks, caller).await?;
         let waiting = Attention(GiveUp::default());
-        let work = until_given_up(waiting.0.clone(), holding(place, work));
+        let work = until_given_up(waiting.0.clone(), holding(permit, work));
         let mut work = std::pin::pin!(finish(work));
         match tokio::time::timeout(CHECK_TIME_MAX, &mut work).await {
             Ok(outcome) => outcome,
@@ -85,7 +85,7 @@ impl Effort {
     }
 
     /// A place to read.
-    pub(crate) async fn to_read(&self, caller: &Caller) -> Option<Place> {
+    pub(crate) async fn to_read(&self, caller: &Caller) -> Option<Permit> {
         self.reads.take(caller.holdings.caller()).await
     }
 }
@@ -102,7 +102,7 @@ impl App {
         E: Into<Problem> + Send + 'static,
         W: Future<Output = Result<T, E>> + Send + 'static,
     {
-        self.at_the_ledger(&self.effort.searches, caller, work).await
+        self.at_the_ledger(&self.work_permits.searches, caller, work).await
     }
 
     /// Reads rows of the ledger that an index finds.
@@ -116,7 +116,7 @@ impl App {
         E: Into<Problem> + Send + 'static,
         W: Future<Output = Result<T, E>> + Send + 'static,
     {
-        self.at_the_ledger(&self.effort.reads, caller, work).await
+        self.at_the_ledger(&self.work_permits.reads, caller, work).await
     }
 
     /// Notes something in the ledger that is neither a number nor a series.
@@ -130,7 +130,7 @@ impl App {
         E: Into<Problem> + Send + 'static,
         W: Future<Output = Result<T, E>> + Send + 'static,
     {
-        self.at_the_ledger(&self.effort.notes, caller, work).await
+        self.at_the_ledger(&self.work_permits.notes, caller, work).await
     }
 
     /// Lists what is in memory, outside the runtime's threads.
@@ -140,10 +140,10 @@ impl App {
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         caller.holdings.must_have_room_for_an_answer()?;
-        let place = place(&self.effort.lists, caller).await?;
+        let permit = permit(&self.work_permits.lists, caller).await?;
         let listing = move || {
             let listed = work();
-            drop(place);
+            drop(permit);
             listed
         };
         compute(listing).await?
@@ -151,7 +151,7 @@ impl App {
 
     async fn at_the_ledger<T, E, W>(
         &self,
-        places: &Places,
+        permits: &Permits,
         caller: &Caller,
         work: impl FnOnce(SharedLedger) -> W,
     ) -> Result<T, Problem>
@@ -160,8 +160,8 @@ impl App {
         E: Into<Problem> + Send + 'static,
         W: Future<Output = Result<T, E>> + Send + 'static,
     {
-        let place = place(places, caller).await?;
-        finish(holding(place, work(SharedLedger::clone(&self.service.ledger)))).await
+        let permit = permit(permits, caller).await?;
+        finish(holding(permit, work(SharedLedger::clone(&self.service.ledger)))).await
     }
 }
 
@@ -195,14 +195,14 @@ pub(crate) fn no_place() -> Problem {
     Problem::new(Slug::ChecksFull, detail).retry_soon()
 }
 
-async fn place(places: &Places, caller: &Caller) -> Result<Place, Problem> {
-    places.take(caller.holdings.caller()).await.ok_or_else(no_place)
+async fn permit(permits: &Permits, caller: &Caller) -> Result<Permit, Problem> {
+    permits.take(caller.holdings.caller()).await.ok_or_else(no_place)
 }
 
 /// Work that has its place until it ends, whether its caller waits or not.
-async fn holding<T>(place: Place, work: impl Future<Output = T>) -> T {
+async fn holding<T>(permit: Permit, work: impl Future<Output = T>) -> T {
     let done = work.await;
-    drop(place);
+    drop(permit);
     done
 }
 
@@ -224,28 +224,29 @@ mod tests {
     use super::*;
     use crate::ledger::LedgerError;
 
-    fn effort() -> Effort {
-        Effort::new(&LedgerSettings::default())
+    fn work_permits() -> WorkPermits {
+        WorkPermits::new(&LedgerSettings::default())
     }
 
     /// Goal: full places are reported to the next caller, and a place that is given back is taken.
     /// Method: as many checks as there are places, held; time advances automatically.
     #[tokio::test(start_paused = true)]
     async fn who_finds_no_place_is_told_to_come_again() {
-        let (effort, caller) = (Arc::new(effort()), Caller::anybody());
+        let (work_permits, caller) = (Arc::new(work_permits()), Caller::anybody());
         let mut holders = Vec::new();
         for _ in 0..CHECKS_MAX {
             let (free, held) = oneshot::channel::<()>();
-            let (effort, caller) = (Arc::clone(&effort), caller.clone());
+            let (work_permits, caller) = (Arc::clone(&work_permits), caller.clone());
             let work = async move { held.await.map_err(|_| Problem::internal(&"dropped")) };
-            holders.push((free, tokio::spawn(async move { effort.check(&caller, work).await })));
+            holders
+                .push((free, tokio::spawn(async move { work_permits.check(&caller, work).await })));
             tokio::task::yield_now().await;
         }
-        let check = || effort.check(&caller, async { Ok::<_, Problem>(()) });
+        let check = || work_permits.check(&caller, async { Ok::<_, Problem>(()) });
         let refused = check().await.expect_err("full");
         assert_eq!((refused.slug(), refused.slug().status().as_u16()), (Slug::ChecksFull, 503));
         // The other kinds have their own.
-        assert!(effort.to_read(&caller).await.is_some());
+        assert!(work_permits.to_read(&caller).await.is_some());
         let (free, holder) = holders.pop().expect("a holder");
         free.send(()).expect("somebody waits");
         holder.await.expect("no panic").expect("done");
@@ -267,7 +268,7 @@ mod tests {
     /// its end. Method: the call is dropped while its work waits for the signal of that.
     #[tokio::test(start_paused = true)]
     async fn a_proof_ends_with_its_caller_and_when_its_time_is_over() {
-        let (effort, caller) = (effort(), Caller::anybody());
+        let (work_permits, caller) = (work_permits(), Caller::anybody());
         let (told, is_told) = oneshot::channel();
         // Represents a ledger that proves: it sees what the call says of its caller.
         let proving = async move {
@@ -277,7 +278,7 @@ mod tests {
             let _ = told.send(());
             Err::<(), _>(LedgerError::GivenUp)
         };
-        let checking = effort.check(&caller, proving);
+        let checking = work_permits.check(&caller, proving);
         let called = tokio::time::timeout(Duration::from_secs(1), checking).await;
         assert!(called.is_err(), "the caller leaves");
         is_told.await.expect("the proof is given up");
@@ -287,7 +288,7 @@ mod tests {
             }
             Err::<(), _>(LedgerError::GivenUp)
         };
-        let overdue = effort.check(&caller, waits).await.expect_err("its time is over");
+        let overdue = work_permits.check(&caller, waits).await.expect_err("its time is over");
         assert_eq!(overdue.slug(), Slug::ChecksFull);
         assert!(overdue.to_string().contains("nothing is saved"), "{overdue}");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 
-use super::admission::Effort;
+use super::admission::WorkPermits;
 use super::metrics_page::MetricsPage;
 use crate::auth::Shared;
 use crate::config::Settings;
@@ -19,7 +19,7 @@ pub(crate) struct App {
     /// The text of `/metrics`.
     pub(crate) metrics_page: MetricsPage,
     /// Places for work that costs processor time, or connections of the ledger.
-    pub(crate) effort: Arc<Effort>,
+    pub(crate) work_permits: Arc<WorkPermits>,
     /// How long a requested change can be approved.
     pub(crate) approval_limit: Duration,
     /// The series to which sources and tables are given.
@@ -39,7 +39,7 @@ impl App {
         });
         let (approval_limit, shared) =
             (settings.written.approval.time_limit.0, Arc::new(settings.shared.clone()));
-        let effort = Arc::new(Effort::new(&settings.database));
-        App { service, metrics_page, effort, approval_limit, shared }
+        let work_permits = Arc::new(WorkPermits::new(&settings.database));
+        App { service, metrics_page, work_permits, approval_limit, shared }
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::problem::{Problem, Slug};
 use crate::auth::limits::{Account, Judgement, Limits, Load};
-use crate::web::permits::Place;
+use crate::web::permits::Permit;
 
 /// The quotas, each in a window of 60 seconds.
 const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -28,12 +28,12 @@ pub(crate) struct Limited {
     /// Charges whose outcome is not known yet.
     open: watch::Sender<usize>,
     /// The place for look-ups of numbers that the call already has, while they last.
-    place: tokio::sync::Mutex<LookPlace>,
+    permit: tokio::sync::Mutex<LookPlace>,
 }
 
 #[derive(Debug, Default)]
 struct LookPlace {
-    held: Weak<Place>,
+    held: Weak<Permit>,
     /// Whether none was free: it is not waited for again.
     is_refused: bool,
 }
@@ -67,10 +67,10 @@ impl Limited {
     /// A call of which nothing was counted yet; `None` if no limit counts it.
     pub(crate) fn of(limits: &Arc<Limits>, account: Account) -> Option<Arc<Self>> {
         let limits = Arc::clone(limits);
-        let (counted, place) = (Mutex::default(), tokio::sync::Mutex::default());
+        let (counted, permit) = (Mutex::default(), tokio::sync::Mutex::default());
         let open = watch::Sender::new(0);
         let is_limited = !account.is_unlimited();
-        is_limited.then(|| Arc::new(Limited { limits, account, counted, open, place }))
+        is_limited.then(|| Arc::new(Limited { limits, account, counted, open, permit }))
     }
 
     /// Counts so many numbers.
@@ -94,20 +94,20 @@ impl Limited {
 
     /// The place for look-ups of numbers that the call already has: its concurrent look-ups share
     /// one. It is given back before waiting for anything else.
-    pub(crate) async fn place(
+    pub(crate) async fn permit(
         &self,
-        taking: impl Future<Output = Option<Place>>,
-    ) -> Option<Arc<Place>> {
-        let mut place = self.place.lock().await;
-        if let Some(held) = place.held.upgrade() {
+        taking: impl Future<Output = Option<Permit>>,
+    ) -> Option<Arc<Permit>> {
+        let mut permit = self.permit.lock().await;
+        if let Some(held) = permit.held.upgrade() {
             return Some(held);
         }
-        if place.is_refused {
+        if permit.is_refused {
             return None;
         }
         let taken = taking.await.map(Arc::new);
-        place.is_refused = taken.is_none();
-        place.held = taken.as_ref().map(Arc::downgrade).unwrap_or_default();
+        permit.is_refused = taken.is_none();
+        permit.held = taken.as_ref().map(Arc::downgrade).unwrap_or_default();
         taken
     }
 
@@ -177,10 +177,11 @@ impl Drop for Charge {
 /// The headers of a counted call; none for another.
 fn limited_headers(judged: &Judgement) -> HeaderMap {
     let (mut policy, mut limit) = (String::new(), String::new());
-    for standing in &judged.standings {
-        let name = standing.limit;
+    for limit_state in &judged.limit_states {
+        let name = limit_state.limit;
         let between = if policy.is_empty() { "" } else { ", " };
-        let (quota, left, reset_s) = (standing.quota, standing.remaining, standing.reset_s);
+        let (quota, left, reset_s) =
+            (limit_state.quota, limit_state.remaining, limit_state.reset_s);
         let _ = write!(policy, "{between}\"{name}\";q={quota};w=60");
         let _ = write!(limit, "{between}\"{name}\";r={left};t={reset_s}");
     }
@@ -195,18 +196,18 @@ fn limited_headers(judged: &Judgement) -> HeaderMap {
 
 /// Refuses a call above a limit. Nothing was taken.
 fn must_be_within(judged: &Judgement, numbers: u64) -> Result<(), Problem> {
-    let Some((standing, wait_ms)) = judged.exceeded else { return Ok(()) };
-    let (what, whose) = match standing.limit {
+    let Some((limit_state, wait_ms)) = judged.exceeded else { return Ok(()) };
+    let (what, whose) = match limit_state.limit {
         "user" => ("numbers", "one person may take or preview"),
         "address" => ("numbers", "people at one address may take or preview"),
         _ => ("requests", "this token may send"),
     };
-    let quota = standing.quota;
+    let quota = limit_state.quota;
     if what == "numbers" && numbers > quota {
         let why = format!(
             "asks for {numbers} numbers, and {quota} a minute are what {whose}: ask for fewer at a \
              time, or have limits.{}_per_minute raised",
-            standing.limit
+            limit_state.limit
         );
         return Err(Problem::field("count", why));
     }
@@ -220,7 +221,7 @@ fn must_be_within(judged: &Judgement, numbers: u64) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::limits::{Counted, LimitSettings, Standing};
+    use crate::auth::limits::{Counted, LimitSettings, LimitState};
     use crate::clock::ManualClock;
 
     /// A call of a person through a service; both are limited.
@@ -293,28 +294,28 @@ mod tests {
     /// which another call waits.
     #[tokio::test]
     async fn what_a_call_looks_for_at_once_shares_a_place_and_none_is_kept_behind_it() {
-        use crate::web::permits::Places;
+        use crate::web::permits::Permits;
 
-        let (places, own, other) = (Places::new(1), "own".into(), "other".into());
+        let (permits, own, other) = (Permits::new(1), "own".into(), "other".into());
         let call = call(&limits());
         let _pending = call.charge(1).expect("within");
-        let first = call.place(places.take(&own)).await.expect("free");
-        let second = call.place(places.take(&own)).await.expect("the same");
+        let first = call.permit(permits.take(&own)).await.expect("free");
+        let second = call.permit(permits.take(&own)).await.expect("the same");
         assert!(Arc::ptr_eq(&first, &second));
         drop((first, second));
-        let others = places.take(&other).await.expect("nobody keeps it");
+        let others = permits.take(&other).await.expect("nobody keeps it");
         drop(others);
-        assert!(call.place(places.take(&own)).await.is_some(), "and it is there again");
-        assert!(call.place(async { None }).await.is_none());
-        assert!(call.place(places.take(&own)).await.is_none(), "it is not waited for twice");
+        assert!(call.permit(permits.take(&own)).await.is_some(), "and it is there again");
+        assert!(call.permit(async { None }).await.is_none());
+        assert!(call.permit(permits.take(&own)).await.is_none(), "it is not waited for twice");
     }
 
     #[test]
     fn each_limit_is_an_item_of_both_headers() {
-        let standing =
-            |limit, quota, remaining, reset_s| Standing { limit, quota, remaining, reset_s };
-        let standings = vec![standing("user", 10, 9, 6), standing("address", 50, 0, 60)];
-        let headers = limited_headers(&Judgement { standings, exceeded: None });
+        let limit_state =
+            |limit, quota, remaining, reset_s| LimitState { limit, quota, remaining, reset_s };
+        let limit_states = vec![limit_state("user", 10, 9, 6), limit_state("address", 50, 0, 60)];
+        let headers = limited_headers(&Judgement { limit_states, exceeded: None });
         assert_eq!(headers["ratelimit-policy"], "\"user\";q=10;w=60, \"address\";q=50;w=60");
         assert_eq!(headers["ratelimit"], "\"user\";r=9;t=6, \"address\";r=0;t=60");
         assert!(limited_headers(&Judgement::default()).is_empty());

@@ -22,7 +22,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::codings;
 use super::holdings::{Holdings, counts_for};
-use super::language::{Language, spoken};
+use super::language::{Locale, spoken};
 use super::limited::Limited;
 use super::prefer::{PREFERENCE_APPLIED, Wait};
 use super::problem::{Problem, Slug};
@@ -35,7 +35,7 @@ use crate::clock::SharedClock;
 use crate::metrics::{Counter, Family, Metrics};
 use crate::refusals::Refusals;
 use crate::telemetry::log_lines::working_for;
-use crate::web::principal::Asker;
+use crate::web::principal::Principal;
 pub(crate) use bearer::Admission;
 pub(crate) use caller::{Caller, ServedBy};
 
@@ -66,7 +66,7 @@ impl Peer {
 pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
 
 /// What is logged about calls.
-pub(crate) struct Told {
+pub(crate) struct CallLog {
     /// Calls that take longer are warned of.
     pub(crate) slow_after: Duration,
     /// `http.time_limit`: no call waits longer.
@@ -76,7 +76,7 @@ pub(crate) struct Told {
 }
 
 /// Keeps the gate.
-pub(crate) struct Gate {
+pub(crate) struct Middleware {
     routes: RouteTable,
     admission: Admission,
     /// [`LOCAL_USER`].
@@ -84,21 +84,21 @@ pub(crate) struct Gate {
     metrics: Metrics,
     problems: Family<Counter>,
     clock: SharedClock,
-    told: Told,
+    call_log: CallLog,
 }
 
-impl Gate {
+impl Middleware {
     /// The gate of these routes.
     pub(crate) fn new(
         routes: RouteTable,
         admission: Admission,
         metrics: Metrics,
         clock: SharedClock,
-        told: Told,
+        call_log: CallLog,
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
         let local = Arc::new(Identity::local(LOCAL_USER, COUNT_MAX));
-        Gate { routes, admission, local, metrics, problems, clock, told }
+        Middleware { routes, admission, local, metrics, problems, clock, call_log }
     }
 
     /// What a call may hold: for an identity, or for the address if there is none.
@@ -121,20 +121,24 @@ impl Gate {
 }
 
 /// The middleware around the router.
-pub(crate) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+pub(crate) async fn watch(
+    State(middleware): State<Arc<Middleware>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let peer = request.extensions().get::<Peer>().cloned();
     let path = request.extensions().get::<MatchedPath>();
-    let route = path.map(|path| gate.matched(path.as_str()));
+    let route = path.map(|path| middleware.matched(path.as_str()));
     let answer = |mut request: Request, caller: Caller| {
         request.extensions_mut().insert(caller);
         next.run(request)
     };
-    pass(gate, request, peer, route, answer).await
+    pass(middleware, request, peer, route, answer).await
 }
 
 /// A call, from its head to its answer: an admitted call is answered by `next`.
 pub(crate) async fn pass<B, N, A>(
-    gate: Arc<Gate>,
+    middleware: Arc<Middleware>,
     request: Request<B>,
     peer: Option<Peer>,
     route: Option<Matched>,
@@ -144,11 +148,11 @@ where
     N: FnOnce(Request<B>, Caller) -> A,
     A: Future<Output = Response>,
 {
-    let request_id = request_id(request.headers(), &gate.clock);
+    let request_id = request_id(request.headers(), &middleware.clock);
     #[cfg(feature = "otlp")]
     let span = crate::telemetry::spans::span(&request_id, request.headers());
     let named = Named { peer, route, request_id: Arc::clone(&request_id) };
-    let passed = working_for(request_id, pass_named(gate, request, named, next));
+    let passed = working_for(request_id, pass_named(middleware, request, named, next));
     #[cfg(feature = "otlp")]
     let passed = tracing::Instrument::instrument(passed, span);
     passed.await
@@ -162,7 +166,7 @@ struct Named {
 }
 
 async fn pass_named<B, N, A>(
-    gate: Arc<Gate>,
+    middleware: Arc<Middleware>,
     request: Request<B>,
     Named { peer, route, request_id }: Named,
     next: N,
@@ -172,9 +176,9 @@ where
     A: Future<Output = Response>,
 {
     let language = spoken(request.headers());
-    let ip = peer.map(|peer| gate.admission.proxies.client(peer.0, request.headers()));
+    let ip = peer.map(|peer| middleware.admission.proxies.client(peer.0, request.headers()));
     let mut call = Call {
-        gate: Arc::clone(&gate),
+        middleware: Arc::clone(&middleware),
         method: request.method().clone(),
         route,
         user_id: None,
@@ -185,17 +189,17 @@ where
     };
     let mut limited = None;
     let is_sound = codings::check(request.headers());
-    let admitted = match is_sound.and_then(|()| gate.admission.hosts.admit(&request)) {
-        Ok(()) => admit(&gate, request.headers(), &mut call, &mut limited).await,
+    let admitted = match is_sound.and_then(|()| middleware.admission.hosts.admit(&request)) {
+        Ok(()) => admit(&middleware, request.headers(), &mut call, &mut limited).await,
         Err(problem) => Err(problem),
     };
     let began = tokio::time::Instant::from_std(call.began);
     let asked = (request.method(), call.route.as_ref().and_then(Matched::listed));
-    let wait = Wait::of(request.headers(), asked, began, gate.told.time_limit);
+    let wait = Wait::of(request.headers(), asked, began, middleware.call_log.time_limit);
     let wait = wait.filter(|_| admitted.is_ok());
     let mut response = match admitted {
-        Ok((identity, Asker { user_id, address })) => {
-            let holdings = gate.holdings(&identity, ip.as_ref());
+        Ok((identity, Principal { user_id, address })) => {
+            let holdings = middleware.holdings(&identity, ip.as_ref());
             let caller = Caller {
                 user_id,
                 identity,
@@ -233,7 +237,7 @@ where
 }
 
 /// The whole response of one that only carries a problem.
-fn rendered(problem: &Problem, carried: &Response, id: &str, language: Language) -> Response {
+fn rendered(problem: &Problem, carried: &Response, id: &str, language: Locale) -> Response {
     let mut rendered = problem.render(id, language);
     // A refused method comes with the header that lists the allowed ones.
     let kept = carried.headers().iter().filter(|(name, _)| *name == "allow");
@@ -243,22 +247,22 @@ fn rendered(problem: &Problem, carried: &Response, id: &str, language: Language)
 
 /// The caller, if it may do what it requests.
 async fn admit(
-    gate: &Gate,
+    middleware: &Middleware,
     headers: &HeaderMap,
     call: &mut Call,
     limited: &mut Option<Arc<Limited>>,
-) -> Result<(Arc<Identity>, Asker), Problem> {
+) -> Result<(Arc<Identity>, Principal), Problem> {
     let is_open = call.is_open();
     let identity = match is_open {
-        true => Arc::clone(&gate.local),
-        false => gate.authenticate(headers).await?,
+        true => Arc::clone(&middleware.local),
+        false => middleware.authenticate(headers).await?,
     };
     // Known from here on, also to the log: its rights are checked later.
     call.user_id = Some(Arc::clone(&identity.name));
     let address = call.ip_address.clone();
-    let mut asker = Asker { user_id: Arc::clone(&identity.name), address };
+    let mut principal = Principal { user_id: Arc::clone(&identity.name), address };
     let Some(route) = call.route.as_ref().filter(|_| !is_open) else {
-        return Ok((identity, asker));
+        return Ok((identity, principal));
     };
     let act = match route {
         Matched::Listed(route) => rights::check(&identity, &call.method, route)?,
@@ -267,12 +271,12 @@ async fn admit(
             return Err(Problem::internal_taking_nothing(&cause));
         }
     };
-    let person = asker.name_person(&identity, headers)?;
-    call.user_id = Some(Arc::clone(&asker.user_id));
-    call.ip_address.clone_from(&asker.address);
+    let person = principal.name_person(&identity, headers)?;
+    call.user_id = Some(Arc::clone(&principal.user_id));
+    call.ip_address.clone_from(&principal.address);
     if act.is_some_and(Act::is_limited) {
-        let limits = &gate.admission.limits;
-        let account = limits.account(&asker.counted(&identity, person.as_deref()));
+        let limits = &middleware.admission.limits;
+        let account = limits.account(&principal.counted(&identity, person.as_deref()));
         *limited = Limited::of(limits, account);
         // Calls that take numbers or note something count when they do so: a number that the caller
         // already has is not taken.
@@ -282,7 +286,7 @@ async fn admit(
             limited.charge(1)?.settle(1);
         }
     }
-    Ok((identity, asker))
+    Ok((identity, principal))
 }
 
 /// Restricts browsers and caches: an answer has no type other than its own, is not stored for
@@ -299,7 +303,7 @@ fn guard(headers: &mut HeaderMap) {
 
 /// One call, logged and counted when it ends, however it ends.
 struct Call {
-    gate: Arc<Gate>,
+    middleware: Arc<Middleware>,
     method: Method,
     /// The route, if there is one.
     route: Option<Matched>,
@@ -329,15 +333,15 @@ impl Drop for Call {
         let took = self.began.elapsed();
         let (status, slug) = self.outcome.unwrap_or((CLIENT_LEFT, None));
         let route = self.route();
-        self.gate.metrics.count_request(route, status, took);
+        self.middleware.metrics.count_request(route, status, took);
         if let Some(slug) = slug {
-            self.gate.problems.of(slug.name()).increment(1);
+            self.middleware.problems.of(slug.name()).increment(1);
         }
         let (method, user) = (self.method.as_str(), self.user_id.as_deref().unwrap_or_default());
         let ip = self.ip_address.as_deref().unwrap_or_default();
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let is_open = self.is_open();
-        let is_left_out = slug.is_some() && !self.gate.told.refusals.admit();
+        let is_left_out = slug.is_some() && !self.middleware.call_log.refusals.admit();
         let slug = slug.map_or("", Slug::name);
         if is_left_out || is_open {
             tracing::debug!(user, ip, method, route, status, slug, took_us, "answered");
@@ -346,7 +350,7 @@ impl Drop for Call {
         }
         let served_by = self.served_by.name();
         // A caller that requests the metrics too often waits for them.
-        if took >= self.gate.told.slow_after && !is_open {
+        if took >= self.middleware.call_log.slow_after && !is_open {
             let took_ms = took_us / 1_000;
             tracing::warn!(user, method, route, status, served_by, took_ms, "slow request");
         }

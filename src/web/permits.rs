@@ -21,11 +21,11 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The places of one kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Places(Arc<Mutex<Line>>);
+pub(crate) struct Permits(Arc<Mutex<Line>>);
 
 /// One of them; until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Places);
+pub(crate) struct Permit(Permits);
 
 /// Waiting calls. While there are any, no place is free.
 #[derive(Debug, Default)]
@@ -42,33 +42,33 @@ struct Line {
 #[derive(Debug)]
 struct Waiting {
     ticket: u64,
-    told: oneshot::Sender<Place>,
+    told: oneshot::Sender<Permit>,
 }
 
 /// Leaves the line when it is dropped.
 struct Stand<'p> {
-    places: &'p Places,
+    permits: &'p Permits,
     caller: &'p Arc<str>,
     ticket: u64,
 }
 
-impl Places {
+impl Permits {
     /// So many places, at least one.
     pub(crate) fn new(count: usize) -> Self {
-        Places(Arc::new(Mutex::new(Line { free: count.max(1), ..Line::default() })))
+        Permits(Arc::new(Mutex::new(Line { free: count.max(1), ..Line::default() })))
     }
 
     /// A place for a caller, in its turn; `None` if too many wait, or for too long.
-    pub(crate) async fn take(&self, caller: &Arc<str>) -> Option<Place> {
+    pub(crate) async fn take(&self, caller: &Arc<str>) -> Option<Permit> {
         let (ticket, told) = {
             let mut line = self.line();
             if line.free > 0 {
                 line.free -= 1;
-                return Some(Place(self.clone()));
+                return Some(Permit(self.clone()));
             }
             line.join(caller)?
         };
-        let _stand = Stand { places: self, caller, ticket };
+        let _stand = Stand { permits: self, caller, ticket };
         tokio::time::timeout(wait_of(ticket), told).await.ok()?.ok()
     }
 
@@ -85,7 +85,7 @@ fn wait_of(ticket: u64) -> Duration {
     half + half.mul_f64(part as f64 / f64::from(u32::MAX))
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut line = self.0.line();
         let Some(next) = line.pop() else {
@@ -94,18 +94,18 @@ impl Drop for Place {
         };
         drop(line);
         // A place that no call waits for any more comes back here automatically.
-        let _ = next.told.send(Place(self.0.clone()));
+        let _ = next.told.send(Permit(self.0.clone()));
     }
 }
 
 impl Drop for Stand<'_> {
     fn drop(&mut self) {
-        self.places.line().leave(self.caller, self.ticket);
+        self.permits.line().leave(self.caller, self.ticket);
     }
 }
 
 impl Line {
-    fn join(&mut self, caller: &Arc<str>) -> Option<(u64, oneshot::Receiver<Place>)> {
+    fn join(&mut self, caller: &Arc<str>) -> Option<(u64, oneshot::Receiver<Permit>)> {
         let own = self.lines.get(caller).map_or(0, VecDeque::len);
         if self.waiting >= WAITING_MAX || own >= CALLER_WAITING_MAX {
             return None;
@@ -154,42 +154,42 @@ mod tests {
 
     use super::*;
 
-    type Taking<'p> = Pin<Box<dyn Future<Output = Option<Place>> + 'p>>;
+    type Taking<'p> = Pin<Box<dyn Future<Output = Option<Permit>> + 'p>>;
 
     /// A call that has come, and waits if necessary.
-    fn come<'p>(places: &'p Places, caller: &'p Arc<str>) -> Taking<'p> {
-        let mut taking: Taking<'p> = Box::pin(places.take(caller));
+    fn come<'p>(permits: &'p Permits, caller: &'p Arc<str>) -> Taking<'p> {
+        let mut taking: Taking<'p> = Box::pin(permits.take(caller));
         assert!(taking.as_mut().now_or_never().is_none(), "no place is free");
         taking
     }
 
     #[tokio::test(start_paused = true)]
     async fn callers_take_turns_whoever_came_first_and_however_often() {
-        let (places, [heavy, light]) = (Places::new(1), ["heavy".into(), "light".into()]);
-        let first = places.take(&heavy).await.expect("free");
-        let mut heavies: Vec<_> = (0..10).map(|_| come(&places, &heavy)).collect();
-        let mut lights: Vec<_> = (0..2).map(|_| come(&places, &light)).collect();
+        let (permits, [heavy, light]) = (Permits::new(1), ["heavy".into(), "light".into()]);
+        let first = permits.take(&heavy).await.expect("free");
+        let mut heavies: Vec<_> = (0..10).map(|_| come(&permits, &heavy)).collect();
+        let mut lights: Vec<_> = (0..2).map(|_| come(&permits, &light)).collect();
         drop(first);
         for round in 0..2 {
-            let place = heavies[round].as_mut().now_or_never().flatten().expect("heavy's turn");
+            let permit = heavies[round].as_mut().now_or_never().flatten().expect("heavy's turn");
             assert!(lights[round].as_mut().now_or_never().is_none());
-            drop(place);
+            drop(permit);
             drop(lights[round].as_mut().now_or_never().flatten().expect("light's turn"));
         }
         // A call that has left has no turn.
         let rest = heavies.split_off(3);
         drop(rest);
         drop(heavies[2].as_mut().now_or_never().flatten().expect("the last one"));
-        let line = places.line();
+        let line = permits.line();
         assert_eq!((line.free, line.waiting, line.lines.len(), line.turns.len()), (1, 0, 0, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_place_that_was_given_to_who_leaves_goes_to_the_next_one() {
-        let (places, [a, b]) = (Places::new(1), ["a".into(), "b".into()]);
-        let first = places.take(&a).await.expect("free");
-        let gone = come(&places, &a);
-        let mut next = come(&places, &b);
+        let (permits, [a, b]) = (Permits::new(1), ["a".into(), "b".into()]);
+        let first = permits.take(&a).await.expect("free");
+        let gone = come(&permits, &a);
+        let mut next = come(&permits, &b);
         drop(first);
         drop(gone);
         assert!(next.as_mut().now_or_never().flatten().is_some());
@@ -197,15 +197,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_finds_too_many_or_waits_too_long_has_no_place_and_others_have_theirs() {
-        let (places, [a, b]) = (Places::new(1), ["a".into(), "b".into()]);
-        let first = places.take(&a).await.expect("free");
-        let waiting: Vec<_> = (0..CALLER_WAITING_MAX).map(|_| come(&places, &a)).collect();
-        assert!(places.take(&a).await.is_none(), "its line is full");
-        let mut other = come(&places, &b);
+        let (permits, [a, b]) = (Permits::new(1), ["a".into(), "b".into()]);
+        let first = permits.take(&a).await.expect("free");
+        let waiting: Vec<_> = (0..CALLER_WAITING_MAX).map(|_| come(&permits, &a)).collect();
+        assert!(permits.take(&a).await.is_none(), "its line is full");
+        let mut other = come(&permits, &b);
         tokio::time::sleep(WAIT_MAX).await;
         assert!(other.as_mut().await.is_none(), "it waited too long");
         drop((waiting, other, first));
-        assert!(places.take(&b).await.is_some());
+        assert!(permits.take(&b).await.is_some());
     }
 
     /// Two hundred calls that came together return over two and a half seconds, a few at a time.

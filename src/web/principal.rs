@@ -13,7 +13,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::problem::{Problem, Slug};
 use crate::auth::Identity;
 use crate::auth::limits::Counted;
-use crate::auth::rate::Pace;
+use crate::auth::rate::RequestRate;
 
 /// Names the person: percent-encoded UTF-8.
 const ON_BEHALF_OF: HeaderName = HeaderName::from_static("on-behalf-of");
@@ -28,14 +28,14 @@ const PERSON_BYTES_MAX: usize = 4 * 4 * PERSON_CHARS_MAX;
 
 /// The caller, as recorded in the journal.
 #[derive(Clone, Debug)]
-pub(crate) struct Asker {
+pub(crate) struct Principal {
     /// The identity, or the person through it.
     pub(crate) user_id: Arc<str>,
     /// From where.
     pub(crate) address: Option<Arc<str>>,
 }
 
-impl Asker {
+impl Principal {
     /// Takes the person whom the identity names, if it does; returns only the name. The identity's
     /// own address is not the person's.
     ///
@@ -86,17 +86,17 @@ impl Asker {
         person: Option<&'a str>,
     ) -> Vec<Counted<'a>> {
         let mut counted = Vec::new();
-        let user = match (person, identity.pace) {
+        let user = match (person, identity.request_rate) {
             // Of this service only: no other service or caller of that name is counted for it.
             (Some(_), _) => Some(&*self.user_id),
-            (None, Pace::Person) => Some(&*identity.name),
+            (None, RequestRate::Person) => Some(&*identity.name),
             (None, _) => None,
         };
         if let Some(user) = user {
             counted.push(Counted::User(user));
             counted.extend(self.address.as_deref().map(Counted::Address));
         }
-        if let Pace::PerMinute(quota) = identity.pace {
+        if let RequestRate::PerMinute(quota) = identity.request_rate {
             counted.push(Counted::Service(&identity.name, quota));
         }
         counted
@@ -129,12 +129,12 @@ fn read_person(sent: &HeaderValue) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::language::Language;
+    use super::super::language::Locale;
     use super::*;
     use crate::auth::LOCAL_USER;
 
-    fn asker() -> Asker {
-        Asker { user_id: "erp".into(), address: Some("192.0.2.1".into()) }
+    fn principal() -> Principal {
+        Principal { user_id: "erp".into(), address: Some("192.0.2.1".into()) }
     }
 
     fn identity(speaks_for_people: bool) -> Identity {
@@ -153,26 +153,28 @@ mod tests {
 
     #[test]
     fn a_service_that_may_names_a_person_and_the_persons_address() {
-        let mut asker = asker();
+        let mut principal = principal();
         let sent = headers(&[
             ("on-behalf-of", "%E0%B8%AA%E0%B8%A1 a/b"),
             ("on-behalf-of-ip", "::ffff:203.0.113.9"),
         ]);
-        let person = asker.name_person(&identity(true), &sent).expect("named");
+        let person = principal.name_person(&identity(true), &sent).expect("named");
         assert_eq!(person.as_deref(), Some("สม a/b"));
         assert_eq!(
-            (&*asker.user_id, asker.address.as_deref()),
+            (&*principal.user_id, principal.address.as_deref()),
             ("erp/สม a/b", Some("203.0.113.9"))
         );
-        let counted = asker.counted(&identity(true), person.as_deref()).len();
+        let counted = principal.counted(&identity(true), person.as_deref()).len();
         assert_eq!(counted, 2);
     }
 
     #[test]
     fn a_persons_address_that_nobody_names_is_not_the_services() {
-        let mut asker = asker();
-        asker.name_person(&identity(true), &headers(&[("on-behalf-of", "ann")])).expect("named");
-        assert_eq!((&*asker.user_id, asker.address), ("erp/ann", None));
+        let mut principal = principal();
+        principal
+            .name_person(&identity(true), &headers(&[("on-behalf-of", "ann")]))
+            .expect("named");
+        assert_eq!((&*principal.user_id, principal.address), ("erp/ann", None));
     }
 
     #[test]
@@ -197,22 +199,25 @@ mod tests {
                 Some("On-Behalf-Of-IP"),
             ),
         ] {
-            let mut asker = asker();
-            let refused = asker.name_person(&identity(may), &headers(&sent)).expect_err(slug);
-            let body = refused.body("r", Language::English);
+            let mut principal = principal();
+            let refused = principal.name_person(&identity(may), &headers(&sent)).expect_err(slug);
+            let body = refused.body("r", Locale::English);
             assert_eq!((body.code, body.field.as_deref()), (slug, field), "{sent:?}");
-            assert_eq!(&*asker.user_id, "erp");
+            assert_eq!(&*principal.user_id, "erp");
         }
     }
 
     #[test]
     fn a_service_is_counted_by_its_own_limit_and_a_person_by_those_of_people() {
-        let pace = |pace| Identity { pace, ..identity(false) };
-        let of = |pace_is| asker().counted(&pace(pace_is), None).len();
-        assert_eq!((of(Pace::Free), of(Pace::PerMinute(5)), of(Pace::Person)), (0, 1, 2));
-        let (mut asker, limited) = (asker(), pace(Pace::PerMinute(5)));
-        asker.user_id = "erp/ann".into();
-        let counted = asker.counted(&limited, Some("ann"));
+        let request_rate = |request_rate| Identity { request_rate, ..identity(false) };
+        let of = |pace_is| principal().counted(&request_rate(pace_is), None).len();
+        assert_eq!(
+            (of(RequestRate::Free), of(RequestRate::PerMinute(5)), of(RequestRate::Person)),
+            (0, 1, 2)
+        );
+        let (mut principal, limited) = (principal(), request_rate(RequestRate::PerMinute(5)));
+        principal.user_id = "erp/ann".into();
+        let counted = principal.counted(&limited, Some("ann"));
         assert_eq!(counted[0], Counted::User("erp/ann"), "the person of that service");
         assert_eq!(counted[2], Counted::Service("erp", 5));
     }

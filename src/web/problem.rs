@@ -19,12 +19,12 @@ use numbering::{InputError, RuleError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::language::{self, Language, user_message};
+use super::language::{self, Locale, user_message};
 use super::readiness::Ready;
 use crate::engine::allocator::{AllocError, NumberTaken};
 use crate::engine::sources::SourceError;
 use crate::ledger::LedgerError;
-use crate::web::problem::serial_state::SerialStanding;
+use crate::web::problem::serial_state::SerialState;
 pub use slug::Slug;
 use unavailable::unavailable;
 
@@ -52,7 +52,7 @@ pub struct Problem {
     /// The number that the document has already.
     document_number: Option<String>,
     /// The state of the refused serial.
-    standing: Option<Box<SerialStanding>>,
+    standing: Option<Box<SerialState>>,
     /// What works in a process that is not ready.
     state: Option<Box<Ready>>,
     /// Whether a token was sent, and is not accepted.
@@ -136,7 +136,7 @@ impl Problem {
     }
 
     /// The same problem, with the state of the refused serial.
-    pub(crate) fn standing(self, standing: SerialStanding) -> Self {
+    pub(crate) fn standing(self, standing: SerialState) -> Self {
         Problem { standing: Some(Box::new(standing)), ..self }
     }
 
@@ -165,7 +165,7 @@ impl Problem {
 
     /// The problem as sent.
     #[must_use]
-    pub(crate) fn body(&self, request_id: &str, language: Language) -> ProblemBody {
+    pub(crate) fn body(&self, request_id: &str, language: Locale) -> ProblemBody {
         let (status, message) = (self.slug.status(), user_message(self.slug, language));
         ProblemBody {
             kind: self.slug.page(),
@@ -205,7 +205,7 @@ impl Problem {
     }
 
     /// The whole response.
-    pub(crate) fn render(&self, request_id: &str, language: Language) -> Response {
+    pub(crate) fn render(&self, request_id: &str, language: Locale) -> Response {
         let problem = self.body(request_id, language);
         let body = match &self.state {
             Some(state) => {
@@ -291,7 +291,7 @@ pub struct ProblemBody {
     pub document_number: Option<String>,
     /// How the serial stands that was refused (`/api/v1/serials/…`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub standing: Option<SerialStanding>,
+    pub standing: Option<SerialState>,
     /// A sentence for the user in the language of `Accept-Language`.
     pub user_message: String,
 }

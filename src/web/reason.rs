@@ -12,7 +12,7 @@ pub(crate) const REASON_CHARS_MAX: usize = 500;
 /// Why a series is activated or deactivated.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReasonOrder {
+pub(crate) struct ReasonRequest {
     /// Why.
     pub(crate) reason: String,
 }

@@ -62,7 +62,7 @@ pub const HEALTH_CONNECTIONS_MAX: usize = 64;
 const HEALTH_CONNECTIONS_PER_PEER_MAX: usize = 16;
 
 /// How long a client of `http.health_listen` may take to send its header, or read nothing.
-const HEALTH_PATIENCE: Duration = Duration::from_secs(2);
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longest life of a connection to `http.health_listen`, which carries one request.
 const HEALTH_CONNECTION_AGE_MAX: Duration = Duration::from_secs(15);
@@ -111,8 +111,8 @@ impl ConnectionBounds {
         ConnectionBounds {
             connections_max: HEALTH_CONNECTIONS_MAX,
             connections_per_peer_max: HEALTH_CONNECTIONS_PER_PEER_MAX,
-            header_read_timeout: HEALTH_PATIENCE,
-            write_timeout: HEALTH_PATIENCE,
+            header_read_timeout: HEALTH_TIMEOUT,
+            write_timeout: HEALTH_TIMEOUT,
             age_max: HEALTH_CONNECTION_AGE_MAX,
             grace: Duration::ZERO,
             keep_alive: false,

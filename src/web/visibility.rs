@@ -5,7 +5,7 @@ use numbering::{Beyond, SeriesDefinition};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::problem::{Problem, Slug};
-use crate::auth::scope::Reach;
+use crate::auth::scope::Scope;
 use crate::auth::{Act, Shared, Whose};
 use crate::engine::allocator::Catalog;
 use crate::ledger::{JournalRow, SeriesVersion};
@@ -20,17 +20,19 @@ impl Caller {
 
     /// Whether it is shown every number: then it may also learn what is elsewhere.
     pub(crate) fn sees_everything(&self) -> bool {
-        self.reach().is_everything() && self.identity.may(Act::ReadNumbers) == Some(Whose::Any)
+        self.scope().is_everything() && self.identity.may(Act::ReadNumbers) == Some(Whose::Any)
     }
 
     /// Whether it is shown a series.
     pub(crate) fn sees_series(&self, version: &SeriesVersion) -> bool {
         let definition = &version.definition;
-        self.reach().shows(&definition.code, &definition.serves.projects)
+        self.scope().shows(&definition.code, &definition.serves.projects)
     }
 
     /// The same as a value that goes where its work goes.
-    pub(crate) fn series_sight(&self) -> impl Fn(&SeriesVersion) -> bool + Clone + Send + 'static {
+    pub(crate) fn series_visibility(
+        &self,
+    ) -> impl Fn(&SeriesVersion) -> bool + Clone + Send + 'static {
         let caller = self.clone();
         move |version| caller.sees_series(version)
     }
@@ -38,7 +40,7 @@ impl Caller {
     /// Refuses a question about a series that it does not see, in the words for one that does not
     /// exist.
     pub(crate) fn must_know(&self, catalog: &Catalog, code: Option<&str>) -> Result<(), Problem> {
-        let Some(code) = code.filter(|_| !self.reach().is_everything()) else { return Ok(()) };
+        let Some(code) = code.filter(|_| !self.scope().is_everything()) else { return Ok(()) };
         let normal: String = code.nfc().collect();
         let is_it = |version: &SeriesVersion| {
             version.definition.code == normal && self.sees_series(version)
@@ -53,14 +55,14 @@ impl Caller {
     ///
     /// # Errors
     /// A narrowed caller must name what it asks about.
-    pub(crate) fn must_reach(
+    pub(crate) fn must_be_in_scope(
         &self,
         series: Option<&str>,
         project: Option<&str>,
     ) -> Result<bool, Problem> {
-        let reach = self.reach();
+        let scope = self.scope();
         for (field, list, named) in
-            [("project", reach.projects(), project), ("series", reach.series(), series)]
+            [("project", scope.projects(), project), ("series", scope.series(), series)]
         {
             if !list.is_empty() && named.is_none() {
                 let listed = list.join(", ");
@@ -68,15 +70,15 @@ impl Caller {
                 return Err(Problem::field(field, why));
             }
         }
-        Ok(reach.has_project(project) && series.is_none_or(|code| reach.has_series(code)))
+        Ok(scope.has_project(project) && series.is_none_or(|code| scope.has_series(code)))
     }
 
     /// Refuses events beyond its reach: a narrowed caller may read those of a series that it names.
     /// Events of a project are recorded under its series.
-    pub(crate) fn must_reach_events(&self, series: Option<&str>) -> Result<(), Problem> {
-        let (reach, is_named) =
-            (self.reach(), series.is_some_and(|code| self.reach().has_series(code)));
-        if reach.is_everything() || (reach.projects().is_empty() && is_named) {
+    pub(crate) fn events_must_be_in_scope(&self, series: Option<&str>) -> Result<(), Problem> {
+        let (scope, is_named) =
+            (self.scope(), series.is_some_and(|code| self.scope().has_series(code)));
+        if scope.is_everything() || (scope.projects().is_empty() && is_named) {
             return Ok(());
         }
         let why = "is not one within reach of the token; one that is narrowed to projects sees no \
@@ -98,14 +100,14 @@ impl Caller {
         &self,
         definition: &SeriesDefinition,
     ) -> Result<(), Problem> {
-        if self.reach().holds(&definition.code, &definition.serves.projects) {
+        if self.scope().holds(&definition.code, &definition.serves.projects) {
             return Ok(());
         }
         let detail = format!(
             "{} changes series that serve its own projects alone ({}), each of them named in \
              `serves.projects`",
             self.user_id,
-            self.reach().projects().join(", ")
+            self.scope().projects().join(", ")
         );
         Err(Problem::new(Slug::NotPermitted, detail))
     }
@@ -113,12 +115,12 @@ impl Caller {
     /// For a narrowed caller, refuses to activate a series that reaches beyond its own projects: it
     /// affects others (F43). Sources and tables that the settings give to everything that the
     /// series serves are not beyond.
-    pub(crate) fn must_reach_beyond(
+    pub(crate) fn must_be_in_scope_beyond(
         &self,
         shared: &Shared,
         definition: &SeriesDefinition,
     ) -> Result<(), Problem> {
-        if self.reach().is_everything() {
+        if self.scope().is_everything() {
             return Ok(());
         }
         let is_given =
@@ -136,8 +138,8 @@ impl Caller {
     }
 
     /// The limits of its identity.
-    pub(crate) fn reach(&self) -> &Reach {
-        &self.identity.reach
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.identity.scope
     }
 }
 

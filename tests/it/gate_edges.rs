@@ -108,11 +108,11 @@ async fn admitted(
     service: &Service,
     token: &str,
     count: usize,
-    asker: impl Fn(usize) -> (String, String),
+    principal: impl Fn(usize) -> (String, String),
 ) -> usize {
     let mut admitted = 0;
     for index in 0..count {
-        let (person, address) = asker(index);
+        let (person, address) = principal(index);
         let url = format!("{}/api/v1/document-numbering/preview", service.url);
         let request = testkit::client().post(url).bearer_auth(token).header("on-behalf-of", person);
         let request = match address.is_empty() {
@@ -134,8 +134,8 @@ async fn addresses_of_one_network_share_a_limit_as_connections_do() {
     let (deployment, [erp, _], _) = services();
     let service = deployment.serve();
     let of = async |address: fn(usize) -> String, name: &str| {
-        let asker = |index: usize| (format!("{name}-{index}"), address(index));
-        admitted(&service, &erp, 3 * QUOTA, asker).await
+        let principal = |index: usize| (format!("{name}-{index}"), address(index));
+        admitted(&service, &erp, 3 * QUOTA, principal).await
     };
     // Some places come back meanwhile, on a slow machine.
     let some = QUOTA..3 * QUOTA;

@@ -31,7 +31,7 @@ async fn checkups(url: String, masters: usize) -> Vec<Checkup> {
 }
 
 fn names(checkup: &Checkup) -> Vec<&'static str> {
-    checkup.hazards.iter().map(numerator::redis::Hazard::name).collect()
+    checkup.hazards.iter().map(numerator::redis::ConfigWarning::name).collect()
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn a_ledger_whose_standby_commits_do_not_wait_for_is_told_until_it_is_sync
     let names = async || {
         let checkup = ledger.check_up().await.unwrap();
         assert_eq!(checkup.unchecked, [""; 0]);
-        checkup.hazards.iter().map(numerator::ledger::LedgerHazard::name).collect::<Vec<_>>()
+        checkup.hazards.iter().map(numerator::ledger::LedgerConfigWarning::name).collect::<Vec<_>>()
     };
     assert_eq!(names().await, [""; 0], "without a standby none is asked for");
     let _standby = postgres.start_standby();

@@ -73,7 +73,7 @@ const OPERATOR_OF_SERIES: &str = "roles = [\"operator\"]\nseries = [\"OPEN\", \"
 const FOR_ALL: [&str; 5] = ["/healthz", "/readyz", "/metrics", "/problems", "/problems/{code}"];
 
 /// Routes that no narrowed caller may use: they answer all of them alike.
-const NOT_FOR_NARROWED: [(&str, &str); 10] = [
+const NOT_FOR_RESTRICTED: [(&str, &str); 10] = [
     ("get", "/api/v1/document-numbering/tokens"),
     ("post", "/api/v1/document-numbering/tokens"),
     ("post", "/api/v1/document-numbering/tokens/{name}/revoke"),
@@ -233,7 +233,7 @@ async fn what_is_out_of_reach_looks_like_what_is_not_there(
         if ask.route.ends_with("/activate") {
             continue;
         }
-        let is_refused = NOT_FOR_NARROWED.contains(&(&*route.0, route.1));
+        let is_refused = NOT_FOR_RESTRICTED.contains(&(&*route.0, route.1));
         let is_answered = routes_answered.contains(&(ask.method.clone(), ask.route));
         assert!(
             is_answered != is_refused,

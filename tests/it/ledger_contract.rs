@@ -22,7 +22,6 @@ mod generated;
 mod import_meetings;
 mod imports;
 mod incarnations;
-mod inquests;
 mod journal;
 mod lookups;
 mod moves;
@@ -31,6 +30,7 @@ mod narrow;
 mod opening;
 mod partitions;
 mod proofs;
+mod quorum_checks;
 mod races;
 mod references;
 mod restored;
@@ -157,14 +157,14 @@ ledger_contract! {
         a_checkpoint_goes_into_the_ledger_that_it_was_read_from
         a_catalog_of_before_the_ledger_went_back_is_not_taken_for_the_one_of_now
     }
-    inquests {
+    quorum_checks {
         once_all_have_told_the_partitions_are_open_and_closed_exact
         one_that_does_not_remember_enough_leaves_it_to_an_operator
         who_was_adopted_by_halves_is_waited_for
         whom_a_reporter_or_redis_has_met_is_waited_for
         who_is_taken_for_dead_meanwhile_is_waited_for_all_the_same
         what_an_operator_holds_nobody_else_releases
-        an_operators_hold_ends_an_inquest
+        an_operators_hold_ends_a_quorum_check
         who_is_led_back_to_a_server_that_lives_on_asks_nobody_there
         where_nobody_is_left_who_was_there_an_operator_decides
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use numerator::clock::SystemClock;
-use numerator::engine::node::{Membership, ProcessSettings, Testimony};
+use numerator::engine::node::{LastSeenFile, Membership, ProcessSettings};
 use numerator::ledger::LedgerError;
 use numerator::node::{NodeId, system_random};
 use testkit::eventually::eventually;
@@ -229,9 +229,9 @@ async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_
 async fn an_identity_is_given_up_only_where_the_ledger_remembers_it() {
     let deployment = Deployment::sqlite(None);
     let ledger = open(&deployment).await;
-    let testimony = Testimony::within(&deployment.path("data"), system_random());
+    let last_seen_file = LastSeenFile::within(&deployment.path("data"), system_random());
     let (own, bounds) = (Arc::clone(&ledger), ProcessSettings::default());
-    let joining = Membership::join(own, Arc::new(SystemClock), testimony, &bounds);
+    let joining = Membership::join(own, Arc::new(SystemClock), last_seen_file, &bounds);
     let membership = joining.await.unwrap();
     let barred = membership.node();
     membership.renew(barred).await.unwrap();

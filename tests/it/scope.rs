@@ -192,18 +192,18 @@ async fn one_person_under_two_writings_of_a_name_does_not_answer_for_both() {
         ("ann", None),
         ("ann", Some("bert")),
     ] {
-        let asker = (&*secret(service), person);
-        let (status, told) = scene.ask_as(asker, Method::POST, &approve, Some(json!({}))).await;
+        let principal = (&*secret(service), person);
+        let (status, told) = scene.ask_as(principal, Method::POST, &approve, Some(json!({}))).await;
         let said = (status, &told["code"]);
         assert_eq!(said, (403, &json!("own-change")), "{service} {person:?}: {told}");
     }
     // What is not visible may be refused as a name, and never approves.
     for person in ["a%C2%ADnn", "ann%E2%80%8B", "%E2%80%AEann"] {
-        let asker = (&*secret("crm"), Some(person));
-        let (status, told) = scene.ask_as(asker, Method::POST, &approve, Some(json!({}))).await;
+        let principal = (&*secret("crm"), Some(person));
+        let (status, told) = scene.ask_as(principal, Method::POST, &approve, Some(json!({}))).await;
         assert!([403, 422].contains(&status), "{person}: {told}");
     }
-    let asker = (&*secret("crm"), Some("bert"));
-    let (status, told) = scene.ask_as(asker, Method::POST, &approve, Some(json!({}))).await;
+    let principal = (&*secret("crm"), Some("bert"));
+    let (status, told) = scene.ask_as(principal, Method::POST, &approve, Some(json!({}))).await;
     assert_eq!((status, &told["decided_by"]), (200, &json!("crm/bert")), "{told}");
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use numerator::clock::SystemClock;
-use numerator::engine::node::{Membership, ProcessSettings, Testimony};
+use numerator::engine::node::{LastSeenFile, Membership, ProcessSettings};
 use numerator::ledger::{LedgerError, Owner, Partition, PartitionState};
 use numerator::node::system_random;
 use testkit::eventually::eventually;
@@ -127,9 +127,9 @@ async fn restored_an_epoch_of_redis_that_counts_below_what_a_sleeper_tells_ends(
 async fn restored_an_answer_of_before_a_sleep_is_compared_with_the_ledger_of_now() {
     let deployment = Deployment::sqlite(None);
     let (ledger, other) = (open(&deployment).await, open(&deployment).await);
-    let testimony = Testimony::within(&deployment.path("data"), system_random());
+    let last_seen_file = LastSeenFile::within(&deployment.path("data"), system_random());
     let bounds = ProcessSettings::default();
-    let joining = Membership::join(ledger, Arc::new(SystemClock), testimony, &bounds);
+    let joining = Membership::join(ledger, Arc::new(SystemClock), last_seen_file, &bounds);
     let membership = joining.await.unwrap();
     let (node, now) = (membership.node(), Instant::now());
     let long_ago = now.checked_sub(bounds.node_ttl).expect("the machine runs for longer");

@@ -352,8 +352,8 @@ async fn slow_after_a_loss_of_redis_new_documents_need_the_ledger_and_that_is_to
     let asked = "numerator_ledger_call_seconds_count{call=\"replays\"}";
     assert_eq!(metric(&service, asked).await, 0.0, "a key that Redis does not know is new");
     assert_eq!(metric(&service, "numerator_asking_seconds{").await, 0.0);
-    let telling = |status: &str| status.contains("new ones are looked up in the journal");
-    assert!(!telling(&deployment.status(&[]).1));
+    let replay = |status: &str| status.contains("new ones are looked up in the journal");
+    assert!(!replay(&deployment.status(&[]).1));
 
     redis.flushall();
     let flights = "numerator_flight_requests_count{path=\"redis\"}";
@@ -372,14 +372,14 @@ async fn slow_after_a_loss_of_redis_new_documents_need_the_ledger_and_that_is_to
     assert!(ready["asking_partitions"].as_u64() > Some(0), "{ready}");
     assert!(ready["asking_ms"].as_u64().is_some_and(|ms| 0 < ms && ms <= 20_000), "{ready}");
     let (_, page) = deployment.status(&[]);
-    assert!(telling(&page), "{page}");
+    assert!(replay(&page), "{page}");
 
     let deadline = Instant::now() + LIMIT * 3;
     while metric(&service, "numerator_asking_seconds{").await > 0.0 {
         assert!(Instant::now() < deadline, "it does not end");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert!(!telling(&deployment.status(&[]).1));
+    assert!(!replay(&deployment.status(&[]).1));
     let looks = metric(&service, asked).await;
     issue(&service, "LOAD", "new").await;
     assert_eq!(metric(&service, asked).await, looks, "new again");

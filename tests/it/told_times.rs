@@ -33,10 +33,10 @@ async fn a_ledger_shows_the_times_that_others_tell() {
         let times = ledger.times(NOW_US).await.unwrap();
         assert_eq!((times.told_us, times.nodes), (Some(NOW_US), vec![]), "they have registered");
         clock.set(NOW_US + 5);
-        let (server, others) = ledger.tell_time(one).await.unwrap();
+        let (server, others) = ledger.report_time(one).await.unwrap();
         assert_eq!((server.is_some(), others), (url.is_some(), vec![]));
         clock.set(NOW_US + 1_000);
-        let (_, others) = ledger.tell_time(other).await.unwrap();
+        let (_, others) = ledger.report_time(other).await.unwrap();
         assert_eq!(others, [(one, NOW_US + 5)]);
         let times = ledger.times(NOW_US + 10).await.unwrap();
         assert_eq!((times.told_us, times.nodes.len()), (Some(NOW_US + 5), 2), "one was ahead");

@@ -20,7 +20,7 @@ const GLANCE: Duration = Duration::from_secs(2);
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a caller waits for bytes before it ends its sending side.
-const PATIENCE: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Connections at a time.
 const CALLERS: u64 = 8;
@@ -164,7 +164,7 @@ fn read(stream: &mut TcpStream, leaves: bool) -> Vec<u8> {
     let (mut received, mut buffer) = (Vec::new(), [0; 16 * 1024]);
     let mut is_open = true;
     let deadline = Instant::now() + LIMIT;
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     loop {
         match stream.read(&mut buffer) {
             Ok(0) => return received,

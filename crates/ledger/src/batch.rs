@@ -1,7 +1,7 @@
 //! The input and output of the statements over many rows, the same for every engine.
 
+use super::last_seen::Marks;
 use super::statement::Row;
-use super::witness::Marks;
 
 /// The condition of a statement on counters `c`: the journal, the records that it refused and the
 /// gap register have nothing above the counter's last value.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use crate::call_timeout::CallTimeout;
 use crate::connections::Share;
 use crate::dialect::Reader;
-use crate::patience::Patience;
 use crate::store::Store;
 use crate::{Ledger, LedgerError};
 
@@ -15,20 +15,20 @@ use crate::{Ledger, LedgerError};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     share: Share,
-    patience: Patience,
+    call_timeout: CallTimeout,
     /// Its name in the metrics; `None`: it is not counted.
     kind: Option<&'static str>,
 }
 
 /// A few statements, on the connections that all calls share.
 pub(crate) const CALL: Call =
-    Call { share: Share::Common, patience: Patience::Call, kind: Some("other") };
+    Call { share: Share::Common, call_timeout: CallTimeout::Call, kind: Some("other") };
 
 /// Work that may search through all values of a counter, or write to all counters.
-pub(crate) const SEARCH: Call = Call { patience: Patience::Search, ..CALL };
+pub(crate) const SEARCH: Call = Call { call_timeout: CallTimeout::Search, ..CALL };
 
 /// Work that reads the whole journal.
-pub(crate) const WALK: Call = Call { patience: Patience::Walk, ..CALL };
+pub(crate) const WALK: Call = Call { call_timeout: CallTimeout::Walk, ..CALL };
 
 /// A noun of the ledger: a type with all methods of its subject, the ledger's method that gives it,
 /// and the kinds of calls that it makes.
@@ -147,14 +147,14 @@ impl Ledger {
     /// The same on a part of the store.
     async fn call_on<P, T>(
         &self,
-        Call { share, patience, kind }: Call,
+        Call { share, call_timeout, kind }: Call,
         part: fn(&Store) -> &P,
         work: impl AsyncFnOnce(&P) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
         let store = self.0.store(share);
         let started = Instant::now();
         // Boxed: the state of a call between its statements is no part of its callers.
-        let outcome = Box::pin(self.within(&store, patience, work(part(&store)))).await;
+        let outcome = Box::pin(self.within(&store, call_timeout, work(part(&store)))).await;
         if matches!(outcome, Err(LedgerError::Fault(_))) {
             store.faults().notify_one();
         }
@@ -162,8 +162,8 @@ impl Ledger {
             let failure = outcome.as_ref().err().map(LedgerError::reason);
             let took = started.elapsed();
             store.meter.count(kind, took, failure);
-            store.troubles.note(kind, outcome.as_ref().err());
-            if matches!(patience, Patience::Call) {
+            store.call_failures.note(kind, outcome.as_ref().err());
+            if matches!(call_timeout, CallTimeout::Call) {
                 store.slow.note(kind, took, outcome.as_ref().err());
             }
         }
@@ -179,19 +179,19 @@ impl Ledger {
     async fn within<T>(
         &self,
         store: &Arc<Store>,
-        patience: Patience,
+        call_timeout: CallTimeout,
         work: impl Future<Output = Result<T, LedgerError>>,
     ) -> Result<T, LedgerError> {
         let mut work = pin!(work);
         tokio::select! {
             biased;
             result = &mut work => {
-                if result.as_ref().is_err_and(LedgerError::is_of_outgrown_statement) {
+                if result.as_ref().is_err_and(LedgerError::is_of_outdated_query) {
                     self.0.give_up(store, "the schema has changed");
                 }
                 result
             }
-            () = self.0.is_late(store, patience) => {
+            () = self.0.is_late(store, call_timeout) => {
                 // Before the work is dropped: its connection must not go back to a living pool.
                 self.0.give_up(store, "the ledger does not answer");
                 let cause = "no answer in time".to_owned();

@@ -14,12 +14,12 @@ use numerator_runtime::node::NodeId;
 use sqlx::Error;
 
 use crate::batch::{Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey};
+use crate::call_timeout::CallTimeout;
 use crate::connections::{Connections, Share};
 use crate::incarnation::{Incarnation, Shown};
-use crate::line::{Extent, Line};
-use crate::patience::Patience;
+use crate::new_row::{NewRow, ValueRange};
 use crate::seal::Writing;
-use crate::statement::{Done, Row, Statement};
+use crate::statement::{Done, Row, SqlQuery};
 use crate::store::Store;
 use crate::{Lack, LedgerCheckup, LedgerError, RawRows};
 
@@ -33,7 +33,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     fn store(&self, share: Share) -> Arc<Store>;
 
     /// Ends once a call on these connections has taken as long as it may.
-    async fn is_late(&self, store: &Arc<Store>, patience: Patience);
+    async fn is_late(&self, store: &Arc<Store>, call_timeout: CallTimeout);
 
     /// Lets no further call use these connections.
     fn give_up(&self, store: &Arc<Store>, why: &str);
@@ -54,7 +54,7 @@ pub(crate) enum Begin {
     /// (F31).
     Brief,
     /// It writes, and waits no longer than this for each lock.
-    Impatient(Duration),
+    LockLimited(Duration),
     /// It reads.
     Reading,
     /// It reads, and all its statements see the ledger as it was at the first of them.
@@ -132,13 +132,13 @@ pub(crate) trait Ends: DerefMut<Target = Conn> + Send {
 #[async_trait]
 pub(crate) trait Runs: Send + Sync + 'static {
     /// Runs one that returns nothing.
-    async fn run(&mut self, statement: Statement<'_>) -> Result<Done, Error>;
+    async fn run(&mut self, statement: SqlQuery<'_>) -> Result<Done, Error>;
 
     /// All rows of one.
-    async fn all(&mut self, statement: Statement<'_>) -> Result<Vec<Row>, Error>;
+    async fn all(&mut self, statement: SqlQuery<'_>) -> Result<Vec<Row>, Error>;
 
     /// Its first row, if any.
-    async fn first(&mut self, statement: Statement<'_>) -> Result<Option<Row>, Error>;
+    async fn first(&mut self, statement: SqlQuery<'_>) -> Result<Option<Row>, Error>;
 }
 
 /// Statements over many rows.
@@ -149,7 +149,7 @@ pub(crate) trait Bulk: Send {
     async fn neighbours(
         &mut self,
         table: Table,
-        extents: &[Extent],
+        value_ranges: &[ValueRange],
     ) -> Result<Vec<Option<Neighbour>>, LedgerError>;
 
     /// For each key its newest journal row, with the key of the row's counter.
@@ -162,16 +162,16 @@ pub(crate) trait Bulk: Send {
     /// Inserts lines; returns the (counter, first value) of those that no unique key kept out. May
     /// fail with `Conflict` where all are above what their counters had taken and one was kept out:
     /// then nothing may be committed.
-    async fn insert_lines(
+    async fn insert_new_rows(
         &mut self,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError>;
 
     /// Inserts lines. False where a unique key kept one out: then nothing may be committed.
     async fn insert_all(
         &mut self,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<bool, LedgerError>;
 
@@ -181,7 +181,7 @@ pub(crate) trait Bulk: Send {
     async fn move_and_insert(
         &mut self,
         moves: &Moves,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<bool, LedgerError>;
 
@@ -191,10 +191,10 @@ pub(crate) trait Bulk: Send {
 
     /// Removes the rows of a counter that begin in a run of values; how many. The transaction must
     /// write a segment that represents them.
-    async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError>;
+    async fn make_room(&mut self, run: ValueRange) -> Result<u64, LedgerError>;
 
     /// The first and the last place of rows in the journal.
-    async fn journal_extent(&mut self) -> Result<Option<(i64, i64)>, LedgerError>;
+    async fn journal_range(&mut self) -> Result<Option<(i64, i64)>, LedgerError>;
 
     /// How many places a slice has.
     fn journal_slice_places(&self) -> i64;

@@ -139,7 +139,7 @@ impl LedgerError {
 
     /// Whether the statements of the call's connections are of an older schema: on these they
     /// always fail.
-    pub(super) fn is_of_outgrown_statement(&self) -> bool {
+    pub(super) fn is_of_outdated_query(&self) -> bool {
         matches!(self, LedgerError::Unreachable { cause, .. } if cause.starts_with(COLUMNS_CHANGED))
     }
 

@@ -11,24 +11,24 @@ use crate::{JournalTexts, SealedRow, StandsFor};
 macro_rules! own_columns {
     ($with:ident) => {
         $with! {
-            counter_id "bigint" "" (i64) |line| line.extent.counter_id;
-            first_value "bigint" "" (i64) |line| line.extent.first;
-            last_value "bigint" "" (Option<i64>) Line::further_last;
-            step "bigint" "" (Option<i64>) Line::further_step;
-            allocation_id "bytea" "" (&'r [u8]) |line| line.allocation_id;
-            number "text" "" (Option<&'r str>) |line| line.head.as_ref().map(|head| head.number);
-            scope "text" "" (Option<&'r str>) |line| line.head.as_ref().map(|head| head.scope);
-            mask "text" "" (Option<&'r str>) Line::mask;
-            outline "text" "" (Option<&'r str>) Line::outline;
-            rest "text" "" (Option<&'r str>) |line| line.head.as_ref()?.rest.as_deref();
-            context "text" "" (Option<&'r str>) Line::context;
-            document_id "text" "" (Option<&'r str>) |line| line.head.as_ref()?.document_id;
-            idempotency_key "text" "" (Option<&'r str>) |line| line.head.as_ref()?.idempotency_key;
-            document_day "text" "::date" (Day) |line| line.document_date;
-            digest "bytea" "" (Option<&'r [u8]>) |line| line.digest.as_deref();
-            issued_at_us "bigint" "" (i64) |line| line.issued_at_us;
-            retry_count "integer" "" (Option<i32>) Line::retries;
-            path "text" "" (Option<&'r str>) Line::other_path;
+            counter_id "bigint" "" (i64) |new_row| new_row.value_range.counter_id;
+            first_value "bigint" "" (i64) |new_row| new_row.value_range.first;
+            last_value "bigint" "" (Option<i64>) NewRow::further_last;
+            step "bigint" "" (Option<i64>) NewRow::further_step;
+            allocation_id "bytea" "" (&'r [u8]) |new_row| new_row.allocation_id;
+            number "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref().map(|head| head.number);
+            scope "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref().map(|head| head.scope);
+            mask "text" "" (Option<&'r str>) NewRow::mask;
+            compressed_mask "text" "" (Option<&'r str>) NewRow::compressed_mask;
+            rest "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.rest.as_deref();
+            context "text" "" (Option<&'r str>) NewRow::context;
+            document_id "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.document_id;
+            idempotency_key "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.idempotency_key;
+            document_day "text" "::date" (Day) |new_row| new_row.document_date;
+            digest "bytea" "" (Option<&'r [u8]>) |new_row| new_row.digest.as_deref();
+            issued_at_us "bigint" "" (i64) |new_row| new_row.issued_at_us;
+            retry_count "integer" "" (Option<i32>) NewRow::retries;
+            path "text" "" (Option<&'r str>) NewRow::other_path;
         }
     };
 }
@@ -112,7 +112,7 @@ impl<Day> Stored<'_, Day> {
                 number: self.number,
                 scope: self.scope,
                 mask: self.mask,
-                outline: self.outline,
+                compressed_mask: self.compressed_mask,
                 rest: self.rest,
                 context: self.context,
                 document_id: self.document_id,
@@ -148,7 +148,7 @@ impl<Day> Stored<'_, Day> {
 macro_rules! entry_list {
     ($($with:tt)+) => {
         $($with)+! {
-            counter_id first_value last_value step allocation_id number scope mask outline rest
+            counter_id first_value last_value step allocation_id number scope mask compressed_mask rest
             context document_id idempotency_key series_id version type_code project document_date
             user_id ip_address payload_digest issued_at_us retry_count path partition_id epoch
         }
@@ -168,12 +168,12 @@ pub(crate) use of_view;
 
 /// The columns of the view `journal_row` that make an entry. Statements name the columns that they
 /// read and write: a column that a newer version adds stops no process of this one.
-macro_rules! line_columns {
+macro_rules! new_row_columns {
     () => {
         $crate::journal_columns::entry_list!($crate::journal_columns::bare)
     };
 }
-pub(crate) use line_columns;
+pub(crate) use new_row_columns;
 
 /// The columns of an entry, of `journal_row` as `j` and its counter as `c`.
 macro_rules! entry_columns {

@@ -11,7 +11,7 @@ use crate::schema::Schema;
 use crate::{Ledger, LedgerError, LedgerSettings, SharedLedger, postgres, sqlite};
 
 /// A ledger that is looked at.
-pub struct Looked {
+pub struct Inspection {
     /// Its statements that read.
     pub ledger: SharedLedger,
     /// How its schema compares to this program's.
@@ -56,7 +56,7 @@ impl ServerFacts {
 }
 
 /// What an engine finds.
-pub(crate) struct Sighted {
+pub(crate) struct EngineInspection {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) schema: Result<Schema, LedgerError>,
     pub(crate) refusal: Option<LedgerError>,
@@ -71,7 +71,7 @@ pub async fn look(
     url: &str,
     settings: LedgerSettings,
     clock: SharedClock,
-) -> Result<Looked, LedgerError> {
+) -> Result<Inspection, LedgerError> {
     let found = match url.strip_prefix("sqlite:") {
         Some(rest) => {
             let path = Path::new(rest.strip_prefix("//").unwrap_or(rest));
@@ -79,8 +79,8 @@ pub async fn look(
         }
         None => postgres::look(url, settings, clock).await?,
     };
-    let Sighted { engine, schema, refusal, server } = found;
-    Ok(Looked { ledger: Arc::new(Ledger(engine, None)), schema, refusal, server })
+    let EngineInspection { engine, schema, refusal, server } = found;
+    Ok(Inspection { ledger: Arc::new(Ledger(engine, None)), schema, refusal, server })
 }
 
 #[cfg(test)]

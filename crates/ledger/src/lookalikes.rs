@@ -57,8 +57,8 @@ fn lookalikes(series: &Series, numbers: &[(String, String)]) -> Vec<String> {
     let code = &series.definition().code;
     let mut found: Vec<Lookalike<'_>> = Vec::new();
     for (series_code, number) in numbers.iter().filter(|(other, _)| other != code) {
-        let is_told = found.iter().any(|told| told.series_code == series_code);
-        if !is_told && found.len() < TOLD_MAX && series.read(number).is_ok() {
+        let is_recorded = found.iter().any(|told| told.series_code == series_code);
+        if !is_recorded && found.len() < TOLD_MAX && series.read(number).is_ok() {
             found.push(Lookalike { series_code, number });
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A setting or state of the database that makes losing its last commits likelier.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum LedgerHazard {
+pub enum LedgerConfigWarning {
     /// Standbys follow that no commit waits for.
     AsynchronousStandby {
         /// How many.
@@ -23,7 +23,7 @@ pub enum LedgerHazard {
     NoFullPageWrites,
 }
 
-impl LedgerHazard {
+impl LedgerConfigWarning {
     /// The names of all of them.
     pub const NAMES: [&str; 4] =
         ["asynchronous-standby", "lazy-commit", "no-fsync", "no-full-page-writes"];
@@ -32,10 +32,10 @@ impl LedgerHazard {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            LedgerHazard::AsynchronousStandby { .. } => Self::NAMES[0],
-            LedgerHazard::LazyCommit { .. } => Self::NAMES[1],
-            LedgerHazard::NoFsync => Self::NAMES[2],
-            LedgerHazard::NoFullPageWrites => Self::NAMES[3],
+            LedgerConfigWarning::AsynchronousStandby { .. } => Self::NAMES[0],
+            LedgerConfigWarning::LazyCommit { .. } => Self::NAMES[1],
+            LedgerConfigWarning::NoFsync => Self::NAMES[2],
+            LedgerConfigWarning::NoFullPageWrites => Self::NAMES[3],
         }
     }
 
@@ -43,13 +43,13 @@ impl LedgerHazard {
     #[must_use]
     pub fn cure(&self) -> &'static str {
         match self {
-            LedgerHazard::AsynchronousStandby { .. } => {
+            LedgerConfigWarning::AsynchronousStandby { .. } => {
                 "name those that may be promoted in synchronous_standby_names, and never promote \
                  another"
             }
-            LedgerHazard::LazyCommit { .. } => "set synchronous_commit = on",
-            LedgerHazard::NoFsync => "set fsync = on",
-            LedgerHazard::NoFullPageWrites => {
+            LedgerConfigWarning::LazyCommit { .. } => "set synchronous_commit = on",
+            LedgerConfigWarning::NoFsync => "set fsync = on",
+            LedgerConfigWarning::NoFullPageWrites => {
                 "set full_page_writes = on, unless the file system writes each page whole or not \
                  at all"
             }
@@ -58,23 +58,23 @@ impl LedgerHazard {
 }
 
 /// The hazard and its possible consequences.
-impl fmt::Display for LedgerHazard {
+impl fmt::Display for LedgerConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LedgerHazard::AsynchronousStandby { standbys } => write!(
+            LedgerConfigWarning::AsynchronousStandby { standbys } => write!(
                 f,
                 "{standbys} standbys for which no commit waits: one that is promoted lacks the \
                  last commits, and the ledger is held"
             ),
-            LedgerHazard::LazyCommit { setting } => write!(
+            LedgerConfigWarning::LazyCommit { setting } => write!(
                 f,
                 "synchronous_commit is {setting}: a commit that was confirmed may be lost by a \
                  crash or a fail-over"
             ),
-            LedgerHazard::NoFsync => {
+            LedgerConfigWarning::NoFsync => {
                 f.write_str("fsync is off: a machine that fails may lose any commit")
             }
-            LedgerHazard::NoFullPageWrites => f.write_str(
+            LedgerConfigWarning::NoFullPageWrites => f.write_str(
                 "full_page_writes is off: a machine that fails may leave half a page, and nobody \
                  notices before it is read",
             ),
@@ -86,7 +86,7 @@ impl fmt::Display for LedgerHazard {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LedgerCheckup {
     /// The hazards.
-    pub hazards: Vec<LedgerHazard>,
+    pub config_warnings: Vec<LedgerConfigWarning>,
     /// What could not be checked, and why.
     pub unchecked: Vec<String>,
 }

@@ -9,25 +9,25 @@ use numerator_runtime::node::NodeId;
 use sha2::{Digest as _, Sha256};
 
 use super::SealedBatch;
-use super::line::Line;
+use super::new_row::NewRow;
 use super::sharing::Batch;
 
 /// The beginning of every seal: its form.
 const FORM: &[u8] = b"numerator journal batch 1\n";
 
 /// The key of proofs is made from this and the secret.
-const PROOF: &[u8] = b"numerator journal batch proof 1";
+const MAC_CONTEXT: &[u8] = b"numerator journal batch proof 1";
 
 /// The key of those who may write batches: with it a process proves that a seal is its own. Made
 /// from a secret that the database never sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct ProofKey([u8; 32]);
+pub struct MacKey([u8; 32]);
 
-impl ProofKey {
+impl MacKey {
     /// The key that belongs to a secret.
     #[must_use]
     pub fn of(secret: &[u8]) -> Self {
-        ProofKey(authenticate(secret, PROOF))
+        MacKey(authenticate(secret, MAC_CONTEXT))
     }
 
     /// The proof that the author of a seal has the key.
@@ -37,7 +37,7 @@ impl ProofKey {
     }
 }
 
-impl fmt::Debug for ProofKey {
+impl fmt::Debug for MacKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ProofKey(..)")
     }
@@ -62,7 +62,7 @@ pub(super) struct Writing {
     pub(super) node: NodeId,
     pub(super) now_us: i64,
     /// Without one, batches have a seal and no proof.
-    pub(super) proof_key: Option<ProofKey>,
+    pub(super) mac_key: Option<MacKey>,
 }
 
 /// The common part of the rows of a batch, and how many there are.
@@ -95,7 +95,7 @@ pub(super) struct RowText<'r> {
     pub(super) number: Option<&'r str>,
     pub(super) scope: Option<&'r str>,
     pub(super) mask: Option<&'r str>,
-    pub(super) outline: Option<&'r str>,
+    pub(super) compressed_mask: Option<&'r str>,
     pub(super) rest: Option<&'r str>,
     pub(super) context: Option<&'r str>,
     pub(super) document_id: Option<&'r str>,
@@ -115,33 +115,37 @@ pub(super) struct RowText<'r> {
 
 impl<'r> RowText<'r> {
     /// The content of a line.
-    fn of(line: &'r Line<'_>) -> Self {
-        let head = line.head.as_ref();
+    fn of(new_row: &'r NewRow<'_>) -> Self {
+        let head = new_row.head.as_ref();
         RowText {
-            counter_id: line.extent.counter_id,
-            first: line.extent.first,
-            last: line.extent.last,
-            step: line.step,
-            allocation_id: line.allocation_id,
+            counter_id: new_row.value_range.counter_id,
+            first: new_row.value_range.first,
+            last: new_row.value_range.last,
+            step: new_row.step,
+            allocation_id: new_row.allocation_id,
             number: head.map(|head| head.number),
             scope: head.map(|head| head.scope),
-            mask: line.mask(),
-            outline: line.outline(),
+            mask: new_row.mask(),
+            compressed_mask: new_row.compressed_mask(),
             rest: head.and_then(|head| head.rest.as_deref()),
-            context: line.context(),
+            context: new_row.context(),
             document_id: head.and_then(|head| head.document_id),
             idempotency_key: head.and_then(|head| head.idempotency_key),
-            series_id: line.series_id,
-            version: line.version,
-            type_code: line.type_code,
-            project: line.project,
-            document_date: line.document_date,
-            user_id: line.user_id,
-            ip_address: line.ip_address,
-            digest: line.digest.as_deref(),
-            issued_at_us: line.issued_at_us,
-            retry_count: line.retry_count,
-            path: path_of(Some(line.path.name()), head.map(|head| head.number), line.context()),
+            series_id: new_row.series_id,
+            version: new_row.version,
+            type_code: new_row.type_code,
+            project: new_row.project,
+            document_date: new_row.document_date,
+            user_id: new_row.user_id,
+            ip_address: new_row.ip_address,
+            digest: new_row.digest.as_deref(),
+            issued_at_us: new_row.issued_at_us,
+            retry_count: new_row.retry_count,
+            path: path_of(
+                Some(new_row.path.name()),
+                head.map(|head| head.number),
+                new_row.context(),
+            ),
         }
     }
 
@@ -163,7 +167,7 @@ impl<'r> RowText<'r> {
             self.number,
             self.scope,
             self.mask,
-            self.outline,
+            self.compressed_mask,
             self.rest,
             self.context,
             self.document_id,
@@ -240,9 +244,11 @@ pub(super) struct Sealed {
 
 impl Sealed {
     /// The seal of these lines, all of one batch.
-    pub(super) fn of(batch: Batch, mut lines: Vec<&Line<'_>>, writing: &Writing) -> Self {
-        lines.sort_unstable_by_key(|line| (line.extent.counter_id, line.extent.first));
-        let rows = i32::try_from(lines.len()).expect("a batch has no 2^31 rows");
+    pub(super) fn of(batch: Batch, mut new_rows: Vec<&NewRow<'_>>, writing: &Writing) -> Self {
+        new_rows.sort_unstable_by_key(|new_row| {
+            (new_row.value_range.counter_id, new_row.value_range.first)
+        });
+        let rows = i32::try_from(new_rows.len()).expect("a batch has no 2^31 rows");
         let mut sealing = Sealing::begin(BatchHead {
             node: writing.node.0.as_bytes(),
             partition_id: batch.partition_id,
@@ -251,13 +257,13 @@ impl Sealed {
             rows,
         });
         let mut bytes = Vec::new();
-        for line in lines {
+        for new_row in new_rows {
             bytes.clear();
-            RowText::of(line).write(&mut bytes);
+            RowText::of(new_row).write(&mut bytes);
             sealing.add(&bytes);
         }
         let seal = sealing.end();
-        Sealed { rows, seal, proof: writing.proof_key.map(|key| key.prove(&seal)) }
+        Sealed { rows, seal, proof: writing.mac_key.map(|key| key.prove(&seal)) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::seal::ProofKey;
+use crate::seal::MacKey;
 
 /// The process that brings the schema of a ledger up to date. An empty ledger is always set up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -40,7 +40,7 @@ pub struct LedgerSettings {
     /// Tries of all migrations, a second apart. PostgreSQL only.
     pub migrate_attempts: u32,
     /// From `audit.key`: proves that a journal batch is of a process that has it.
-    pub proof_key: Option<ProofKey>,
+    pub mac_key: Option<MacKey>,
 }
 
 impl LedgerSettings {
@@ -105,7 +105,7 @@ impl Default for LedgerSettings {
             migrate: Migrate::default(),
             migrate_lock_timeout: Duration::from_millis(500),
             migrate_attempts: 60,
-            proof_key: None,
+            mac_key: None,
         }
     }
 }

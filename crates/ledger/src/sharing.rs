@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::line::Line;
+use super::new_row::NewRow;
 use super::seal::{Sealed, Writing};
 
 /// The common part of rows of one type and project under one version of a series.
@@ -44,13 +44,14 @@ pub(super) struct Shared<'l> {
 
 impl<'l> Shared<'l> {
     /// Of these lines.
-    pub(super) fn of(lines: &'l [&Line<'_>]) -> Self {
+    pub(super) fn of(new_rows: &'l [&NewRow<'_>]) -> Self {
         let mut shared = Shared::default();
-        for line in lines {
-            let &Line { series_id, version, type_code, project, partition_id, epoch, .. } = *line;
+        for new_row in new_rows {
+            let &NewRow { series_id, version, type_code, project, partition_id, epoch, .. } =
+                *new_row;
             let places = Places {
-                user: shared.names.place(line.user_id),
-                address: line.ip_address.map(|address| shared.names.place(address)),
+                user: shared.names.place(new_row.user_id),
+                address: new_row.ip_address.map(|address| shared.names.place(address)),
                 kind: shared.kinds.place(Kind { series_id, version, type_code, project }),
                 batch: shared.batches.place(Batch { partition_id, epoch }),
             };
@@ -60,13 +61,13 @@ impl<'l> Shared<'l> {
     }
 
     /// The seal of each batch of these lines, in the order of the batches.
-    pub(super) fn seal(&self, lines: &[&Line<'_>], writing: &Writing) -> Vec<Sealed> {
-        let mut of_batch: Vec<Vec<&Line<'_>>> = vec![Vec::new(); self.batches.values.len()];
-        for (line, places) in lines.iter().zip(&self.places) {
-            of_batch[places.batch].push(line);
+    pub(super) fn seal(&self, new_rows: &[&NewRow<'_>], writing: &Writing) -> Vec<Sealed> {
+        let mut of_batch: Vec<Vec<&NewRow<'_>>> = vec![Vec::new(); self.batches.values.len()];
+        for (new_row, places) in new_rows.iter().zip(&self.places) {
+            of_batch[places.batch].push(new_row);
         }
         let batches = self.batches.values.iter().zip(of_batch);
-        batches.map(|(batch, lines)| Sealed::of(*batch, lines, writing)).collect()
+        batches.map(|(batch, new_rows)| Sealed::of(*batch, new_rows, writing)).collect()
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum RowLock {
 
 /// A text with its bound values.
 #[derive(Clone, Debug)]
-pub(crate) struct Statement<'q> {
+pub(crate) struct SqlQuery<'q> {
     text: Cow<'static, str>,
     values: Vec<Value<'q>>,
     lock: Option<RowLock>,
@@ -35,8 +35,8 @@ pub(crate) struct Statement<'q> {
 }
 
 /// A statement whose text is known: `$1` is the first bound value.
-pub(crate) fn query<'q>(text: &'static str) -> Statement<'q> {
-    Statement { text: Cow::Borrowed(text), values: Vec::new(), lock: None, is_kept: true }
+pub(crate) fn query<'q>(text: &'static str) -> SqlQuery<'q> {
+    SqlQuery { text: Cow::Borrowed(text), values: Vec::new(), lock: None, is_kept: true }
 }
 
 /// The same for one of which only the first column is read.
@@ -44,7 +44,7 @@ pub(crate) fn query_scalar<'q, T>(text: &'static str) -> Scalar<'q, T> {
     query(text).scalar()
 }
 
-impl<'q> Statement<'q> {
+impl<'q> SqlQuery<'q> {
     /// Binds the next value.
     pub(crate) fn bind(mut self, value: impl Bind<'q>) -> Self {
         self.values.push(value.value());
@@ -53,17 +53,17 @@ impl<'q> Statement<'q> {
 
     /// Locks the rows that the select returns until the transaction ends.
     pub(crate) fn for_update(self) -> Self {
-        Statement { lock: Some(RowLock::Update), ..self }
+        SqlQuery { lock: Some(RowLock::Update), ..self }
     }
 
     /// Keeps others from changing the rows that the select returns.
     pub(crate) fn for_share(self) -> Self {
-        Statement { lock: Some(RowLock::Share), ..self }
+        SqlQuery { lock: Some(RowLock::Share), ..self }
     }
 
     /// Its text is seldom the same again: it is not kept prepared.
     pub(crate) fn once(self) -> Self {
-        Statement { is_kept: false, ..self }
+        SqlQuery { is_kept: false, ..self }
     }
 
     /// The same for its first column only.
@@ -75,7 +75,7 @@ impl<'q> Statement<'q> {
     #[cfg(test)]
     pub(crate) fn behind(&self, text: &str) -> Self {
         let text = Cow::Owned(text.to_owned() + &self.text);
-        Statement { text, is_kept: false, ..self.clone() }
+        SqlQuery { text, is_kept: false, ..self.clone() }
     }
 
     /// Its text as it was built.
@@ -170,7 +170,7 @@ impl<'q> Statement<'q> {
 /// A statement of which only the first column is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Scalar<'q, T> {
-    statement: Statement<'q>,
+    statement: SqlQuery<'q>,
     column: PhantomData<fn() -> T>,
 }
 
@@ -327,9 +327,9 @@ impl<'q> QueryBuilder<'q> {
     }
 
     /// The statement.
-    pub(crate) fn build(self) -> Statement<'q> {
+    pub(crate) fn build(self) -> SqlQuery<'q> {
         let QueryBuilder { text, values } = self;
-        Statement { text: Cow::Owned(text), values, lock: None, is_kept: true }
+        SqlQuery { text: Cow::Owned(text), values, lock: None, is_kept: true }
     }
 }
 

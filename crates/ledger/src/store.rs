@@ -10,27 +10,27 @@ use numerator_runtime::node::NodeId;
 use tokio::sync::Notify;
 
 use crate::LedgerError;
+use crate::call_failures::{CallFailures, SlowCalls};
 use crate::dialect::{Begin, Pool, Reader, Transaction};
 use crate::incarnation::OneIncarnation;
+use crate::last_seen::LastSeen;
 use crate::opening::{Opened, Opener};
-use crate::seal::{ProofKey, Writing};
+use crate::seal::{MacKey, Writing};
 use crate::series::acceptance::KeptSeries;
-use crate::troubles::{CallTroubles, SlowCalls};
-use crate::witness::Witness;
 
 /// The parts that outlive connections.
 #[derive(Clone, Default)]
 pub(crate) struct Lasting {
     /// The confirmations.
-    pub(crate) witness: Arc<Witness>,
+    pub(crate) last_seen: Arc<LastSeen>,
     /// Calls and waits.
     pub(crate) meter: Arc<LedgerMeter>,
     /// The calls that failed.
-    pub(crate) troubles: Arc<CallTroubles>,
+    pub(crate) call_failures: Arc<CallFailures>,
     /// The calls that take long.
     pub(crate) slow: Arc<SlowCalls>,
     /// `audit.key`: proves that a batch is this process's own.
-    pub(crate) proof_key: Option<ProofKey>,
+    pub(crate) mac_key: Option<MacKey>,
     /// Series whose rows stay out of archives, as of the last look.
     pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
     /// Notified of each call that failed for a fault of the database.
@@ -43,12 +43,12 @@ pub(crate) struct Lasting {
 pub(crate) struct Store {
     pub(crate) reader: Reader,
     pub(crate) clock: SharedClock,
-    pub(crate) witness: Arc<Witness>,
+    pub(crate) last_seen: Arc<LastSeen>,
     pub(crate) meter: Arc<LedgerMeter>,
-    pub(crate) troubles: Arc<CallTroubles>,
+    pub(crate) call_failures: Arc<CallFailures>,
     pub(crate) slow: Arc<SlowCalls>,
     pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
-    proof_key: Option<ProofKey>,
+    mac_key: Option<MacKey>,
     faults: Arc<Notify>,
     opener: Opener,
 }
@@ -56,9 +56,21 @@ pub(crate) struct Store {
 impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
-        let Lasting { witness, meter, troubles, slow, proof_key, kept, faults, opener } = lasting;
+        let Lasting { last_seen, meter, call_failures, slow, mac_key, kept, faults, opener } =
+            lasting;
         let reader = Reader(Arc::new(Opened { opener: opener.clone(), pool }));
-        Store { reader, clock, witness, meter, troubles, slow, kept, faults, proof_key, opener }
+        Store {
+            reader,
+            clock,
+            last_seen,
+            meter,
+            call_failures,
+            slow,
+            kept,
+            faults,
+            mac_key,
+            opener,
+        }
     }
 
     /// The connections.
@@ -69,11 +81,11 @@ impl Store {
     /// The parts that other connections take over.
     pub(crate) fn lasting(&self) -> Lasting {
         Lasting {
-            witness: Arc::clone(&self.witness),
+            last_seen: Arc::clone(&self.last_seen),
             meter: Arc::clone(&self.meter),
-            troubles: Arc::clone(&self.troubles),
+            call_failures: Arc::clone(&self.call_failures),
             slow: Arc::clone(&self.slow),
-            proof_key: self.proof_key,
+            mac_key: self.mac_key,
             kept: Arc::clone(&self.kept),
             faults: self.faults(),
             opener: self.opener.clone(),
@@ -86,23 +98,23 @@ impl Store {
     }
 
     /// The key of proofs.
-    pub(crate) fn proof_key(&self) -> Option<ProofKey> {
-        self.proof_key
+    pub(crate) fn mac_key(&self) -> Option<MacKey> {
+        self.mac_key
     }
 
     /// How a node writes lines now.
     pub(crate) fn writing(&self, node: NodeId, now_us: i64) -> Writing {
-        Writing { node, now_us, proof_key: self.proof_key }
+        Writing { node, now_us, mac_key: self.mac_key }
     }
 
     /// The counters among these that another transaction holds now. Waits for none.
     pub(crate) async fn held_counters(&self, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
-        self.pool().held_counters(self.witness.required(None)?, ids).await
+        self.pool().held_counters(self.last_seen.required(None)?, ids).await
     }
 
     /// Begins a transaction in the incarnation that was last agreed on.
     pub(crate) async fn begin(&self) -> Result<Transaction, LedgerError> {
-        self.pool().begin(Some(self.witness.required(None)?), Begin::Writing).await
+        self.pool().begin(Some(self.last_seen.required(None)?), Begin::Writing).await
     }
 
     /// Begins a transaction in the incarnation that all calls of one work name.
@@ -123,7 +135,7 @@ impl Store {
 
     /// Begins a transaction of a node, in the incarnation that it registered in.
     pub(crate) async fn begin_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
-        self.pool().begin(Some(self.witness.required(Some(node))?), Begin::Writing).await
+        self.pool().begin(Some(self.last_seen.required(Some(node))?), Begin::Writing).await
     }
 
     /// The same, of a node or of none, for one that waits briefly for each lock.
@@ -131,32 +143,32 @@ impl Store {
         &self,
         node: Option<NodeId>,
     ) -> Result<Transaction, LedgerError> {
-        self.pool().begin(Some(self.witness.required(node)?), Begin::Brief).await
+        self.pool().begin(Some(self.last_seen.required(node)?), Begin::Brief).await
     }
 
     /// The same for one that waits shorter for each lock than the session would.
-    pub(crate) async fn begin_impatient(
+    pub(crate) async fn begin_with_lock_limit(
         &self,
         node: NodeId,
         lock_wait: Duration,
     ) -> Result<Transaction, LedgerError> {
-        let required = self.witness.required(Some(node))?;
-        self.pool().begin(Some(required), Begin::Impatient(lock_wait)).await
+        let required = self.last_seen.required(Some(node))?;
+        self.pool().begin(Some(required), Begin::LockLimited(lock_wait)).await
     }
 
     /// Begins a transaction that reads, in the incarnation that was last agreed on.
     pub(crate) async fn begin_reading(&self) -> Result<Transaction, LedgerError> {
-        self.pool().begin(Some(self.witness.required(None)?), Begin::Reading).await
+        self.pool().begin(Some(self.last_seen.required(None)?), Begin::Reading).await
     }
 
     /// The same in the incarnation in which a node registered.
     pub(crate) async fn begin_reading_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
-        self.pool().begin(Some(self.witness.required(Some(node))?), Begin::Reading).await
+        self.pool().begin(Some(self.last_seen.required(Some(node))?), Begin::Reading).await
     }
 
     /// The same for one that waits briefly for each name.
     pub(crate) async fn begin_asking(&self) -> Result<Transaction, LedgerError> {
-        self.pool().begin(Some(self.witness.required(None)?), Begin::Asking).await
+        self.pool().begin(Some(self.last_seen.required(None)?), Begin::Asking).await
     }
 
     /// Begins a transaction in any life of the ledger: for writes that must happen in any case, and
@@ -177,6 +189,6 @@ pub(crate) async fn commit_alone(
     transaction: Transaction,
 ) -> Result<(), LedgerError> {
     commit(transaction).await?;
-    store.witness.note_change();
+    store.last_seen.note_change();
     Ok(())
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::Keys;
 use super::call::{Call, KeyList, Verb, fingerprint};
-use super::orders::{Orders, orders};
+use super::flight_requests::{FlightRequests, flight_requests};
 use super::record::PayloadMark;
 
 /// Largest value of a counter: beyond it a Lua number skips values.
@@ -109,7 +109,7 @@ pub enum IssueOutcome {
     },
     /// The caller has not seen a counter in this epoch: it must first be compared with the ledger
     /// (F33). Nothing taken.
-    Unseen {
+    Unverified {
         /// Index of the first such take.
         take: usize,
         /// Its id, as Redis shows it.
@@ -255,7 +255,7 @@ impl Flight {
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
         list.add(keys.records(guard.partition));
-        let Orders { baskets, marks } = orders(keys, guard, requests, &mut list);
+        let FlightRequests { baskets, marks } = flight_requests(keys, guard, requests, &mut list);
         let kept = if limits.keep_whole { "whole" } else { "place" };
         let mut rest: Vec<Vec<u8>> = vec![
             named(now_ms).into(),

@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::call::Call;
-use super::reach::Reach;
+use super::last_failure::LastFailure;
 use super::{CounterError, RedisSettings};
 
 /// Calls that may wait inside the client; a node has one in flight per partition.
@@ -73,7 +73,7 @@ pub(super) struct Link {
     /// Replies since the start, of any kind.
     replies: AtomicU64,
     /// Why it is not connected.
-    reach: Arc<Reach>,
+    last_failure: Arc<LastFailure>,
 }
 
 /// The client in use; replaced as a whole when its connection is given up.
@@ -90,14 +90,14 @@ impl Link {
     /// # Errors
     /// When the client refuses the settings.
     pub(super) fn start(access: &Access, address: &Address) -> Result<Self, Error> {
-        let (is_closed, reach) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let (is_closed, last_failure) = (Arc::new(AtomicBool::new(false)), Arc::default());
         Ok(Link {
             access: access.clone(),
             address: address.clone(),
-            wire: Mutex::new(Wire::start(access, address, 0, (&is_closed, &reach))?),
+            wire: Mutex::new(Wire::start(access, address, 0, (&is_closed, &last_failure))?),
             is_closed,
             replies: AtomicU64::new(0),
-            reach,
+            last_failure,
         })
     }
 
@@ -151,7 +151,7 @@ impl Link {
         };
         if is_reply {
             self.replies.fetch_add(1, Ordering::SeqCst);
-            self.reach.clear();
+            self.last_failure.clear();
         }
         let timed_out = matches!(&outcome, Err(error) if *error.kind() == ErrorKind::Timeout);
         let is_silent = self.replies.load(Ordering::SeqCst) == replies_before;
@@ -166,16 +166,18 @@ impl Link {
     /// time-out does not name it.
     pub(super) fn judge(&self, wire: &Wire, error: &Error) -> CounterError {
         match CounterError::classify(error) {
-            CounterError::Unknown(_) if !wire.client.is_connected() && self.trouble().is_some() => {
-                CounterError::Unknown(self.trouble().unwrap_or_default())
+            CounterError::Unknown(_)
+                if !wire.client.is_connected() && self.failure_reason().is_some() =>
+            {
+                CounterError::Unknown(self.failure_reason().unwrap_or_default())
             }
             judged => judged,
         }
     }
 
     /// Why the server is not reached, if that is known.
-    pub(super) fn trouble(&self) -> Option<String> {
-        self.reach.trouble()
+    pub(super) fn failure_reason(&self) -> Option<String> {
+        self.last_failure.failure_reason()
     }
 
     /// Gives up a wire and makes another one, unless that was done before. The client is replaced
@@ -186,7 +188,7 @@ impl Link {
         if wire.generation != lost.generation || self.is_closed.load(Ordering::SeqCst) {
             return;
         }
-        let shared = (&self.is_closed, &self.reach);
+        let shared = (&self.is_closed, &self.last_failure);
         match Wire::start(&self.access, &self.address, lost.generation + 1, shared) {
             Ok(next) => {
                 wire.runner.abort();
@@ -220,12 +222,12 @@ impl Wire {
         access: &Access,
         address: &Address,
         generation: u64,
-        (is_closed, reach): (&Arc<AtomicBool>, &Arc<Reach>),
+        (is_closed, last_failure): (&Arc<AtomicBool>, &Arc<LastFailure>),
     ) -> Result<Self, Error> {
         let _runtime = access.runtime.enter();
         let client = build_client(access, address)?;
-        tokio::spawn(log_errors(&client, address.clone(), Arc::clone(reach)));
-        let shared = (Arc::clone(is_closed), Arc::clone(reach));
+        tokio::spawn(log_errors(&client, address.clone(), Arc::clone(last_failure)));
+        let shared = (Arc::clone(is_closed), Arc::clone(last_failure));
         let runner = keep_connected(client.clone(), access.settings.reconnect_max, shared);
         let runner = tokio::spawn(runner);
         Ok(Wire { generation, client, runner: runner.abort_handle() })
@@ -237,7 +239,7 @@ impl Wire {
 async fn keep_connected(
     client: Client,
     pause: Duration,
-    (is_closed, reach): (Arc<AtomicBool>, Arc<Reach>),
+    (is_closed, last_failure): (Arc<AtomicBool>, Arc<LastFailure>),
 ) {
     let mut last = None;
     loop {
@@ -247,7 +249,7 @@ async fn keep_connected(
             _ if is_closed.load(Ordering::SeqCst) => return,
             Ok(Ok(())) => tracing::debug!("redis client ended"),
             Ok(Err(error)) => {
-                reach.note(&error);
+                last_failure.note(&error);
                 // Logged once, not at each attempt.
                 if last.replace(error.to_string()).is_none_or(|last| last != error.to_string()) {
                     tracing::warn!(%error, "redis client ended; starting it again");
@@ -332,7 +334,7 @@ fn finish(
 fn log_errors(
     client: &Client,
     server: Address,
-    reach: Arc<Reach>,
+    last_failure: Arc<LastFailure>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let mut errors = client.error_rx();
     async move {
@@ -341,7 +343,7 @@ fn log_errors(
         loop {
             match errors.recv().await {
                 Ok((error, _)) => {
-                    reach.note(&error);
+                    last_failure.note(&error);
                     let text = error.to_string();
                     // Logged once, not at each attempt.
                     if text == last {

@@ -18,20 +18,20 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::link::{Access, Address, Link};
-use super::shape::{Parsed, Routes, Shape, parse, read_moved};
+use super::topology::{Parsed, Routes, Topology, parse, read_moved};
 use super::{CounterError, RedisSettings};
 
 /// Time between two periodic looks.
-const LOOK_PERIOD: Duration = Duration::from_secs(1);
+const POLL_PERIOD: Duration = Duration::from_secs(1);
 /// Shortest time between two looks.
-const LOOK_PAUSE: Duration = Duration::from_millis(20);
+const POLL_PAUSE: Duration = Duration::from_millis(20);
 /// How long a look waits for further answers once it has one.
-const LOOK_GRACE: Duration = Duration::from_millis(100);
+const POLL_GRACE: Duration = Duration::from_millis(100);
 
 /// The masters of one Redis.
 #[derive(Debug)]
 pub(super) struct Masters {
-    shape: Shape,
+    topology: Topology,
     command_timeout: Duration,
     links: Links,
     informants: Links,
@@ -63,7 +63,7 @@ impl Masters {
     /// # Errors
     /// When the URL is not one.
     pub(super) fn start(settings: &RedisSettings) -> Result<Arc<Self>, Error> {
-        let Parsed { shape, masters, informants } = parse(&settings.url)?;
+        let Parsed { topology, masters, informants } = parse(&settings.url)?;
         let links = |config| Links {
             access: Access { config, settings: settings.clone(), runtime: Handle::current() },
             by_address: Mutex::default(),
@@ -73,12 +73,12 @@ impl Masters {
             command_timeout: settings.command_timeout,
             links: links(masters),
             informants: links(informants),
-            seen: watch::Sender::new(Seen { routes: shape.first_routes(), begun: 0, ended: 0 }),
+            seen: watch::Sender::new(Seen { routes: topology.first_routes(), begun: 0, ended: 0 }),
             bell: Notify::new(),
             scout: Mutex::default(),
-            shape,
+            topology,
         });
-        if let Shape::Single(server) = &masters.shape {
+        if let Topology::Single(server) = &masters.topology {
             // Connects now, and reports settings that the client refuses.
             masters.links.get(server)?;
         } else {
@@ -105,7 +105,8 @@ impl Masters {
             }
         }
         let unknown = || {
-            let why = self.informants.trouble().map_or(String::new(), |why| format!(": {why}"));
+            let why =
+                self.informants.failure_reason().map_or(String::new(), |why| format!(": {why}"));
             CounterError::NotExecuted(format!("no master is known for slot {slot}{why}"))
         };
         let address = address.ok_or_else(unknown)?;
@@ -115,7 +116,7 @@ impl Masters {
 
     /// The links to all masters, after a new look; none if no master is known.
     pub(super) async fn masters(&self) -> Vec<Arc<Link>> {
-        self.look_again().await;
+        self.poll_again().await;
         let mut servers = self.seen.borrow().routes.servers();
         servers.sort();
         servers.dedup();
@@ -125,7 +126,7 @@ impl Masters {
 
     /// The servers of the URL, without credentials.
     pub(super) fn seeds(&self) -> String {
-        let seeds: Vec<_> = self.shape.seeds().iter().map(ToString::to_string).collect();
+        let seeds: Vec<_> = self.topology.seeds().iter().map(ToString::to_string).collect();
         seeds.join(", ")
     }
 
@@ -136,8 +137,8 @@ impl Masters {
 
     /// Looks anew; returns when a look that began after the call has ended, or when that takes
     /// longer than a call may.
-    pub(super) async fn look_again(&self) {
-        if matches!(self.shape, Shape::Single(_)) {
+    pub(super) async fn poll_again(&self) {
+        if matches!(self.topology, Topology::Single(_)) {
             return;
         }
         let mut seen = self.seen.subscribe();
@@ -167,22 +168,22 @@ impl Masters {
     /// Looks when asked to, and periodically.
     async fn scout(self: Arc<Self>) {
         loop {
-            self.look().await;
-            sleep(LOOK_PAUSE).await;
+            self.poll().await;
+            sleep(POLL_PAUSE).await;
             // No request for a whole period: looks nevertheless.
-            let _ = timeout(LOOK_PERIOD, self.bell.notified()).await;
+            let _ = timeout(POLL_PERIOD, self.bell.notified()).await;
         }
     }
 
     /// Asks every server that may know; takes what arrives within a grace after the first answer.
-    async fn look(&self) {
+    async fn poll(&self) {
         self.seen.send_modify(|seen| seen.begun += 1);
-        let informants = self.shape.informants(&self.seen.borrow().routes);
+        let informants = self.topology.informants(&self.seen.borrow().routes);
         self.informants.keep(&informants);
         let mut asked = JoinSet::new();
         for address in informants {
             let Ok(link) = self.informants.get(&address) else { continue };
-            let (command, arguments) = self.shape.question();
+            let (command, arguments) = self.topology.question();
             asked.spawn(async move { (address, link.inquire(command, arguments).await) });
         }
         let mut reports = Vec::new();
@@ -190,8 +191,8 @@ impl Masters {
         while let Ok(Some(told)) = timeout_at(until, asked.join_next()).await {
             match told {
                 Ok((informant, Ok(answer))) => {
-                    reports.extend(self.shape.read(&informant, answer));
-                    until = until.min(Instant::now() + LOOK_GRACE);
+                    reports.extend(self.topology.read(&informant, answer));
+                    until = until.min(Instant::now() + POLL_GRACE);
                 }
                 Ok((informant, Err(error))) => {
                     tracing::debug!(%informant, %error, "cannot be asked for the masters");
@@ -248,8 +249,8 @@ impl Links {
     }
 
     /// Why one of the servers is not reached.
-    fn trouble(&self) -> Option<String> {
-        self.lock().values().find_map(|link| link.trouble())
+    fn failure_reason(&self) -> Option<String> {
+        self.lock().values().find_map(|link| link.failure_reason())
     }
 
     async fn stop(&self) {

@@ -79,7 +79,7 @@ impl Redis {
         let echo = format!("probe {partition}");
         let keys = vec![keys.probe(partition), keys.owner(partition)];
         let call = Call::new(Verb::Probe, echo, keys, Vec::<String>::new());
-        self.masters.look_again().await;
+        self.masters.poll_again().await;
         let link = self.masters.link(call.key()).await?;
         let wire = link.wire();
         let probe = self.ask_by(&link, &wire, &call, |call, value| {

@@ -116,7 +116,7 @@ pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
         "ask" => IssueOutcome::Ask,
         "journaled" => IssueOutcome::Journaled,
         "cold" => IssueOutcome::Cold { take: parts.number()? },
-        "unseen" => IssueOutcome::Unseen {
+        "unseen" => IssueOutcome::Unverified {
             take: parts.number()?,
             counter_id: parts.number()?,
             ceiling: parts.number()?,

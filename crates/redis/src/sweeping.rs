@@ -6,7 +6,7 @@
 use super::call::{Call, Verb};
 use super::flight::Completion;
 use super::reply::{Parts, completion};
-use super::rescue::HeldKey;
+use super::salvage::HeldKey;
 use super::{CounterError, Guard, Keys, Redis};
 
 /// Most counters that one call looks at.

@@ -57,9 +57,8 @@ impl Archiver {
         let pem = std::fs::read_to_string(&self.key)?;
         let key = AuditKey::read(&pem)?;
         let clock = Arc::new(SystemClock);
-        let proof_key = Some(key.proof());
-        let settings =
-            LedgerSettings { connections_max: 2, proof_key, ..LedgerSettings::default() };
+        let mac_key = Some(key.proof());
+        let settings = LedgerSettings { connections_max: 2, mac_key, ..LedgerSettings::default() };
         let ledger = open(&self.database_url, settings, clock.clone()).await?;
         let folder = Folder::open_to_write(&self.folder, uuid::Uuid::nil())?;
         let moving = Moving {

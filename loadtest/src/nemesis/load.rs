@@ -20,7 +20,7 @@ use super::plan::NODES;
 use super::progress::Progress;
 
 /// After this time a caller asks another node.
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How long callers still ask for their last number once the load is to end.
 const FINISH_LIMIT: Duration = Duration::from_secs(60);
@@ -114,7 +114,7 @@ impl Load {
 }
 
 fn client() -> Client {
-    let builder = testkit::client_builder().timeout(PATIENCE).pool_max_idle_per_host(1);
+    let builder = testkit::client_builder().timeout(TIMEOUT).pool_max_idle_per_host(1);
     builder.build().expect("a client without TLS")
 }
 

@@ -49,7 +49,7 @@ const MARGIN: &str = "1000000";
 const SETTLE_LIMIT: Duration = Duration::from_secs(90);
 
 /// Pause between two checks whether the ledger is held: each check starts a process.
-const LOOK_PERIOD: Duration = Duration::from_millis(500);
+const POLL_PERIOD: Duration = Duration::from_millis(500);
 
 const POLL: Duration = Duration::from_millis(20);
 
@@ -255,7 +255,7 @@ impl World {
             let answers = progress.all_answered_since(healed);
             if answers {
                 held_since = None;
-            } else if looked_at.elapsed() > LOOK_PERIOD {
+            } else if looked_at.elapsed() > POLL_PERIOD {
                 looked_at = Instant::now();
                 held_since = self.is_held().then(|| held_since.unwrap_or(looked_at));
             }

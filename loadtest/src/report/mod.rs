@@ -27,14 +27,14 @@ pub(crate) struct Row {
     /// Its ratio to another figure of the same run, and to which.
     pub(crate) ratio: Option<(f64, &'static str)>,
     /// The goal, for the ratio if there is one.
-    pub(crate) reach: Option<Reach>,
+    pub(crate) goal: Option<Goal>,
     /// Notes for the reader.
     pub(crate) note: String,
 }
 
 /// What is to be reached.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
+pub(crate) enum Goal {
     /// This much or more.
     AtLeast(f64),
     /// This much or less.
@@ -44,7 +44,7 @@ pub(crate) enum Reach {
 impl Row {
     /// A figure without a goal.
     pub(crate) fn new(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
-        Row { what: what.into(), value, unit, ratio: None, reach: None, note: String::new() }
+        Row { what: what.into(), value, unit, ratio: None, goal: None, note: String::new() }
     }
 
     /// Its ratio to another figure.
@@ -53,8 +53,8 @@ impl Row {
     }
 
     /// The goal, for the ratio if there is one, else for the figure.
-    pub(crate) fn reach(self, reach: Reach) -> Self {
-        Row { reach: Some(reach), ..self }
+    pub(crate) fn goal(self, goal: Goal) -> Self {
+        Row { goal: Some(goal), ..self }
     }
 
     /// A note for the reader.
@@ -65,17 +65,17 @@ impl Row {
     /// Whether the goal is reached; `None` if there is none.
     pub(crate) fn is_met(&self) -> Option<bool> {
         let judged = self.ratio.map_or(self.value, |(quotient, _)| quotient);
-        self.reach.map(|reach| match reach {
-            Reach::AtLeast(least) => judged >= least,
-            Reach::AtMost(most) => judged <= most,
+        self.goal.map(|goal| match goal {
+            Goal::AtLeast(least) => judged >= least,
+            Goal::AtMost(most) => judged <= most,
         })
     }
 
     /// That the goal is not reached, as text; `None` if it is.
     pub(crate) fn miss(&self) -> Option<String> {
-        let [what, measured, ratio, reach, ..] = table::cells(self);
+        let [what, measured, ratio, goal, ..] = table::cells(self);
         let judged = if ratio.is_empty() { measured } else { ratio };
-        (self.is_met() == Some(false)).then(|| format!("{what}: {judged}, wanted {reach}"))
+        (self.is_met() == Some(false)).then(|| format!("{what}: {judged}, wanted {goal}"))
     }
 }
 
@@ -141,13 +141,13 @@ mod tests {
 
     #[test]
     fn only_what_is_not_reached_becomes_a_breach() {
-        let most = |value| Row::new("memory", value, "MiB").reach(Reach::AtMost(100.0));
+        let most = |value| Row::new("memory", value, "MiB").goal(Goal::AtMost(100.0));
         let grown = Row::new("memory", 90.0, "MiB").per(1.5, "at the half");
         let rows = vec![
             Row::new("rate", 1.0, "/s"),
             most(99.0),
             most(101.0),
-            grown.reach(Reach::AtMost(1.2)),
+            grown.goal(Goal::AtMost(1.2)),
         ];
         let mut section = Section { rows, ..Section::default() };
         assert_eq!(section.misses().count(), 0);

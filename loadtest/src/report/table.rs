@@ -1,6 +1,6 @@
 //! The figures as a Markdown table, in columns that line up.
 
-use super::{Reach, Row};
+use super::{Goal, Row};
 
 const HEADS: [&str; 6] = ["what", "measured", "ratio", "reach", "", "note"];
 
@@ -25,10 +25,10 @@ pub(crate) fn table<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
 /// The texts of a row, in the order of the columns.
 pub(super) fn cells(row: &Row) -> [String; 6] {
     let measured = format!("{} {}", figure(row.value), row.unit);
-    let reach = row.reach.map(|reach| {
-        let (sign, bound) = match reach {
-            Reach::AtLeast(least) => ("≥", least),
-            Reach::AtMost(most) => ("≤", most),
+    let goal = row.goal.map(|goal| {
+        let (sign, bound) = match goal {
+            Goal::AtLeast(least) => ("≥", least),
+            Goal::AtMost(most) => ("≤", most),
         };
         let unit = if row.ratio.is_some() { "×" } else { row.unit };
         format!("{sign} {} {unit}", figure(bound))
@@ -39,7 +39,7 @@ pub(super) fn cells(row: &Row) -> [String; 6] {
         row.what.clone(),
         measured.trim_end().to_owned(),
         ratio.unwrap_or_default(),
-        reach.unwrap_or_default(),
+        goal.unwrap_or_default(),
         verdict.unwrap_or_default().to_owned(),
         row.note.clone(),
     ]
@@ -88,12 +88,12 @@ mod tests {
 
     #[test]
     fn a_row_is_judged_by_its_ratio_where_it_has_one() {
-        let row = Row::new("rate", 60_000.0, "/s").per(0.6, "echo").reach(Reach::AtLeast(0.5));
+        let row = Row::new("rate", 60_000.0, "/s").per(0.6, "echo").goal(Goal::AtLeast(0.5));
         assert_eq!(row.is_met(), Some(true));
         let text = table([&row]);
         let cells = "| rate | 60,000 /s | 0.6 × echo | ≥ 0.5 × | met |      |";
         assert_eq!(text.lines().nth(2), Some(cells), "{text}");
-        let late = Row::new("p99", 6.0, "ms").reach(Reach::AtMost(5.0));
+        let late = Row::new("p99", 6.0, "ms").goal(Goal::AtMost(5.0));
         assert_eq!(late.is_met(), Some(false));
         assert_eq!(Row::new("p99", 6.0, "ms").is_met(), None);
     }

@@ -7,17 +7,17 @@ use super::Bench;
 use super::contest::{Contestant, LEAST, Run};
 use crate::baselines::Baseline;
 use crate::pace::Pace;
-use crate::report::{Reach, Row, Section};
+use crate::report::{Goal, Row, Section};
 use crate::stage::{Path, Stage};
 
 /// Requests per second.
 const RATE: f64 = 100.0;
 
 /// What p50 should not exceed, in p50 of the minimum that remembers every number.
-const REACH: f64 = 1.5;
+const GOAL: f64 = 1.5;
 
 /// The milliseconds that p99 and p99.9 should not exceed.
-const REACH_MS: [f64; 2] = [2.0, 5.0];
+const GOAL_MS: [f64; 2] = [2.0, 5.0];
 
 /// 50 requests per second for this many parts of the time, then 100 for the rest.
 const PROFILE: [(f64, u32); 2] = [(50.0, 3), (100.0, 1)];
@@ -43,13 +43,13 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     bench.contest(&bench.open(RATE), section, &mut contestants);
     let [ours, bare, least] = &contestants;
     let mut rows = ours.latencies("100 requests/s");
-    for (row, most_ms) in rows[1..].iter_mut().zip(REACH_MS) {
-        row.reach = Some(Reach::AtMost(most_ms));
+    for (row, most_ms) in rows[1..].iter_mut().zip(GOAL_MS) {
+        row.goal = Some(Goal::AtMost(most_ms));
     }
     rows[2].note = ours.asked_and_answered();
     let p50 = |run: &Run| run.measured.latencies.percentile_ms(50.0);
     let [half, others @ ..] = rows;
-    let half = half.per(ours.ratio(least, p50), LEAST).reach(Reach::AtMost(REACH));
+    let half = half.per(ours.ratio(least, p50), LEAST).goal(Goal::AtMost(GOAL));
     let rows = [half].into_iter().chain(others);
     section.rows.extend(rows);
     section.rows.extend(bare.latencies("bare echo"));
@@ -64,7 +64,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let mut rows = ASKED.map(|(name, percent, most_ms)| {
         let latency_ms = contestants[0].percentile_ms(percent);
         let row = Row::new(format!("50/s, then 100/s: {name}"), latency_ms, "ms");
-        row.reach(Reach::AtMost(most_ms))
+        row.goal(Goal::AtMost(most_ms))
     });
     rows[3].note = contestants[0].asked_and_answered();
     section.rows.extend(rows);

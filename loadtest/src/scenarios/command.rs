@@ -10,7 +10,7 @@ use crate::report::{Section, figure};
 use crate::stage::resident_peak_mb;
 
 /// Pause between two looks at its memory.
-const LOOK_PERIOD: Duration = Duration::from_millis(2);
+const POLL_PERIOD: Duration = Duration::from_millis(2);
 
 /// Longest time that it may take.
 const LIMIT: Duration = Duration::from_secs(1_800);
@@ -44,7 +44,7 @@ impl Ended {
             if status.is_some() || begun.elapsed() > LIMIT {
                 break status;
             }
-            std::thread::park_timeout(LOOK_PERIOD);
+            std::thread::park_timeout(POLL_PERIOD);
         };
         let seconds = begun.elapsed().as_secs_f64();
         let [said, told] = [out, err].map(|file| std::fs::read_to_string(file).unwrap_or_default());

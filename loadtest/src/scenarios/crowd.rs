@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::Bench;
 use crate::client::Connection;
 use crate::load::{Measured, Shared, shared};
-use crate::report::{Reach, Row, Section};
+use crate::report::{Goal, Row, Section};
 use crate::stage::{Path, Served, Stage, resident_peak_mb};
 use crate::work::{Ask, Known, Numbers};
 
@@ -33,7 +33,7 @@ const MEMORY_MOST_MB: f64 = 512.0;
 const LONGER: u32 = 5;
 
 /// Longest wait of one exchange of the crowd.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest wait until the crowd has come.
 const GATHERING_MAX: Duration = Duration::from_secs(30);
@@ -98,10 +98,10 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let row = row.per(p99(&beside) / p99(&alone), "alone");
     let note =
         format!("{came} of {} connections had come; {}", size.connections(), beside.repeats());
-    section.rows.push(row.reach(Reach::AtMost(P99_MOST)).note(note));
+    section.rows.push(row.goal(Goal::AtMost(P99_MOST)).note(note));
     if let Some(peak) = resident_peak_mb(served.id()) {
         let row = Row::new("memory of the service, at most", peak, "MiB");
-        section.rows.push(row.reach(Reach::AtMost(MEMORY_MOST_MB)));
+        section.rows.push(row.goal(Goal::AtMost(MEMORY_MOST_MB)));
     }
     let work = work.borrow();
     section.breaches.extend(work.findings());
@@ -150,7 +150,7 @@ impl Crowd {
                 let wrong = Arc::new(one.batch("wrong", &"0".repeat(124)));
                 let body = Arc::new(one.unfinished());
                 for i in 0..self.bodies {
-                    let again = PATIENCE.mul_f64(1.0 + i as f64 / self.bodies as f64);
+                    let again = TIMEOUT.mul_f64(1.0 + i as f64 / self.bodies as f64);
                     let came = came.clone();
                     tokio::task::spawn_local(hold(one.address, Arc::clone(&body), again, came));
                 }
@@ -158,7 +158,7 @@ impl Crowd {
                     let list = ["configs", "configs/WIDE/versions", "numbers?user_id=crowd"][i % 3];
                     let asked = one.get(list).repeat(200);
                     let came = came.clone();
-                    tokio::task::spawn_local(hold(one.address, Arc::new(asked), PATIENCE, came));
+                    tokio::task::spawn_local(hold(one.address, Arc::new(asked), TIMEOUT, came));
                 }
                 for i in 0..self.readers {
                     let list = ["numbers?user_id=crowd&limit=1000", "numbers?service=crowd"][i % 2];
@@ -242,8 +242,8 @@ async fn hold(address: SocketAddr, bytes: Arc<Vec<u8>>, again: Duration, came: S
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
             count_once(&mut has_come, &came);
-            let _ = timeout(PATIENCE, stream.write_all(&bytes)).await;
-            let _ = timeout(PATIENCE, stream.readable()).await;
+            let _ = timeout(TIMEOUT, stream.write_all(&bytes)).await;
+            let _ = timeout(TIMEOUT, stream.readable()).await;
             // The request is never read.
             sleep(again).await;
         }
@@ -256,7 +256,7 @@ async fn ask(address: SocketAddr, bytes: Arc<Vec<u8>>, came: Sender<()>) {
     let mut connection = Connection::new(address);
     let mut has_come = false;
     loop {
-        let answered = timeout(PATIENCE, connection.exchange(&bytes)).await;
+        let answered = timeout(TIMEOUT, connection.exchange(&bytes)).await;
         count_once(&mut has_come, &came);
         if !answered.is_ok_and(|answer| answer.is_ok()) {
             connection = Connection::new(address);

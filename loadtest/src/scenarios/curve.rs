@@ -12,7 +12,7 @@ use crate::client::Connection;
 use crate::lags::Lags;
 use crate::load::{Load, Shared, shared};
 use crate::pace::Pace;
-use crate::report::{Reach, Row, Section};
+use crate::report::{Goal, Row, Section};
 use crate::stage::{Path, Served, Stage, resident_peak_mb};
 use crate::work::{Ask, Numbers};
 
@@ -24,7 +24,7 @@ const HELD: Duration = Duration::from_secs(60);
 const RATE: f64 = 12_500.0;
 
 /// Time between two samples of the journal: a service updates its metrics once a second.
-const LOOK_PERIOD: Duration = Duration::from_secs(1);
+const POLL_PERIOD: Duration = Duration::from_secs(1);
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = Stage::start(bench.placement);
@@ -39,7 +39,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     bench.contest(&bench.open(RATE), section, &mut contestants);
     let [ours, least] = &contestants;
     let row = Row::new(format!("p99 at {RATE} requests/s"), ours.percentile_ms(99.0), "ms");
-    section.rows.push(row.reach(Reach::AtMost(5.0)).note(ours.asked_and_answered()));
+    section.rows.push(row.goal(Goal::AtMost(5.0)).note(ours.asked_and_answered()));
     let what = format!("{LEAST}, p99 at that rate");
     section.rows.push(Row::new(what, least.percentile_ms(99.0), "ms"));
 }
@@ -60,7 +60,7 @@ fn hold(bench: &Bench, service: &Served, work: &Shared, section: &mut Section) {
     }
     let peak_mb = resident_peak_mb(service.id()).unwrap_or_default();
     let row = Row::new("memory at the highest rate, at most", peak_mb, "MiB");
-    section.rows.push(row.reach(Reach::AtMost(500.0)));
+    section.rows.push(row.goal(Goal::AtMost(500.0)));
 }
 
 /// Asks a service how far its journal is behind, while a load runs and counts.
@@ -68,7 +68,7 @@ pub(super) async fn watch(service: &Served, load: &Load) -> Result<Lags, String>
     let mut connection = Connection::new(service.address);
     let counts = Instant::now() + load.warm_up;
     let end = counts + load.measured;
-    let mut ticks = interval(LOOK_PERIOD);
+    let mut ticks = interval(POLL_PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut lags = Lags::default();
     while ticks.tick().await < end {

@@ -9,7 +9,7 @@ use super::contest::{Contestant, Run};
 use super::{Bench, send};
 use crate::load::shared;
 use crate::pace::Pace;
-use crate::report::{Reach, Row, Section, figure};
+use crate::report::{Goal, Row, Section, figure};
 use crate::stage::{Path, Served, Stage, filling, resident_mb};
 use crate::tally::Tally;
 use crate::work::{Ask, Counters, Numbers, SERIES_MAX};
@@ -34,7 +34,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stages = steps.map(|_| Stage::start(bench.placement));
     let services = stages.each_ref().map(|stage| stage.service(Path::Redis, "", &[]));
     let idle_mb = resident_mb(services[MANY].id()).unwrap_or_default();
-    section.rows.push(Row::new("memory, idle", idle_mb, "MiB").reach(Reach::AtMost(40.0)));
+    section.rows.push(Row::new("memory, idle", idle_mb, "MiB").goal(Goal::AtMost(40.0)));
     let mut tallies: Vec<Tally> = Vec::new();
     for ((stage, service), step) in stages.iter().zip(&services).zip(steps) {
         tallies.push(write_counters(stage, service, step, section));
@@ -53,7 +53,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         .extend(services[MANY].await_journal(&stages[MANY], tallies[MANY].numbers()).err());
     let touched_mb = resident_mb(services[MANY].id()).unwrap_or_default();
     let row = Row::new("memory, 1,000,000 counters touched", touched_mb, "MiB");
-    section.rows.push(row.reach(Reach::AtMost(300.0)));
+    section.rows.push(row.goal(Goal::AtMost(300.0)));
 
     let entries = stages.iter().zip(services).zip(steps).zip(tallies);
     let mut contestants: Vec<Contestant<'_>> = entries
@@ -72,12 +72,12 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     }
     let rate = thousand.median(Run::rate);
     let row = Row::new("1,000 counters", rate, "/s").per(thousand.ratio(one, Run::rate), "one");
-    section.rows.push(row.reach(Reach::AtLeast(0.8)));
+    section.rows.push(row.goal(Goal::AtLeast(0.8)));
     let cost = many.median(Run::cost_of_servers);
     section.rows.push(
         Row::new("a number of 1,000,000 counters, CPU", cost, "µs")
             .per(many.ratio(few, Run::cost_of_servers), "10 counters")
-            .reach(Reach::AtMost(1.25)),
+            .goal(Goal::AtMost(1.25)),
     );
     let [few_ms, many_ms] = [few, many].map(|contestant| contestant.recovery_ms(section));
     let what = |counters| format!("FLUSHALL to the next number, {counters} counters");

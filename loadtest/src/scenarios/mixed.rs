@@ -7,7 +7,7 @@ use super::Bench;
 use super::curve::watch;
 use crate::load::{Load, Measured, shared};
 use crate::pace::Pace;
-use crate::report::{Reach, Row, Section};
+use crate::report::{Goal, Row, Section};
 use crate::stage::{Served, Stage};
 use crate::work::{Ask, Counters, Numbers};
 
@@ -77,12 +77,12 @@ fn ages(stage: &Stage, service: &Served, load: &str) -> Vec<Row> {
     ));
     let ages = text.split_whitespace().filter_map(|age| age.parse::<f64>().ok());
     let names = ["at most", "p99"].map(|which| format!("age when journaled {load}, {which}"));
-    let reach = [Some(Reach::AtMost(AGE_MAX_S)), None];
-    let rows = names.into_iter().zip(ages).zip(reach);
-    rows.map(|((name, age_s), reach)| {
+    let goal = [Some(Goal::AtMost(AGE_MAX_S)), None];
+    let rows = names.into_iter().zip(ages).zip(goal);
+    rows.map(|((name, age_s), goal)| {
         let row = Row::new(name, age_s, "s");
-        match reach {
-            Some(reach) => row.reach(reach),
+        match goal {
+            Some(goal) => row.goal(goal),
             None => row.note("by the journal's own times"),
         }
     })

@@ -4,7 +4,7 @@ use super::Bench;
 use super::contest::{Contestant, LEAST, Run};
 use crate::baselines::Baseline;
 use crate::pace::Pace;
-use crate::report::{Reach, Row, Section};
+use crate::report::{Goal, Row, Section};
 use crate::stage::{Path, Placement, Stage};
 use crate::work::{Ask, Counters, Known, Numbers};
 
@@ -25,7 +25,7 @@ const ONCE_RATE: f64 = 100.0;
 
 /// The name of each pair of series, first without the question and then with it, the series, and
 /// the rate that the first should reach.
-const ONCE: [([&str; 2], [&str; 2], Option<Reach>); 2] = [
+const ONCE: [([&str; 2], [&str; 2], Option<Goal>); 2] = [
     (
         ["policy = \"fast\"", "policy = \"fast\"\nonce_per_document = true"],
         ["policy fast", "policy fast, once_per_document"],
@@ -34,7 +34,7 @@ const ONCE: [([&str; 2], [&str; 2], Option<Reach>); 2] = [
     (
         ["policy = \"durable\"\nonce_per_document = false", "policy = \"durable\""],
         ["policy durable, not once_per_document", "policy durable"],
-        Some(Reach::AtLeast(14_000.0)),
+        Some(Goal::AtLeast(14_000.0)),
     ),
 ];
 
@@ -62,14 +62,14 @@ pub(super) fn hot(bench: &Bench, section: &mut Section) {
     let name = "one hot counter";
     section.rows.push(bare.row("bare echo"));
     section.rows.push(least.row_per(LEAST, bare, "echo"));
-    section.rows.push(ours.row_per(name, least, LEAST).reach(Reach::AtLeast(0.75)));
+    section.rows.push(ours.row_per(name, least, LEAST).goal(Goal::AtLeast(0.75)));
     let of_echo = ours.ratio(bare, Run::rate);
     let least_of_echo = if bench.placement == Placement::Placed { 0.42 } else { 0.36 };
     let row = Row::new(name, ours.median(Run::rate), "/s").per(of_echo, "echo");
-    section.rows.push(row.reach(Reach::AtLeast(least_of_echo)));
+    section.rows.push(row.goal(Goal::AtLeast(least_of_echo)));
     let cost = ours.median(Run::cost);
     let row = Row::new(format!("{name}, CPU of all processes"), cost, "µs");
-    section.rows.push(row.reach(Reach::AtMost(38.0)));
+    section.rows.push(row.goal(Goal::AtMost(38.0)));
     if let [before] = before {
         section.rows.push(before.row("the build before"));
         section.rows.push(ours.row_per(name, before, "the build before"));
@@ -96,15 +96,15 @@ pub(super) fn rivals(bench: &Bench, section: &mut Section) {
     let hot = "one hot counter";
     let p99 = |run: &Run| run.measured.latencies.percentile_ms(99.0);
     section.rows.extend([
-        ours.row_per(hot, locked, "lock in Redis").reach(Reach::AtLeast(22.0)),
+        ours.row_per(hot, locked, "lock in Redis").goal(Goal::AtLeast(22.0)),
         ours.latency(hot, 99.0)
             .per(ours.ratio(locked, p99), "lock in Redis")
-            .reach(Reach::AtMost(1.0 / 50.0)),
-        ours.row_per(hot, row_lock, "update … returning").reach(Reach::AtLeast(9.0)),
+            .goal(Goal::AtMost(1.0 / 50.0)),
+        ours.row_per(hot, row_lock, "update … returning").goal(Goal::AtLeast(9.0)),
         ours.row_per(hot, behind, LEAST),
         alone
             .row_per("database path, one hot counter", row_lock, "update … returning")
-            .reach(Reach::AtLeast(6.0)),
+            .goal(Goal::AtLeast(6.0)),
         // How far the minimum that remembers every number comes: no such service gets further.
         behind.row_per(LEAST, locked, "lock in Redis"),
         behind.row_per(LEAST, row_lock, "update … returning"),
@@ -115,14 +115,14 @@ pub(super) fn rivals(bench: &Bench, section: &mut Section) {
 /// Redis does not know, one question per flight, compared with the same series without it.
 pub(super) fn once(bench: &Bench, section: &mut Section) {
     let stage = Stage::start(bench.placement);
-    for (series, names, reach) in ONCE {
+    for (series, names, goal) in ONCE {
         let enter = || series.map(|series| Contestant::hot(&stage, Path::Redis, series));
         let mut contestants = enter();
         bench.contest(&Pace::Closed, section, &mut contestants);
         let [without, with] = &contestants;
         let row = without.row(names[0]);
-        section.rows.push(match reach {
-            Some(reach) => row.reach(reach),
+        section.rows.push(match goal {
+            Some(goal) => row.goal(goal),
             None => row,
         });
         section.rows.push(with.row_per(names[1], without, "without"));
@@ -155,7 +155,7 @@ pub(super) fn known(bench: &Bench, section: &mut Section) {
     let [nobody, token, people] = &contestants;
     section.rows.push(nobody.row("nobody is known"));
     let row = token.row_per("a token with a limit", nobody, "nobody known");
-    section.rows.push(row.reach(Reach::AtLeast(0.95)));
+    section.rows.push(row.goal(Goal::AtLeast(0.95)));
     section.rows.push(people.row_per("1,000 people, limited, by a token", nobody, "nobody known"));
 }
 
@@ -170,7 +170,7 @@ pub(super) fn batches(bench: &Bench, section: &mut Section) {
     bench.contest(&Pace::Closed, section, &mut contestants);
     let [lists, ranges] = &contestants;
     section.rows.push(lists.row("lists of 100 documents"));
-    section.rows.push(ranges.row("ranges of 1,000").reach(Reach::AtLeast(5_000_000.0)));
+    section.rows.push(ranges.row("ranges of 1,000").goal(Goal::AtLeast(5_000_000.0)));
 }
 
 /// The database path: no Redis, every number committed before it is answered.
@@ -185,7 +185,7 @@ pub(super) fn database(bench: &Bench, section: &mut Section) {
         postgres.latency("database path, PostgreSQL", 99.0),
         sqlite
             .row("embedded SQLite, durable commit, one hot counter")
-            .reach(Reach::AtLeast(10_000.0)),
+            .goal(Goal::AtLeast(10_000.0)),
         sqlite.latency("embedded SQLite", 99.0),
     ];
     section.rows.extend(rows);

@@ -3,7 +3,7 @@
 use testkit::service::Deployment;
 
 use super::command::Ended;
-use crate::report::{Reach, Row, Section, figure};
+use crate::report::{Goal, Row, Section, figure};
 
 /// Most memory that it may take, in MiB, whatever it reads. The program alone takes up to half of
 /// it; a million rows kept in memory would take more than the rest.
@@ -22,7 +22,7 @@ impl Verified {
     /// Its memory for a journal of some rows.
     pub(super) fn row(&self, journal: &str) -> Row {
         let row = Row::new(format!("verify of {journal}, memory at most"), self.0.peak_mb, "MiB");
-        let row = row.reach(Reach::AtMost(MEMORY_MAX));
+        let row = row.goal(Goal::AtMost(MEMORY_MAX));
         row.note(format!("in {} s", figure(self.0.seconds)))
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, interval};
 use crate::client::Connection;
 use crate::figures::mean;
 use crate::lags::Lags;
-use crate::report::{Reach, Row, figure};
+use crate::report::{Goal, Row, figure};
 use crate::say;
 use crate::stage::{Served, Stage, redis_bytes, resident_mb};
 
@@ -106,16 +106,16 @@ impl Looks {
             [before, end].map(|looks| mean(looks.iter().map(|look| look.service_mb)));
         let row = Row::new("memory of the service, the last third", end_mb, "MiB");
         rows.push(if self.length / 3 >= KEPT {
-            row.per(end_mb / before_mb, "the third before").reach(Reach::AtMost(GROWTH_MAX))
+            row.per(end_mb / before_mb, "the third before").goal(Goal::AtMost(GROWTH_MAX))
         } else {
-            row.reach(Reach::AtMost(SERVICE_MB_MAX))
+            row.goal(Goal::AtMost(SERVICE_MB_MAX))
         });
         let row = Row::new("memory of Redis at the end", last.redis_bytes / MIB, "MiB");
         // A bucket that is not written to stays for two windows: from then on nothing may grow.
         let is_full = self.length / 2 >= window.0 * 2;
         rows.push(if is_full {
             row.per(last.redis_bytes / half.redis_bytes, "at the half")
-                .reach(Reach::AtMost(GROWTH_MAX + OTHER_BYTES / half.redis_bytes))
+                .goal(Goal::AtMost(GROWTH_MAX + OTHER_BYTES / half.redis_bytes))
         } else {
             row
         });
@@ -123,7 +123,7 @@ impl Looks {
         let bytes = (last.redis_bytes - self.empty_bytes) / records;
         rows.push(
             Row::new("memory of Redis, one idempotency record", bytes, "bytes")
-                .reach(Reach::AtMost(record_bytes_max(records, counters)))
+                .goal(Goal::AtMost(record_bytes_max(records, counters)))
                 .note(format!("{} records, idempotency.window {window}", figure(records))),
         );
         rows

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::JwtRefusal;
 use crate::auth::COUNT_MAX;
 use crate::auth::jwt::JwtSettings;
-use crate::auth::rate::Pace;
+use crate::auth::rate::RequestRate;
 use crate::auth::{Identity, Role, WrittenGrant, jwt_identity_name};
 
 /// The value of a claim that means everything: no claim, or an empty one, gives nothing.
@@ -46,12 +46,12 @@ impl Verified {
         if roles.is_empty() {
             return Err(JwtRefusal::NoRole);
         }
-        let reach = |claim: &Option<String>, refusal| match claim {
+        let scope = |claim: &Option<String>, refusal| match claim {
             None => Ok(Vec::new()),
             Some(claim) => found(claims, claim).and_then(codes).ok_or(refusal),
         };
-        let series = reach(&settings.series_claim, JwtRefusal::NoSeries)?;
-        let projects = reach(&settings.projects_claim, JwtRefusal::NoProjects)?;
+        let series = scope(&settings.series_claim, JwtRefusal::NoSeries)?;
+        let projects = scope(&settings.projects_claim, JwtRefusal::NoProjects)?;
         let written = WrittenGrant {
             name: &name,
             roles: Some(&roles),
@@ -64,7 +64,8 @@ impl Verified {
         };
         let granted = written.read_of_named(COUNT_MAX).map_err(JwtRefusal::Grant)?;
         let mut identity = Arc::unwrap_or_clone(granted.identity);
-        identity.pace = if settings.people { Pace::Person } else { Pace::Free };
+        identity.request_rate =
+            if settings.people { RequestRate::Person } else { RequestRate::Free };
         Ok(Verified {
             identity: Arc::new(identity),
             from_us: from_us.saturating_sub(skew_us),

@@ -88,7 +88,7 @@ enum Source {
 
 /// The state of the reads of the loop.
 #[derive(Clone, Copy, Debug, Default)]
-struct Looks {
+struct Polls {
     begun_at: Option<Instant>,
     is_running: bool,
     ended: u64,
@@ -99,11 +99,11 @@ pub(super) struct Keyring {
     place: JwtKeys,
     source: Source,
     pinned: Vec<JwtAlgorithm>,
-    pace: KeyRefresh,
+    refresh: KeyRefresh,
     /// With the time at which they were read last.
     read: RwLock<Option<(Arc<InForce>, Instant)>>,
     wanted: Notify,
-    looks: watch::Sender<Looks>,
+    polls: watch::Sender<Polls>,
 }
 
 impl Keyring {
@@ -115,7 +115,7 @@ impl Keyring {
     pub(super) fn open(
         place: JwtKeys,
         pinned: Vec<JwtAlgorithm>,
-        pace: KeyRefresh,
+        refresh: KeyRefresh,
     ) -> anyhow::Result<Self> {
         let source = match &place {
             JwtKeys::File(path) | JwtKeys::SetFile(path) => Source::File(path.clone()),
@@ -124,8 +124,8 @@ impl Keyring {
                 Source::Address(Box::new(address))
             }
         };
-        let (read, wanted, looks) = (RwLock::default(), Notify::new(), watch::Sender::default());
-        let keyring = Keyring { place, source, pinned, pace, read, wanted, looks };
+        let (read, wanted, polls) = (RwLock::default(), Notify::new(), watch::Sender::default());
+        let keyring = Keyring { place, source, pinned, refresh, read, wanted, polls };
         if let Source::File(path) = &keyring.source {
             let taken = read_file(path).map_err(anyhow::Error::from);
             let count = taken.and_then(|bytes| keyring.take(bytes));
@@ -143,53 +143,54 @@ impl Keyring {
     pub(super) fn in_force(&self) -> Option<Arc<InForce>> {
         let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
         let (keys, at) = read.as_ref()?;
-        (at.elapsed() <= self.pace.kept).then(|| Arc::clone(keys))
+        (at.elapsed() <= self.refresh.kept).then(|| Arc::clone(keys))
     }
 
     /// Waits a moment for newer keys, where they may be read now. Safe to drop.
-    pub(super) async fn look_again(&self) {
-        let mut looks = self.looks.subscribe();
-        let now = *looks.borrow_and_update();
+    pub(super) async fn poll_again(&self) {
+        let mut polls = self.polls.subscribe();
+        let now = *polls.borrow_and_update();
         if !now.is_running && !self.may_begin(now) {
             return;
         }
         self.wanted.notify_one();
         // A request that waited too long is refused as one to be retried.
-        let _ = timeout(self.pace.wait, looks.wait_for(|looks| looks.ended > now.ended)).await;
+        let _ = timeout(self.refresh.wait, polls.wait_for(|polls| polls.ended > now.ended)).await;
     }
 
-    fn may_begin(&self, looks: Looks) -> bool {
-        looks.begun_at.is_none_or(|at| at.elapsed() >= self.pace.gap)
+    fn may_begin(&self, polls: Polls) -> bool {
+        polls.begun_at.is_none_or(|at| at.elapsed() >= self.refresh.gap)
     }
 
     /// Reads the keys again, as often as that is due.
     pub(super) fn follow(self: Arc<Self>) -> Task {
         Task::start("jwt keys", async move |mut stop: Stop| {
             let is_read = self.in_force().is_some();
-            let mut due = Instant::now() + if is_read { self.pace.period } else { Duration::ZERO };
+            let mut due =
+                Instant::now() + if is_read { self.refresh.period } else { Duration::ZERO };
             let mut fails = false;
             loop {
                 tokio::select! {
                     () = stop.requested() => return,
                     () = sleep_until(due) => {}
                     () = self.wanted.notified() => {
-                        if !self.may_begin(*self.looks.borrow()) {
+                        if !self.may_begin(*self.polls.borrow()) {
                             continue;
                         }
                     }
                 }
-                self.looks.send_modify(|looks| {
-                    (looks.begun_at, looks.is_running) = (Some(Instant::now()), true);
+                self.polls.send_modify(|polls| {
+                    (polls.begun_at, polls.is_running) = (Some(Instant::now()), true);
                 });
                 let looked = tokio::select! {
                     () = stop.requested() => return,
-                    looked = self.look() => looked,
+                    looked = self.poll() => looked,
                 };
-                due =
-                    Instant::now() + if looked.is_ok() { self.pace.period } else { self.pace.gap };
+                due = Instant::now()
+                    + if looked.is_ok() { self.refresh.period } else { self.refresh.gap };
                 self.tell(looked, &mut fails);
-                self.looks.send_modify(|looks| {
-                    (looks.ended, looks.is_running) = (looks.ended + 1, false);
+                self.polls.send_modify(|polls| {
+                    (polls.ended, polls.is_running) = (polls.ended + 1, false);
                 });
             }
         })
@@ -215,9 +216,9 @@ impl Keyring {
         }
     }
 
-    async fn look(&self) -> anyhow::Result<usize> {
+    async fn poll(&self) -> anyhow::Result<usize> {
         let bytes = match &self.source {
-            Source::Address(address) => address.get(self.pace.limit, ANSWER_BYTES_MAX).await?,
+            Source::Address(address) => address.get(self.refresh.limit, ANSWER_BYTES_MAX).await?,
             Source::File(path) => {
                 let path = path.clone();
                 tokio::task::spawn_blocking(move || read_file(&path)).await??

@@ -137,10 +137,14 @@ impl Jwts {
         Ok(Arc::new(Jwts::open(settings, Arc::clone(clock), KeyRefresh::USUAL)?))
     }
 
-    fn open(settings: JwtSettings, clock: SharedClock, pace: KeyRefresh) -> anyhow::Result<Self> {
+    fn open(
+        settings: JwtSettings,
+        clock: SharedClock,
+        request_rate: KeyRefresh,
+    ) -> anyhow::Result<Self> {
         signatures::install();
         let pinned = settings.algorithms.clone();
-        let keyring = Arc::new(Keyring::open(settings.keys.clone(), pinned, pace)?);
+        let keyring = Arc::new(Keyring::open(settings.keys.clone(), pinned, request_rate)?);
         Ok(Jwts { settings, keyring, clock })
     }
 
@@ -183,7 +187,7 @@ impl Jwts {
         if found == Some(Some(JwtRefusal::Algorithm)) {
             return known;
         }
-        self.keyring.look_again().await;
+        self.keyring.poll_again().await;
         self.keyring.in_force()
     }
 

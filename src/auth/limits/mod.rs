@@ -100,7 +100,7 @@ impl Limit {
 
 /// The state of a limit for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct LimitState {
     /// `user`, `address` or `service`.
     pub limit: &'static str,
     /// How many a minute.
@@ -115,10 +115,10 @@ pub struct Standing {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// Of each limit.
-    pub standings: Vec<Standing>,
+    pub limit_states: Vec<LimitState>,
     /// The limit that refuses it for longest, and after how many milliseconds it would not;
     /// whatever asks for more than a minute's quota is refused forever.
-    pub exceeded: Option<(Standing, u64)>,
+    pub exceeded: Option<(LimitState, u64)>,
 }
 
 /// The limits of a node.
@@ -186,13 +186,13 @@ impl Limits {
             let Limit { name, key, rate, .. } = *limit;
             let at_us = kept.schedules.get(&key).copied().unwrap_or(0);
             let verdict = rate.judge(at_us, now_us, limit.of(load));
-            let standing = Standing {
+            let limit_state = LimitState {
                 limit: name,
                 quota: rate.quota().unsigned_abs(),
                 remaining: verdict.remaining.unsigned_abs(),
                 reset_s: seconds(verdict.reset_us),
             };
-            judgement.standings.push(standing);
+            judgement.limit_states.push(limit_state);
             match verdict.scheduled_us {
                 Some(at_us) if limit.of(load) > 0 => scheduled.push((key, at_us)),
                 Some(_) => {}
@@ -200,7 +200,7 @@ impl Limits {
                     let wait_ms = verdict.retry_after_us.unsigned_abs().div_ceil(1_000);
                     // Of two, the one that refuses for longer: an earlier retry would fail.
                     if judgement.exceeded.is_none_or(|(_, other)| other < wait_ms) {
-                        judgement.exceeded = Some((standing, wait_ms));
+                        judgement.exceeded = Some((limit_state, wait_ms));
                     }
                 }
             }
@@ -305,17 +305,17 @@ mod tests {
         let (clock, limits) = limits(2, 3);
         let ask = |user| limits.judge(&[Counted::User(user), Counted::Address("192.0.2.1")]);
         assert!(ask("ann").exceeded.is_none() && ask("ann").exceeded.is_none());
-        let (standing, wait_ms) = ask("ann").exceeded.expect("refused");
-        assert_eq!((standing.limit, standing.quota, standing.remaining), ("user", 2, 0));
+        let (limit_state, wait_ms) = ask("ann").exceeded.expect("refused");
+        assert_eq!((limit_state.limit, limit_state.quota, limit_state.remaining), ("user", 2, 0));
         assert_eq!(wait_ms, 30_000);
         // The address has one left, which the refusal did not use up.
         assert!(ask("bob").exceeded.is_none());
         assert_eq!(ask("cid").exceeded.expect("refused").0.limit, "address");
         // Both refuse: the person for 30 s, the address for 20.
-        let (standing, wait_ms) = ask("ann").exceeded.expect("refused");
-        assert_eq!((standing.limit, wait_ms), ("user", 30_000));
+        let (limit_state, wait_ms) = ask("ann").exceeded.expect("refused");
+        assert_eq!((limit_state.limit, wait_ms), ("user", 30_000));
         clock.set(clock.now_us() + WINDOW_US);
-        assert_eq!(ask("cid").standings.iter().map(|it| it.remaining).sum::<u64>(), 3);
+        assert_eq!(ask("cid").limit_states.iter().map(|it| it.remaining).sum::<u64>(), 3);
     }
 
     #[test]
@@ -334,8 +334,8 @@ mod tests {
         let (_, limits) = limits(10, 0);
         let account = limits.account(&[Counted::User("ann"), Counted::Service("erp", 5)]);
         let left = || {
-            let shown = limits.charge(&account, Load::default()).standings;
-            shown.iter().map(|standing| standing.remaining).collect::<Vec<_>>()
+            let shown = limits.charge(&account, Load::default()).limit_states;
+            shown.iter().map(|limit_state| limit_state.remaining).collect::<Vec<_>>()
         };
         let seven = Load { numbers: 7, calls: 1 };
         assert!(limits.charge(&account, seven).exceeded.is_none());

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::answers;
 use super::drafted::{Drafting, Purpose};
-use super::pending_request::Order;
+use super::pending_request::CheckedRequest;
 use super::{AllocError, Allocator, Hints, Issued, Request};
 
 impl Allocator {
@@ -23,7 +23,7 @@ impl Allocator {
         if request.document_id.is_none() && request.idempotency_key.is_none() {
             return Ok(None);
         }
-        let (request, context) = (request.within_reach(), &self.shared.context);
+        let (request, context) = (request.within_scope(), &self.shared.context);
         let began = Instant::now();
         let limit = began + context.settings.time_limit;
         let by = by.map_or(limit, |by| by.min(limit));
@@ -34,8 +34,8 @@ impl Allocator {
             Drafting::Drafted(drafted) => drafted,
         };
         let clock = context.clock.as_ref();
-        let served = Order::of(request.clone(), drafted, clock)?.served;
-        let question = Order::asking_again(&served, &request, clock.now_us());
+        let served = CheckedRequest::of(request.clone(), drafted, clock)?.served;
+        let question = CheckedRequest::asking_again(&served, &request, clock.now_us());
         let found = self.ask(question, by).await?;
         if let Some(issued) = &found {
             answers::count(&context.metrics, began, &Ok(issued.clone()));

@@ -14,12 +14,12 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::catalog::unknown_source;
 use super::order::Asking;
-use super::pending_request::Order;
+use super::pending_request::CheckedRequest;
 use super::{AllocError, Allocator};
 use crate::engine::sources::{SourceError, SourceQuestion};
 use crate::ledger::Record;
 
-impl Order {
+impl CheckedRequest {
     /// The source that its series asks.
     pub(super) fn source(&self) -> Option<&str> {
         self.served.series.sourced().map(|sourced| sourced.source)
@@ -61,7 +61,11 @@ impl Allocator {
     }
 
     /// Asks the source of an order, where it has one, until a time.
-    pub(super) async fn complete(&self, order: &mut Order, by: Instant) -> Result<(), AllocError> {
+    pub(super) async fn complete(
+        &self,
+        order: &mut CheckedRequest,
+        by: Instant,
+    ) -> Result<(), AllocError> {
         let Some(asking) = order.asking.take() else { return Ok(()) };
         let name = order.source().unwrap_or_default().to_owned();
         let key = key(&self.shared.context.deployment.deployment_id.to_string(), order);
@@ -90,7 +94,7 @@ impl Allocator {
 /// The key of a request at its source: the same for each attempt and each retry, and for no other
 /// request of any deployment. A document that is given another number on purpose is another
 /// request each time, unless its caller names it.
-fn key(deployment: &str, order: &Order) -> String {
+fn key(deployment: &str, order: &CheckedRequest) -> String {
     let Record { series_id, document_id, idempotency_key, user_id, .. } = &*order.record;
     let document = document_id.as_ref().filter(|_| !order.request.again);
     let (kind, user, id) = match (document, idempotency_key) {

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::database_path::Contended;
-use super::patience::{Errand, Patience, attempt, known_to_be_away, note_panic};
 use super::pending_request::PendingRequest;
+use super::retry_policy::{Errand, RetryPolicy, attempt, known_to_be_away, note_panic};
 use crate::engine::node::{Context, Use};
 use crate::ledger::{At, Counter, CounterSpec, Found, LedgerError, Raise, SeedOutcome};
 use crate::node::NodeId;
@@ -38,7 +38,7 @@ pub(super) struct RaiseWish {
 
 /// A counter that a worker meets in an epoch, as Redis shows it (F33).
 #[derive(Clone, Debug)]
-pub(super) struct Unseen {
+pub(super) struct Unverified {
     /// Name of the counter within the partition.
     pub counter: String,
     /// Its id in Redis.
@@ -63,7 +63,7 @@ pub(super) enum Done {
         /// The epoch of the job.
         at: At,
         /// The counters.
-        counters: Vec<Unseen>,
+        counters: Vec<Unverified>,
         /// The row under the id of each, where the ledger has one; it may be another counter's.
         result: Result<Vec<Option<Counter>>, LedgerError>,
     },
@@ -104,7 +104,7 @@ pub(super) struct BackgroundJobs {
 impl BackgroundJobs {
     /// A starter that reports to `sender`. At most one job per parked counter and one per asking
     /// flight is under way: requests, and so jobs, are bounded by `allocator.queue_max`.
-    /// [`crate::engine::node::Places`] bounds how many of them are at the ledger at a time.
+    /// [`crate::engine::node::Permits`] bounds how many of them are at the ledger at a time.
     #[must_use]
     pub(super) fn new(context: Arc<Context>, sender: mpsc::UnboundedSender<Done>) -> Self {
         BackgroundJobs { context, sender, out: Arc::default() }
@@ -135,7 +135,7 @@ impl BackgroundJobs {
         let jobs = self.clone();
         self.start(async move {
             let context = &jobs.context;
-            let mut patience = Patience::new(context, at, Errand::Seed, counters.len());
+            let mut retry_policy = RetryPolicy::new(context, at, Errand::Seed, counters.len());
             let result = loop {
                 let specs: Vec<CounterSpec> =
                     counters.iter().map(|(_, spec)| spec.clone()).collect();
@@ -150,7 +150,7 @@ impl BackgroundJobs {
                     // No request is refused because of another one's series.
                     let others = counters.split_off(1);
                     others.into_iter().for_each(|other| jobs.seed(at, node, vec![other]));
-                } else if !patience.another_try(&error).await {
+                } else if !retry_policy.another_try(&error).await {
                     break Err(error);
                 }
             };
@@ -167,16 +167,16 @@ impl BackgroundJobs {
 
     /// Reads what the ledger knows of counters that the worker meets, by the ids that Redis shows:
     /// one statement.
-    pub(super) fn compare(&self, at: At, counters: Vec<Unseen>) {
+    pub(super) fn compare(&self, at: At, counters: Vec<Unverified>) {
         let context = Arc::clone(&self.context);
         self.start(async move {
-            let ids: Arc<[i64]> = counters.iter().map(|unseen| unseen.counter_id).collect();
+            let ids: Arc<[i64]> = counters.iter().map(|unverified| unverified.counter_id).collect();
             let reading = || {
                 let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&ids));
                 async move { ledger.counters().among(&asked).await }
             };
-            let patience = Patience::new(&context, at, Errand::Question, counters.len());
-            let result = patience.try_again(reading).await;
+            let retry_policy = RetryPolicy::new(&context, at, Errand::Question, counters.len());
+            let result = retry_policy.try_again(reading).await;
             Done::Compared { at, counters, result }
         });
     }
@@ -190,8 +190,8 @@ impl BackgroundJobs {
                 let (own, wished) = (Arc::clone(&context), Arc::clone(&wishes));
                 async move { raise(&own, at, &wished).await }
             };
-            let patience = Patience::new(&context, at, Errand::Seed, wishes.len());
-            let result = patience.try_again(raising).await;
+            let retry_policy = RetryPolicy::new(&context, at, Errand::Seed, wishes.len());
+            let result = retry_policy.try_again(raising).await;
             Done::Raised { at, wishes: Arc::unwrap_or_clone(wishes), result }
         });
     }
@@ -246,9 +246,9 @@ impl BackgroundJobs {
                     }
                 }
             };
-            let patience = Patience::new(&context, at, Errand::Question, requests.len());
+            let retry_policy = RetryPolicy::new(&context, at, Errand::Question, requests.len());
             let asked_at = Instant::now();
-            let mut result = patience.try_again(asking).await;
+            let mut result = retry_policy.try_again(asking).await;
             if let Err(error) = context.membership.must_not_have_slept(asked_at, node).await {
                 result = Err(error);
             }

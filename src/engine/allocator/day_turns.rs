@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use super::catalog::{Catalog, ServedSeries};
 use super::error::{unavailable, unread};
-use super::patience::{Errand, attempt};
-use super::pending_request::{Order, PendingRequest, digest, issue_request};
+use super::pending_request::{CheckedRequest, PendingRequest, digest, issue_request};
+use super::retry_policy::{Errand, attempt};
 use super::{AllocError, Allocator, Issued, NumberTaken, Request, Unavailable, replay};
 use crate::ledger::{Found, Record, undated_names};
 use crate::metrics::Metrics;
@@ -168,7 +168,7 @@ impl Allocator {
                 continue;
             }
             let question =
-                Order::asking_again(&served, request, self.shared.context.clock.now_us());
+                CheckedRequest::asking_again(&served, request, self.shared.context.clock.now_us());
             match self.ask(question, by).await {
                 Ok(None) => {}
                 Ok(Some(issued)) => return Ok(Some(Ok(issued))),
@@ -217,7 +217,7 @@ impl Allocator {
     }
 }
 
-impl Order {
+impl CheckedRequest {
     /// Asks another series whether it has a number of a request. Takes nothing: its only counter is
     /// none, and so never in Redis (F40).
     pub(super) fn asking_again(
@@ -247,7 +247,7 @@ impl Order {
         let documents = served.series.documents_of(&request.inputs);
         let counter = NO_COUNTER.to_owned();
         let none = Take { counter, count: 1, step: 1, start: 1, max: 1, seen: None };
-        Order {
+        CheckedRequest {
             served: Arc::clone(served),
             request: issue_request(served, (&record, &documents), vec![none], request.again),
             record: Arc::new(record),

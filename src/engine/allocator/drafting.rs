@@ -11,7 +11,7 @@ use super::catalog::Catalog;
 use super::day_turns::DayTurns;
 use super::drafted::{Drafting, Purpose};
 use super::error::unavailable;
-use super::pending_request::Order;
+use super::pending_request::CheckedRequest;
 use super::{AllocError, Allocator, Hints, NumberTaken, Request, Unavailable};
 
 impl Allocator {
@@ -55,7 +55,7 @@ impl Allocator {
         }
         let now = self.shared.context.clock.now();
         // A request that came a moment too early gets its first refusal.
-        Order::draft(catalog, request, now, Told::InFull).err().unwrap_or(refused)
+        CheckedRequest::draft(catalog, request, now, Told::InFull).err().unwrap_or(refused)
     }
 
     async fn draft_by(
@@ -72,7 +72,9 @@ impl Allocator {
             Purpose::Preview => None,
         };
         match turns {
-            None => Order::draft(catalog, request, now, Told::InBrief).map(Drafting::Drafted),
+            None => {
+                CheckedRequest::draft(catalog, request, now, Told::InBrief).map(Drafting::Drafted)
+            }
             Some(turns) => Box::pin(self.draft_across(catalog, turns, request, (now, by))).await,
         }
     }
@@ -85,16 +87,16 @@ impl Allocator {
         request: &Request,
         (now, by): (Timestamp, Instant),
     ) -> Result<Drafting, AllocError> {
-        Order::check_fields(request)?;
+        CheckedRequest::check_fields(request)?;
         // A number out of reach is refused in the same words as a missing one.
-        if !request.identity.reach.is_everything() {
-            Order::draft(catalog, request, now, Told::InBrief)?;
+        if !request.identity.scope.is_everything() {
+            CheckedRequest::draft(catalog, request, now, Told::InBrief)?;
         }
         let asked_at = self.asked_at(&turns, request, (now, by)).await?;
         if let Some(answer) = self.earlier_across(catalog, turns, request, (asked_at, by)).await? {
             return Ok(Drafting::Answered(answer));
         }
-        Order::draft(catalog, request, asked_at, Told::InBrief).map(Drafting::Drafted)
+        CheckedRequest::draft(catalog, request, asked_at, Told::InBrief).map(Drafting::Drafted)
     }
 }
 

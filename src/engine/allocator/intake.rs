@@ -212,7 +212,7 @@ impl Intake {
     /// Notes a failure, for requests that give up waiting, and waits a moment. There is no wait for
     /// a ledger that is known to be away.
     pub(super) async fn trouble(&mut self, why: Unavailable, error: &(dyn Display + Sync)) {
-        self.say_trouble(why, error);
+        self.log_failure(why, error);
         if why == Unavailable::Ledger && self.cannot_commit() {
             self.refuse_all(why);
         }
@@ -226,7 +226,7 @@ impl Intake {
     }
 
     /// Notes a failure, for requests that give up waiting.
-    pub(super) fn say_trouble(&self, why: Unavailable, error: &(dyn Display + Sync)) {
+    pub(super) fn log_failure(&self, why: Unavailable, error: &(dyn Display + Sync)) {
         let before = self.status().trouble.replace(why);
         // Logged once, not at each attempt.
         if before == Some(why) {

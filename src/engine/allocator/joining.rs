@@ -9,9 +9,9 @@ use super::acknowledgements::PendingAcknowledgements;
 use super::intake::Intake;
 use super::redis_path::{EpochLease, Suspicion};
 use super::strayed::has_strayed;
-use super::worker::Standing;
+use super::worker::WorkerState;
 use crate::engine::node::{Context, PlannedEnd, RECOVERY_OPEN_TIMEOUT};
-use crate::engine::reconciler::{self, Plan, Recovered, Trouble};
+use crate::engine::reconciler::{self, Plan, Recovered, RecoveryError};
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
 use crate::node::NodeId;
 use crate::redis::Redis;
@@ -57,9 +57,9 @@ impl Joining {
     }
 
     /// The state of a worker that left its epoch because of a fault.
-    pub(super) fn go_away(&mut self, suspicion: Suspicion) -> Standing {
+    pub(super) fn go_away(&mut self, suspicion: Suspicion) -> WorkerState {
         self.spent = suspicion.spent.or(self.spent);
-        if suspicion.epoch_in_doubt { Standing::Away(suspicion) } else { Standing::Nowhere }
+        if suspicion.epoch_in_doubt { WorkerState::Away(suspicion) } else { WorkerState::Nowhere }
     }
 
     /// Finds the epoch to serve in, or brings it about.
@@ -67,11 +67,11 @@ impl Joining {
         &mut self,
         intake: &mut Intake,
         suspicion: Option<Suspicion>,
-    ) -> Standing {
+    ) -> WorkerState {
         intake.take_back_questions();
         if self.context.membership.ledger_went_back() {
             intake.refuse(Unavailable::Held, HELD).await;
-            return Standing::Nowhere;
+            return WorkerState::Nowhere;
         }
         let (node, row) = match self.look().await {
             Ok(found) => found,
@@ -118,19 +118,19 @@ impl Joining {
         row: &Partition,
         node: NodeId,
         suspicion: Option<Suspicion>,
-    ) -> Standing {
+    ) -> WorkerState {
         let at = At { partition: self.partition, epoch: row.epoch };
         let redis = self.context.redis_of(self.partition).cloned();
         if redis.is_some() {
             self.context.redis_health.watch(self.partition);
         }
         match (row.state, &row.owner, redis) {
-            (PartitionState::Held, ..) => Standing::Held,
+            (PartitionState::Held, ..) => WorkerState::Held,
             // A process without Redis never moves a partition that Redis owns (F22).
             (_, Owner::Redis { .. }, None) => {
                 let remedy = "redis owns the partition; set redis.url";
                 intake.refuse(Unavailable::NoRedis, remedy).await;
-                Standing::Nowhere
+                WorkerState::Nowhere
             }
             (PartitionState::Open, Owner::Redis { .. }, _) if row.is_for_database() => {
                 self.recover(intake, row, "an operator wants the database", suspicion).await
@@ -194,14 +194,14 @@ impl Joining {
 
     /// Takes from the database from now on, once another process would miss this identity: it meets
     /// it within two heartbeats.
-    async fn join_database(&mut self, intake: &mut Intake, at: At, node: NodeId) -> Standing {
+    async fn join_database(&mut self, intake: &mut Intake, at: At, node: NodeId) -> WorkerState {
         if !self.context.membership.is_met() {
             tracing::info!(%node, "no other process has met this one yet");
             intake.backoff.wait().await;
-            return Standing::Nowhere;
+            return WorkerState::Nowhere;
         }
         self.well(intake);
-        Standing::Database(at, node)
+        WorkerState::Database(at, node)
     }
 
     /// Becomes a participant of an open epoch: only then may it send a flight there (F5).
@@ -211,25 +211,25 @@ impl Joining {
         redis: Redis,
         at: At,
         incarnation: String,
-    ) -> Standing {
+    ) -> WorkerState {
         let node = self.context.membership.node();
         match self.context.ledger.participate(at, node).await {
             Ok(true) => {
                 self.well(intake);
                 self.acknowledgements.join(at.epoch, node);
-                self.context.membership.vouching().join(at);
+                self.context.membership.known_epochs().join(at);
                 let lease = EpochLease::new(&self.context, redis, at, incarnation, node);
-                Standing::Redis(Box::new(lease))
+                WorkerState::Redis(Box::new(lease))
             }
             Ok(false) => {
                 intake.backoff.wait().await;
-                Standing::Nowhere
+                WorkerState::Nowhere
             }
             Err(error) => {
                 // It may be entered all the same, and the next recovery would wait for it.
                 self.acknowledgements.may_join(at.epoch, node);
                 intake.trouble(Unavailable::Ledger, &error).await;
-                Standing::Nowhere
+                WorkerState::Nowhere
             }
         }
     }
@@ -241,7 +241,7 @@ impl Joining {
         intake: &mut Intake,
         row: &Partition,
         suspicion: Option<Suspicion>,
-    ) -> Standing {
+    ) -> WorkerState {
         if row.state == PartitionState::Recovering {
             match self.acknowledge(intake, row.epoch).await {
                 Ok(true) => {}
@@ -254,7 +254,7 @@ impl Joining {
         }
         let settings = &self.context.settings;
         let mine = row.actor == Some(self.context.membership.node());
-        let patience = match row.state {
+        let retry_policy = match row.state {
             PartitionState::Opening => RECOVERY_OPEN_TIMEOUT,
             _ => RECOVERY_OPEN_TIMEOUT + settings.recovery_barrier_max,
         };
@@ -266,7 +266,7 @@ impl Joining {
             }
         };
         self.watched = Some((row.epoch, row.state, since));
-        if mine || since.elapsed() > patience {
+        if mine || since.elapsed() > retry_policy {
             return self.recover(intake, row, &row.cause.clone(), suspicion).await;
         }
         intake.backoff.wait().await;
@@ -292,7 +292,7 @@ impl Joining {
             return Ok(true);
         }
         // From here on the epoch may close without this process.
-        self.context.membership.vouching().leave(self.partition);
+        self.context.membership.known_epochs().leave(self.partition);
         if self.context.ledger.acknowledge(at, &nodes).await? == Acknowledged::Forgotten {
             return Ok(false);
         }
@@ -301,15 +301,15 @@ impl Joining {
     }
 
     /// Redis has been healthy for long enough: it may take over from the database.
-    pub(super) async fn offer_to_redis(&mut self, intake: &mut Intake) -> Standing {
+    pub(super) async fn offer_to_redis(&mut self, intake: &mut Intake) -> WorkerState {
         match self.read_row().await {
             Ok(row) if (row.state, &row.owner) == (PartitionState::Open, &Owner::Database) => {
                 self.recover(intake, &row, "redis is back", None).await
             }
-            Ok(_) => Standing::Nowhere,
+            Ok(_) => WorkerState::Nowhere,
             Err(error) => {
                 intake.trouble(Unavailable::Ledger, &error).await;
-                Standing::Nowhere
+                WorkerState::Nowhere
             }
         }
     }
@@ -321,7 +321,7 @@ impl Joining {
         row: &Partition,
         cause: &str,
         suspicion: Option<Suspicion>,
-    ) -> Standing {
+    ) -> WorkerState {
         // What another node saw is not known here: only a planned recovery trusts the data.
         let at = At { partition: self.partition, epoch: row.epoch };
         let lost_data = suspicion.is_some()
@@ -342,13 +342,13 @@ impl Joining {
             }
         };
         // It acknowledges for this process.
-        self.context.membership.vouching().leave(self.partition);
+        self.context.membership.known_epochs().leave(self.partition);
         match reconciler::recover(&self.context, row, plan, committed).await {
-            Ok(Recovered::Opened | Recovered::Elsewhere) => return Standing::Nowhere,
-            Ok(Recovered::Held) => return Standing::Held,
-            Err(Trouble::Ledger(error)) => intake.trouble(Unavailable::Ledger, &error).await,
-            Err(Trouble::Redis(error)) => intake.trouble(Unavailable::Redis, &error).await,
-            Err(error @ Trouble::Foreign { .. }) => {
+            Ok(Recovered::Opened | Recovered::Elsewhere) => return WorkerState::Nowhere,
+            Ok(Recovered::Held) => return WorkerState::Held,
+            Err(RecoveryError::Ledger(error)) => intake.trouble(Unavailable::Ledger, &error).await,
+            Err(RecoveryError::Redis(error)) => intake.trouble(Unavailable::Redis, &error).await,
+            Err(error @ RecoveryError::Foreign { .. }) => {
                 intake.refuse(Unavailable::ForeignRedis, &error.to_string()).await;
             }
         }
@@ -356,15 +356,15 @@ impl Joining {
     }
 
     /// The ledger shows less than this node or Redis has seen: it went back (F9).
-    async fn hold(&self, intake: &mut Intake, seen: u64, cause: &str) -> Standing {
+    async fn hold(&self, intake: &mut Intake, seen: u64, cause: &str) -> WorkerState {
         let seen = At { partition: self.partition, epoch: seen };
         let cause = format!("the ledger went back: {cause}");
         match self.context.hold(seen, &cause).await {
-            Ok(true) => Standing::Held,
-            Ok(false) => Standing::Nowhere,
+            Ok(true) => WorkerState::Held,
+            Ok(false) => WorkerState::Nowhere,
             Err(error) => {
                 intake.trouble(Unavailable::Ledger, &error).await;
-                Standing::Nowhere
+                WorkerState::Nowhere
             }
         }
     }
@@ -376,6 +376,6 @@ impl Joining {
     }
 }
 
-fn away(suspicion: Option<Suspicion>) -> Standing {
-    suspicion.map_or(Standing::Nowhere, Standing::Away)
+fn away(suspicion: Option<Suspicion>) -> WorkerState {
+    suspicion.map_or(WorkerState::Nowhere, WorkerState::Away)
 }

@@ -22,17 +22,17 @@ mod handed_out;
 mod headroom;
 mod intake;
 mod joining;
-mod looks;
 mod next_values;
 mod order;
-mod patience;
 mod pending_request;
+mod polls;
 mod preview;
 mod ranges;
-mod reach;
 mod readings;
 mod redis_path;
 mod replay;
+mod retry_policy;
+mod scope;
 mod snowflakes;
 mod status;
 mod strayed;
@@ -61,9 +61,9 @@ use crate::task::Task;
 use answers::Reply;
 use drafted::{Drafting, Purpose};
 use error::{unavailable, unread};
-use looks::Looks;
-use patience::{Errand, attempt};
-use pending_request::{Order, PendingRequest};
+use pending_request::{CheckedRequest, PendingRequest};
+use polls::Polls;
+use retry_policy::{Errand, attempt};
 use snowflakes::Snowflakes;
 use status::{SharedStatus, WorkerStatus};
 use worker::PartitionWorker;
@@ -79,7 +79,7 @@ struct Shared {
     catalog: RwLock<Arc<Catalog>>,
     /// Held while series are read again.
     refreshing: tokio::sync::Mutex<()>,
-    looks: Looks,
+    polls: Polls,
     workers: Vec<WorkerHandle>,
     snowflakes: Snowflakes,
     sources: Sources,
@@ -114,7 +114,7 @@ impl Allocator {
         catalog.tell_unknown(&sources);
         let catalog = RwLock::new(Arc::new(catalog));
         let stopping = AtomicBool::new(false);
-        let (refreshing, looks) = (tokio::sync::Mutex::default(), Looks::default());
+        let (refreshing, polls) = (tokio::sync::Mutex::default(), Polls::default());
         let snowflakes = Snowflakes::new(
             Arc::clone(&context.ledger),
             Arc::clone(&context.clock),
@@ -123,7 +123,7 @@ impl Allocator {
             BACKOFF_MAX,
         );
         let shared =
-            Shared { context, catalog, refreshing, looks, workers, snowflakes, sources, stopping };
+            Shared { context, catalog, refreshing, polls, workers, snowflakes, sources, stopping };
         Allocator { shared: Arc::new(shared) }
     }
 
@@ -164,7 +164,7 @@ impl Allocator {
         let began = Instant::now();
         let limit = began + self.shared.context.settings.time_limit;
         let by = by.map_or(limit, |by| by.min(limit));
-        let answer = self.allocate(request.within_reach(), (began, by), hints).await;
+        let answer = self.allocate(request.within_scope(), (began, by), hints).await;
         answers::count(&self.shared.context.metrics, began, &answer);
         answer
     }
@@ -181,7 +181,7 @@ impl Allocator {
             Drafting::Drafted(drafted) => drafted,
             Drafting::Answered(answer) => return answer,
         };
-        let mut order = Order::of(request, drafted, self.shared.context.clock.as_ref())?;
+        let mut order = CheckedRequest::of(request, drafted, self.shared.context.clock.as_ref())?;
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
@@ -218,7 +218,11 @@ impl Allocator {
     }
 
     /// Asks the worker of another series for the number that it has of a request, if it has one.
-    async fn ask(&self, question: Order, by: Instant) -> Result<Option<Issued>, AllocError> {
+    async fn ask(
+        &self,
+        question: CheckedRequest,
+        by: Instant,
+    ) -> Result<Option<Issued>, AllocError> {
         let worker = &self.shared.workers[question.served.version.partition as usize];
         let Ok(place) = Arc::clone(&worker.places).try_acquire_owned() else {
             return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
@@ -232,7 +236,7 @@ impl Allocator {
     /// is safe after a period was closed, too.
     async fn earlier(
         &self,
-        order: &Order,
+        order: &CheckedRequest,
         by: Instant,
     ) -> Result<Option<Result<Issued, AllocError>>, AllocError> {
         let context = &self.shared.context;

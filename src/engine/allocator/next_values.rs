@@ -27,7 +27,7 @@ pub async fn next_numbers(
     let now = clock.now();
     let draft = series.draft(inputs, now)?;
     let rows = ledger.partitions().await.map_err(|error| unread(&error))?;
-    let sight = CounterSight { ledger, redis: redis.as_ref(), keys };
+    let sight = CounterReader { ledger, redis: redis.as_ref(), keys };
     let mut nexts = Vec::with_capacity(draft.keys.len());
     for (serial, key) in series.serials().iter().zip(&draft.keys) {
         let counter = match series_id {
@@ -97,14 +97,14 @@ impl NextValue {
 }
 
 /// The positions of counters.
-pub(super) struct CounterSight<'a> {
+pub(super) struct CounterReader<'a> {
     pub(super) ledger: &'a SharedLedger,
     /// Where it may be asked.
     pub(super) redis: Option<&'a Redis>,
     pub(super) keys: &'a Keys,
 }
 
-impl CounterSight<'_> {
+impl CounterReader<'_> {
     /// The value that a counter gives next. `home`: where it lives.
     pub(super) async fn next(
         &self,

@@ -73,8 +73,8 @@ impl Hints {
 
 impl Request {
     /// The same as the series read it: projects out of scope of the caller are missing.
-    pub(super) fn within_reach(mut self) -> Self {
-        self.inputs.projects_within = self.identity.reach.projects_within();
+    pub(super) fn within_scope(mut self) -> Self {
+        self.inputs.projects_within = self.identity.scope.projects_within();
         self
     }
 }

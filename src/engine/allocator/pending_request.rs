@@ -19,7 +19,7 @@ use super::cancellation::CancellationState;
 use super::catalog::{Catalog, ServedSeries};
 use super::drafted::Drafted;
 use super::order::Asking;
-use super::{AllocError, Issued, KEY_CHARS_MAX, Request, check_key, reach};
+use super::{AllocError, Issued, KEY_CHARS_MAX, Request, check_key, scope};
 use crate::auth::{COUNT_MAX, Identity};
 use crate::clock::Clock;
 use crate::ledger::{CounterSpec, Entry, Question, Record, SeriesVersion};
@@ -27,7 +27,7 @@ use crate::metrics::Metrics;
 use crate::redis::{IssueRequest, PayloadMark, Take};
 
 /// A checked request: everything but its values.
-pub(super) struct Order {
+pub(super) struct CheckedRequest {
     /// The series that serves it.
     pub served: Arc<ServedSeries>,
     /// What the journal will know of it.
@@ -52,7 +52,7 @@ pub(super) struct Order {
     pub identity: Arc<Identity>,
 }
 
-impl Order {
+impl CheckedRequest {
     /// Checks the fields of a request other than its inputs.
     ///
     /// # Errors
@@ -84,11 +84,11 @@ impl Order {
         told: Told,
     ) -> Result<Drafted, AllocError> {
         Self::check_fields(request)?;
-        let served = reach::choose(catalog, request, now, told)?;
+        let served = scope::choose(catalog, request, now, told)?;
         let draft = served.series.draft_telling(&request.inputs, now, told);
-        let draft = draft.map_err(|error| reach::refused(request, error))?;
+        let draft = draft.map_err(|error| scope::refused(request, error))?;
         let resolved = draft.resolved.as_ref().unwrap_or(&request.inputs);
-        reach::must_have(request, resolved.project.as_deref())?;
+        scope::must_have(request, resolved.project.as_deref())?;
         Ok(Drafted { served: Arc::clone(served), draft, now })
     }
 
@@ -138,7 +138,7 @@ impl Order {
             Take { counter: spec.name(), count, step, start, max, seen }
         });
         let again = request.again;
-        Ok(Order {
+        Ok(CheckedRequest {
             request: issue_request(&served, (&record, &documents), takes.collect(), again),
             served,
             record: Arc::new(record),
@@ -295,7 +295,7 @@ pub(super) fn digest(request: &Request) -> String {
 /// An order and the caller who waits for it.
 pub(super) struct PendingRequest {
     /// What is asked. Boxed: a request changes hands a dozen times.
-    pub order: Box<Order>,
+    pub order: Box<CheckedRequest>,
     /// Where the answer goes.
     pub reply: Reply,
     /// Whether it can still be cancelled.
@@ -317,7 +317,7 @@ pub(super) struct PendingRequest {
 
 impl PendingRequest {
     /// An order that was not processed yet.
-    pub(super) fn of(order: Order, reply: Reply, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn of(order: CheckedRequest, reply: Reply, place: OwnedSemaphorePermit) -> Self {
         PendingRequest {
             order: Box::new(order),
             reply,

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 
 use super::drafted::{Drafting, Purpose};
 use super::error::unread;
-use super::next_values::{CounterSight, must_have_begun, texts};
-use super::pending_request::Order;
+use super::next_values::{CounterReader, must_have_begun, texts};
+use super::pending_request::CheckedRequest;
 use super::{AllocError, Allocator, Hints, NextValue, Preview, Request, replay};
 use crate::ledger::{Counter, Partition, PartitionState};
 
@@ -17,13 +17,13 @@ impl Allocator {
     /// Whatever `issue` would refuse before taking a number.
     pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
         let context = &self.shared.context;
-        let request = request.within_reach();
+        let request = request.within_scope();
         let began = Instant::now();
         let by = began + context.settings.time_limit;
         let drafted =
             self.draft(&request, (began, by), (Purpose::Preview, &Hints::default())).await?;
         let Drafting::Drafted(drafted) = drafted else { unreachable!("a preview asks nobody") };
-        let order = Order::of(request, drafted, context.clock.as_ref())?;
+        let order = CheckedRequest::of(request, drafted, context.clock.as_ref())?;
         if let Some(closed) = order.closed {
             return Err(closed.into());
         }
@@ -66,7 +66,7 @@ impl Allocator {
     }
 
     /// Refuses a preview that is dated before the last number of its counters.
-    async fn check_chronology(&self, order: &Order) -> Result<(), AllocError> {
+    async fn check_chronology(&self, order: &CheckedRequest) -> Result<(), AllocError> {
         let (Some(family), Some(first)) = (&order.family, order.specs.first()) else {
             return Ok(());
         };
@@ -94,7 +94,7 @@ impl Allocator {
         let home = self.home_of(&counter).await?;
         let partition = counter.partition;
         let redis = context.redis_of(partition).filter(|_| !context.redis_is_gone(partition));
-        let sight = CounterSight { ledger: &context.ledger, redis, keys: &context.keys };
+        let sight = CounterReader { ledger: &context.ledger, redis, keys: &context.keys };
         sight.next(serial, &counter, home.as_ref()).await
     }
 

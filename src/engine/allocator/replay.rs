@@ -2,13 +2,13 @@
 
 use numbering::{InputError, Serial};
 
-use super::pending_request::Order;
+use super::pending_request::CheckedRequest;
 use super::{AllocError, Issued};
 use crate::ledger::{Entry, Found};
 
 /// Judges what the journal found under an order's keys; `None`: nothing, a number may be taken. The
 /// caller's key is checked before the document, as in the issue script.
-pub(super) fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocError>> {
+pub(super) fn judge(order: &CheckedRequest, found: Found) -> Option<Result<Issued, AllocError>> {
     let same = |digest: &str| digest == order.record.payload_digest;
     match (found.by_key, found.by_document) {
         (Some(entry), _) if same(&entry.record.payload_digest) => Some(order.repeated(entry)),
@@ -20,14 +20,14 @@ pub(super) fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocE
 }
 
 /// The refusal of an order that is dated before the last number of its counters.
-pub(super) fn before_last(order: &Order, last_date: String) -> AllocError {
+pub(super) fn before_last(order: &CheckedRequest, last_date: String) -> AllocError {
     let date = order.record.document_date.clone();
     AllocError::Input(InputError::DateBeforeLast { date, last_date })
 }
 
 /// The refusal of an order whose counter has not come to the first value of its serial.
 pub(super) fn below_start(
-    order: &Order,
+    order: &CheckedRequest,
     serial: usize,
     (counter_id, value): (i64, i64),
 ) -> AllocError {
@@ -53,12 +53,12 @@ pub(super) fn below(code: &str, serial: &Serial, (counter_id, value): (i64, i64)
 }
 
 /// The refusal of an order one of whose serials has no value left.
-pub(super) fn exhausted(order: &Order, serial: usize) -> AllocError {
+pub(super) fn exhausted(order: &CheckedRequest, serial: usize) -> AllocError {
     let name = order.served.series.serials()[serial].name.clone();
     AllocError::Exhausted { serial: name, max: order.specs[serial].max }
 }
 
-impl Order {
+impl CheckedRequest {
     /// The answer of an earlier allocation to a request that repeats it.
     pub(super) fn repeated(&self, entry: Entry) -> Result<Issued, AllocError> {
         if self.sees(&entry) { self.issued(entry, true) } else { Err(numbered(None)) }

@@ -20,7 +20,7 @@ use super::{AllocError, Allocator, NumberTaken, Unavailable, WorkerHandle};
 const UNDISTURBED: Duration = Duration::from_secs(1);
 
 /// Time between two polls for a request that continues to wait.
-const LOOK_PERIOD: Duration = Duration::from_millis(250);
+const POLL_PERIOD: Duration = Duration::from_millis(250);
 
 /// Gives a request up when its caller goes away.
 struct Waiter(Arc<CancellationState>);
@@ -87,7 +87,7 @@ impl Allocator {
                 Some(why) if waiter.0.give_up_untried() => {
                     return unavailable(why, NumberTaken::No);
                 }
-                _ => tokio::time::sleep(LOOK_PERIOD).await,
+                _ => tokio::time::sleep(POLL_PERIOD).await,
             }
         }
     }

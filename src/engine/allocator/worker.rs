@@ -32,7 +32,7 @@ use crate::task::Stop;
 
 /// The state of a worker.
 #[derive(Default)]
-pub(super) enum Standing {
+pub(super) enum WorkerState {
     /// In no epoch.
     #[default]
     Nowhere,
@@ -53,7 +53,7 @@ pub(super) struct PartitionWorker {
     intake: Intake,
     joining: Joining,
     database: DatabasePath,
-    standing: Standing,
+    standing: WorkerState,
     stopping: bool,
 }
 
@@ -70,7 +70,7 @@ impl PartitionWorker {
             intake: Intake::new(&context, partition, inbox, status),
             joining: Joining::new(&context, partition),
             database: DatabasePath::new(&context),
-            standing: Standing::Nowhere,
+            standing: WorkerState::Nowhere,
             stopping: false,
             context,
         }
@@ -109,13 +109,13 @@ impl PartitionWorker {
 
     fn has_work(&self) -> bool {
         let standing_has = match &self.standing {
-            Standing::Redis(lease) => lease.has_work(&self.intake),
-            Standing::Database(at, node) => self.database.has_work(&self.intake, *at, *node),
+            WorkerState::Redis(lease) => lease.has_work(&self.intake),
+            WorkerState::Database(at, node) => self.database.has_work(&self.intake, *at, *node),
             // Others may wait for this worker's acknowledgement even without a request here.
-            Standing::Nowhere | Standing::Away(_) => {
+            WorkerState::Nowhere | WorkerState::Away(_) => {
                 (self.context.eager && !self.stopping) || self.joining.is_awaited()
             }
-            Standing::Held => self.intake.is_released(),
+            WorkerState::Held => self.intake.is_released(),
         };
         standing_has || self.intake.has_work()
     }
@@ -123,8 +123,8 @@ impl PartitionWorker {
     /// When an idle worker should look at its epoch, if nothing happens before.
     fn look_at(&self) -> Option<Instant> {
         match &self.standing {
-            Standing::Redis(lease) => Some(lease.next_trim(&self.intake)),
-            Standing::Database(..) if self.context.redis_of(self.partition).is_some() => {
+            WorkerState::Redis(lease) => Some(lease.next_trim(&self.intake)),
+            WorkerState::Database(..) if self.context.redis_of(self.partition).is_some() => {
                 Some(Instant::now() + PROBE_PERIOD)
             }
             _ => None,
@@ -135,29 +135,29 @@ impl PartitionWorker {
     async fn step(&mut self) {
         let intake = &mut self.intake;
         self.standing = match std::mem::take(&mut self.standing) {
-            Standing::Nowhere => self.joining.join(intake, None).await,
-            Standing::Away(suspicion) => self.joining.join(intake, Some(suspicion)).await,
-            Standing::Redis(lease) => self.serve_redis(lease).await,
-            Standing::Database(at, node) => self.serve_database(at, node).await,
-            Standing::Held => self.serve_held().await,
+            WorkerState::Nowhere => self.joining.join(intake, None).await,
+            WorkerState::Away(suspicion) => self.joining.join(intake, Some(suspicion)).await,
+            WorkerState::Redis(lease) => self.serve_redis(lease).await,
+            WorkerState::Database(at, node) => self.serve_database(at, node).await,
+            WorkerState::Held => self.serve_held().await,
         };
         let word = match &self.standing {
-            Standing::Nowhere => "idle",
-            Standing::Away(_) => "recovering",
-            Standing::Redis(_) => "redis",
-            Standing::Database(..) => "database",
-            Standing::Held => "held",
+            WorkerState::Nowhere => "idle",
+            WorkerState::Away(_) => "recovering",
+            WorkerState::Redis(_) => "redis",
+            WorkerState::Database(..) => "database",
+            WorkerState::Held => "held",
         };
         self.intake.status().standing = word;
     }
 
-    async fn serve_redis(&mut self, mut lease: Box<EpochLease>) -> Standing {
+    async fn serve_redis(&mut self, mut lease: Box<EpochLease>) -> WorkerState {
         if lease.is_over(&self.intake) {
             lease.vacate(&mut self.intake).await;
-            return Standing::Nowhere;
+            return WorkerState::Nowhere;
         }
         match lease.serve(&mut self.intake).await {
-            Ok(()) => Standing::Redis(lease),
+            Ok(()) => WorkerState::Redis(lease),
             Err(suspicion) => {
                 lease.leave(&mut self.intake, &suspicion).await;
                 self.joining.go_away(suspicion)
@@ -165,10 +165,10 @@ impl PartitionWorker {
         }
     }
 
-    async fn serve_database(&mut self, at: At, node: NodeId) -> Standing {
+    async fn serve_database(&mut self, at: At, node: NodeId) -> WorkerState {
         self.intake.answer_questions();
         if self.database.is_no_place(&self.intake, at, node) {
-            return Standing::Nowhere;
+            return WorkerState::Nowhere;
         }
         if self.database.return_is_due(&self.intake, at) {
             self.database.note_return();
@@ -176,31 +176,31 @@ impl PartitionWorker {
         }
         if self.intake.cannot_commit() {
             self.intake.refuse_all(Unavailable::Ledger);
-            return Standing::Database(at, node);
+            return WorkerState::Database(at, node);
         }
         match self.database.serve(&mut self.intake, at, node).await {
-            true => Standing::Database(at, node),
-            false => Standing::Nowhere,
+            true => WorkerState::Database(at, node),
+            false => WorkerState::Nowhere,
         }
     }
 
     /// Refuses everything until the ledger shows that the partition is no longer held.
-    async fn serve_held(&mut self) -> Standing {
+    async fn serve_held(&mut self) -> WorkerState {
         self.intake.take_back_questions();
         self.intake.refuse(Unavailable::Held, HELD).await;
-        if self.intake.is_released() { Standing::Nowhere } else { Standing::Held }
+        if self.intake.is_released() { WorkerState::Nowhere } else { WorkerState::Held }
     }
 
     /// Lets the last records be committed, until a moment, and removes them from the outbox.
     async fn finish(mut self, by: Instant) {
         self.intake.refuse_all(Unavailable::Stopping);
-        if let Standing::Redis(lease) = &mut self.standing {
+        if let WorkerState::Redis(lease) = &mut self.standing {
             lease.answer_due();
         }
         let committed = self.intake.handed_out.all_committed();
         let is_journaled = timeout_at(by, committed).await.unwrap_or(false);
         let is_emptied = match self.standing {
-            Standing::Redis(lease) => lease.finish(&mut self.intake).await,
+            WorkerState::Redis(lease) => lease.finish(&mut self.intake).await,
             // Entries that an acknowledged epoch left in the outbox are in the journal too.
             _ => !self.joining.is_awaited(),
         };

@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::outstanding::Place;
+use super::outstanding::Permit;
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
 /// How often it is checked whether a counter is free again.
-const LOOK_PERIOD: Duration = Duration::from_millis(500);
+const POLL_PERIOD: Duration = Duration::from_millis(500);
 
 /// What accompanies an entry.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Tag {
     /// The flight that handed it out.
     pub(super) flight: u64,
     /// Its place among what is handed out; `None` where it is a replay.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<Permit>,
 }
 
 /// Records of one node, written together.
@@ -119,7 +119,7 @@ impl Late {
 
     /// When to check whether they may be written; `None` while none waits.
     pub(super) fn due_at(&self) -> Option<Instant> {
-        (!self.rows.is_empty()).then(|| self.looked_at + LOOK_PERIOD)
+        (!self.rows.is_empty()).then(|| self.looked_at + POLL_PERIOD)
     }
 
     /// Counters for which records wait, as far as is known.

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch}
 use tokio::time::Instant;
 
 use super::kept::{Kept, with_text};
-use super::outstanding::{Lag, Outstanding, Place};
+use super::outstanding::{Lag, Outstanding, Permit};
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
@@ -81,7 +81,7 @@ impl Waiting {
 
 /// The outcome of reporting to the ledger again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Replayed {
     /// When the newest record was committed, at the latest, that could not be reported any more.
     pub forgot: Option<Instant>,
     /// Records that it refused, and took raw.
@@ -97,14 +97,14 @@ pub struct Told {
 pub(super) enum Message {
     HandOver(Queued),
     /// Replays what is kept; the result goes to the sender.
-    TellAgain(oneshot::Sender<Told>),
+    Replay(oneshot::Sender<Replayed>),
 }
 
 /// What one flight handed out, on its way.
 #[derive(Debug)]
 pub(super) struct Queued {
     pub(super) handover: Handover,
-    pub(super) place: Place,
+    pub(super) place: Permit,
     /// When it was handed over.
     pub(super) since: Instant,
 }
@@ -175,9 +175,9 @@ impl JournalQueue {
     /// count as not kept.
     pub fn keep_found<'a>(&self, node: NodeId, found: impl IntoIterator<Item = &'a Entry>) {
         let tells = |entry: &&Entry| {
-            let told =
+            let replayed =
                 Entry::of_flight(entry.at, entry.taken.clone(), &entry.record.to_flat_json());
-            told.is_ok_and(|told| told.number == entry.number)
+            replayed.is_ok_and(|replayed| replayed.number == entry.number)
         };
         let (kept, others): (Vec<&Entry>, Vec<_>) = found.into_iter().partition(tells);
         if !others.is_empty() {
@@ -188,9 +188,9 @@ impl JournalQueue {
 
     /// Writes all records that are kept by now again, after those that wait already: the ledger
     /// went back. The receiver gets the result; requests that arrive meanwhile get the same one.
-    pub fn tell_again(&self) -> oneshot::Receiver<Told> {
+    pub fn replay_kept(&self) -> oneshot::Receiver<Replayed> {
         let (teller, listener) = oneshot::channel();
-        let _ = self.sender.send(Message::TellAgain(teller));
+        let _ = self.sender.send(Message::Replay(teller));
         self.waiting.urge.notify_one();
         listener
     }

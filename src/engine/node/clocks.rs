@@ -20,10 +20,10 @@ use crate::ledger::{Heard, LedgerError, LedgerTimes, SharedLedger};
 use crate::node::NodeId;
 
 /// Heartbeats between two reports of a node's time.
-const TOLD_AFTER_BEATS: u32 = 8;
+const REPORTED_AFTER_BEATS: u32 = 8;
 
 /// The longest time between them.
-const TOLD_AFTER_MAX: Duration = Duration::from_secs(10);
+const REPORTED_AFTER_MAX: Duration = Duration::from_secs(10);
 
 /// From this difference on the log reports it; the alert uses the same bound.
 pub const CLOCK_NOTICED_US: i64 = 5_000_000;
@@ -100,12 +100,12 @@ struct Known {
     /// The last times of other nodes: one that reports a new time lives.
     told: HashMap<NodeId, i64>,
     looked: Option<Instant>,
-    standing: Standing,
+    standing: ClockState,
 }
 
 /// How far apart the clocks are, as last logged.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Standing {
+enum ClockState {
     #[default]
     Close,
     Noticed,
@@ -113,8 +113,8 @@ enum Standing {
 }
 
 /// Time between two reports of a node.
-pub(super) fn told_after(settings: &ProcessSettings) -> Duration {
-    (settings.node_heartbeat() * TOLD_AFTER_BEATS).min(TOLD_AFTER_MAX)
+pub(super) fn reported_after(settings: &ProcessSettings) -> Duration {
+    (settings.node_heartbeat() * REPORTED_AFTER_BEATS).min(REPORTED_AFTER_MAX)
 }
 
 impl Clocks {
@@ -130,11 +130,11 @@ impl Clocks {
         own: SharedClock,
         settings: &ProcessSettings,
     ) -> Result<Arc<Self>, ClockError> {
-        let told_after = told_after(settings);
-        let patience = settings.node_ttl.max(told_after * 3);
+        let reported_after = reported_after(settings);
+        let patience = settings.node_ttl.max(reported_after * 3);
         let max = settings.clock_offset_max;
         let clocks = Clocks { own, max, patience, known: Mutex::default() };
-        let times = clocks.look(ledger).await?;
+        let times = clocks.poll(ledger).await?;
         if times.server.is_none() {
             let own_us = clocks.own.now_us();
             // A clock behind what is written is off, whatever process wrote it.
@@ -145,15 +145,15 @@ impl Clocks {
             let mut told = times.nodes.iter().map(|(_, at_us)| *at_us).chain(times.journaled_us);
             let is_confirmed = told.any(|at_us| clocks.is_close(own_us.saturating_sub(at_us)));
             let is_doubted = !times.nodes.is_empty() && !is_confirmed;
-            let limit = Instant::now() + settings.node_ttl.max(told_after * 2);
+            let limit = Instant::now() + settings.node_ttl.max(reported_after * 2);
             while is_doubted && Instant::now() < limit && !clocks.agrees_with_one() {
                 tokio::time::sleep(settings.node_heartbeat()).await;
-                clocks.look(ledger).await?;
+                clocks.poll(ledger).await?;
             }
         }
         match clocks.judge() {
-            Standing::Off(off) => Err(ClockError::Off(off)),
-            Standing::Close | Standing::Noticed => Ok(Arc::new(clocks)),
+            ClockState::Off(off) => Err(ClockError::Off(off)),
+            ClockState::Close | ClockState::Noticed => Ok(Arc::new(clocks)),
         }
     }
 
@@ -180,8 +180,8 @@ impl Clocks {
     #[must_use]
     pub fn off(&self) -> Option<ClockOff> {
         match &self.known().standing {
-            Standing::Off(off) => Some(off.clone()),
-            Standing::Close | Standing::Noticed => None,
+            ClockState::Off(off) => Some(off.clone()),
+            ClockState::Close | ClockState::Noticed => None,
         }
     }
 
@@ -197,7 +197,7 @@ impl Clocks {
         self.offset_us().is_some_and(|offset_us| self.is_close(offset_us))
     }
 
-    async fn look(&self, ledger: &SharedLedger) -> Result<LedgerTimes, LedgerError> {
+    async fn poll(&self, ledger: &SharedLedger) -> Result<LedgerTimes, LedgerError> {
         let times = ledger.times(self.latest_us()).await?;
         self.hear(times.server, &times.nodes);
         let newest = times.journaled_us.filter(|it| *it <= self.latest_us()).max(times.told_us);
@@ -242,24 +242,24 @@ impl Clocks {
     }
 
     /// How far apart the clocks are now.
-    fn judge(&self) -> Standing {
+    fn judge(&self) -> ClockState {
         let (now, own_us) = (Instant::now(), self.own.now_us());
         let known = self.known();
         let behind = known.written.filter(|heard| heard.least_us(now) > self.latest_us());
         let (heard, whose) = match (known.beside, behind) {
             (Some(beside), _) => beside,
             (None, Some(written)) => (written, Whose::Written),
-            (None, None) => return Standing::Close,
+            (None, None) => return ClockState::Close,
         };
         let offset_us = heard.offset_us(own_us, now);
         if !self.is_close(offset_us) {
             let other_us = own_us.saturating_sub(offset_us);
-            return Standing::Off(ClockOff { own_us, other_us, whose, max: self.max });
+            return ClockState::Off(ClockOff { own_us, other_us, whose, max: self.max });
         }
         // What was logged once is over only where that is clear.
-        let was_close = known.standing == Standing::Close;
+        let was_close = known.standing == ClockState::Close;
         let noticed_us = if was_close { CLOCK_NOTICED_US } else { CLOCK_NOTICED_US / 2 };
-        if offset_us.abs() > noticed_us { Standing::Noticed } else { Standing::Close }
+        if offset_us.abs() > noticed_us { ClockState::Noticed } else { ClockState::Close }
     }
 
     /// Logs what has changed.
@@ -268,15 +268,15 @@ impl Clocks {
         let standing = self.judge();
         let mut known = self.known();
         match (&known.standing, &standing) {
-            (Standing::Off(_), Standing::Off(_)) => {}
-            (_, Standing::Off(off)) => {
+            (ClockState::Off(_), ClockState::Off(_)) => {}
+            (_, ClockState::Off(off)) => {
                 tracing::error!("THE CLOCK IS OFF: {off}; nothing is swept until it is right");
             }
-            (Standing::Close, Standing::Noticed) => {
+            (ClockState::Close, ClockState::Noticed) => {
                 let offset_ms = offset_ms.unwrap_or_default();
                 tracing::warn!(offset_ms, "the clock differs from the ledger's word");
             }
-            (Standing::Off(_) | Standing::Noticed, Standing::Close) => {
+            (ClockState::Off(_) | ClockState::Noticed, ClockState::Close) => {
                 tracing::info!("the clock is right again");
             }
             _ => {}
@@ -367,12 +367,12 @@ mod tests {
     async fn a_clock_beyond_the_bound_is_off_until_it_is_right() {
         let (own, clocks) = clocks(0, Some(NOW_US));
         for (off_us, expected) in [
-            (0, Standing::Close),
-            (4_000_000, Standing::Close),
-            (6_000_000, Standing::Noticed),
-            (4_000_000, Standing::Noticed),
-            (-2_000_000, Standing::Close),
-            (-30 * MINUTE_US, Standing::Noticed),
+            (0, ClockState::Close),
+            (4_000_000, ClockState::Close),
+            (6_000_000, ClockState::Noticed),
+            (4_000_000, ClockState::Noticed),
+            (-2_000_000, ClockState::Close),
+            (-30 * MINUTE_US, ClockState::Noticed),
         ] {
             own.set(NOW_US + off_us);
             clocks.hear(Some(heard(NOW_US)), &[]);
@@ -408,28 +408,28 @@ mod tests {
     async fn at_a_file_who_lives_has_a_say_and_who_agrees_with_one_is_right() {
         let (dead, ahead, right) = (NodeId::random(), NodeId::random(), NodeId::random());
         let (own, clocks) = clocks(0, Some(NOW_US - DAY_US));
-        let look = async |told: &[(NodeId, i64)], after_us: i64| {
+        let poll = async |told: &[(NodeId, i64)], after_us: i64| {
             tokio::time::advance(Duration::from_secs(2)).await;
             own.set(NOW_US + after_us);
             clocks.hear(None, told);
         };
         let (month_us, s) = (32 * DAY_US, 1_000_000);
         let gone = (dead, NOW_US + month_us);
-        look(&[gone, (ahead, NOW_US + month_us)], 2 * s).await;
+        poll(&[gone, (ahead, NOW_US + month_us)], 2 * s).await;
         assert_eq!(clocks.offset_us(), None, "nobody was heard to tell another time");
-        look(&[gone, (ahead, NOW_US + month_us + 2 * s)], 4 * s).await;
+        poll(&[gone, (ahead, NOW_US + month_us + 2 * s)], 4 * s).await;
         assert!(is_off(&clocks), "one is there that says another time");
         assert_eq!(clocks.evidence_us(), NOW_US - DAY_US + 4 * s, "it was ahead: no word");
         let ahead = |s_us| (ahead, NOW_US + month_us + s_us);
-        look(&[gone, ahead(4 * s), (right, NOW_US + 4 * s)], 6 * s).await;
-        look(&[gone, ahead(6 * s), (right, NOW_US + 6 * s)], 8 * s).await;
+        poll(&[gone, ahead(4 * s), (right, NOW_US + 4 * s)], 6 * s).await;
+        poll(&[gone, ahead(6 * s), (right, NOW_US + 6 * s)], 8 * s).await;
         assert_eq!(clocks.offset_us(), Some(0));
         assert!(!is_off(&clocks), "it agrees with one");
         assert_eq!(clocks.evidence_us(), NOW_US + 6 * s, "what that one said is written");
-        look(&[gone], 10 * s).await;
+        poll(&[gone], 10 * s).await;
         assert_eq!(clocks.offset_us(), Some(0), "it may only be late");
         for after in 0..4 {
-            look(&[gone], (12 + 2 * after) * s).await;
+            poll(&[gone], (12 + 2 * after) * s).await;
         }
         assert_eq!(clocks.offset_us(), None, "nobody is there any more");
         assert!(!is_off(&clocks));

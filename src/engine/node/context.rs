@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::incidents::{Course, Tidings};
+use super::incidents::{IncidentState, Tidings};
 use super::membership::Membership;
 use super::{
-    Clocks, ClusterHealth, CutOff, FALLBACK_AFTER, Incidents, OwnSight, Places, PlannedEnds,
+    Clocks, ClusterHealth, CutOff, FALLBACK_AFTER, Incidents, Isolation, Permits, PlannedEnds,
     ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
 use crate::clock::SharedClock;
@@ -58,11 +58,11 @@ pub struct Context {
     /// What the other nodes see of it.
     pub cluster_health: ClusterHealth,
     /// Whether this process alone does not see it.
-    pub own_sight: OwnSight,
+    pub isolation: Isolation,
     /// Numbers the flights.
     pub flights: FlightNumbers,
     /// Places for work that holds a connection of the ledger while it waits.
-    pub places: Places,
+    pub permits: Permits,
     /// `database.lock_timeout`: longest wait for one lock.
     pub lock_timeout: Duration,
     /// What was reported of incidents.
@@ -104,7 +104,7 @@ impl Context {
     /// it reaches it, or no other node can serve what it cannot.
     #[must_use]
     pub fn cut_off(&self) -> Option<CutOff> {
-        self.own_sight.cut_off(self)
+        self.isolation.cut_off(self)
     }
 
     /// For how long from now on new documents of a partition are looked up in the journal, because
@@ -220,21 +220,21 @@ impl Context {
                 detail["counter"] = counter.into();
                 detail["waiting"] = waiting.into();
                 self.event_behind(kind, at, detail);
-                self.watch_trouble(kind);
+                self.watch_incident(kind);
             }
         }
     }
 
     /// Records when such a phase is over. A caller that waits for a lock fails once in
     /// `database.lock_timeout`, at the longest.
-    fn watch_trouble(self: &Arc<Self>, kind: &'static str) {
+    fn watch_incident(self: &Arc<Self>, kind: &'static str) {
         let (context, quiet) = (Arc::clone(self), self.lock_timeout + QUIET);
         tokio::spawn(async move {
             loop {
-                match context.incidents.look(kind, quiet) {
-                    Course::GoesOn(left) => tokio::time::sleep(left).await,
-                    Course::Unknown => return,
-                    Course::Over(at, mut detail) => {
+                match context.incidents.poll(kind, quiet) {
+                    IncidentState::GoesOn(left) => tokio::time::sleep(left).await,
+                    IncidentState::Unknown => return,
+                    IncidentState::Over(at, mut detail) => {
                         detail["state"] = "over".into();
                         return context.event(kind, at, context.membership.node(), detail).await;
                     }

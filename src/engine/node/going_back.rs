@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::membership::{FORGOTTEN, UnprovenBeat, WentBack};
 use super::{Context, Membership};
-use crate::engine::journal::Told;
+use crate::engine::journal::Replayed;
 use crate::ledger::{At, LedgerError};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
@@ -52,9 +52,9 @@ impl Membership {
         }
     }
 
-    pub(super) fn note_told_by(&self, node: NodeId, told: Told) {
+    pub(super) fn note_replayed_by(&self, node: NodeId, replayed: Replayed) {
         if let Some(confirmed) = self.ledger.confirmed(node) {
-            self.note_told(confirmed.nonce, told);
+            self.note_replayed(confirmed.nonce, replayed);
         }
     }
 
@@ -124,9 +124,9 @@ impl Membership {
         let went_back = self.went_back.lock().expect("no holder of this lock panics").clone();
         let Some(WentBack { node: under, cause, is_held }) = went_back else { return };
         let vouched = {
-            let mut vouching = self.vouching();
-            vouching.stop(context.settings.recovery_barrier_max);
-            vouching.given()
+            let mut known_epochs = self.known_epochs();
+            known_epochs.stop(context.settings.recovery_barrier_max);
+            known_epochs.given()
         };
         let held = async {
             if !is_held && self.ledger.fails_over() {
@@ -140,9 +140,9 @@ impl Membership {
             // replay.
             let within = self.ledger.one_incarnation().await?;
             self.ledger.vouch(&vouched).await?;
-            let told = self.tell(context, node).await?;
+            let replayed = self.tell(context, node).await?;
             self.begin_anew(within).await?;
-            self.note_told_by(self.node(), told);
+            self.note_replayed_by(self.node(), replayed);
             let reading = self.reading.lock().await;
             Ok((self.ledger.partitions().await?, reading))
         };
@@ -158,7 +158,7 @@ impl Membership {
                 let detail = serde_json::json!({ "cause": cause });
                 context.event("ledger-went-back", at, node, detail).await;
                 self.publish(context, self.node(), partitions);
-                self.vouching().forget();
+                self.known_epochs().forget();
                 self.note_over(under);
             }
             Err(error) => tracing::error!(%error, "the partitions cannot be held yet"),
@@ -171,40 +171,46 @@ impl Membership {
     /// # Errors
     /// When the ledger does not answer, or a counter of the replay is locked elsewhere: call it
     /// again, and do nothing in that incarnation before.
-    pub(super) async fn tell(&self, context: &Context, node: NodeId) -> Result<Told, LedgerError> {
+    pub(super) async fn tell(
+        &self,
+        context: &Context,
+        node: NodeId,
+    ) -> Result<Replayed, LedgerError> {
         let away = |cause: &str| LedgerError::Unreachable {
             cause: cause.to_owned(),
             maybe_written: false,
         };
-        let told = context.journal.tell_again().await.map_err(|_| away("the journal has ended"))?;
+        let replayed =
+            context.journal.replay_kept().await.map_err(|_| away("the journal has ended"))?;
         // Before anything can fail.
-        self.telling.owe(told.partitions.iter().copied());
-        if told.waiting > 0 {
+        self.replay.owe(replayed.partitions.iter().copied());
+        if replayed.waiting > 0 {
             return Err(away("somebody holds counters of what is to be told"));
         }
-        self.telling.owe(context.ledger.tell_takes(node).await?);
-        if self.telling.owes() {
+        self.replay.owe(context.ledger.report_takes(node).await?);
+        if self.replay.owes() {
             // Redis counts on below it, and knows none of its documents.
-            self.telling.note_outdated(&context.ledger.partitions().await?);
+            self.replay.note_outdated(&context.ledger.partitions().await?);
         }
-        Ok(told)
+        Ok(replayed)
     }
 
     /// Notes that the replay into the incarnation of this name is done.
-    pub(super) fn note_told(&self, nonce: Uuid, told: Told) {
-        *self.telling.told.lock().expect("no holder of this lock panics") = Some((nonce, told));
+    pub(super) fn note_replayed(&self, nonce: Uuid, replayed: Replayed) {
+        *self.replay.replayed.lock().expect("no holder of this lock panics") =
+            Some((nonce, replayed));
     }
 
     /// The result of the replay into that incarnation; `None` where it is not done.
-    pub(super) fn told(&self, nonce: Uuid) -> Option<Told> {
-        let told = self.telling.told.lock().expect("no holder of this lock panics");
-        told.as_ref().filter(|(of, _)| *of == nonce).map(|(_, told)| told.clone())
+    pub(super) fn replayed(&self, nonce: Uuid) -> Option<Replayed> {
+        let replayed = self.replay.replayed.lock().expect("no holder of this lock panics");
+        replayed.as_ref().filter(|(of, _)| *of == nonce).map(|(_, replayed)| replayed.clone())
     }
 
     /// Whether this epoch of Redis began below what was replayed since: it ends before this process
     /// takes part in it, and the next one asks the journal for documents.
     pub(crate) fn is_outdated(&self, at: At) -> bool {
-        self.telling.is_outdated(at)
+        self.replay.is_outdated(at)
     }
 }
 

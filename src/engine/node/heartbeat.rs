@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Context;
+use super::isolation::report;
 use super::membership::{FORGOTTEN, Membership};
-use super::own_sight::report;
 use crate::ledger::{At, LedgerError, NodeReport, Partition, PartitionState};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
@@ -37,7 +37,7 @@ impl Membership {
         match self.ledger.partitions_as(node).await {
             Ok(partitions) => {
                 self.publish(context, node, partitions);
-                self.vouching().beat(asked_at, context.settings.recovery_barrier_max);
+                self.known_epochs().beat(asked_at, context.settings.recovery_barrier_max);
             }
             Err(error) => tracing::debug!(%error, "cannot read the partitions"),
         }

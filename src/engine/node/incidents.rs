@@ -24,19 +24,19 @@ const NAMED_MAX: usize = 10;
 /// many counters, is one phase of this process, however many of its requests wait.
 #[derive(Debug, Default)]
 pub struct Incidents {
-    told: Mutex<HashMap<(&'static str, u32), Told>>,
-    troubles: Mutex<HashMap<&'static str, Trouble>>,
+    reported: Mutex<HashMap<(&'static str, u32), Reported>>,
+    call_failures: Mutex<HashMap<&'static str, OngoingIncident>>,
 }
 
 #[derive(Debug)]
-struct Told {
+struct Reported {
     at: Instant,
     untold: u64,
 }
 
 /// A phase of failure that continues.
 #[derive(Debug)]
-struct Trouble {
+struct OngoingIncident {
     /// Where it was met first.
     at: At,
     began: Instant,
@@ -45,9 +45,9 @@ struct Trouble {
     cause: String,
     counters: BTreeSet<String>,
     partitions: BTreeSet<u32>,
-    told: Instant,
+    reported: Instant,
     /// How many counters and partitions were reported.
-    told_of: usize,
+    reported_count: usize,
     /// Failures since then.
     untold: u64,
 }
@@ -65,7 +65,7 @@ pub(super) enum Tidings {
 
 /// The state of a phase of failure.
 #[derive(Debug, PartialEq)]
-pub(super) enum Course {
+pub(super) enum IncidentState {
     /// There is none of the kind.
     Unknown,
     /// It may be over after so long.
@@ -78,18 +78,18 @@ impl Incidents {
     /// Whether an incident is to be reported now: then how many were not since the last one that
     /// was.
     pub(super) fn admit(&self, kind: &'static str, partition: u32) -> Option<u64> {
-        let mut all = self.told.lock().expect("no holder of this lock panics");
+        let mut all = self.reported.lock().expect("no holder of this lock panics");
         let now = Instant::now();
-        let Some(told) = all.get_mut(&(kind, partition)) else {
-            all.insert((kind, partition), Told { at: now, untold: 0 });
+        let Some(reported) = all.get_mut(&(kind, partition)) else {
+            all.insert((kind, partition), Reported { at: now, untold: 0 });
             return Some(0);
         };
-        if now.duration_since(told.at) < PERIOD {
-            told.untold += 1;
+        if now.duration_since(reported.at) < PERIOD {
+            reported.untold += 1;
             return None;
         }
-        told.at = now;
-        Some(std::mem::take(&mut told.untold))
+        reported.at = now;
+        Some(std::mem::take(&mut reported.untold))
     }
 
     /// Notes a failure with the ledger's message, and returns what is new of its phase.
@@ -100,47 +100,48 @@ impl Incidents {
         cause: &str,
         counter: Option<&str>,
     ) -> Tidings {
-        let (now, mut troubles) = (Instant::now(), self.troubles());
-        let is_known = troubles.contains_key(kind);
-        let trouble = troubles.entry(kind).or_insert_with(|| Trouble::new(at, now));
-        trouble.meet(now, at.partition, cause, counter);
+        let (now, mut call_failures) = (Instant::now(), self.call_failures());
+        let is_known = call_failures.contains_key(kind);
+        let incident = call_failures.entry(kind).or_insert_with(|| OngoingIncident::new(at, now));
+        incident.meet(now, at.partition, cause, counter);
         if !is_known {
-            return Tidings::Begun(trouble.tell(now));
+            return Tidings::Begun(incident.describe(now));
         }
-        trouble.untold += 1;
-        let is_new = trouble.met() > trouble.told_of && now - trouble.told >= CHANGE_PERIOD;
-        if is_new { Tidings::Changed(trouble.tell(now)) } else { Tidings::None }
+        incident.untold += 1;
+        let is_new =
+            incident.met() > incident.reported_count && now - incident.reported >= CHANGE_PERIOD;
+        if is_new { Tidings::Changed(incident.describe(now)) } else { Tidings::None }
     }
 
     /// Whether a phase is over: no failure for so long. Then it is forgotten.
-    pub(super) fn look(&self, kind: &'static str, quiet: Duration) -> Course {
-        let mut troubles = self.troubles();
-        let Some(trouble) = troubles.get_mut(kind) else { return Course::Unknown };
-        let left = quiet.saturating_sub(trouble.last.elapsed());
+    pub(super) fn poll(&self, kind: &'static str, quiet: Duration) -> IncidentState {
+        let mut call_failures = self.call_failures();
+        let Some(incident) = call_failures.get_mut(kind) else { return IncidentState::Unknown };
+        let left = quiet.saturating_sub(incident.last.elapsed());
         if !left.is_zero() {
-            return Course::GoesOn(left);
+            return IncidentState::GoesOn(left);
         }
-        let over = Course::Over(trouble.at, trouble.tell(Instant::now()));
-        troubles.remove(kind);
+        let over = IncidentState::Over(incident.at, incident.describe(Instant::now()));
+        call_failures.remove(kind);
         over
     }
 
-    fn troubles(&self) -> MutexGuard<'_, HashMap<&'static str, Trouble>> {
-        self.troubles.lock().expect("no holder of this lock panics")
+    fn call_failures(&self) -> MutexGuard<'_, HashMap<&'static str, OngoingIncident>> {
+        self.call_failures.lock().expect("no holder of this lock panics")
     }
 }
 
-impl Trouble {
+impl OngoingIncident {
     fn new(at: At, now: Instant) -> Self {
-        Trouble {
+        OngoingIncident {
             at,
             began: now,
             last: now,
             cause: String::new(),
             counters: BTreeSet::new(),
             partitions: BTreeSet::new(),
-            told: now,
-            told_of: 0,
+            reported: now,
+            reported_count: 0,
             untold: 0,
         }
     }
@@ -160,8 +161,8 @@ impl Trouble {
     }
 
     /// The report of it now.
-    fn tell(&mut self, now: Instant) -> Value {
-        (self.told, self.told_of) = (now, self.met());
+    fn describe(&mut self, now: Instant) -> Value {
+        (self.reported, self.reported_count) = (now, self.met());
         let lasted = u64::try_from((self.last - self.began).as_millis()).unwrap_or(u64::MAX);
         json!({
             "cause": self.cause, "counters": self.counters, "partitions": self.partitions,
@@ -195,39 +196,39 @@ mod tests {
         let at = |partition| At { partition, epoch: 7 };
         let many: Vec<String> = (0..100).map(|counter: u32| counter.to_string()).collect();
         let meet = |partition, counter| incidents.meet(kind, at(partition), "held", counter);
-        let look = || incidents.look(kind, QUIET);
-        let told = |counters: &[&str], partitions: &[u32], lasted_ms: u64, untold: u64| {
+        let poll = || incidents.poll(kind, QUIET);
+        let reported = |counters: &[&str], partitions: &[u32], lasted_ms: u64, untold: u64| {
             json!({
                 "cause": "held", "counters": counters, "partitions": partitions,
                 "lasted_ms": lasted_ms, "untold": untold,
             })
         };
-        assert_eq!(look(), Course::Unknown);
-        assert_eq!(meet(1, Some("a")), Tidings::Begun(told(&["a"], &[1], 0, 0)));
+        assert_eq!(poll(), IncidentState::Unknown);
+        assert_eq!(meet(1, Some("a")), Tidings::Begun(reported(&["a"], &[1], 0, 0)));
         for _ in 0..59 {
             tokio::time::advance(Duration::from_secs(1)).await;
             assert_eq!([meet(2, None), meet(1, Some("b"))], [Tidings::None, Tidings::None]);
-            assert_eq!(look(), Course::GoesOn(QUIET));
+            assert_eq!(poll(), IncidentState::GoesOn(QUIET));
         }
         let other = incidents.meet("version-conflict", at(1), "lost", None);
         assert!(matches!(other, Tidings::Begun(_)), "another kind: {other:?}");
         tokio::time::advance(Duration::from_secs(1)).await;
-        let spread = told(&["a", "b"], &[1, 2], 60_000, 119);
+        let spread = reported(&["a", "b"], &[1, 2], 60_000, 119);
         assert_eq!(meet(1, Some("a")), Tidings::Changed(spread));
         tokio::time::advance(CHANGE_PERIOD * 2).await;
         assert_eq!(meet(1, Some("a")), Tidings::None, "nothing is new of it");
         tokio::time::advance(QUIET - PERIOD).await;
-        assert_eq!(look(), Course::GoesOn(PERIOD));
+        assert_eq!(poll(), IncidentState::GoesOn(PERIOD));
         tokio::time::advance(PERIOD).await;
-        let all = told(&["a", "b"], &[1, 2], 180_000, 1);
-        assert_eq!(look(), Course::Over(at(1), all));
-        assert_eq!(look(), Course::Unknown, "told once");
+        let all = reported(&["a", "b"], &[1, 2], 180_000, 1);
+        assert_eq!(poll(), IncidentState::Over(at(1), all));
+        assert_eq!(poll(), IncidentState::Unknown, "told once");
         assert!(matches!(meet(1, Some("a")), Tidings::Begun(_)), "another one");
         for counter in &many {
             meet(1, Some(counter));
         }
         tokio::time::advance(QUIET).await;
-        let Course::Over(_, detail) = look() else { panic!("it is over") };
+        let IncidentState::Over(_, detail) = poll() else { panic!("it is over") };
         assert_eq!(detail["counters"].as_array().map(Vec::len), Some(NAMED_MAX));
     }
 }

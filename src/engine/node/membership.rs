@@ -14,14 +14,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::ledger_sight::LedgerSight;
+use super::known_epochs::KnownEpochs;
+use super::last_seen_file::{LastSeenFile, Said};
+use super::ledger_availability::LedgerAvailability;
 use super::memory::Memory;
+use super::replay::Replay;
 use super::settings::ProcessSettings;
-use super::telling::Telling;
-use super::testimony::{Said, Testimony};
-use super::vouching::Vouching;
 use crate::clock::SharedClock;
-use crate::engine::journal::Told;
+use crate::engine::journal::Replayed;
 use crate::ledger::{At, Confirmed, LedgerError, NewNode, OneIncarnation, Partition, SharedLedger};
 use crate::node::{NodeId, host};
 
@@ -61,16 +61,16 @@ pub struct Membership {
     pub(super) news: watch::Sender<News>,
     /// Highest epoch seen of each partition, wherever it was seen.
     seen: Mutex<BTreeMap<u32, u64>>,
-    vouching: Mutex<Vouching>,
+    known_epochs: Mutex<KnownEpochs>,
     memory: Mutex<Memory>,
     /// Identities that hand nothing out any more: the ledger has gone back under them.
     pub(super) silenced: RwLock<HashSet<NodeId>>,
     /// Whether the ledger answers, by its heartbeats or what is done in their place.
-    pub(super) sight: LedgerSight,
+    pub(super) sight: LedgerAvailability,
     /// Why the ledger must be held, until it is and this process has replayed what it remembers.
     pub(super) went_back: Mutex<Option<WentBack>>,
     /// Its replays.
-    pub(super) telling: Telling,
+    pub(super) replay: Replay,
     /// One identity follows another: the second caller finds it replaced.
     pub(super) replacing: tokio::sync::Mutex<()>,
     /// What is read later is published later: it is never older.
@@ -78,7 +78,7 @@ pub struct Membership {
     /// The newest heartbeat that is not verified yet, and when it was sent.
     pub(super) unproven: Mutex<Option<UnprovenBeat>>,
     /// Where the next process of this machine learns what was confirmed to this one.
-    testimony: Testimony,
+    last_seen_file: LastSeenFile,
 }
 
 impl Membership {
@@ -91,19 +91,19 @@ impl Membership {
     pub async fn join(
         ledger: SharedLedger,
         clock: SharedClock,
-        testimony: Testimony,
+        last_seen_file: LastSeenFile,
         settings: &ProcessSettings,
     ) -> Result<Arc<Self>, LedgerError> {
         let label = label();
         let refused = |why| LedgerError::Refused(format!("the witness of the ledger: {why}"));
         // A SQLite file has its last-seen mark next to it as well.
-        if let Err(why) = testimony.must_be_writable() {
+        if let Err(why) = last_seen_file.must_be_writable() {
             if ledger.fails_over() {
                 return Err(refused(why));
             }
             tracing::warn!("{why}");
         }
-        if let Some(said) = testimony.read().map_err(refused)?
+        if let Some(said) = last_seen_file.read().map_err(refused)?
             && !ledger.nodes().remembers(&said.confirmed).await?
         {
             tracing::error!(?said, "THE LEDGER WENT BACK while nothing ran");
@@ -118,7 +118,7 @@ impl Membership {
             registered => registered?,
         };
         let partitions = ledger.partitions().await?;
-        let sight = LedgerSight::new(ledger.fails_over(), settings.node_ttl);
+        let sight = LedgerAvailability::new(ledger.fails_over(), settings.node_ttl);
         let membership = Membership {
             ledger,
             clock,
@@ -127,19 +127,19 @@ impl Membership {
             node: Mutex::new(node),
             news: watch::Sender::new(Arc::new(partitions)),
             seen: Mutex::default(),
-            vouching: Mutex::default(),
+            known_epochs: Mutex::default(),
             memory: Mutex::new(Memory::new(node, settings.journal.keep)),
             silenced: RwLock::default(),
             sight,
             went_back: Mutex::default(),
-            telling: Telling::default(),
+            replay: Replay::default(),
             replacing: tokio::sync::Mutex::default(),
             reading: tokio::sync::Mutex::default(),
             unproven: Mutex::default(),
-            testimony,
+            last_seen_file,
         };
         // Nothing was handed out before.
-        membership.note_told_by(node, Told::default());
+        membership.note_replayed_by(node, Replayed::default());
         match membership.ledger.nodes().list().await {
             Ok(nodes) => {
                 membership.look_at(nodes.iter().map(|node| (node.node_id, node.beat)).collect());
@@ -154,7 +154,7 @@ impl Membership {
     pub(super) fn testify(&self) {
         let epochs = self.news.borrow().iter().map(|row| row.epoch).collect();
         if let Some(confirmed) = self.ledger.confirmed(self.node()) {
-            self.testimony.write(&Said { confirmed, epochs });
+            self.last_seen_file.write(&Said { confirmed, epochs });
         }
     }
 
@@ -172,7 +172,7 @@ impl Membership {
 
     /// Whether the ledger answers this process.
     #[must_use]
-    pub fn sight(&self) -> &LedgerSight {
+    pub fn sight(&self) -> &LedgerAvailability {
         &self.sight
     }
 
@@ -184,8 +184,8 @@ impl Membership {
     }
 
     /// Of which epochs this process knows that none followed.
-    pub(crate) fn vouching(&self) -> MutexGuard<'_, Vouching> {
-        self.vouching.lock().expect("no holder of this lock panics")
+    pub(crate) fn known_epochs(&self) -> MutexGuard<'_, KnownEpochs> {
+        self.known_epochs.lock().expect("no holder of this lock panics")
     }
 
     /// What this process could report to an inquest.

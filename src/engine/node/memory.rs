@@ -107,7 +107,11 @@ impl Memory {
 
     /// Since when the ledger may lack what this process did, by what it shows of those heartbeats;
     /// `None`: since the process began.
-    pub(super) fn reach(&self, nonce: Uuid, shown: &BTreeMap<NodeId, i64>) -> Option<Instant> {
+    pub(super) fn complete_until(
+        &self,
+        nonce: Uuid,
+        shown: &BTreeMap<NodeId, i64>,
+    ) -> Option<Instant> {
         let is_there = |beat: &&Beat| {
             beat.nonce != nonce && shown.get(&beat.node).is_some_and(|shown| *shown >= beat.beat)
         };
@@ -253,11 +257,11 @@ mod tests {
         }
         // In the current incarnation it proves nothing of what came before.
         memory.beat(confirmed(4, is), Instant::now());
-        let reach = |beat: i64| memory.reach(is, &BTreeMap::from([(node, beat)]));
-        assert_eq!(reach(0), None);
-        assert_eq!(reach(2), Some(began + TTL * 2));
-        assert_eq!(reach(9), Some(began + TTL * 3));
-        assert_eq!(memory.reach(is, &BTreeMap::new()), None);
+        let complete_until = |beat: i64| memory.complete_until(is, &BTreeMap::from([(node, beat)]));
+        assert_eq!(complete_until(0), None);
+        assert_eq!(complete_until(2), Some(began + TTL * 2));
+        assert_eq!(complete_until(9), Some(began + TTL * 3));
+        assert_eq!(memory.complete_until(is, &BTreeMap::new()), None);
         assert_eq!(memory.beaten(is), [node]);
         assert_eq!(memory.beaten(was), [node]);
     }

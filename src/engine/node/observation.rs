@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::clocks::told_after;
+use super::clocks::reported_after;
 use super::{Clocks, Context, PROBE_PERIOD, RedisHealth};
 use crate::redis::Redis;
 use crate::task::{Task, Ticks};
@@ -14,12 +14,12 @@ impl Clocks {
     /// Reports the time and reads that of others, as long as the process runs.
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
-        let period = told_after(&context.settings);
+        let period = reported_after(&context.settings);
         Task::start("clocks", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
             while ticks.next().await {
                 let clocks = &context.clocks;
-                match context.ledger.tell_time(context.membership.node()).await {
+                match context.ledger.report_time(context.membership.node()).await {
                     Ok((server, others)) => {
                         clocks.hear(server, &others);
                         clocks.tell();

@@ -7,7 +7,7 @@ use numbering::TakenRange;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Stores, Trouble};
+use super::{RecoveryError, Stores};
 use crate::ledger::{At, LedgerError, Record};
 use crate::node::NodeId;
 use crate::redis::{OutboxEntry, Redis};
@@ -47,7 +47,7 @@ pub(super) async fn backlog(
     redis: &Redis,
     partition: u32,
     (node, entries): (NodeId, u64),
-) -> Result<Backlog, Trouble> {
+) -> Result<Backlog, RecoveryError> {
     let node_id = node.to_string();
     let mut backlog = Backlog { partition, node_id, entries, unjournaled: 0, first_flight: None };
     let mut pages = Pages::new(stores, redis, partition, (node, entries));
@@ -87,7 +87,7 @@ impl<'a> Pages<'a> {
     ///
     /// # Errors
     /// When Redis or the ledger does not answer.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<OutboxEntry>>, Trouble> {
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<OutboxEntry>>, RecoveryError> {
         let Pages { stores, redis, partition, node, .. } = *self;
         if self.read >= self.entries {
             return Ok(None);
@@ -151,7 +151,7 @@ pub async fn backlogs(
     redis: &Redis,
     partition: u32,
     nodes: &[NodeId],
-) -> Result<Vec<Backlog>, Trouble> {
+) -> Result<Vec<Backlog>, RecoveryError> {
     let (_, outboxes) = stores.survey(redis, partition, nodes).await?;
     let mut found = Vec::new();
     for outbox in outboxes {
@@ -170,7 +170,7 @@ pub async fn oldest(
     redis: &Redis,
     partition: u32,
     node: NodeId,
-) -> Result<Option<Duration>, Trouble> {
+) -> Result<Option<Duration>, RecoveryError> {
     let page = redis.peek(&stores.keys, partition, node, 0, 1).await?;
     let record = page.first().and_then(|entry| entry.allocations.first());
     let record = record.and_then(|(_, record)| serde_json::from_str::<Record>(record).ok());

@@ -50,7 +50,7 @@ impl Observation {
     }
 }
 
-/// Watches all heartbeats until each has moved, at most for `patience`. Where one does not move,
+/// Watches all heartbeats until each has moved, at most for `time_limit`. Where one does not move,
 /// its row is written unchanged, at half of the time and at its end: a living process has half of
 /// the time to move its own.
 ///
@@ -58,9 +58,9 @@ impl Observation {
 /// When the ledger cannot be read.
 pub async fn observe(
     ledger: &SharedLedger,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<Observation, LedgerError> {
-    let (deadline, half) = (Instant::now() + patience, Instant::now() + patience / 2);
+    let (deadline, half) = (Instant::now() + time_limit, Instant::now() + time_limit / 2);
     let mut wait = Backoff::new(Duration::from_millis(20), Duration::from_millis(200));
     let mut first_seen: HashMap<NodeId, i64> = HashMap::new();
     let mut at_half: Option<Result<(), String>> = None;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::underway::Underway;
-use super::{Backlog, Life, Stores, Trouble, backlogs, observe};
+use super::{Backlog, Life, RecoveryError, Stores, backlogs, observe};
 use crate::backoff::Backoff;
 use crate::ledger::{Counter, LedgerError, Owner, Partition, PartitionState, Span};
 use crate::node::NodeId;
@@ -22,7 +22,7 @@ use crate::redis::{CounterState, Inspection, Redis};
 const FINDINGS_MAX: usize = 100;
 
 /// First and longest wait between two polls.
-const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+const POLL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 /// Least time for a heartbeat to be seen, where there is an outbox.
 const BEAT: Duration = Duration::from_secs(1);
@@ -128,7 +128,7 @@ impl fmt::Display for RedisReport {
 pub(super) struct Comparison<'a> {
     stores: &'a Stores,
     redis: &'a Redis,
-    patience: Duration,
+    time_limit: Duration,
     pub(super) report: RedisReport,
 }
 
@@ -140,8 +140,8 @@ struct Epoch {
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn new(stores: &'a Stores, redis: &'a Redis, patience: Duration) -> Self {
-        Comparison { stores, redis, patience, report: RedisReport::default() }
+    pub(super) fn new(stores: &'a Stores, redis: &'a Redis, time_limit: Duration) -> Self {
+        Comparison { stores, redis, time_limit, report: RedisReport::default() }
     }
 
     /// Compares a page of counters as the ledger showed them a moment ago.
@@ -175,7 +175,7 @@ impl<'a> Comparison<'a> {
                 return Ok(());
             }
         };
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.time_limit;
         for (counter, state) in counters.iter().zip(states) {
             self.report.counters += 1;
             self.report.missing += u64::from(state == CounterState::Cold);
@@ -204,7 +204,7 @@ impl<'a> Comparison<'a> {
         let counters = HashSet::from([counter_id]);
         match Underway::read(self.stores, self.redis, partition, &counters).await {
             Ok(underway) => Ok(underway),
-            Err(Trouble::Ledger(error)) => Err(error),
+            Err(RecoveryError::Ledger(error)) => Err(error),
             Err(error) => {
                 self.not_compared(partition, error.to_string());
                 Ok(Underway::default())
@@ -220,7 +220,7 @@ impl<'a> Comparison<'a> {
         deadline: Instant,
     ) -> Result<Option<Deviation>, LedgerError> {
         let mut row = counter.clone();
-        let mut wait = Backoff::new(LOOK.0, LOOK.1);
+        let mut wait = Backoff::new(POLL.0, POLL.1);
         loop {
             // `taken` was read before Redis: only that reading can find Redis too low.
             let kind = match deviation(&row, state) {
@@ -255,7 +255,7 @@ impl<'a> Comparison<'a> {
         let partitions = self.stores.ledger.partitions().await?;
         let nodes: Vec<_> =
             self.stores.ledger.nodes().list().await?.into_iter().map(|node| node.node_id).collect();
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.time_limit;
         for row in partitions {
             let partition = row.partition;
             if self.report.not_compared.contains_key(&partition) {
@@ -263,7 +263,7 @@ impl<'a> Comparison<'a> {
             }
             let found = match backlogs(self.stores, self.redis, partition, &nodes).await {
                 Ok(found) => found,
-                Err(Trouble::Ledger(error)) => return Err(error),
+                Err(RecoveryError::Ledger(error)) => return Err(error),
                 Err(error) => {
                     self.not_compared(partition, error.to_string());
                     continue;
@@ -277,7 +277,7 @@ impl<'a> Comparison<'a> {
             return Ok(());
         }
         // A node that beats has them in memory, and journals them.
-        let seen = observe(&self.stores.ledger, self.patience.max(BEAT)).await?;
+        let seen = observe(&self.stores.ledger, self.time_limit.max(BEAT)).await?;
         let beating: HashSet<NodeId> = seen.of(Life::Alive).map(|node| node.node_id).collect();
         let lives = |backlog: &Backlog| backlog.node().is_some_and(|node| beating.contains(&node));
         let stuck = std::mem::take(&mut self.report.unjournaled);
@@ -292,13 +292,13 @@ impl<'a> Comparison<'a> {
         mut stuck: Vec<Backlog>,
         deadline: Instant,
     ) -> Result<Vec<Backlog>, LedgerError> {
-        let mut wait = Backoff::new(LOOK.0, LOOK.1);
+        let mut wait = Backoff::new(POLL.0, POLL.1);
         while !stuck.is_empty() && Instant::now() < deadline {
             wait.wait().await;
             let nodes: Vec<_> = stuck.iter().filter_map(Backlog::node).collect();
             let now = match backlogs(self.stores, self.redis, partition, &nodes).await {
                 Ok(now) => now,
-                Err(Trouble::Ledger(error)) => return Err(error),
+                Err(RecoveryError::Ledger(error)) => return Err(error),
                 Err(error) => {
                     self.not_compared(partition, error.to_string());
                     return Ok(Vec::new());

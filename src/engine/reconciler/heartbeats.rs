@@ -28,7 +28,7 @@ struct Beat {
 
 impl Heartbeats {
     /// Takes in what the ledger shows now.
-    pub(super) fn look(&mut self, nodes: &[Node], now: Instant) {
+    pub(super) fn poll(&mut self, nodes: &[Node], now: Instant) {
         self.beats.retain(|id, _| nodes.iter().any(|node| node.node_id == *id));
         for node in nodes {
             let fresh = Beat { beat: node.beat, since: now, moved: false };
@@ -101,15 +101,15 @@ mod tests {
     async fn a_node_that_was_adopted_and_beats_again_is_adopted_anew_when_it_falls_silent() {
         let (mut heartbeats, id) = (Heartbeats::default(), NodeId::random());
         let period = Duration::from_secs(1);
-        heartbeats.look(&[node(id, 7)], Instant::now());
+        heartbeats.poll(&[node(id, 7)], Instant::now());
         assert!(!heartbeats.is_alive(id, period) && !heartbeats.has_beaten(id));
         tokio::time::advance(period).await;
-        heartbeats.look(&[node(id, 7)], Instant::now());
+        heartbeats.poll(&[node(id, 7)], Instant::now());
         assert!(heartbeats.stands_still(id, period, Instant::now()));
         heartbeats.finish(&node(id, 7), 1);
-        heartbeats.look(&[node(id, 7)], Instant::now());
+        heartbeats.poll(&[node(id, 7)], Instant::now());
         assert!(heartbeats.is_finished(&node(id, 7), 1), "still silent");
-        heartbeats.look(&[node(id, 8)], Instant::now());
+        heartbeats.poll(&[node(id, 8)], Instant::now());
         assert!(heartbeats.is_alive(id, period) && !heartbeats.is_finished(&node(id, 8), 1));
         // An adoption that began before it woke ends only now.
         heartbeats.finish(&node(id, 7), 1);

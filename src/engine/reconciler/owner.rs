@@ -3,7 +3,7 @@
 //! Redis where it accepts scripts; the database where there is none, where an operator wants it,
 //! where Redis has gone for all nodes, or where one recovery follows the other (F6, F22).
 
-use super::recovery::Trouble;
+use super::recovery::RecoveryError;
 use crate::engine::node::Context;
 use crate::ledger::{Owner, Partition, PartitionState};
 use crate::redis::CounterError;
@@ -12,7 +12,7 @@ use crate::redis::CounterError;
 const MINUTE_US: i64 = 60_000_000;
 
 /// Chooses the owner of the epoch after the one that the row shows.
-pub(super) async fn next_owner(context: &Context, row: &Partition) -> Result<Owner, Trouble> {
+pub(super) async fn next_owner(context: &Context, row: &Partition) -> Result<Owner, RecoveryError> {
     let partition = row.partition;
     let Some(redis) = context.redis_of(partition) else { return Ok(Owner::Database) };
     if row.is_for_database() {
@@ -32,7 +32,9 @@ pub(super) async fn next_owner(context: &Context, row: &Partition) -> Result<Own
         Ok(probe) if probe.is_master => {
             let mine = context.deployment.deployment_id.to_string();
             return match probe.deployment {
-                Some(deployment) if deployment != mine => Err(Trouble::Foreign { deployment }),
+                Some(deployment) if deployment != mine => {
+                    Err(RecoveryError::Foreign { deployment })
+                }
                 _ => Ok(Owner::Redis { incarnation: probe.incarnation }),
             };
         }

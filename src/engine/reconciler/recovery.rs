@@ -18,11 +18,11 @@ use crate::node::NodeId;
 use crate::redis::{CounterError, OpenOutcome, Opening, Redis};
 
 /// First and longest wait between two reads of the acknowledgements.
-const BARRIER_LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
+const BARRIER_POLL: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 
 /// How many times `recovery.barrier_max` a leader waits for its own journal: what it handed out is
 /// known for sure, and an impatient close would give it up as unaccounted (F17).
-const OWN_PATIENCE: u32 = 5;
+const OWN_TIME_FACTOR: u32 = 5;
 
 /// How a recovery ended, as far as this node is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum Recovered {
 
 /// The condition that a recovery waits for.
 #[derive(Debug, Error)]
-pub enum Trouble {
+pub enum RecoveryError {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -76,13 +76,13 @@ pub struct Plan<'a> {
 /// the ceiling.
 ///
 /// # Errors
-/// See [`Trouble`]: safe to call again with the row as it is then.
+/// See [`RecoveryError`]: safe to call again with the row as it is then.
 pub async fn recover(
     context: &Arc<Context>,
     row: &Partition,
     plan: Plan<'_>,
     committed: impl Future<Output = ()>,
-) -> Result<Recovered, Trouble> {
+) -> Result<Recovered, RecoveryError> {
     let started = Instant::now();
     let node = context.membership.node();
     let partition = row.partition;
@@ -139,12 +139,12 @@ async fn close(
     owner: &Owner,
     plan: &Plan<'_>,
     committed: impl Future<Output = ()>,
-) -> Result<Closed, Trouble> {
+) -> Result<Closed, RecoveryError> {
     let (ledger, node) = (&context.ledger, context.membership.node());
     let limit = context.settings.recovery_barrier_max;
     let deadline = Instant::now() + limit;
     // The bound is a wait, not a cancellation: `committed` only watches the journal's progress.
-    let is_committed = tokio::time::timeout(limit * OWN_PATIENCE, committed).await.is_ok();
+    let is_committed = tokio::time::timeout(limit * OWN_TIME_FACTOR, committed).await.is_ok();
     if let Some(unsure) = plan.unsure {
         // Whether it was entered or not: it has nothing to journal.
         ledger.acknowledge(at, &[unsure]).await?;
@@ -160,7 +160,7 @@ async fn close(
             }
         }
     }
-    let mut wait = Backoff::new(BARRIER_LOOK.0, BARRIER_LOOK.1);
+    let mut wait = Backoff::new(BARRIER_POLL.0, BARRIER_POLL.1);
     let silent = loop {
         match ledger.claim_open(at, node, false, owner).await? {
             Claim::Closed(closing) => return Ok(Closed::As(closing, Vec::new())),
@@ -200,7 +200,7 @@ async fn open(
     incarnation: &str,
     pristine: bool,
     lost_data: bool,
-) -> Result<Recovered, Trouble> {
+) -> Result<Recovered, RecoveryError> {
     let opening = Opening {
         partition: at.partition,
         epoch: at.epoch,
@@ -218,7 +218,7 @@ async fn open(
         OpenOutcome::Unfit { reason } => {
             return Err(CounterError::NotExecuted(format!("not opened: {reason}")).into());
         }
-        OpenOutcome::Foreign { deployment } => return Err(Trouble::Foreign { deployment }),
+        OpenOutcome::Foreign { deployment } => return Err(RecoveryError::Foreign { deployment }),
         OpenOutcome::Newer { epoch } => {
             (epoch, format!("redis shows epoch {epoch}, above the ledger's: it went back"))
         }

@@ -14,8 +14,8 @@ use crate::ledger::{
 };
 use crate::node::NodeId;
 use crate::redis::{
-    CounterError, HeldKey, Keys, OutboxEntry, Redis, Remembered, Revealed, SCAN_KEYS, Scanned,
-    Sealed,
+    CounterError, Frozen, HeldKey, Keys, OutboxEntry, Redis, Remembered, Revealed, SCAN_KEYS,
+    Scanned,
 };
 
 /// Entries of an outbox read at once.
@@ -129,7 +129,7 @@ impl Restore<'_> {
             if let (Some(why), None) = (found.unbounded, self.margin) {
                 return Err(RestoreError::MarginNeeded(partition, why));
             }
-            self.seal(to).await?;
+            self.freeze(to).await?;
         }
         if let (Some(redis), Some(page)) = (self.redis, page) {
             self.walk(redis, page, &mut found).await?;
@@ -197,12 +197,12 @@ impl Restore<'_> {
     }
 
     /// Prevents further numbers of the partition from being taken while they are read.
-    async fn seal(&self, to: At) -> Result<(), RestoreError> {
+    async fn freeze(&self, to: At) -> Result<(), RestoreError> {
         let Some(redis) = self.redis else { return Ok(()) };
-        match redis.seal(self.keys, to.partition, self.deployment, to.epoch).await? {
-            Sealed::Sealed => Ok(()),
-            Sealed::Foreign { deployment } => Err(RestoreError::Foreign(deployment)),
-            Sealed::Unfit { reason } => {
+        match redis.freeze(self.keys, to.partition, self.deployment, to.epoch).await? {
+            Frozen::Frozen => Ok(()),
+            Frozen::Foreign { deployment } => Err(RestoreError::Foreign(deployment)),
+            Frozen::Unfit { reason } => {
                 tracing::warn!(partition = to.partition, reason, "redis cannot be sealed");
                 Err(RestoreError::MovedOn(to.partition))
             }

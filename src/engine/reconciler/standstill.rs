@@ -10,20 +10,20 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::time::Instant;
 
-use super::recovery::{Plan, Recovered, Trouble, recover};
+use super::recovery::{Plan, Recovered, RecoveryError, recover};
 use crate::backoff::Backoff;
 use crate::engine::node::{Context, ProcessSettings, RECOVERY_OPEN_TIMEOUT};
 use crate::ledger::{LedgerError, Owner, Partition, PartitionState, SharedLedger};
 
 /// First and longest wait between two polls of a partition.
-const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// Why a partition was not brought to an open epoch.
 #[derive(Debug, Error)]
 pub enum Standstill {
     /// The condition that the recovery waits for.
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    RecoveryError(#[from] RecoveryError),
     /// A process without Redis never moves a partition that Redis owns (F22).
     #[error("redis owns the partition; set redis.url")]
     NoRedis,
@@ -57,7 +57,7 @@ pub async fn stalled(
     partition: Option<u32>,
 ) -> Result<Vec<Partition>, LedgerError> {
     let deadline = Instant::now() + stalls_after(settings);
-    let mut wait = Backoff::new(LOOK.0, LOOK.1);
+    let mut wait = Backoff::new(POLL.0, POLL.1);
     let is_asked = |row: &Partition| partition.is_none_or(|one| one == row.partition);
     let is_under_way =
         |row: &Partition| matches!(row.state, PartitionState::Recovering | PartitionState::Opening);
@@ -79,9 +79,9 @@ pub async fn stalled(
 pub async fn carry_on(
     context: &Arc<Context>,
     stalled: &Partition,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<Partition, Standstill> {
-    Effort::new(context, stalled.clone(), patience).finish(context, true).await
+    LedRecovery::new(context, stalled.clone(), time_limit).finish(context, true).await
 }
 
 /// Ends the open epoch of a partition that Redis owns and opens the next one: the nodes
@@ -93,10 +93,10 @@ pub async fn renew(
     context: &Arc<Context>,
     before: &Partition,
     cause: &str,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<Partition, Standstill> {
     assert_eq!(before.state, PartitionState::Open, "only an open epoch is ended for the next");
-    let mut effort = Effort::new(context, before.clone(), patience);
+    let mut effort = LedRecovery::new(context, before.clone(), time_limit);
     agree(context, before.partition).await?;
     loop {
         let row = row_of(context, before.partition).await?;
@@ -117,9 +117,9 @@ pub async fn hand_over(
     context: &Arc<Context>,
     partition: u32,
     cause: &str,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<Partition, Standstill> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + time_limit;
     loop {
         let row = row_of(context, partition).await?;
         if row.state == PartitionState::Open && row.owner == Owner::Database {
@@ -133,27 +133,27 @@ pub async fn hand_over(
         if row.state == PartitionState::Open {
             renew(context, &row, cause, left).await?;
         } else {
-            Effort::new(context, row, left).finish(context, false).await?;
+            LedRecovery::new(context, row, left).finish(context, false).await?;
         }
     }
 }
 
 /// A recovery led by this process, for as long as it has patience.
-struct Effort {
+struct LedRecovery {
     deadline: Instant,
     wait: Backoff,
     /// The row as last seen, and since when it has not changed.
     seen: (Partition, Instant),
 }
 
-impl Effort {
-    fn new(context: &Context, row: Partition, patience: Duration) -> Self {
+impl LedRecovery {
+    fn new(context: &Context, row: Partition, time_limit: Duration) -> Self {
         if context.redis_of(row.partition).is_some() {
             context.redis_health.watch(row.partition);
         }
         let now = Instant::now();
-        let wait = Backoff::new(LOOK.0, LOOK.1);
-        Effort { deadline: now + patience, wait, seen: (row, now) }
+        let wait = Backoff::new(POLL.0, POLL.1);
+        LedRecovery { deadline: now + time_limit, wait, seen: (row, now) }
     }
 
     /// Takes the partition on to an open epoch. Another node that leads is given its time.
@@ -197,7 +197,7 @@ impl Effort {
         match recover(context, row, plan, async {}).await {
             Ok(Recovered::Held) => Err(Standstill::Held),
             Ok(Recovered::Opened | Recovered::Elsewhere) => Ok(()),
-            Err(error @ Trouble::Foreign { .. }) => Err(error.into()),
+            Err(error @ RecoveryError::Foreign { .. }) => Err(error.into()),
             Err(error) if Instant::now() >= self.deadline => Err(error.into()),
             Err(error) => {
                 tracing::info!(partition = row.partition, %error, "recovery waits");
@@ -219,7 +219,7 @@ impl Effort {
 async fn agree(context: &Context, partition: u32) -> Result<(), Standstill> {
     let Some(redis) = context.redis_of(partition) else { return Ok(()) };
     let Ok(probe) = redis.probe(&context.keys, partition).await else { return Ok(()) };
-    for node in context.ledger.nodes().list().await.map_err(Trouble::from)? {
+    for node in context.ledger.nodes().list().await.map_err(RecoveryError::from)? {
         let mut sight = node.sight.iter().flatten();
         if sight.any(|(seen, all)| *seen != probe.incarnation && all.contains(&partition)) {
             return Err(Standstill::OtherRedis { node: node.label });
@@ -228,7 +228,7 @@ async fn agree(context: &Context, partition: u32) -> Result<(), Standstill> {
     Ok(())
 }
 
-async fn row_of(context: &Context, partition: u32) -> Result<Partition, Trouble> {
+async fn row_of(context: &Context, partition: u32) -> Result<Partition, RecoveryError> {
     let rows = context.ledger.partitions().await?;
     Ok(Partition::among(rows, partition)?)
 }

@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Longest time between two polls of ceilings; else twice `ceiling.horizon`, by which it is judged
 /// what a counter needs.
-const LOOKS_MAX: Duration = Duration::from_secs(600);
+const POLLS_MAX: Duration = Duration::from_secs(600);
 
 /// A ceiling is tall that leaves room for so many times `ceiling.step_min`,
 const TALL_STEPS: u64 = 100;
@@ -36,14 +36,14 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Checks as long as the process runs.
 pub(crate) fn watch_ceilings(context: Arc<Context>) -> Task {
     Task::start("ceilings", move |stop| async move {
-        let period = (context.settings.ceiling_horizon * 2).clamp(PERIOD, LOOKS_MAX);
+        let period = (context.settings.ceiling_horizon * 2).clamp(PERIOD, POLLS_MAX);
         let mut ticks = Ticks::every(PERIOD, stop);
         let mut watch = CeilingWatch { context, before: HashMap::new(), looked_at: None };
         while ticks.next().await {
             if watch.looked_at.is_some_and(|at| at.elapsed() < period) {
                 continue;
             }
-            if let Err(error) = watch.look().await {
+            if let Err(error) = watch.poll().await {
                 tracing::debug!(%error, "ceilings are looked at another time");
             }
         }
@@ -59,7 +59,7 @@ struct CeilingWatch {
 }
 
 impl CeilingWatch {
-    async fn look(&mut self) -> Result<(), LedgerError> {
+    async fn poll(&mut self) -> Result<(), LedgerError> {
         let rows = self.context.membership.news().borrow().clone();
         let served = |row: &&Partition| matches!(row.owner, Owner::Redis { .. });
         let healthy =

@@ -5,7 +5,7 @@
 //! In pages, and with bounded memory: of the numbers inside ranges it remembers a digest each, up
 //! to a bound; where there are more it reads the ranges again for the other parts.
 
-use std::collections::hash_map::{Entry as Place, HashMap};
+use std::collections::hash_map::{Entry as Permit, HashMap};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -53,7 +53,7 @@ pub(super) struct Texts<'a> {
 
 /// Numbers inside ranges, except the first one of each: the place of each, by a digest of its text.
 struct Ranges {
-    places: HashMap<u64, ValueOf>,
+    permits: HashMap<u64, ValueOf>,
     /// Only digests of this part
     part: u64,
     /// of so many are remembered.
@@ -270,7 +270,7 @@ fn values_at(taken: &[TakenRange], place: u64) -> Vec<u64> {
 
 impl Ranges {
     fn new(places_max: usize) -> Self {
-        Ranges { places: HashMap::new(), part: 0, parts: 1, places_max }
+        Ranges { permits: HashMap::new(), part: 0, parts: 1, places_max }
     }
 
     /// Remembers a number; the place of another one of the same digest. Where there are more than
@@ -282,20 +282,20 @@ impl Ranges {
         if digest % self.parts != self.part {
             return None;
         }
-        match self.places.entry(digest) {
-            Place::Occupied(there) => return Some(*there.get()).filter(|there| *there != of),
-            Place::Vacant(empty) => empty.insert(of),
+        match self.permits.entry(digest) {
+            Permit::Occupied(there) => return Some(*there.get()).filter(|there| *there != of),
+            Permit::Vacant(empty) => empty.insert(of),
         };
-        while self.part == 0 && self.places.len() > self.places_max {
+        while self.part == 0 && self.permits.len() > self.places_max {
             self.parts *= 2;
             let parts = self.parts;
-            self.places.retain(|digest, _| digest % parts == 0);
+            self.permits.retain(|digest, _| digest % parts == 0);
         }
         None
     }
 
     fn turn_to(&mut self, part: u64) {
-        self.places.clear();
+        self.permits.clear();
         self.part = part;
     }
 }
@@ -318,7 +318,7 @@ mod tests {
             }
         };
         pass(&mut ranges);
-        assert!(ranges.parts > 1 && ranges.places.len() <= 10);
+        assert!(ranges.parts > 1 && ranges.permits.len() <= 10);
         for part in 1..ranges.parts {
             ranges.turn_to(part);
             pass(&mut ranges);

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use numbering::Range;
 
 use super::backlog::Pages;
-use super::{Stores, Trouble};
+use super::{RecoveryError, Stores};
 use crate::ledger::Span;
 use crate::redis::Redis;
 
@@ -28,7 +28,7 @@ impl Underway {
         redis: &Redis,
         partition: u32,
         counters: &HashSet<i64>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, RecoveryError> {
         let nodes: Vec<_> =
             stores.ledger.nodes().list().await?.into_iter().map(|node| node.node_id).collect();
         let (_, outboxes) = stores.survey(redis, partition, &nodes).await?;

@@ -17,7 +17,7 @@ use super::{RedisReport, Stores, is_held};
 use crate::backoff::Backoff;
 use crate::ledger::{
     Audited, Collision, Counter, LedgerError, Nobodys, Revision, SharedLedger, Span, Totals,
-    Unsettled, UntoldToken, ValueOf,
+    UnrecordedToken, Unsettled, ValueOf,
 };
 
 /// Counters read at once.
@@ -65,7 +65,7 @@ pub struct VerifyReport {
     /// Claims of rows that do not hold, other than their values, and missing keys.
     pub broken: Vec<String>,
     /// Tokens in force that are not what their last event left.
-    pub untold_tokens: Vec<UntoldToken>,
+    pub untold_tokens: Vec<UnrecordedToken>,
     /// Whether their secrets were compared: not every database user may read the hashes.
     pub token_secrets_compared: bool,
     /// Numbers whose texts were read: those of archived rows are not among them.
@@ -222,7 +222,7 @@ impl VerifyReport {
         for broken in &self.broken {
             writeln!(f, "does not hold: {broken}")?;
         }
-        for UntoldToken { name, why } in &self.untold_tokens {
+        for UnrecordedToken { name, why } in &self.untold_tokens {
             writeln!(f, "token that no event tells of: {name}: {why}")?;
         }
         for Nobodys { allocation_id, span: Span { first, last }, reason } in &self.nobodys {
@@ -242,13 +242,13 @@ impl VerifyReport {
 }
 
 /// Checks every counter. What a running service has not journaled yet lies in its outbox, and is no
-/// finding; what is in neither is checked again for up to `patience` before it is one. Memory is
+/// finding; what is in neither is checked again for up to `time_limit` before it is one. Memory is
 /// bounded by the outboxes, whatever the size of the ledger.
 ///
 /// # Errors
 /// When the ledger cannot be read. A Redis that does not answer is a part of the report.
-pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport, LedgerError> {
-    verify_from(stores, patience, None).await
+pub async fn verify(stores: &Stores, time_limit: Duration) -> Result<VerifyReport, LedgerError> {
+    verify_from(stores, time_limit, None).await
 }
 
 /// The same for what was issued at or after a time: each counter from the first such value on, and
@@ -259,13 +259,13 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
 /// The same.
 pub async fn verify_from(
     stores: &Stores,
-    patience: Duration,
+    time_limit: Duration,
     from_us: Option<i64>,
 ) -> Result<VerifyReport, LedgerError> {
     let ledger = &stores.ledger;
     let mut comparison =
-        stores.redis.as_ref().map(|redis| Comparison::new(stores, redis, patience));
-    let deadline = Instant::now() + patience;
+        stores.redis.as_ref().map(|redis| Comparison::new(stores, redis, time_limit));
+    let deadline = Instant::now() + time_limit;
     let mut report = VerifyReport::default();
     settle_counters(ledger, None, true).await?;
     settle_slices(ledger).await?;

@@ -21,7 +21,7 @@ use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
 /// An observer of fewer periods cannot know which nodes are alive.
-const LOOK_BEATS: u32 = 4;
+const POLL_BEATS: u32 = 4;
 
 /// Silent nodes that are taken over at the same time, each in a separate task; more wait.
 const ADOPTIONS_MAX: usize = 2;
@@ -169,7 +169,7 @@ impl Reconciler {
     }
 
     /// Takes over what silent nodes left, in one partition or all, until every node beats or is
-    /// taken over, at most for `patience`; for a command that has joined as a node.
+    /// taken over, at most for `time_limit`; for a command that has joined as a node.
     ///
     /// # Errors
     /// When the ledger cannot be read at the end, or takes no heartbeats: then it is unknown which
@@ -177,10 +177,10 @@ impl Reconciler {
     pub async fn adopt_silent(
         context: &Arc<Context>,
         only: Option<u32>,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<Adoptions, LedgerError> {
         let mut watch = Reconciler::new(Arc::clone(context), only);
-        let (deadline, mut adoptions) = (Instant::now() + patience, Adoptions::default());
+        let (deadline, mut adoptions) = (Instant::now() + time_limit, Adoptions::default());
         loop {
             let nodes = context.ledger.nodes().list().await;
             if let Ok(nodes) = &nodes {
@@ -226,7 +226,7 @@ impl Reconciler {
             self.look_away();
         }
         self.watching_since.get_or_insert(now);
-        self.heartbeats.look(nodes, now);
+        self.heartbeats.poll(nodes, now);
         // In a ledger that can be read but not written no heartbeat moves, the own one included:
         // then a node's silence means nothing.
         let myself = self.context.membership.node();
@@ -251,7 +251,7 @@ impl Reconciler {
     /// Notes what the other live nodes see of Redis, those that have an opinion.
     fn set_cluster_health(&self, nodes: &[Node]) {
         let (myself, settings) = (self.context.membership.node(), &self.context.settings);
-        let look_min = settings.node_heartbeat() * LOOK_BEATS;
+        let look_min = settings.node_heartbeat() * POLL_BEATS;
         if self.watching_since.is_none_or(|since| since.elapsed() < look_min) {
             return self.context.cluster_health.forget();
         }
@@ -263,7 +263,7 @@ impl Reconciler {
         let others = nodes.iter().filter(is_fresh).filter_map(Other::of).collect();
         self.context.cluster_health.set(self.context.deployment.partitions, others);
         if self.context.eager {
-            self.context.own_sight.look(&self.context);
+            self.context.isolation.poll(&self.context);
         }
     }
 

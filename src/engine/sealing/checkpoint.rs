@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use super::key::{AuditKey, PublicKey, read_hexadecimal};
-use crate::ledger::{Bindable, Bound, SeenBatches, SignedCheckpoint, Vouched};
+use crate::ledger::{Bindable, Bound, MacCheck, SeenBatches, SignedCheckpoint};
 
 /// The tables that checkpoints bind, in the order of their parts.
 pub(crate) const TABLES: [Bindable; 5] =
@@ -85,16 +85,16 @@ pub(crate) struct Part {
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Entry {
     pub(crate) id: i64,
-    pub(crate) standing: Vouched,
+    pub(crate) standing: MacCheck,
     digest: Vec<u8>,
 }
 
 /// The letter of each state.
-const LETTERS: [(Vouched, &str); 4] = [
-    (Vouched::Proven, "p"),
-    (Vouched::Unproven, "u"),
-    (Vouched::Forged, "f"),
-    (Vouched::Plain, "r"),
+const LETTERS: [(MacCheck, &str); 4] = [
+    (MacCheck::Proven, "p"),
+    (MacCheck::Unproven, "u"),
+    (MacCheck::Forged, "f"),
+    (MacCheck::Plain, "r"),
 ];
 
 impl Entry {
@@ -102,7 +102,7 @@ impl Entry {
         let digest = row.digest[..SHOWN_BYTES].to_vec();
         // A process that makes checkpoints has the key.
         let standing = match row.standing {
-            Vouched::Unknown => Vouched::Unproven,
+            MacCheck::Unknown => MacCheck::Unproven,
             standing => standing,
         };
         Entry { id: row.id, standing, digest }

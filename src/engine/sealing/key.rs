@@ -9,12 +9,12 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use thiserror::Error;
 
-use crate::ledger::ProofKey;
+use crate::ledger::MacKey;
 use numbering::hexadecimal;
 
 /// What is signed to make the secret of proofs: no checkpoint begins so, and the signature is kept
 /// nowhere.
-const PROOF_SECRET: &[u8] = b"numerator proof secret 1";
+const MAC_SECRET: &[u8] = b"numerator proof secret 1";
 
 /// A text that is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -32,7 +32,7 @@ pub enum KeyError {
 /// A key to sign with.
 pub struct AuditKey {
     pair: Ed25519KeyPair,
-    proof: ProofKey,
+    proof: MacKey,
 }
 
 impl AuditKey {
@@ -46,7 +46,7 @@ impl AuditKey {
         // Other programs write the private half alone.
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der());
         let pair = pair.map_err(|_| KeyError::Private)?;
-        let proof = ProofKey::of(pair.sign(PROOF_SECRET).as_ref());
+        let proof = MacKey::of(pair.sign(MAC_SECRET).as_ref());
         Ok(AuditKey { pair, proof })
     }
 
@@ -69,7 +69,7 @@ impl AuditKey {
 
     /// The key of the batches' signatures.
     #[must_use]
-    pub fn proof(&self) -> ProofKey {
+    pub fn proof(&self) -> MacKey {
         self.proof
     }
 

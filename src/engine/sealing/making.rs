@@ -11,7 +11,7 @@ use super::checkpoint::{Body, FORM, Part, TABLES, name_of};
 use super::key::AuditKey;
 use crate::clock::SharedClock;
 use crate::engine::node::Context;
-use crate::ledger::{Bindable, Bound, LedgerError, OneIncarnation, SharedLedger, Vouched};
+use crate::ledger::{Bindable, Bound, LedgerError, MacCheck, OneIncarnation, SharedLedger};
 use crate::task::{Task, Ticks};
 
 /// Rows of one table that a checkpoint binds at most; the next one follows immediately.
@@ -158,7 +158,7 @@ async fn next(
 
 /// A batch with a signature that no process with the key made: it was forged.
 fn warn_of_forged(body: &Body) {
-    for entry in body.batches.bound.iter().filter(|it| it.standing == Vouched::Forged) {
+    for entry in body.batches.bound.iter().filter(|it| it.standing == MacCheck::Forged) {
         tracing::error!(
             batch = entry.id,
             checkpoint = body.checkpoint,

@@ -6,7 +6,7 @@
 //! no numbers, and knows no series. Tokens are sent, and never logged or stored.
 
 mod address;
-mod places;
+mod permits;
 mod reachable;
 
 pub use address::{Address, AddressError, is_trustworthy};
@@ -23,7 +23,7 @@ use thiserror::Error;
 
 use crate::backoff::Backoff;
 use crate::refusals::Refusals;
-use places::Places;
+use permits::Permits;
 
 /// Largest answer of a source that is read: it has one short value.
 const ANSWER_BYTES_MAX: usize = 16 * 1_024;
@@ -162,7 +162,7 @@ struct Source {
     address: Address,
     time_limit: Duration,
     attempts_max: u32,
-    places: Places,
+    permits: Permits,
     /// With its token.
     headers: HeaderMap,
 }
@@ -194,7 +194,7 @@ impl Sources {
                 address: Address::new(&one.address).with_context(setting)?,
                 time_limit: one.time_limit,
                 attempts_max: one.attempts_max,
-                places: Places::new(one.concurrency_max),
+                permits: Permits::new(one.concurrency_max),
                 headers,
             };
             by_name.insert(one.name.clone(), source);
@@ -226,7 +226,7 @@ impl Sources {
         let Some(source) = self.by_name.get(name) else {
             return Err(SourceError::Unknown { name: named() });
         };
-        let Some(_place) = source.places.take(caller).await else {
+        let Some(_place) = source.permits.take(caller).await else {
             return Err(SourceError::Busy { name: named() });
         };
         let mut headers = source.headers.clone();

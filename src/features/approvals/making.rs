@@ -21,9 +21,9 @@ use crate::ledger::{
 use crate::startup::Service;
 
 /// Longest wait until the database owns a partition.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// First and longest wait between two checks.
-const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 /// How often taking a partition back is tried.
 const RETURNS_MAX: u32 = 5;
 
@@ -131,8 +131,8 @@ impl Service {
         decision: &ChangeDecision,
         partition: u32,
     ) -> Result<ChangeRequest, NotApproved> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut wait = Backoff::new(LOOK.0, LOOK.1);
+        let deadline = Instant::now() + TIMEOUT;
+        let mut wait = Backoff::new(POLL.0, POLL.1);
         loop {
             let rows = self.ledger.partitions().await?;
             let is_there = |row: &Partition| {
@@ -155,7 +155,7 @@ impl Service {
 
     /// Takes a partition back; Redis gets it as after any fall-back.
     async fn take_back(&self, partition: u32, id: Uuid, decision: &ChangeDecision) {
-        let mut wait = Backoff::new(LOOK.0, LOOK.1);
+        let mut wait = Backoff::new(POLL.0, POLL.1);
         for _ in 0..RETURNS_MAX {
             let taken_back = async {
                 if self.ledger.lend(partition, [Some(id), None]).await? {

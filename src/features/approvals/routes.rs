@@ -27,7 +27,7 @@ use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
 use crate::web::problem::{Problem, Slug};
-use crate::web::reason::ReasonOrder;
+use crate::web::reason::ReasonRequest;
 use crate::web::reason::check_reason;
 use answer::{ChangeAnswer, ChangeList};
 
@@ -37,7 +37,7 @@ const REASON_CHARS_MIN: usize = 20;
 /// A counter to go on further up.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ResetOrder {
+pub(crate) struct ResetRequest {
     /// The counter, as `GET …/counters` names it.
     counter_id: i64,
     /// The value that is to come next.
@@ -49,7 +49,7 @@ pub(crate) struct ResetOrder {
 /// A last date to set back.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ChronologyOrder {
+pub(crate) struct ChronologyRequest {
     /// One of the counters that share the date, as `GET …/counters` names it.
     counter_id: i64,
     /// The last date that is to count: documents of that day and later ones are numbered again.
@@ -61,7 +61,7 @@ pub(crate) struct ChronologyOrder {
 /// Why a request is approved.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ApprovalOrder {
+pub(crate) struct ApprovalRequest {
     /// Why, if there is something to say.
     reason: Option<String>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct ChangeQuery {
 #[utoipa::path(
     post, path = "", tag = "changes",
     params(("configId" = i64, Path)),
-    request_body = ResetOrder,
+    request_body = ResetRequest,
     responses(
         (status = 202, body = ChangeAnswer, description = "It waits for an approval"),
     )
@@ -94,10 +94,10 @@ pub(crate) async fn reset_counter(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     config_id: Result<Path<i64>, PathRejection>,
-    Json(order): Json<ResetOrder>,
+    Json(order): Json<ResetRequest>,
 ) -> Result<Response, Problem> {
     let (series_id, reason) = (read_id(config_id)?, check_full_reason(&order.reason)?);
-    let ResetOrder { counter_id, next_value, .. } = order;
+    let ResetRequest { counter_id, next_value, .. } = order;
     let counter = counter_of(&app, &caller, (series_id, counter_id)).await?;
     let (definition, serial) = serial_of(&app, series_id, &counter.serial)?;
     let wanted = WantedChange::NextValue(next_value);
@@ -110,7 +110,7 @@ pub(crate) async fn reset_counter(
 #[utoipa::path(
     post, path = "", tag = "changes",
     params(("configId" = i64, Path)),
-    request_body = ChronologyOrder,
+    request_body = ChronologyRequest,
     responses(
         (status = 202, body = ChangeAnswer, description = "It waits for an approval"),
     )
@@ -119,10 +119,10 @@ pub(crate) async fn reset_chronology(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     config_id: Result<Path<i64>, PathRejection>,
-    Json(order): Json<ChronologyOrder>,
+    Json(order): Json<ChronologyRequest>,
 ) -> Result<Response, Problem> {
     let (series_id, reason) = (read_id(config_id)?, check_full_reason(&order.reason)?);
-    let ChronologyOrder { counter_id, last_date: date, .. } = order;
+    let ChronologyRequest { counter_id, last_date: date, .. } = order;
     let is_date = date.parse::<jiff::civil::Date>().is_ok_and(|read| read.to_string() == date);
     if !is_date {
         return Err(Problem::field("last_date", "must be a date, such as 2026-03-31"));
@@ -157,7 +157,7 @@ pub(crate) async fn list_changes(
     Extension(caller): Extension<Caller>,
     QueryOf(ChangeQuery { pending, after, limit }): QueryOf<ChangeQuery>,
 ) -> Result<axum::Json<ChangeList>, Problem> {
-    caller.must_reach_events(None)?;
+    caller.events_must_be_in_scope(None)?;
     let limit = rows_of_page(limit)?;
     let looking =
         app.read(
@@ -175,7 +175,7 @@ pub(crate) async fn list_changes(
 #[utoipa::path(
     post, path = "", tag = "changes",
     params(("changeId" = i64, Path)),
-    request_body = ApprovalOrder,
+    request_body = ApprovalRequest,
     responses(
         (status = 200, body = ChangeAnswer),
     )
@@ -184,7 +184,7 @@ pub(crate) async fn approve_change(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     change_id: Result<Path<i64>, PathRejection>,
-    Json(order): Json<ApprovalOrder>,
+    Json(order): Json<ApprovalRequest>,
 ) -> Result<axum::Json<ChangeAnswer>, Problem> {
     let change_id = read_change(change_id)?;
     must_be_told_apart(&app)?;
@@ -218,7 +218,7 @@ fn must_be_told_apart(app: &App) -> Result<(), Problem> {
 #[utoipa::path(
     post, path = "", tag = "changes",
     params(("changeId" = i64, Path)),
-    request_body = ReasonOrder,
+    request_body = ReasonRequest,
     responses(
         (status = 200, body = ChangeAnswer),
     )
@@ -227,7 +227,7 @@ pub(crate) async fn reject_change(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     change_id: Result<Path<i64>, PathRejection>,
-    Json(order): Json<ReasonOrder>,
+    Json(order): Json<ReasonRequest>,
 ) -> Result<axum::Json<ChangeAnswer>, Problem> {
     let (change_id, reason) = (read_change(change_id)?, Some(check_reason(&order.reason)?));
     let (decided_by, shown) = (caller.user_id.to_string(), caller.shown());

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 
 use super::folder::Folder;
 use super::looking::{files, open_as};
-use super::writing::{Place, write};
+use super::writing::{Permit, write};
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::engine::sealing::AuditKey;
@@ -66,7 +66,7 @@ pub async fn archive(
         moved.files.push(begun.file.name);
     }
     tidy(ledger, folder).await?;
-    let mut place = Place::BEGIN;
+    let mut place = Permit::BEGIN;
     while let Some(written) = write(ledger, folder, moving, &mut place).await? {
         moved.rows += make_room(ledger, folder, moving, node, &written).await?;
         moved.files.push(written.file.name);
@@ -139,13 +139,13 @@ async fn step(
         taken += rows.len();
     }
     rest.drain(..taken);
-    let gone = with_patience(ledger, of, node, moving.by, &runs).await?;
+    let gone = with_retries(ledger, of, node, moving.by, &runs).await?;
     *done += taken as u64;
     (moving.progress)(*done, Some(of.file.rows));
     Ok(gone)
 }
 
-async fn with_patience(
+async fn with_retries(
     ledger: &SharedLedger,
     of: &ArchiveFile,
     node: NodeId,

@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 
-use super::report::Place;
+use super::report::Permit;
 use super::seals::{Ids, Incomplete, Seals};
-use super::segments::{self, Stands, Voucher};
-use super::verifying::{Course, FALSE_PROOF, Table, WITHOUT_KEY, place_of};
+use super::segments::{self, SegmentEvidence, Stands};
+use super::verifying::{Course, FALSE_MAC, Table, WITHOUT_KEY, place_of};
 use crate::engine::sealing::checkpoint::{Body, Part, TABLES};
-use crate::ledger::{ArchiveFile, Bindable, Bound, SchemaDeviation, Vouched};
+use crate::ledger::{ArchiveFile, Bindable, Bound, MacCheck, SchemaDeviation};
 
 /// Rows of a table looked at in one statement.
 const PAGE_ROWS: u32 = 10_000;
@@ -46,10 +46,12 @@ impl Course<'_> {
         }
         let vouched = &self.tables[0].vouched;
         let voucher = |batch_id: i64| match () {
-            () if !seals.sound.contains(batch_id) => Voucher::Unsound,
-            () if vouched.contains(batch_id) || unbound.proven.contains(batch_id) => Voucher::Good,
-            () if unbound.unknown.contains(batch_id) => Voucher::NotYet,
-            () => Voucher::None,
+            () if !seals.sound.contains(batch_id) => SegmentEvidence::Unsound,
+            () if vouched.contains(batch_id) || unbound.proven.contains(batch_id) => {
+                SegmentEvidence::Good
+            }
+            () if unbound.unknown.contains(batch_id) => SegmentEvidence::NotYet,
+            () => SegmentEvidence::None,
         };
         // Segments of batches that are not examined account for rows of the same files.
         let may_stay = self.trust.from > 1 || self.ledger.audits().sizes().await?.revisions > 0;
@@ -60,7 +62,7 @@ impl Course<'_> {
                 None => format!("{name} is not there"),
                 Some(_) => format!("{name} is not what the migrations make"),
             };
-            self.found.add(Place::Schema, why);
+            self.found.add(Permit::Schema, why);
         }
         let report = &mut self.report;
         report.rows = seals.rows;
@@ -82,7 +84,7 @@ impl Course<'_> {
         self.report.batches_beside_archive = beside as u64;
         if missing > good + not_yet {
             for Incomplete { batch_id, why, .. } in incomplete {
-                self.found.add(Place::Batch(batch_id), why);
+                self.found.add(Permit::Batch(batch_id), why);
             }
             return;
         }
@@ -93,7 +95,7 @@ impl Course<'_> {
         }
         if missing < good {
             let why = format!("segments stand for {good} rows, and {missing} are missing");
-            self.found.add(Place::Archive, why);
+            self.found.add(Permit::Archive, why);
         }
         self.report.rows_archived = missing;
         self.report.rows_not_bound_yet = missing.saturating_sub(good);
@@ -141,7 +143,7 @@ impl Course<'_> {
                 let missing = u64::try_from(batch.line_count).unwrap_or(0);
                 let why = "all its rows are gone".to_owned();
                 if missing == 0 {
-                    self.found.add(Place::Batch(batch.batch_id), why);
+                    self.found.add(Permit::Batch(batch.batch_id), why);
                 } else {
                     let batch_id = batch.batch_id;
                     incomplete.push(Incomplete { batch_id, missing, met: 0, why });
@@ -174,12 +176,12 @@ impl Course<'_> {
             Bindable::Batches if !is_bound => {
                 self.report.unbound_batches += 1;
                 match row.standing {
-                    Vouched::Proven => _ = unbound.proven.insert(row.id),
-                    Vouched::Unknown => _ = unbound.unknown.insert(row.id),
-                    Vouched::Unproven if self.is_of_before_key(index, row.id) => {}
-                    Vouched::Unproven => self.found.add(place, WITHOUT_KEY.into()),
-                    Vouched::Forged => self.found.add(place, FALSE_PROOF.into()),
-                    Vouched::Plain => {}
+                    MacCheck::Proven => _ = unbound.proven.insert(row.id),
+                    MacCheck::Unknown => _ = unbound.unknown.insert(row.id),
+                    MacCheck::Unproven if self.is_of_before_key(index, row.id) => {}
+                    MacCheck::Unproven => self.found.add(place, WITHOUT_KEY.into()),
+                    MacCheck::Forged => self.found.add(place, FALSE_MAC.into()),
+                    MacCheck::Plain => {}
                 }
                 return seals.unbound.contains(row.id);
             }

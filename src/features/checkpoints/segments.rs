@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use numbering::hexadecimal;
 
-use super::report::{Findings, Place};
+use super::report::{Findings, Permit};
 use crate::ledger::{ArchiveFile, SegmentNote, StandsFor};
 
 /// A segment of the journal.
@@ -32,7 +32,7 @@ impl Segment {
 
 /// Whether the batch of a segment can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voucher {
+pub(super) enum SegmentEvidence {
     /// A holder of the key wrote it, or it existed before the key.
     Good,
     /// No checkpoint binds it yet, so this cannot be determined here.
@@ -57,7 +57,7 @@ pub(super) struct Stands {
 pub(super) fn judge(
     segments: &BTreeMap<(i64, i64), Segment>,
     (files, may_stay): (&[ArchiveFile], bool),
-    voucher: impl Fn(i64) -> Voucher,
+    voucher: impl Fn(i64) -> SegmentEvidence,
     found: &mut Findings,
 ) -> Stands {
     let named: HashMap<&str, &ArchiveFile> =
@@ -66,7 +66,7 @@ pub(super) fn judge(
     for ((counter_id, first), segment) in segments {
         let place = format!("the segment of counter {counter_id} value {first}");
         let Some(note) = &segment.note else {
-            found.add(Place::Archive, format!("{place} does not say which rows it stands for"));
+            found.add(Permit::Archive, format!("{place} does not say which rows it stands for"));
             continue;
         };
         let Some(file) = named.get(note.file.as_str()) else {
@@ -74,12 +74,12 @@ pub(super) fn judge(
                 "{place} stands for rows of {}, which is no file of the ledger's",
                 note.file
             );
-            found.add(Place::Archive, why);
+            found.add(Permit::Archive, why);
             continue;
         };
         if hexadecimal(&file.file.sha256) != note.sha256 {
             let why = format!("{place} knows {} with another SHA-256", note.file);
-            found.add(Place::Archive, why);
+            found.add(Permit::Archive, why);
             continue;
         }
         *rows_of.entry(&note.file).or_default() += note.rows;
@@ -88,17 +88,17 @@ pub(super) fn judge(
                 "{place} stands for {} rows, and {} has {} of them",
                 note.rows, note.file, segment.read
             );
-            found.add(Place::Archive, why);
+            found.add(Permit::Archive, why);
         }
         let unread = note.rows.saturating_sub(segment.read);
         match voucher(segment.batch_id) {
-            Voucher::Good => stands.good += unread,
-            Voucher::NotYet => stands.not_yet += unread,
-            Voucher::Unsound => {
+            SegmentEvidence::Good => stands.good += unread,
+            SegmentEvidence::NotYet => stands.not_yet += unread,
+            SegmentEvidence::Unsound => {
                 let why = format!("{place} is of no batch whose rows are what was sealed");
-                found.add(Place::Archive, why);
+                found.add(Permit::Archive, why);
             }
-            Voucher::None => {}
+            SegmentEvidence::None => {}
         }
     }
     for (name, rows) in rows_of {
@@ -106,7 +106,7 @@ pub(super) fn judge(
         let has = file.file.rows;
         if rows > has || rows < has && file.is_ended && !may_stay {
             let why = format!("segments stand for {rows} rows of {name}, which has {has}");
-            found.add(Place::Archive, why);
+            found.add(Permit::Archive, why);
         }
     }
     stands

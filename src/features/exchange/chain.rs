@@ -90,7 +90,7 @@ pub(crate) async fn show_chain(
     let is_first = after.is_none();
     // One more than requested: it shows whether there is another page.
     let query = ChainQuery { unified_serial: serial.clone(), after, limit: rows + 1 };
-    let shown = caller.identity.row_sight();
+    let shown = caller.identity.row_visibility();
     // Only shown entries: `next` reveals nothing else. Serials belong to no project.
     let looking = app
         .read(&caller, |ledger| async move { ledger.exchange().chain_shown(&query, &shown).await });

@@ -11,7 +11,7 @@ use numbering::ExchangeKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{asker, must_remember, read_own, read_unified};
+use super::{must_remember, principal, read_own, read_unified};
 use crate::config::DurationText;
 use crate::engine::allocator::KEY_CHARS_MAX;
 use crate::features::numbers::request::idempotency_key;
@@ -20,7 +20,7 @@ use crate::web::App;
 use crate::web::body::Json;
 use crate::web::instant::instant;
 use crate::web::middleware::Caller;
-use crate::web::problem::serial_state::SerialStanding;
+use crate::web::problem::serial_state::SerialState;
 use crate::web::problem::{Problem, Slug};
 
 /// Shortest window.
@@ -31,7 +31,7 @@ const WINDOW_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// An interface serial to check.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct CheckOrder {
+pub(crate) struct CheckRequest {
     /// The serial.
     serial: String,
     /// How long a serial counts as seen, such as `1h` or `1d`: one second to 366 days.
@@ -61,7 +61,7 @@ pub(crate) struct CheckAnswer {
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),
-    request_body = CheckOrder,
+    request_body = CheckRequest,
     responses(
         (status = 200, body = CheckAnswer, description = "Seen for the first time"),
     )
@@ -70,16 +70,16 @@ pub(crate) async fn check_interface_serial(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(order): Json<CheckOrder>,
+    Json(order): Json<CheckRequest>,
 ) -> Result<axum::Json<CheckAnswer>, Problem> {
     let key = idempotency_key(&headers, KEY_CHARS_MAX)?;
-    let CheckOrder { serial, window, unified_serial } = order;
+    let CheckRequest { serial, window, unified_serial } = order;
     read_own(&app, &caller, ExchangeKind::Interface, &serial)?;
     read_unified(unified_serial.as_deref())?;
     let window_us = window_us(&window)?;
     must_remember(&app)?;
-    let asker = asker(&caller, key);
-    let check = InterfaceCheck { serial: serial.clone(), unified_serial, window_us, asker };
+    let principal = principal(&caller, key);
+    let check = InterfaceCheck { serial: serial.clone(), unified_serial, window_us, principal };
     let again = check.clone();
     let noting = app.note(&caller, |ledger| async move {
         ledger.exchange().check(&check).await.map_err(Problem::of_write)
@@ -95,7 +95,7 @@ pub(crate) async fn check_interface_serial(
         }
         Checked::Repeated(sight) => {
             app.service.metrics.serial_checks.of("repeated").increment(1);
-            let standing = SerialStanding::of_sight(&sight);
+            let standing = SerialState::of_first_seen(&sight);
             let detail = format!(
                 "{serial} was accepted at {} by {}, within {window}; do not serve this call",
                 standing.since, standing.user_id

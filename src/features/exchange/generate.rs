@@ -16,7 +16,7 @@ use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{must_reach, read};
+use super::{must_be_in_scope, read};
 use crate::engine::allocator::{AllocError, KEY_CHARS_MAX, check_key};
 use crate::engine::node::Use;
 use crate::features::numbers::answer::outcome_of;
@@ -35,7 +35,7 @@ const STEP_CHARS_MAX: usize = 200;
 /// A unified serial to generate.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct UnifiedOrder {
+pub(crate) struct UnifiedRequest {
     /// The system that begins the transaction: 5 letters or digits.
     system: String,
     /// Its module: 3 letters or digits.
@@ -50,7 +50,7 @@ pub(crate) struct UnifiedOrder {
 /// A system serial to generate.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SystemOrder {
+pub(crate) struct SystemRequest {
     /// The system that runs the step: 5 letters or digits.
     system: String,
     /// Its module: 3 letters or digits.
@@ -70,7 +70,7 @@ pub(crate) struct SystemOrder {
 /// An interface serial to generate.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct InterfaceOrder {
+pub(crate) struct InterfaceRequest {
     /// The system that calls: 5 letters or digits.
     system: String,
     /// Its module: 3 letters or digits.
@@ -119,7 +119,7 @@ pub(crate) struct ExchangeAnswer {
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),
-    request_body = UnifiedOrder,
+    request_body = UnifiedRequest,
     responses(
         (status = 201, body = ExchangeAnswer, description = "A new serial"),
         (status = 200, body = ExchangeAnswer, description = "The serial of an earlier call"),
@@ -129,7 +129,7 @@ pub(crate) async fn generate_unified_serial(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(order): Json<UnifiedOrder>,
+    Json(order): Json<UnifiedRequest>,
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, KEY_CHARS_MAX)?;
     let source = [order.system, order.module, order.instance];
@@ -140,7 +140,7 @@ pub(crate) async fn generate_unified_serial(
 /// Gives a step of a transaction its serial, the same one however often it is asked for.
 #[utoipa::path(
     post, path = "", tag = "serials",
-    request_body = SystemOrder,
+    request_body = SystemRequest,
     responses(
         (status = 201, body = ExchangeAnswer, description = "A new serial"),
         (status = 200, body = ExchangeAnswer, description = "The first serial of the step"),
@@ -149,7 +149,7 @@ pub(crate) async fn generate_unified_serial(
 pub(crate) async fn generate_system_serial(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Json(order): Json<SystemOrder>,
+    Json(order): Json<SystemRequest>,
 ) -> Result<Response, Problem> {
     let step: String = order.step.nfc().collect();
     check_key(&step, STEP_CHARS_MAX).map_err(|reason| Problem::field("step", reason))?;
@@ -177,7 +177,7 @@ pub(crate) async fn generate_system_serial(
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),
-    request_body = InterfaceOrder,
+    request_body = InterfaceRequest,
     responses(
         (status = 201, body = ExchangeAnswer, description = "A new serial"),
         (status = 200, body = ExchangeAnswer, description = "The serial of an earlier call"),
@@ -187,7 +187,7 @@ pub(crate) async fn generate_interface_serial(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(order): Json<InterfaceOrder>,
+    Json(order): Json<InterfaceRequest>,
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, KEY_CHARS_MAX)?;
     let source = [order.system, order.module, order.instance];
@@ -218,7 +218,7 @@ impl Exchange {
         source: [String; 3],
         date: Option<String>,
     ) -> Result<Self, Problem> {
-        must_reach(caller, kind)?;
+        must_be_in_scope(caller, kind)?;
         let context = BTreeMap::new();
         let mut exchange = Exchange { kind, date, context, document_id: None };
         let parts = [ExchangePart::System, ExchangePart::Module, ExchangePart::Instance];

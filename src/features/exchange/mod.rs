@@ -7,14 +7,14 @@
 mod chain;
 mod checks;
 mod generate;
-mod reach;
+mod scope;
 mod steps;
 
 #[cfg(test)]
 pub(crate) use chain::ChainPage;
 pub(crate) use chain::{__path_show_chain, show_chain};
 #[cfg(test)]
-pub(crate) use checks::CheckOrder;
+pub(crate) use checks::CheckRequest;
 pub(crate) use checks::{__path_check_interface_serial, check_interface_serial};
 pub(crate) use generate::{
     __path_generate_interface_serial, __path_generate_system_serial,
@@ -22,17 +22,17 @@ pub(crate) use generate::{
     generate_unified_serial,
 };
 #[cfg(test)]
-pub(crate) use generate::{InterfaceOrder, SystemOrder, UnifiedOrder};
+pub(crate) use generate::{InterfaceRequest, SystemRequest, UnifiedRequest};
 pub(crate) use steps::{
     __path_begin_step, __path_fail_step, __path_succeed_step, begin_step, fail_step, succeed_step,
 };
 #[cfg(test)]
-pub(crate) use steps::{BeginOrder, FailOrder, SucceedOrder};
+pub(crate) use steps::{BeginRequest, FailRequest, SucceedRequest};
 
 use numbering::{ExchangeKind, ExchangeSerial};
-use reach::{must_reach, read_own};
+use scope::{must_be_in_scope, read_own};
 
-use crate::ledger::{Asker, PartitionState};
+use crate::ledger::{PartitionState, Principal};
 use crate::web::App;
 use crate::web::middleware::Caller;
 use crate::web::problem::{Problem, Slug};
@@ -48,8 +48,8 @@ fn read_unified(text: Option<&str>) -> Result<(), Problem> {
 }
 
 /// The caller, in the ledger's form.
-fn asker(caller: &Caller, key: Option<String>) -> Asker {
-    Asker { user_id: caller.user_id.to_string(), ip_address: caller.address(), key }
+fn principal(caller: &Caller, key: Option<String>) -> Principal {
+    Principal { user_id: caller.user_id.to_string(), ip_address: caller.address(), key }
 }
 
 /// Refuses while the ledger is known to have gone back (F9): it may have forgotten which serials

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{asker, must_reach, must_remember, read, read_own, read_unified};
+use super::{must_be_in_scope, must_remember, principal, read, read_own, read_unified};
 use crate::engine::allocator::{KEY_CHARS_MAX, check_key};
 use crate::features::numbers::request::idempotency_key;
 use crate::ledger::{BeginStep, Begun, EndStep, Ended, Ending, Step, StepState};
@@ -19,7 +19,7 @@ use crate::web::App;
 use crate::web::body::{Json, depth_of};
 use crate::web::instant::instant;
 use crate::web::middleware::Caller;
-use crate::web::problem::serial_state::SerialStanding;
+use crate::web::problem::serial_state::SerialState;
 use crate::web::problem::serial_state::word;
 use crate::web::problem::{Problem, Slug};
 
@@ -45,7 +45,7 @@ enum OnRepeat {
 /// A step that wants to run.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct BeginOrder {
+pub(crate) struct BeginRequest {
     /// The system serial.
     serial: String,
     /// The unified serial that the call carried.
@@ -59,7 +59,7 @@ pub(crate) struct BeginOrder {
 /// An attempt that went well.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SucceedOrder {
+pub(crate) struct SucceedRequest {
     /// The system serial.
     serial: String,
     /// The attempt, as `begin` answered it.
@@ -74,7 +74,7 @@ pub(crate) struct SucceedOrder {
 /// An attempt that failed.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FailOrder {
+pub(crate) struct FailRequest {
     /// The system serial.
     serial: String,
     /// The attempt, as `begin` answered it.
@@ -121,7 +121,7 @@ pub(crate) struct StepAnswer {
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),
-    request_body = BeginOrder,
+    request_body = BeginRequest,
     responses(
         (status = 201, body = StepAnswer, description = "Run the step"),
         (status = 200, body = StepAnswer, description = "As answered before, or the stored result"),
@@ -131,14 +131,14 @@ pub(crate) async fn begin_step(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(order): Json<BeginOrder>,
+    Json(order): Json<BeginRequest>,
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, KEY_CHARS_MAX)?;
-    let BeginOrder { serial, unified_serial, on_repeat } = order;
+    let BeginRequest { serial, unified_serial, on_repeat } = order;
     read_own(&app, &caller, ExchangeKind::System, &serial)?;
     read_unified(unified_serial.as_deref())?;
     must_remember(&app)?;
-    let begin = BeginStep { serial, unified_serial, asker: asker(&caller, key) };
+    let begin = BeginStep { serial, unified_serial, principal: principal(&caller, key) };
     let again = begin.clone();
     let beginning = app.note(&caller, |ledger| async move {
         ledger.exchange().begin_step(&begin).await.map_err(Problem::of_write)
@@ -181,7 +181,7 @@ pub(crate) async fn begin_step(
 /// Reports that an attempt went well: the step never runs again.
 #[utoipa::path(
     post, path = "", tag = "serials",
-    request_body = SucceedOrder,
+    request_body = SucceedRequest,
     responses(
         (status = 200, body = StepAnswer),
     )
@@ -189,9 +189,9 @@ pub(crate) async fn begin_step(
 pub(crate) async fn succeed_step(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Json(order): Json<SucceedOrder>,
+    Json(order): Json<SucceedRequest>,
 ) -> Result<Response, Problem> {
-    let SucceedOrder { serial, attempt, result } = order;
+    let SucceedRequest { serial, attempt, result } = order;
     let result = result.map(|result| result.get().to_owned());
     if let Some(bytes) = result.as_ref().map(String::len).filter(|len| *len > RESULT_BYTES_MAX) {
         let reason = format!(
@@ -213,7 +213,7 @@ pub(crate) async fn succeed_step(
 /// Reports that an attempt failed: the step may run again.
 #[utoipa::path(
     post, path = "", tag = "serials",
-    request_body = FailOrder,
+    request_body = FailRequest,
     responses(
         (status = 200, body = StepAnswer),
     )
@@ -221,9 +221,9 @@ pub(crate) async fn succeed_step(
 pub(crate) async fn fail_step(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Json(order): Json<FailOrder>,
+    Json(order): Json<FailRequest>,
 ) -> Result<Response, Problem> {
-    let FailOrder { serial, attempt, reason } = order;
+    let FailRequest { serial, attempt, reason } = order;
     check_key(&reason, REASON_CHARS_MAX).map_err(|wrong| Problem::field("reason", wrong))?;
     end(&app, &caller, serial, attempt, Ending::Failed { reason }).await
 }
@@ -237,11 +237,11 @@ async fn end(
     ending: Ending,
 ) -> Result<Response, Problem> {
     // The ledger knows whether it has begun, even if the zone of its series has changed.
-    must_reach(caller, ExchangeKind::System)?;
+    must_be_in_scope(caller, ExchangeKind::System)?;
     read("serial", ExchangeKind::System, &serial)?;
     must_remember(app)?;
     let outcome = if matches!(ending, Ending::Failed { .. }) { "failed" } else { "succeeded" };
-    let end = EndStep { serial, attempt, ending, asker: asker(caller, None) };
+    let end = EndStep { serial, attempt, ending, principal: principal(caller, None) };
     let again = end.clone();
     let noting = app.note(caller, |ledger| async move {
         ledger.exchange().end_step(&end).await.map_err(Problem::of_write)
@@ -280,7 +280,7 @@ fn already_processed(step: &Step) -> Problem {
 
 /// A refusal that reports the state of the step.
 fn refused(slug: Slug, detail: impl Into<String>, step: &Step) -> Problem {
-    Problem::new(slug, detail).standing(SerialStanding::of_step(step))
+    Problem::new(slug, detail).standing(SerialState::of_step(step))
 }
 
 fn answer(

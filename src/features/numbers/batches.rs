@@ -16,7 +16,7 @@ use crate::engine::allocator::{Hints, Issued, KEY_CHARS_MAX, Request};
 use crate::features::numbers::answer::outcome_of;
 use crate::features::numbers::answer::status_of;
 use crate::features::numbers::answer::{NumberAnswer, RangeAnswer};
-use crate::features::numbers::request::{self, BatchOrder, DocumentOrder};
+use crate::features::numbers::request::{self, BatchRequest, DocumentRequest};
 use crate::features::numbers::texts::{StreamedTexts, Texts};
 use crate::web::App;
 use crate::web::body::{self, Json};
@@ -86,7 +86,7 @@ enum BatchOutcome<'a> {
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "At most 251 characters"),
     ),
-    request_body = BatchOrder,
+    request_body = BatchRequest,
     responses(
         (status = 201, body = RangeAnswer, description = "A new range"),
         (status = 200, body = BatchOutcome, description = "Per document, or an earlier range"),
@@ -96,7 +96,7 @@ pub(crate) async fn create_batch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(mut order): Json<BatchOrder>,
+    Json(mut order): Json<BatchRequest>,
 ) -> Result<Response, Problem> {
     let key = request::idempotency_key(&headers, BATCH_KEY_CHARS_MAX)?;
     let Some(documents) = order.list()? else {
@@ -137,11 +137,11 @@ impl NumberedDocument {
     }
 }
 
-impl BatchOrder {
+impl BatchRequest {
     /// The documents, if it lists some; a mixture of a list and a range is refused.
     fn list(&mut self) -> Result<Option<Vec<Box<RawValue>>>, Problem> {
         let Some(documents) = self.documents.take() else { return Ok(None) };
-        let BatchOrder { type_code, type_id, project, project_id, date, phase, .. } = &*self;
+        let BatchRequest { type_code, type_id, project, project_id, date, phase, .. } = &*self;
         let texts = [type_code, type_id, project, project_id, date, phase, &self.document_id];
         let is_alone = texts.into_iter().all(Option::is_none)
             && self.context.is_empty()
@@ -196,7 +196,7 @@ impl Caller {
 /// Takes a range. Requested texts are rendered while they are sent.
 async fn take_range(
     app: &App,
-    order: BatchOrder,
+    order: BatchRequest,
     key: Option<String>,
     caller: &Caller,
 ) -> Result<Response, Problem> {
@@ -228,7 +228,7 @@ async fn number_documents(
     let hints = Hints::first(HINTS_MAX);
     let number = async |index: usize, document: &RawValue| -> Result<Issued, Problem> {
         let place = format!("documents[{index}]");
-        let mut order: DocumentOrder = body::parse(&place, document.get().as_bytes())?;
+        let mut order: DocumentRequest = body::parse(&place, document.get().as_bytes())?;
         let document_id = std::mem::take(&mut order.document_id);
         let document_id = request::check_document_id("document_id", document_id)?;
         let key = key.map(|key| format!("{key}#{index}"));
@@ -266,7 +266,7 @@ mod tests {
 
     /// How many documents a batch lists, or how many numbers its range has.
     fn kind(value: &Value) -> Result<(Option<usize>, u64), Problem> {
-        let mut order: BatchOrder = body::parse("body", value.to_string().as_bytes())?;
+        let mut order: BatchRequest = body::parse("body", value.to_string().as_bytes())?;
         match order.list()? {
             Some(documents) => Ok((Some(documents.len()), 0)),
             None => Ok((None, order.range(None, &Caller::anybody())?.count)),
@@ -313,10 +313,10 @@ mod tests {
     fn a_document_that_cannot_be_read_leaves_the_others_of_its_list_alone() {
         let list = br#"{"documents": [{"document_id": "1", "type": "A"}, {"document_id": "\ud800"},
             {"document_id": "3", "type": "A", "type": "B"}, 7, {"document_id": "5", "date": 1}]}"#;
-        let mut order: BatchOrder = body::parse("body", list).expect("a list");
+        let mut order: BatchRequest = body::parse("body", list).expect("a list");
         let documents = order.list().expect("alone").expect("documents");
         let read = documents.iter().map(|document| {
-            let order = body::parse::<DocumentOrder>("documents[]", document.get().as_bytes());
+            let order = body::parse::<DocumentRequest>("documents[]", document.get().as_bytes());
             let problem = order.err()?.body("r", Caller::anybody().language);
             Some((problem.code, problem.field.unwrap_or_default()))
         });

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use crate::engine::allocator::KEY_CHARS_MAX;
 use crate::features::numbers::answer::outcome_of;
 use crate::features::numbers::answer::{NumberAnswer, written};
-use crate::features::numbers::request::{self, NumberOrder};
+use crate::features::numbers::request::{self, NumberRequest};
 use crate::web::App;
 use crate::web::body::Json;
 use crate::web::middleware::Caller;
@@ -22,7 +22,7 @@ use crate::web::problem::Problem;
         ("documentId" = String, Path, description = "At most 255 characters, percent-encoded"),
         ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),
-    request_body = NumberOrder,
+    request_body = NumberRequest,
     responses(
         (status = 201, body = NumberAnswer, description = "A new number"),
         (status = 200, body = NumberAnswer, description = "The number of an earlier call"),
@@ -33,7 +33,7 @@ pub(crate) async fn generate_number(
     Extension(caller): Extension<Caller>,
     document_id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
-    Json(order): Json<NumberOrder>,
+    Json(order): Json<NumberRequest>,
 ) -> Result<Response, Problem> {
     let document_id = request::document_of(document_id)?;
     let key = request::idempotency_key(&headers, KEY_CHARS_MAX)?;

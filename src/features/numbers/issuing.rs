@@ -77,11 +77,11 @@ impl App {
         caller: &Caller,
         request: &Request,
     ) -> Result<Beyond, NotIssued> {
-        let place = limited.place(self.effort.to_read(caller)).await;
-        let place = place.ok_or_else(|| NotIssued::Refused(no_place()))?;
+        let permit = limited.permit(self.work_permits.to_read(caller)).await;
+        let permit = permit.ok_or_else(|| NotIssued::Refused(no_place()))?;
         let found = self.service.allocator.issued_before(request.clone(), caller.by).await;
         // Other charges of the call may take time: no place is held meanwhile.
-        drop(place);
+        drop(permit);
         match found {
             Ok(Some(issued)) => {
                 caller.served_by.note(issued.entry.path);
@@ -187,7 +187,9 @@ impl Drop for OpenCharge {
         runtime.spawn(async move {
             let (app, caller, request) = *again;
             let Some(limited) = &caller.limited else { return };
-            let Some(_place) = limited.place(app.effort.to_read(&caller)).await else { return };
+            let Some(_place) = limited.permit(app.work_permits.to_read(&caller)).await else {
+                return;
+            };
             // Queued after what may still be in progress for the same caller.
             if let Ok(None) = app.service.allocator.issued_before(request, None).await {
                 charge.settle(0);

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use crate::features::numbers::answer::PreviewAnswer;
-use crate::features::numbers::request::NumberOrder;
+use crate::features::numbers::request::NumberRequest;
 use crate::web::App;
 use crate::web::body::Json;
 use crate::web::middleware::Caller;
@@ -14,7 +14,7 @@ use crate::web::problem::Problem;
 /// Shows the number that the next call would get.
 #[utoipa::path(
     post, path = "", tag = "numbers",
-    request_body = NumberOrder,
+    request_body = NumberRequest,
     responses(
         (status = 200, body = PreviewAnswer, description = "The number, not taken"),
     )
@@ -22,7 +22,7 @@ use crate::web::problem::Problem;
 pub(crate) async fn preview_number(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Json(order): Json<NumberOrder>,
+    Json(order): Json<NumberRequest>,
 ) -> Result<Response, Problem> {
     let request = order.request(None, None, &caller)?;
     let allocator = app.service.allocator.clone();

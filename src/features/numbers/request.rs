@@ -61,7 +61,7 @@ macro_rules! orders {
             pub(crate) context: BTreeMap<String, String>,
             /// Who the document goes to: `RECIPIENT` is the first of kind TO.
             #[serde(default)]
-            pub(crate) recipients: Vec<RecipientOrder>,
+            pub(crate) recipients: Vec<RecipientRequest>,
             /// Give a document that has a number already another one.
             #[serde(default)]
             pub(crate) again: bool,
@@ -95,20 +95,20 @@ macro_rules! orders {
 
 orders! {
     /// A number to generate, or to preview.
-    NumberOrder {}
+    NumberRequest {}
 
     /// One document of a batch: what a single number takes, and the document.
-    DocumentOrder {
+    DocumentRequest {
         /// The document.
         document_id: String,
     }
 
     /// A batch: `documents` alone, or a range: `type` and `count` with what a single number takes.
-    BatchOrder {
+    BatchRequest {
         /// At most 1,000 documents, each with its own type and context.
         // Still JSON, since a mistake in one must not refuse the others.
         #[serde(default)]
-        #[schema(value_type = Option<Vec<DocumentOrder>>)]
+        #[schema(value_type = Option<Vec<DocumentRequest>>)]
         documents: Option<Vec<Box<RawValue>>>,
         /// How many numbers, 1 to 1,000,000.
         #[serde(default)]
@@ -125,7 +125,7 @@ orders! {
 /// One recipient of a document: its code, or its id.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RecipientOrder {
+pub(crate) struct RecipientRequest {
     /// Its code.
     #[serde(default)]
     code: Option<String>,
@@ -143,8 +143,8 @@ pub(crate) struct RecipientOrder {
 /// An id of the reference data: text or a whole number.
 pub(crate) type Id = String;
 
-impl From<RecipientOrder> for Recipient {
-    fn from(RecipientOrder { code, id, kind, order }: RecipientOrder) -> Self {
+impl From<RecipientRequest> for Recipient {
+    fn from(RecipientRequest { code, id, kind, order }: RecipientRequest) -> Self {
         Recipient { code, id, kind, order }
     }
 }
@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
     use crate::web::body::parse;
-    use crate::web::language::Language;
+    use crate::web::language::Locale;
 
     fn key(text: &str) -> Result<Option<String>, Problem> {
         let mut headers = HeaderMap::new();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     fn request_of(order: &serde_json::Value) -> Result<Request, Problem> {
-        let order: NumberOrder = parse("body", order.to_string().as_bytes())?;
+        let order: NumberRequest = parse("body", order.to_string().as_bytes())?;
         order.request(None, None, &Caller::anybody())
     }
 
@@ -331,7 +331,7 @@ mod tests {
             (json!({ "type": "A", "context": { "REV": 1 } }), "context.REV"),
         ] {
             let problem = request_of(&wrong).expect_err(field);
-            let body = problem.body("r", Language::English);
+            let body = problem.body("r", Locale::English);
             assert_eq!(body.field.as_deref(), Some(field), "{wrong}: {}", body.detail);
         }
     }

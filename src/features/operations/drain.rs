@@ -19,7 +19,7 @@ use crate::terminal::session::{note_act, open_own_stores, with_service};
 use crate::terminal::words;
 
 /// First and longest wait between two checks of the outboxes.
-const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+const POLL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 /// What to do, and for how long.
 #[derive(Clone, Debug, Args)]
@@ -137,9 +137,9 @@ pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
 /// Checks all outboxes until they hold nothing that the journal lacks.
 async fn wait(stores: &Stores, answer: &mut DrainAnswer, patience: Duration) -> anyhow::Result<()> {
     let deadline = Instant::now() + patience;
-    let mut wait = Backoff::new(LOOK.0, LOOK.1);
+    let mut wait = Backoff::new(POLL.0, POLL.1);
     loop {
-        look(stores, answer).await?;
+        poll(stores, answer).await?;
         let is_journaled = answer.outboxes.iter().all(|outbox| outbox.unjournaled == 0);
         answer.drained = is_journaled && answer.adoption.rest == 0;
         if is_journaled || Instant::now() >= deadline {
@@ -149,7 +149,7 @@ async fn wait(stores: &Stores, answer: &mut DrainAnswer, patience: Duration) -> 
     }
 }
 
-async fn look(stores: &Stores, answer: &mut DrainAnswer) -> anyhow::Result<()> {
+async fn poll(stores: &Stores, answer: &mut DrainAnswer) -> anyhow::Result<()> {
     answer.outboxes.clear();
     answer.owned_by_redis.clear();
     let nodes: Vec<NodeId> =

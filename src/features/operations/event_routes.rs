@@ -36,7 +36,7 @@ pub(crate) async fn list_events(
     Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<EventQuery>,
 ) -> Result<Response, Problem> {
-    caller.must_reach_events(query.series.as_deref())?;
+    caller.events_must_be_in_scope(query.series.as_deref())?;
     let limit = rows_of_page(query.limit)?;
     let filter = query.filter(limit)?;
     let looking = app.read(&caller, |ledger| async move { ledger.events().find(&filter).await });
@@ -44,7 +44,7 @@ pub(crate) async fn list_events(
     let last = found.last().filter(|_| found.len() == limit as usize);
     let next = last.map(|(place, _)| place.to_string());
     let mut events: Vec<EventAnswer> = found.into_iter().map(EventAnswer::of).collect();
-    if !caller.reach().is_everything() {
+    if !caller.scope().is_everything() {
         events.iter_mut().for_each(EventAnswer::name_no_other);
     }
     json(EventList { events, next }).await

@@ -17,7 +17,7 @@ use crate::terminal::session::{check_partition, clock, open_deployment, operator
 use crate::terminal::words;
 
 /// First and longest wait between two checks of the partitions.
-const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// Who should take the numbers.
 #[derive(Clone, Debug, Args)]
@@ -142,7 +142,7 @@ impl Asked<'_> {
     /// Waits until the database owns the partitions; false if it does not in time.
     async fn wait(&self) -> Result<bool, LedgerError> {
         let deadline = Instant::now() + self.args.patience.0;
-        let mut wait = Backoff::new(LOOK.0, LOOK.1);
+        let mut wait = Backoff::new(POLL.0, POLL.1);
         let is_there =
             |row: &Partition| row.owner == Owner::Database && row.state == PartitionState::Open;
         while !self.rows().await?.iter().all(is_there) {

@@ -24,13 +24,13 @@ use crate::web::reason::check_reason;
 /// Rows and memberships to save, all or none. What is not listed stays as it is.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReferenceOrder {
+pub(crate) struct ReferenceRequest {
     /// Rows of the table.
     #[serde(default)]
-    rows: Vec<RowOrder>,
+    rows: Vec<RowRequest>,
     /// Memberships of its rows, in rows that are there already.
     #[serde(default)]
-    memberships: Vec<MembershipOrder>,
+    memberships: Vec<MembershipRequest>,
     /// Why.
     reason: String,
 }
@@ -38,7 +38,7 @@ pub(crate) struct ReferenceOrder {
 /// A row to save.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RowOrder {
+pub(crate) struct RowRequest {
     /// Its id.
     id: String,
     /// Its code from now on.
@@ -52,7 +52,7 @@ pub(crate) struct RowOrder {
 /// A membership to save.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MembershipOrder {
+pub(crate) struct MembershipRequest {
     /// Id of the member.
     id: String,
     /// Table of what it belongs to.
@@ -114,7 +114,7 @@ pub(crate) struct ChangedMembership {
         ("If-Match" = Option<String>, Header, description = "An ETag of what was read of it"),
         TableChangeQuery,
     ),
-    request_body = ReferenceOrder,
+    request_body = ReferenceRequest,
     responses(
         (status = 200, body = ReferenceAnswer),
     )
@@ -125,11 +125,12 @@ pub(crate) async fn change_rows(
     table: Result<Path<String>, PathRejection>,
     QueryOf(query): QueryOf<TableChangeQuery>,
     headers: HeaderMap,
-    Json(order): Json<ReferenceOrder>,
+    Json(order): Json<ReferenceRequest>,
 ) -> Result<axum::Json<ReferenceAnswer>, Problem> {
     let (table, expected) = (table_named(table)?, stamp_if_match(&headers)?);
-    let row = |RowOrder { id, code, name, active }: RowOrder| RowChange { id, code, name, active };
-    let membership = |MembershipOrder { id, of_table, of_id, active }: MembershipOrder| {
+    let row =
+        |RowRequest { id, code, name, active }: RowRequest| RowChange { id, code, name, active };
+    let membership = |MembershipRequest { id, of_table, of_id, active }: MembershipRequest| {
         MembershipChange { id, of_table, of_id, active }
     };
     let change = ReferenceChange {
@@ -161,7 +162,7 @@ pub(crate) async fn change_rows(
         }
         Ok::<_, Problem>(plan)
     };
-    let plan = app.effort.check(&caller, changing).await?;
+    let plan = app.work_permits.check(&caller, changing).await?;
     Ok(axum::Json(answer(table, plan, query.dry_run)))
 }
 

@@ -157,19 +157,19 @@ impl<'c> Sight<'c> {
     }
 
     fn has_table(&self, table: &str) -> bool {
-        self.caller.reach().is_everything() || self.tables.contains(table)
+        self.caller.scope().is_everything() || self.tables.contains(table)
     }
 
     fn has(&self, row: &ReferenceRow) -> bool {
         self.has_table(&row.table)
             && (!self.projects.contains(&*row.table)
-                || self.caller.reach().has_project(Some(&row.code)))
+                || self.caller.scope().has_project(Some(&row.code)))
     }
 
     /// A list with its tag. A narrowed caller changes no table, and must not learn of changes that
     /// it is not shown: its tag omits the stamp of all tables.
     fn tagged(&self, catalog: &Catalog, headers: &HeaderMap, list: &impl Serialize) -> Response {
-        match self.caller.reach().is_everything() {
+        match self.caller.scope().is_everything() {
             true => tagged_at(catalog.stamp().reference(), headers, list),
             false => tagged_by_bytes(headers, list),
         }

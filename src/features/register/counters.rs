@@ -135,7 +135,7 @@ pub(crate) async fn list_counters(
     let catalog = app.service.allocator.catalog();
     caller.must_know(&catalog, query.series.as_deref())?;
     let asked = (query.series.as_deref(), query.project.as_deref());
-    if !caller.must_reach(asked.0, asked.1)? {
+    if !caller.must_be_in_scope(asked.0, asked.1)? {
         return Ok(axum::Json(CounterList { counters: Vec::new(), next: None }));
     }
     let limit = rows_of_page(query.limit)?;

@@ -101,7 +101,7 @@ pub(crate) async fn list_document_numbers(
     let document_id = request::document_of(document_id)?;
     let page = limit.unwrap_or(PAGE_MAX);
     caller.holdings.must_have_room_for_an_answer()?;
-    let (document, shown) = (document_id.clone(), caller.identity.row_sight());
+    let (document, shown) = (document_id.clone(), caller.identity.row_visibility());
     let looking = app.read(&caller, |ledger| async move {
         // One row more than requested shows whether there is another page. Only shown rows count,
         // so that the page's `next` reveals nothing else.

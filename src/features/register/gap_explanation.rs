@@ -9,7 +9,7 @@ use crate::ledger::{
 };
 
 /// Finds the causes of gaps; queries each epoch once.
-pub(crate) struct Story<'a> {
+pub(crate) struct GapExplanation<'a> {
     ledger: &'a SharedLedger,
     known: BTreeMap<(u32, u64, usize), Ending>,
 }
@@ -27,10 +27,10 @@ pub(crate) struct Ending {
     pub(crate) change: Option<ChangeRequest>,
 }
 
-impl<'a> Story<'a> {
+impl<'a> GapExplanation<'a> {
     /// One that knows nothing yet.
     pub(crate) fn of(ledger: &'a SharedLedger) -> Self {
-        Story { ledger, known: BTreeMap::new() }
+        GapExplanation { ledger, known: BTreeMap::new() }
     }
 
     /// The closing that lost the values: that of the counter's own epoch. If that was exact, the

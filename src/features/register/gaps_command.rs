@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::config::Settings;
 use crate::engine::reconciler::{settle_counters, settle_slices};
-use crate::features::register::gap_explanation::{Ending, Story};
+use crate::features::register::gap_explanation::{Ending, GapExplanation};
 use crate::ledger::{
     ANSWERED_ALONE, Gap, GapFilter, GapReason, LedgerError, SharedLedger, Unsettled,
 };
@@ -154,11 +154,11 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
         limit: args.limit,
     };
     let mut answers = Vec::new();
-    let mut story = Story::of(&ledger);
+    let mut explanation = GapExplanation::of(&ledger);
     for gap in ledger.register().gaps(&filter).await? {
         let mut answer = describe(&ledger, &codes, &gap).await?;
         if args.explain {
-            answer.explanation = Some(explain(&mut story, &gap, &answer).await?);
+            answer.explanation = Some(explain(&mut explanation, &gap, &answer).await?);
         }
         answers.push(answer);
     }
@@ -217,13 +217,13 @@ async fn partial_number(
 }
 
 async fn explain(
-    story: &mut Story<'_>,
+    explanation: &mut GapExplanation<'_>,
     gap: &Gap,
     answer: &GapAnswer,
 ) -> Result<Explanation, LedgerError> {
-    let mut ending = story.ending(gap.at, gap.reason).await?;
+    let mut ending = explanation.ending(gap.at, gap.reason).await?;
     if gap.reason == GapReason::Skipped {
-        ending.change = story.change(gap.counter_id, gap.span.first).await?;
+        ending.change = explanation.change(gap.counter_id, gap.span.first).await?;
     }
     let unheard = ending.unheard();
     let closed = ending.closed.as_ref();

@@ -151,8 +151,8 @@ pub(crate) async fn look_up_and_read(
     filter: JournalFilter,
 ) -> Result<(Vec<FoundRow>, Result<Vec<ReadingAnswer>, Unread>), Problem> {
     let (catalog, number) = (app.service.allocator.catalog(), number.to_owned());
-    let sees = caller.series_sight();
-    let filter = JournalFilter { shown: caller.identity.row_sight(), ..filter };
+    let sees = caller.series_visibility();
+    let filter = JournalFilter { shown: caller.identity.row_visibility(), ..filter };
     let looking = app.search(caller, |ledger| async move {
         let found = look_up(&ledger, &catalog, &number, &filter, sees.clone()).await?;
         catalog.know_earlier(&ledger).await?;

@@ -15,7 +15,7 @@ use crate::auth::{Act, Whose};
 use crate::engine::allocator::Catalog;
 use crate::features::register::documents::{position_text, read_position};
 use crate::ledger::{
-    IssuePath, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, RowSight,
+    IssuePath, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, RowVisibility,
     SharedLedger, Sort,
 };
 use crate::web::body::must_be_storable;
@@ -158,7 +158,7 @@ impl NumberQuery {
             sort: one_of("sort", self.sort, &sorts)?.unwrap_or_default(),
             after: None,
             limit,
-            shown: RowSight::Everything,
+            shown: RowVisibility::Everything,
         };
         Ok(Asked { filter, series: normalised(self.series), after: self.after })
     }
@@ -326,7 +326,7 @@ impl Caller {
     ///
     /// # Errors
     /// A narrowed caller must name what it asks about.
-    pub(crate) fn narrowed(
+    pub(crate) fn restricted(
         &self,
         catalog: &Catalog,
         query: NumberQuery,
@@ -343,7 +343,7 @@ impl Caller {
         if query.number.is_some() {
             return Ok(Some(query));
         }
-        let is_seen = self.must_reach(query.series.as_deref(), query.project.as_deref())?;
+        let is_seen = self.must_be_in_scope(query.series.as_deref(), query.project.as_deref())?;
         Ok(is_seen.then_some(query))
     }
 }

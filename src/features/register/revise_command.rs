@@ -10,7 +10,7 @@ use crate::auth::{Identity, LOCAL_USER};
 use crate::config::Settings;
 use crate::features::numbers::request::check_document_id;
 use crate::features::register::revision::revise;
-use crate::features::register::revisions::{RevisionAnswer, RevisionOrder};
+use crate::features::register::revisions::{NewRevision, RevisionAnswer};
 use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{clock, open_to_write, refusal};
 
@@ -22,7 +22,7 @@ pub struct ReviseArgs {
     pub document: String,
     /// Its label.
     #[command(flatten)]
-    pub order: RevisionOrder,
+    pub order: NewRevision,
     /// Print everything about the revision, as JSON
     #[arg(long)]
     pub json: bool,

@@ -26,7 +26,7 @@ use members::{Issuers, must_be_no_member};
 const JOURNAL_WAIT: Duration = Duration::from_secs(2);
 
 /// Shortest and longest wait between two checks of it.
-const LOOK_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+const POLL_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
 /// Most numbers of a document among which one is found by its series.
 const NUMBERS_MAX: u32 = 100;
@@ -167,7 +167,7 @@ pub async fn once_journaled<T, E, F: Future<Output = Result<T, E>>>(
     mut attempt: impl FnMut(TryOf) -> F,
 ) -> Result<T, E> {
     let deadline = Instant::now() + JOURNAL_WAIT;
-    let mut wait = Backoff::new(LOOK_DELAYS.0, LOOK_DELAYS.1);
+    let mut wait = Backoff::new(POLL_DELAYS.0, POLL_DELAYS.1);
     let mut try_of = TryOf::First;
     loop {
         match attempt(std::mem::replace(&mut try_of, TryOf::Later)).await {
@@ -294,17 +294,17 @@ async fn find(
         Some(code) => {
             let active = ledger.series().list().await?;
             // A number out of reach is treated as absent.
-            let reach = &request.identity.reach;
+            let scope = &request.identity.scope;
             let found = active.iter().find(|version| {
                 let served = &version.definition.serves.projects;
-                version.definition.code == *code && reach.shows(code, served)
+                version.definition.code == *code && scope.shows(code, served)
             });
             let no_series =
                 || ReviseError::NoSeries { code: code.chars().take(CODE_SHOWN_MAX).collect() };
             Some(found.ok_or_else(no_series)?.series_id)
         }
     };
-    let mut rows = look(ledger, request).await?;
+    let mut rows = poll(ledger, request).await?;
     rows.retain(|row| {
         let Record { series_id: of, user_id, project, .. } = &*row.entry.record;
         series_id.is_none_or(|id| *of == id)
@@ -324,11 +324,11 @@ async fn find(
 }
 
 /// The numbers of the document that could be meant.
-async fn look(
+async fn poll(
     ledger: &SharedLedger,
     request: &RevisionRequest,
 ) -> Result<Vec<JournalRow>, LedgerError> {
-    let shown = request.identity.row_sight();
+    let shown = request.identity.row_visibility();
     if request.number.is_none() {
         let document = &request.document_id;
         return ledger.register().numbers_shown_of(document, None, NUMBERS_MAX, &shown).await;

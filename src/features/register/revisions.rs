@@ -34,7 +34,7 @@ const REASON_CHARS_MAX: usize = 500;
 /// A label for a number of the document.
 #[derive(Clone, Debug, Args, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RevisionOrder {
+pub struct NewRevision {
     /// The label, a value of the variable `REV`.
     #[arg(help = "The new label")]
     rev: String,
@@ -53,7 +53,7 @@ pub struct RevisionOrder {
     reason: Option<String>,
 }
 
-impl RevisionOrder {
+impl NewRevision {
     /// The request for a label of this document's number, by whom and from where.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl RevisionOrder {
         ip_address: Option<String>,
     ) -> Result<RevisionRequest, Problem> {
         check_revision_texts(self.number.as_deref(), self.reason.as_deref())?;
-        let RevisionOrder { rev, number, series, reason } = self;
+        let NewRevision { rev, number, series, reason } = self;
         Ok(RevisionRequest {
             document_id,
             rev,
@@ -187,7 +187,7 @@ pub(crate) async fn with_revisions(
 #[utoipa::path(
     post, path = "", tag = "documents",
     params(("documentId" = String, Path, description = "At most 255 characters, percent-encoded")),
-    request_body = RevisionOrder,
+    request_body = NewRevision,
     responses(
         (status = 201, body = RevisionAnswer, description = "A new label"),
         (status = 200, body = RevisionAnswer, description = "The number had the label already"),
@@ -197,7 +197,7 @@ pub(crate) async fn create_revision(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     document_id: Result<Path<String>, PathRejection>,
-    Json(order): Json<RevisionOrder>,
+    Json(order): Json<NewRevision>,
 ) -> Result<Response, Problem> {
     let document_id = request::document_of(document_id)?;
     let by = (Arc::clone(&caller.identity), caller.user_id.to_string());

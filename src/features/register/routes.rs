@@ -54,7 +54,7 @@ pub(crate) async fn list_numbers(
 ) -> Result<Response, Problem> {
     let number = query.number.clone();
     let catalog = app.service.allocator.catalog();
-    let Some(query) = caller.narrowed(&catalog, query)? else {
+    let Some(query) = caller.restricted(&catalog, query)? else {
         return number.map_or_else(|| Ok(NumberList::empty()), |number| Err(unknown(&number)));
     };
     let asked = query.check()?;

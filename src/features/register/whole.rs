@@ -25,7 +25,7 @@ pub(crate) async fn whole_series(
     catalog: &Catalog,
     (series, project): (Option<&str>, Option<&str>),
 ) -> Result<Whole, Problem> {
-    if caller.reach().projects().is_empty() {
+    if caller.scope().projects().is_empty() {
         return Ok(None);
     }
     let is_asked = |SeriesDefinition { code, serves, serials, .. }: &SeriesDefinition| {

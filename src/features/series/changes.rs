@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::features::series::request::{ConfigOrder, RollbackOrder};
+use crate::features::series::request::{ConfigRequest, RollbackRequest};
 use crate::features::series::routes::find_version;
 use crate::features::series::saving::{
     ChangedConfig, SavedConfig, must_hold, save, set_activity, write,
@@ -22,7 +22,7 @@ use crate::web::body::{Json, QueryOf};
 use crate::web::etag::{needed_if_match, tag_of};
 use crate::web::middleware::Caller;
 use crate::web::problem::Problem;
-use crate::web::reason::ReasonOrder;
+use crate::web::reason::ReasonRequest;
 use crate::web::reason::check_reason;
 
 /// How to save.
@@ -53,7 +53,7 @@ pub(crate) async fn create_config(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     QueryOf(query): QueryOf<SaveQuery>,
-    Json(order): Json<ConfigOrder>,
+    Json(order): Json<ConfigRequest>,
 ) -> Result<Response, Problem> {
     let saved = save(&app, &caller, order, Expected::Nothing, query.dry_run).await?;
     let Some(config_id) = saved.config_id else {
@@ -87,7 +87,7 @@ pub(crate) async fn update_config(
     config_id: Result<Path<i64>, PathRejection>,
     QueryOf(query): QueryOf<SaveQuery>,
     headers: HeaderMap,
-    Json(order): Json<ConfigOrder>,
+    Json(order): Json<ConfigRequest>,
 ) -> Result<Response, Problem> {
     let series_id = read_id(config_id)?;
     let version = needed_if_match(&headers, series_id)?;
@@ -104,7 +104,7 @@ pub(crate) async fn update_config(
         ("If-Match" = String, Header, description = "The ETag of the version that was read"),
         SaveQuery,
     ),
-    request_body = RollbackOrder,
+    request_body = RollbackRequest,
     responses(
         (status = 200, body = SavedConfig, headers(("ETag" = String))),
     )
@@ -115,14 +115,14 @@ pub(crate) async fn roll_back_config(
     config_id: Result<Path<i64>, PathRejection>,
     QueryOf(query): QueryOf<SaveQuery>,
     headers: HeaderMap,
-    Json(order): Json<RollbackOrder>,
+    Json(order): Json<RollbackRequest>,
 ) -> Result<Response, Problem> {
     let series_id = read_id(config_id)?;
     must_hold(&app, &caller, series_id)?;
     let version = needed_if_match(&headers, series_id)?;
     let earlier = find_version(&app, &caller, series_id, order.version).await?;
     let expected = Expected::Version { series_id, version };
-    let order = ConfigOrder::of(earlier.definition, order.reason);
+    let order = ConfigRequest::of(earlier.definition, order.reason);
     let saved = save(&app, &caller, order, expected, query.dry_run).await?;
     Ok(saved.answer(series_id))
 }
@@ -131,7 +131,7 @@ pub(crate) async fn roll_back_config(
 #[utoipa::path(
     post, path = "", tag = "configs",
     params(("configId" = i64, Path), ("If-Match" = Option<String>, Header), SaveQuery),
-    request_body = ReasonOrder,
+    request_body = ReasonRequest,
     responses(
         (status = 200, body = ChangedConfig, headers(("ETag" = String))),
     )
@@ -142,7 +142,7 @@ pub(crate) async fn activate_config(
     config_id: Result<Path<i64>, PathRejection>,
     QueryOf(query): QueryOf<SaveQuery>,
     headers: HeaderMap,
-    Json(order): Json<ReasonOrder>,
+    Json(order): Json<ReasonRequest>,
 ) -> Result<Response, Problem> {
     let wanted = (read_id(config_id)?, true);
     set_activity(&app, &caller, wanted, &headers, order, query.dry_run).await
@@ -152,7 +152,7 @@ pub(crate) async fn activate_config(
 #[utoipa::path(
     post, path = "", tag = "configs",
     params(("configId" = i64, Path), ("If-Match" = Option<String>, Header), SaveQuery),
-    request_body = ReasonOrder,
+    request_body = ReasonRequest,
     responses(
         (status = 200, body = ChangedConfig, headers(("ETag" = String))),
     )
@@ -163,7 +163,7 @@ pub(crate) async fn deactivate_config(
     config_id: Result<Path<i64>, PathRejection>,
     QueryOf(query): QueryOf<SaveQuery>,
     headers: HeaderMap,
-    Json(order): Json<ReasonOrder>,
+    Json(order): Json<ReasonRequest>,
 ) -> Result<Response, Problem> {
     let wanted = (read_id(config_id)?, false);
     set_activity(&app, &caller, wanted, &headers, order, query.dry_run).await
@@ -213,6 +213,6 @@ pub(crate) async fn remove_config(
         let node = context.membership.node();
         write(&own, &by, &code, async { ledger.series().remove(node, &removal).await }).await
     };
-    app.effort.check(&caller, removing).await?;
+    app.work_permits.check(&caller, removing).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -24,7 +24,7 @@ impl Caller {
 
     /// Whether a refusal names no series that it does not see, and no version that it might not.
     fn may_be_told(&self, app: &App, own: &str, refusal: &SeriesRefusal) -> bool {
-        if self.reach().is_everything() {
+        if self.scope().is_everything() {
             return true;
         }
         let catalog = app.service.allocator.catalog();

@@ -249,7 +249,7 @@ async fn readers(
     series: &Series,
     numbers: Vec<String>,
 ) -> Result<Vec<String>, Problem> {
-    let (catalog, sees) = (app.service.allocator.catalog(), caller.series_sight());
+    let (catalog, sees) = (app.service.allocator.catalog(), caller.series_visibility());
     catalog.know_earlier(&app.service.ledger).await?;
     let own = series.definition().code.clone();
     compute(move || {

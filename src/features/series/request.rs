@@ -11,9 +11,9 @@ use crate::web::problem::Problem;
 
 /// A definition to save: the fields of a series file, with the reason and a request. If an
 /// `expression` replaces template and serials, the definition has none until
-/// [`ConfigOrder::define`] has read it.
+/// [`ConfigRequest::define`] has read it.
 #[derive(Clone, Debug)]
-pub(crate) struct ConfigOrder {
+pub(crate) struct ConfigRequest {
     /// The series.
     definition: SeriesDefinition,
     /// Whether it was read from the ledger: then it keeps its meaning from there.
@@ -23,17 +23,17 @@ pub(crate) struct ConfigOrder {
     /// Why.
     pub(crate) reason: String,
     /// The request to preview; without it, one is made up.
-    pub(crate) example: Option<ExampleOrder>,
+    pub(crate) example: Option<ExampleRequest>,
 }
 
 /// The fields next to those of a series.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct OrderBeside {
     reason: String,
-    example: Option<ExampleOrder>,
+    example: Option<ExampleRequest>,
 }
 
-impl<'de> Deserialize<'de> for ConfigOrder {
+impl<'de> Deserialize<'de> for ConfigRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;
         let mut own = |name: &str| fields.remove(name).filter(|value| !value.is_null());
@@ -52,14 +52,14 @@ impl<'de> Deserialize<'de> for ConfigOrder {
         }
         let definition = read_written(&Value::Object(fields))
             .map_err(|misfit| D::Error::custom(misfit.say(SERIES_FORMS, Notation::Json)))?;
-        Ok(ConfigOrder { definition, is_stored: false, expression, reason, example })
+        Ok(ConfigRequest { definition, is_stored: false, expression, reason, example })
     }
 }
 
-impl ConfigOrder {
+impl ConfigRequest {
     /// The order of an existing definition, for a reason.
     pub(crate) fn of(definition: SeriesDefinition, reason: String) -> Self {
-        ConfigOrder { definition, is_stored: true, expression: None, reason, example: None }
+        ConfigRequest { definition, is_stored: true, expression: None, reason, example: None }
     }
 
     /// The definition, from its rule expression if it has one.
@@ -86,7 +86,7 @@ impl ConfigOrder {
 /// A request to preview a series with.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ExampleOrder {
+pub(crate) struct ExampleRequest {
     /// Document type; the first that the series serves without one.
     #[serde(rename = "type")]
     type_code: Option<String>,
@@ -101,7 +101,7 @@ pub(crate) struct ExampleOrder {
     context: std::collections::BTreeMap<String, String>,
 }
 
-impl ExampleOrder {
+impl ExampleRequest {
     /// The request, the rest of it from a sample.
     pub(crate) fn inputs(self, sample: Inputs) -> Inputs {
         Inputs {
@@ -118,7 +118,7 @@ impl ExampleOrder {
 /// To which version a series goes back, and why.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RollbackOrder {
+pub(crate) struct RollbackRequest {
     /// The version whose definition is saved again.
     pub(crate) version: u32,
     /// Why.
@@ -137,11 +137,11 @@ mod tests {
             "code": "S", "name": "n", "serves": { "types": ["T"] }, "template": "{SEQ:3}",
             "serials": [{}], "reason": "new", "example": { "context": { "A": "1" } },
         });
-        let order = ConfigOrder::deserialize(body.clone()).expect("order");
+        let order = ConfigRequest::deserialize(body.clone()).expect("order");
         assert_eq!((&*order.definition.code, &*order.reason), ("S", "new"));
         let written = order.definition.clone().says_its_dates();
         assert_eq!(order.define().ok(), Some(written));
-        let stored = ConfigOrder::of(order.definition.clone(), "back".into());
+        let stored = ConfigRequest::of(order.definition.clone(), "back".into());
         assert_eq!(stored.define().ok().as_ref(), Some(&order.definition));
         assert_eq!(order.example.expect("example").context["A"], "1");
         for (field, value, says) in [
@@ -152,7 +152,7 @@ mod tests {
         ] {
             let mut wrong = body.clone();
             wrong[field] = value;
-            let error = ConfigOrder::deserialize(wrong).expect_err(field).to_string();
+            let error = ConfigRequest::deserialize(wrong).expect_err(field).to_string();
             assert!(error.contains(says), "{error}");
         }
     }
@@ -170,7 +170,7 @@ mod tests {
                 "expression": expression, "variables": { "单位": { "alphabet": "A-Z" } },
             })
         };
-        let define = |body: Value| ConfigOrder::deserialize(body).expect("order").define();
+        let define = |body: Value| ConfigRequest::deserialize(body).expect("order").define();
         for expression in [elements.clone(), Value::String(elements.to_string())] {
             let definition = define(body(expression)).expect("definition");
             assert_eq!(definition.template, "HT{单位}{SEQ:6}");

@@ -15,7 +15,7 @@ use crate::features::series::answer::ConfigAnswer;
 use crate::features::series::effect::{
     Compared, ConfigEffect, FieldChange, changed_fields, effect_between,
 };
-use crate::features::series::request::ConfigOrder;
+use crate::features::series::request::ConfigRequest;
 use crate::ledger::{ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, warnings};
 use crate::startup::{self, Service};
 use crate::web::App;
@@ -24,7 +24,7 @@ use crate::web::etag::{if_match, tag_of};
 use crate::web::instant::instant;
 use crate::web::middleware::Caller;
 use crate::web::problem::Problem;
-use crate::web::reason::ReasonOrder;
+use crate::web::reason::ReasonRequest;
 use crate::web::reason::check_reason;
 use crate::web::visibility::not_found;
 
@@ -110,7 +110,7 @@ struct ConfigPreview {
 pub(crate) async fn save(
     app: &App,
     caller: &Caller,
-    order: ConfigOrder,
+    order: ConfigRequest,
     expected: Expected,
     dry_run: bool,
 ) -> Result<SavedConfig, Problem> {
@@ -124,7 +124,7 @@ pub(crate) async fn save(
         let saving = Saving { saved_by, reason, expected, dry_run, by };
         check_and_save(&own, order, saving).await
     });
-    app.effort.check(caller, checking).await
+    app.work_permits.check(caller, checking).await
 }
 
 /// Refuses a change of a series that is not wholly within the caller's reach. A series that is not
@@ -139,7 +139,7 @@ pub(crate) fn must_hold(app: &App, caller: &Caller, series_id: i64) -> Result<St
             caller.must_hold(version)?;
             Ok(version.definition.code.clone())
         }
-        None if caller.reach().is_everything() => Ok(String::new()),
+        None if caller.scope().is_everything() => Ok(String::new()),
         None => Err(not_found(series_id)),
     }
 }
@@ -155,16 +155,16 @@ struct Saving {
 
 async fn check_and_save(
     app: &App,
-    order: ConfigOrder,
+    order: ConfigRequest,
     saving: Saving,
 ) -> Result<SavedConfig, Problem> {
     let (catalog, now) = (app.service.allocator.catalog(), app.service.clock.now());
-    let asker = saving.by.clone();
+    let principal = saving.by.clone();
     let shared = Arc::clone(&app.shared);
     let compiling = compute(move || {
         let (definition, example) = (order.define()?, order.example);
-        asker.must_hold_definition(&definition)?;
-        asker.must_reach_beyond(&shared, &definition)?;
+        principal.must_hold_definition(&definition)?;
+        principal.must_be_in_scope_beyond(&shared, &definition)?;
         let series = Series::compile(definition.clone())?;
         let series = series.with_reference(Arc::clone(catalog.reference()));
         let sample = series.sample(now);
@@ -174,7 +174,7 @@ async fn check_and_save(
     let (definition, series, asked) = compiling.await??;
     let Saving { saved_by, reason, expected, dry_run, by } = saving;
     let ledger = &app.service.ledger;
-    let may_see = |code: &str| reaches_all_of(app, &by, code);
+    let may_see = |code: &str| scope_has_all_of(app, &by, code);
     let mut warnings = warnings(ledger, std::slice::from_ref(&series), may_see).await.concat();
     warnings.extend(app.service.allocator.warning_of(&series));
     let series_id = match expected {
@@ -226,7 +226,7 @@ async fn keep(
 ) -> Result<SeriesVersion, Problem> {
     let ledger = &app.service.ledger;
     let told = |error| by.told(app, code, error);
-    match (dry_run, by.reach().projects()) {
+    match (dry_run, by.scope().projects()) {
         (true, []) => one(ledger.series().try_apply(change).await).map_err(told),
         (true, _) => one(ledger.series().try_of_projects(change).await).map_err(told),
         (false, []) => {
@@ -240,12 +240,12 @@ async fn keep(
 }
 
 /// Whether every number of a series is within reach.
-fn reaches_all_of(app: &App, caller: &Caller, code: &str) -> bool {
+fn scope_has_all_of(app: &App, caller: &Caller, code: &str) -> bool {
     let catalog = app.service.allocator.catalog();
     let is_held = |version: &SeriesVersion| {
         version.definition.code == code && caller.must_hold(version).is_ok()
     };
-    caller.reach().is_everything() || catalog.known().any(|(version, _)| is_held(version))
+    caller.scope().is_everything() || catalog.known().any(|(version, _)| is_held(version))
 }
 
 /// The version that a change builds on.
@@ -313,7 +313,7 @@ pub(crate) async fn set_activity(
     caller: &Caller,
     (series_id, active): (i64, bool),
     headers: &HeaderMap,
-    order: ReasonOrder,
+    order: ReasonRequest,
     dry_run: bool,
 ) -> Result<Response, Problem> {
     let code = must_hold(app, caller, series_id)?;
@@ -329,7 +329,7 @@ pub(crate) async fn set_activity(
     let changing = Box::pin(async move {
         let ledger = &own.service.ledger;
         if active {
-            must_reach_activated(&own, &by, &mut change).await?;
+            activated_must_be_in_scope(&own, &by, &mut change).await?;
         }
         if dry_run {
             return try_activity(&own, &by, &code, &change).await;
@@ -339,7 +339,7 @@ pub(crate) async fn set_activity(
         let (config, saved) = (ConfigAnswer::of(&version), version.is_new);
         Ok(ChangedConfig { config, saved, changes: None, effect: None })
     });
-    let changed = app.effort.check(caller, changing).await?;
+    let changed = app.work_permits.check(caller, changing).await?;
     if dry_run {
         return Ok(axum::Json(changed).into_response());
     }
@@ -349,12 +349,12 @@ pub(crate) async fn set_activity(
 
 /// For a narrowed caller, refuses to activate a series that reaches beyond its own projects, and
 /// any version of it other than the one that was checked.
-async fn must_reach_activated(
+async fn activated_must_be_in_scope(
     app: &App,
     caller: &Caller,
     change: &mut ActivityChange,
 ) -> Result<(), Problem> {
-    if caller.reach().is_everything() {
+    if caller.scope().is_everything() {
         return Ok(());
     }
     let series = app.service.ledger.series().list().await?;
@@ -362,7 +362,7 @@ async fn must_reach_activated(
         return Err(not_found(change.series_id));
     };
     caller.must_hold(version)?;
-    caller.must_reach_beyond(&app.shared, &version.definition)?;
+    caller.must_be_in_scope_beyond(&app.shared, &version.definition)?;
     change.expected = change.expected.or(Some(version.version));
     Ok(())
 }

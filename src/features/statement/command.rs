@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use crate::config::Settings;
 use crate::features::statement::question::{StatementQuery, find_statement};
 use crate::features::statement::{Bounds, Verdict};
-use crate::language::Language;
+use crate::language::Locale;
 use crate::terminal::output::{print, print_drawn, print_json};
 use crate::terminal::session::{clock, foresee_catalog, refusal};
 
@@ -65,12 +65,12 @@ pub enum Form {
 }
 
 impl Spoken {
-    fn language(self) -> Language {
+    fn language(self) -> Locale {
         match self {
-            Spoken::Th => Language::Thai,
-            Spoken::ZhHans => Language::Chinese,
-            Spoken::ZhHant => Language::TraditionalChinese,
-            Spoken::En => Language::English,
+            Spoken::Th => Locale::Thai,
+            Spoken::ZhHans => Locale::Chinese,
+            Spoken::ZhHant => Locale::TraditionalChinese,
+            Spoken::En => Locale::English,
         }
     }
 }
@@ -100,8 +100,8 @@ pub async fn run(settings: &Settings, args: StatementArgs) -> anyhow::Result<()>
 }
 
 /// The language of the terminal; the first variable that names one counts.
-fn language_of_locale() -> Language {
+fn language_of_locale() -> Locale {
     let variables = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter();
     let said = variables.filter_map(|name| std::env::var(name).ok()).find(|said| !said.is_empty());
-    said.and_then(|locale| Language::of_locale(&locale)).unwrap_or_default()
+    said.and_then(|locale| Locale::of_locale(&locale)).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
 //! The sentences of the paper, in every language: why numbers are unused, what proves it, whether
-//! the record is complete, what is sealed. Plain words, as in `phrases`.
+//! the record is complete, what is sealed. Plain words, as in `messages`.
 
-use crate::language::Phrase;
+use crate::language::Message;
 use crate::ledger::{EntryKind, GapReason};
 
 /// How it came about, for an auditor.
-pub(super) fn explanation(kind: EntryKind) -> Phrase {
+pub(super) fn explanation(kind: EntryKind) -> Message {
     match kind {
         EntryKind::Gap(reason) => of_gap(reason),
         EntryKind::Rejected => [
@@ -53,7 +53,7 @@ pub(super) fn explanation(kind: EntryKind) -> Phrase {
     }
 }
 
-fn of_gap(reason: GapReason) -> Phrase {
+fn of_gap(reason: GapReason) -> Message {
     match reason {
         GapReason::Discarded => [
             "ระบบหยุดชะงักก่อนส่งเลขที่เหล่านี้ให้ผู้ใด เครื่องทุกเครื่องแจ้งครบแล้วว่าส่งเลขที่ใ\
@@ -97,7 +97,7 @@ fn of_gap(reason: GapReason) -> Phrase {
 }
 
 /// Numbers that are left out since the record was put back to an earlier state.
-pub(super) const RESTORED: Phrase = [
+pub(super) const RESTORED: Message = [
     "ฐานข้อมูลถูกกู้คืนจากสำเนาเก่า จึงไม่ทราบว่าเลขที่ใดออกไปแล้ว เลขที่บางส่วนอาจอยู่บนเอกสารแ\
      ล้ว จึงข้ามเลขที่เหล่านี้ทั้งหมดและไม่ออกอีก",
     "数据库曾从较早的备份恢复，无法得知哪些编号已发出。其中个别编号可能已用于单据，因此全部跳过，不再发出。",
@@ -108,7 +108,7 @@ pub(super) const RESTORED: Phrase = [
 ];
 
 /// The same with the request: its author may have used the numbers elsewhere.
-pub(super) const PASSED_OVER: Phrase = [
+pub(super) const PASSED_OVER: Message = [
     "ข้ามไปตามคำขอที่ {id}: {reason} ระบบนี้ไม่ได้ออกเลขที่เหล่านี้และจะไม่ออก",
     "按第 {id} 号申请跳过：{reason}。本系统没有发出这些编号，今后也不会发出。",
     "按第 {id} 號申請略過：{reason}。本系統沒有發出這些編號，今後也不會發出。",
@@ -116,149 +116,149 @@ pub(super) const PASSED_OVER: Phrase = [
 ];
 
 /// The entry in the register of gaps.
-pub(super) const REGISTERED: Phrase = [
+pub(super) const REGISTERED: Message = [
     "รายการที่ {id} ในทะเบียนเลขที่เว้นว่าง บันทึกเมื่อ {at}",
     "空号登记簿第 {id} 项，登记时间 {at}",
     "空號登記簿第 {id} 項，登記時間 {at}",
     "Entry {id} of the register of gaps, noted at {at}",
 ];
-pub(super) const INTERRUPTED: Phrase = [
+pub(super) const INTERRUPTED: Message = [
     "การหยุดชะงักครั้งที่ {epoch} ของส่วนที่ {partition} สิ้นสุดเมื่อ {at}",
     "第 {partition} 部分第 {epoch} 次中断，结束于 {at}",
     "第 {partition} 部分第 {epoch} 次中斷，結束於 {at}",
     "interruption {epoch} of part {partition}, over at {at}",
 ];
-pub(super) const UNHEARD: Phrase = [
+pub(super) const UNHEARD: Message = [
     "เครื่องที่ไม่ได้แจ้ง: {names}",
     "未报明的机器：{names}",
     "未報明的機器：{names}",
     "machines that could not be asked: {names}",
 ];
-pub(super) const CHANGED: Phrase = [
+pub(super) const CHANGED: Message = [
     "คำขอที่ {id} โดย {asked} อนุมัติโดย {approved}: {reason}",
     "第 {id} 号申请，申请人 {asked}，批准人 {approved}：{reason}",
     "第 {id} 號申請，申請人 {asked}，核准人 {approved}：{reason}",
     "request {id} of {asked}, approved by {approved}: {reason}",
 ];
 /// The same for a change by one person, in a deployment without tokens.
-pub(super) const CHANGED_ALONE: Phrase = [
+pub(super) const CHANGED_ALONE: Message = [
     "คำขอที่ {id} โดย {asked} ผ่านคำสั่งบนเครื่อง (ไม่มีผู้ใดมีโทเค็น): {reason}",
     "第 {id} 号申请，由 {asked} 以命令执行（无人持有令牌）：{reason}",
     "第 {id} 號申請，由 {asked} 以命令執行（無人持有權杖）：{reason}",
     "request {id} of {asked}, made by a command where nobody has a token: {reason}",
 ];
-pub(super) const KEPT_ASIDE: Phrase = [
+pub(super) const KEPT_ASIDE: Message = [
     "บันทึก {allocation} เก็บไว้เมื่อ {at}",
     "记录 {allocation}，保存时间 {at}",
     "記錄 {allocation}，保存時間 {at}",
     "Record {allocation}, kept since {at}",
 ];
-pub(super) const EXPLAINED: Phrase = [
+pub(super) const EXPLAINED: Message = [
     "อธิบายโดย {by}: {reason}",
     "由 {by} 说明：{reason}",
     "由 {by} 說明：{reason}",
     "explained by {by}: {reason}",
 ];
-pub(super) const UNEXPLAINED: Phrase =
+pub(super) const UNEXPLAINED: Message =
     ["ยังไม่มีผู้อธิบาย", "尚无人说明", "尚無人說明", "not explained by anybody yet"];
-pub(super) const BY_ARITHMETIC: Phrase = [
+pub(super) const BY_ARITHMETIC: Message = [
     "จากการเปรียบเทียบบันทึกทุกรายการของลำดับเลขนี้",
     "由逐条比对该序列的全部记录得出",
     "由逐筆比對該序列的全部記錄得出",
     "From comparing all records of this run with each other",
 ];
 
-pub(super) const COMPLETE: Phrase = [
+pub(super) const COMPLETE: Message = [
     "ครบถ้วน: ทุกค่าตั้งแต่ค่าแรกถึงค่าสุดท้ายมีบันทึกหรือคำอธิบายหนึ่งรายการพอดี",
     "完整：从首个到末个数值，每个数值恰有一条记录或一项解释。",
     "完整：從首個到末個數值，每個數值恰有一筆記錄或一項解釋。",
     "Complete: each value from the first to the last has exactly one record or one explanation.",
 ];
-pub(super) const SO_FAR: Phrase = [
+pub(super) const SO_FAR: Message = [
     "ครบถ้วนจนถึงขณะนี้: บางค่ากำลังบันทึกหรือยังไม่ได้ตรวจ โปรดจัดทำรายงานอีกครั้งภายหลัง",
     "目前完整：部分数值正在登记或尚未核查，请稍后重新制表。",
     "目前完整：部分數值正在登記或尚未核查，請稍後重新製表。",
     "Complete so far: some values are being recorded or not looked at yet; draw this paper up \
      again later.",
 ];
-pub(super) const INCOMPLETE: Phrase = [
+pub(super) const INCOMPLETE: Message = [
     "ไม่ครบถ้วน: มีค่าที่ไม่มีบันทึก มีบันทึกซ้ำ หรือยังไม่มีคำอธิบาย ดูรายละเอียดด้านล่าง",
     "不完整：有数值没有记录、重复登记或未经说明，详见下文。",
     "不完整：有數值沒有記錄、重複登記或未經說明，詳見下文。",
     "NOT COMPLETE: values have no record, stand twice, or are not explained; see below.",
 ];
-pub(super) const EMPTY: Phrase = [
+pub(super) const EMPTY: Message = [
     "ไม่มีการออกเลขที่ในงวดนี้",
     "本期间没有发出编号。",
     "本期間沒有發出編號。",
     "No number was taken in this period.",
 ];
-pub(super) const GONE: Phrase = [
+pub(super) const GONE: Message = [
     "{count} ค่าเคยมีบันทึกแต่บันทึกหายไป",
     "有 {count} 个数值曾有记录，现已不存在。",
     "有 {count} 個數值曾有記錄，現已不存在。",
     "{count} values had a record once, and have none any more.",
 ];
-pub(super) const EXCEEDED: Phrase = [
+pub(super) const EXCEEDED: Message = [
     "มีบันทึกของค่าที่สูงกว่าค่าสุดท้ายที่ตัวนับรู้จัก",
     "有记录的数值高于计数器所知的末值。",
     "有記錄的數值高於計數器所知的末值。",
     "There are records of values above the last one that the counter knows.",
 ];
-pub(super) const UNSETTLED: Phrase = [
+pub(super) const UNSETTLED: Message = [
     "ลำดับเลขนี้หยุดชะงักและยังไม่ได้ตรวจส่วนท้าย ค่าที่สูงกว่านี้อาจเว้นว่าง",
     "该序列曾中断，末尾尚未核查，更高的数值可能成为空号。",
     "該序列曾中斷，末尾尚未核查，更高的數值可能成為空號。",
     "This run was interrupted and its end is not looked at yet: higher values may turn out to be \
      left empty.",
 ];
-pub(super) const FURTHER_ENTRIES: Phrase = [
+pub(super) const FURTHER_ENTRIES: Message = [
     "อีก {count} ช่วงนับรวมแล้วแต่ไม่ได้แสดง ดูได้จาก numerator gaps --counter {counter}",
     "另有 {count} 段已计入但未列出，可用 numerator gaps --counter {counter} 查看。",
     "另有 {count} 段已計入但未列出，可用 numerator gaps --counter {counter} 查看。",
     "{count} further runs are counted and not listed; numerator gaps --counter {counter} lists \
      them.",
 ];
-pub(super) const IN_FILES: Phrase = [
+pub(super) const IN_FILES: Message = [
     "ไฟล์ในคลังข้อมูลถาวร: {files}",
     "归档文件：{files}",
     "歸檔檔案：{files}",
     "Files of the archive: {files}",
 ];
-pub(super) const AND_MORE: Phrase =
+pub(super) const AND_MORE: Message =
     [" และอีก {count}", " 等，另有 {count} 个", " 等，另有 {count} 個", " and {count} more"];
 
-pub(super) const SEALED: Phrase = [
+pub(super) const SEALED: Message = [
     "บันทึกทั้งหมดในรายงานนี้ผนึกด้วยจุดตรวจสอบต่อไปนี้",
     "本表的全部记录均由以下检查点封存。",
     "本表的全部記錄均由以下檢查點封存。",
     "All records on this paper are sealed by this checkpoint.",
 ];
-pub(super) const PARTLY_SEALED: Phrase = [
+pub(super) const PARTLY_SEALED: Message = [
     "จุดตรวจสอบนี้ผนึกบันทึก {bound} รายการ ยังไม่ผนึก {later} รายการซึ่งเขียนหลังจากนั้น",
     "该检查点封存 {bound} 条记录；另有 {later} 条在其后写入，尚未封存。",
     "該檢查點封存 {bound} 筆記錄；另有 {later} 筆在其後寫入，尚未封存。",
     "This checkpoint seals {bound} records; {later} were written later and are not sealed yet.",
 ];
-pub(super) const WITHOUT_KEY: Phrase = [
+pub(super) const WITHOUT_KEY: Message = [
     "บันทึก {keyless} รายการเขียนโดยไม่มีกุญแจ หรือเขียนโดยผู้อื่น จึงไม่ได้ผนึก",
     "{keyless} 条记录是在没有密钥的情况下写入的，或由他人写入，未封存。",
     "{keyless} 筆記錄是在沒有金鑰的情況下寫入的，或由他人寫入，未封存。",
     "{keyless} records were written without the key, or by somebody else: they are not sealed.",
 ];
-pub(super) const NOT_SEALED: Phrase = [
+pub(super) const NOT_SEALED: Message = [
     "ไม่ได้ผนึก: ยังไม่มีจุดตรวจสอบที่ลงนาม",
     "未封存：还没有签署的检查点。",
     "未封存：還沒有簽署的檢查點。",
     "Not sealed: there is no signed checkpoint.",
 ];
-pub(super) const WRONG_SEAL: Phrase = [
+pub(super) const WRONG_SEAL: Message = [
     "ไม่ได้ผนึก: จุดตรวจสอบล่าสุดใช้ไม่ได้ โปรดตรวจด้วย numerator audit verify",
     "未封存：最新的检查点无效，请用 numerator audit verify 核查。",
     "未封存：最新的檢查點無效，請用 numerator audit verify 核查。",
     "Not sealed: the newest checkpoint is not valid; look into it with numerator audit verify.",
 ];
-pub(super) const HOW_TO_CHECK: Phrase = [
+pub(super) const HOW_TO_CHECK: Message = [
     "ตราผนึกครอบคลุมเลขที่ที่ออกแล้ว ไม่ครอบคลุมทะเบียนเลขที่เว้นว่าง ตรวจตราผนึกได้ด้วย numerato\
      r audit verify --public-key ตามด้วยกุญแจสาธารณะที่ได้รับจากแหล่งอื่น",
     "封存涵盖已发出的编号，不涵盖空号登记簿。可用 numerator audit verify --public-key 及另行取得的公钥核对封存。",

@@ -8,22 +8,22 @@
 //! ```
 
 pub mod command;
-mod drawing;
 mod explanations;
+mod messages;
 mod page;
 mod paper;
 mod partly;
 mod period;
-mod phrases;
 pub mod question;
+mod report_builder;
 pub mod routes;
 mod sealing;
 mod separated;
 mod text;
 
-pub(crate) use drawing::{Asked, Bounds, Undrawn, draw_up};
 pub use paper::{
     CountLine, EndAnswer, EntryAnswer, PartAnswer, RunAnswer, RunStatement, SealAnswer, Statement,
     Verdict,
 };
 pub(crate) use period::AskedPeriod;
+pub(crate) use report_builder::{Asked, Bounds, Undrawn, draw_up};

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use numbering::escaped;
 
+use super::messages::{COUNT, COUNTED, EVIDENCE, EXPLANATION, NUMBERS, SEAL, TITLE, WHAT};
 use super::paper::{RunStatement, Statement, Verdict};
-use super::phrases::{COUNT, COUNTED, EVIDENCE, EXPLANATION, NUMBERS, SEAL, TITLE, WHAT};
 use super::text::Fact;
-use crate::language::Language;
+use crate::language::Locale;
 
 /// Its style, on a screen and on paper.
 const STYLE: &str = "\
@@ -60,7 +60,7 @@ impl Statement {
 }
 
 impl RunStatement {
-    fn push_section(&self, page: &mut String, language: Language) {
+    fn push_section(&self, page: &mut String, language: Locale) {
         let heading = language.choose(COUNTED);
         let _ = writeln!(page, "<section>\n<h2>{heading}: {}</h2>", safe(&self.name()));
         facts(page, &self.head(language));

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::language::Language;
+use crate::language::Locale;
 
 /// The paper of a series and a period.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -11,7 +11,7 @@ pub struct Statement {
     /// The language of its sentences: `th`, `zh-Hans`, `zh-Hant` or `en`.
     #[serde(serialize_with = "tag")]
     #[schema(value_type = String)]
-    pub language: Language,
+    pub language: Locale,
     /// Code of the series.
     pub series: String,
     /// The period that was asked for.
@@ -195,7 +195,7 @@ pub struct SealAnswer {
     pub sentences: Vec<String>,
 }
 
-fn tag<S: Serializer>(language: &Language, serializer: S) -> Result<S::Ok, S::Error> {
+fn tag<S: Serializer>(language: &Locale, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(language.tag())
 }
 

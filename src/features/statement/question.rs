@@ -9,7 +9,7 @@ use crate::engine::allocator::Catalog;
 use crate::features::register::counters::of_project;
 use crate::features::register::whole::Whole;
 use crate::features::statement::{Asked, AskedPeriod, Bounds, Statement, Undrawn, draw_up};
-use crate::language::Language;
+use crate::language::Locale;
 use crate::ledger::{CounterFilter, LedgerError, SeriesVersion, SharedLedger};
 use crate::web::body::must_be_storable;
 use crate::web::problem::Problem;
@@ -58,7 +58,7 @@ pub(crate) async fn find_statement(
     clock: &SharedClock,
     catalog: &Catalog,
     query: StatementQuery,
-    (language, bounds): (Language, Bounds),
+    (language, bounds): (Locale, Bounds),
 ) -> Result<Statement, Problem> {
     let StatementQuery { series, period, project, format: _, whole } = query;
     let normal = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());

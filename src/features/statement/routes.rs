@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use crate::features::register::whole::whole_series;
 use crate::features::statement::question::{StatementQuery, find_statement, uncounted};
 use crate::features::statement::{Bounds, Statement};
-use crate::language::Language;
+use crate::language::Locale;
 use crate::web::admission::compute;
 use crate::web::body::QueryOf;
 use crate::web::middleware::Caller;
@@ -47,7 +47,7 @@ pub(crate) async fn draw_up_statement(
     let (clock, catalog) = (app.service.clock.clone(), app.service.allocator.catalog());
     caller.must_know(&catalog, query.series.as_deref())?;
     let (series, project) = (query.series.as_deref(), query.project.as_deref());
-    if !caller.must_reach(series, project)? {
+    if !caller.must_be_in_scope(series, project)? {
         return Err(uncounted(series.unwrap_or_default(), project.unwrap_or_default()));
     }
     caller.holdings.must_have_room_for_an_answer()?;
@@ -55,15 +55,15 @@ pub(crate) async fn draw_up_statement(
     let query = StatementQuery { whole, ..query };
     let spoken = caller.language;
     // Few at a time: each holds a connection as long as it reads.
-    let drawing = app.search(&caller, |ledger| async move {
+    let report_builder = app.search(&caller, |ledger| async move {
         find_statement(&ledger, &clock, &catalog, query, (spoken, BOUNDS)).await
     });
-    let statement = drawing.await?;
+    let statement = report_builder.await?;
     compute(move || written(&statement, &format, spoken)).await
 }
 
 /// The paper in the requested form.
-fn written(statement: &Statement, format: &str, spoken: Language) -> Response {
+fn written(statement: &Statement, format: &str, spoken: Locale) -> Response {
     let headers = language::headers(spoken);
     let of = |kind: &'static str, body: String| (headers.clone(), [(CONTENT_TYPE, kind)], body);
     match format {

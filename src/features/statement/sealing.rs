@@ -4,15 +4,15 @@
 use super::explanations::{
     HOW_TO_CHECK, NOT_SEALED, PARTLY_SEALED, SEALED, WITHOUT_KEY, WRONG_SEAL,
 };
+use super::messages::say;
 use super::paper::SealAnswer;
-use super::phrases::say;
 use crate::engine::sealing::{CheckpointError, Sealing};
-use crate::language::Language;
+use crate::language::Locale;
 use crate::ledger::{BoundRows, CounterAccount};
 
 /// The seal of the records.
 pub(super) fn seal(
-    language: Language,
+    language: Locale,
     sealing: Option<Result<Sealing, CheckpointError>>,
     accounts: &[CounterAccount],
 ) -> SealAnswer {
@@ -29,7 +29,7 @@ pub(super) fn seal(
         Some(Ok(sealing)) => Ok(sealing),
     };
     sentences.push(match &sealing {
-        Err(phrase) => say(language, *phrase, &[]),
+        Err(message) => say(language, *message, &[]),
         Ok(_) if rows.later > 0 || rows.keyless > 0 => {
             say(language, PARTLY_SEALED, &[("bound", &bound), ("later", &later)])
         }

@@ -1,12 +1,12 @@
 //! The paper as text.
 
-use super::paper::{CountLine, EndAnswer, EntryAnswer, PartAnswer, RunStatement, Statement};
-use super::partly::DATED;
-use super::phrases::{
+use super::messages::{
     CHECKPOINT, COUNTED, DRAWN_UP, EVIDENCE, FIRST, LAST, MADE_AT, NONE, NOTES, PERIOD, PROJECT,
     PUBLIC_KEY, RESULT, REVISED, SEAL, SERIES, SHA256, STRETCH, SUM, TITLE, say,
 };
-use crate::language::{Language, Phrase};
+use super::paper::{CountLine, EndAnswer, EntryAnswer, PartAnswer, RunStatement, Statement};
+use super::partly::DATED;
+use crate::language::{Locale, Message};
 
 /// A name and its value.
 pub(super) type Fact = (String, String);
@@ -31,7 +31,7 @@ impl Statement {
     /// The facts above all runs.
     pub(super) fn head(&self) -> Vec<Fact> {
         let told =
-            |name: Phrase, value: &str| (self.language.choose(name).to_owned(), value.to_owned());
+            |name: Message, value: &str| (self.language.choose(name).to_owned(), value.to_owned());
         let mut facts = vec![told(SERIES, &self.series), told(PERIOD, &self.period)];
         facts.extend(self.project.as_deref().map(|project| told(PROJECT, project)));
         facts.push(told(DRAWN_UP, &self.drawn_up_at));
@@ -55,7 +55,7 @@ impl Statement {
 }
 
 impl RunStatement {
-    fn text(&self, language: Language) -> Vec<String> {
+    fn text(&self, language: Locale) -> Vec<String> {
         let mut lines = vec![format!("{}: {}", language.choose(COUNTED), self.name())];
         lines.extend(self.head(language).into_iter().map(|told| format!("  {}", fact(told))));
         let rows = self.arithmetic(language);
@@ -79,7 +79,7 @@ impl RunStatement {
     }
 
     /// The facts above the arithmetic.
-    pub(super) fn head(&self, language: Language) -> Vec<Fact> {
+    pub(super) fn head(&self, language: Locale) -> Vec<Fact> {
         let shown = |end: &Option<EndAnswer>| match end {
             None => language.choose(NONE).to_owned(),
             Some(end) => {
@@ -87,7 +87,7 @@ impl RunStatement {
                 format!("{} ({}{file})", end.shown(), end.issued_at)
             }
         };
-        let told = |name: Phrase, value: String| (language.choose(name).to_owned(), value);
+        let told = |name: Message, value: String| (language.choose(name).to_owned(), value);
         let mut facts = vec![told(FIRST, shown(&self.first)), told(LAST, shown(&self.last))];
         facts.extend(self.part.as_ref().map(|part| part.fact(language)));
         if self.revised > 0 {
@@ -97,7 +97,7 @@ impl RunStatement {
     }
 
     /// The arithmetic: how many values there are, the outcomes, and their sum.
-    pub(super) fn arithmetic(&self, language: Language) -> Vec<(String, String)> {
+    pub(super) fn arithmetic(&self, language: Locale) -> Vec<(String, String)> {
         let mut rows = Vec::new();
         let mut rest = self.values;
         for stretch in &self.stretches {
@@ -107,7 +107,7 @@ impl RunStatement {
             rest = rest.saturating_sub(stretch.count);
         }
         if rest > 0 {
-            let further = language.choose(super::phrases::FURTHER_STRETCHES);
+            let further = language.choose(super::messages::FURTHER_STRETCHES);
             rows.push((rest.to_string(), further.to_owned()));
         }
         rows.extend(self.lines.iter().map(CountLine::shown));
@@ -118,7 +118,7 @@ impl RunStatement {
 
 impl PartAnswer {
     /// How many numbers, and which.
-    fn fact(&self, language: Language) -> Fact {
+    fn fact(&self, language: Locale) -> Fact {
         let places = [("from", &*self.dated_from), ("upto", &*self.dated_upto)];
         let ends = self.first.iter().zip(&self.last);
         let mut shown = ends.map(|(first, last)| match (first.shown(), last.shown()) {

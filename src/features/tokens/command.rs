@@ -10,7 +10,7 @@ use crate::auth::COUNT_MAX;
 use crate::auth::{Role, Secret, WrittenGrant, end_of};
 use crate::config::Settings;
 use crate::features::tokens::answer::{NewTokenAnswer, TokenAnswer};
-use crate::features::tokens::order::{RotationOrder, TokenOrder, check_grace, new_token};
+use crate::features::tokens::order::{RotationRequest, TokenRequest, check_grace, new_token};
 use crate::ledger::{StoredToken, TOKENS_MAX, TokenRevocation, TokenRotation};
 use crate::terminal::output::{must_print, must_print_json, print, print_json, say};
 use crate::terminal::session::{clock, open_ledger, operator, refusal, until_known};
@@ -38,7 +38,7 @@ pub enum TokenCommand {
 pub struct CreateArgs {
     /// The token.
     #[command(flatten)]
-    pub token: TokenOrder,
+    pub token: TokenRequest,
     /// Keep it nowhere: stderr carries lines for the settings file. Asks no ledger
     #[arg(long)]
     pub for_settings: bool,
@@ -72,7 +72,7 @@ pub struct RotateArgs {
     pub name: String,
     /// How.
     #[command(flatten)]
-    pub rotation: RotationOrder,
+    pub rotation: RotationRequest,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -159,7 +159,7 @@ async fn create(settings: &Settings, args: CreateArgs) -> anyhow::Result<()> {
 }
 
 async fn rotate(settings: &Settings, args: RotateArgs) -> anyhow::Result<()> {
-    let RotateArgs { name, rotation: RotationOrder { grace, expires }, json } = args;
+    let RotateArgs { name, rotation: RotationRequest { grace, expires }, json } = args;
     let grace = check_grace(grace).map_err(refusal)?;
     let expires_at_us = expires.as_deref().map(end_of).transpose().map_err(anyhow::Error::msg)?;
     let secret = Secret::draw();
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_lines_for_the_settings_are_what_they_read() {
-        let token = TokenOrder {
+        let token = TokenRequest {
             name: "ci".into(),
             roles: Some(vec!["auditor".into(), "project-admin".into()]),
             series: vec!["S\"1".into()],

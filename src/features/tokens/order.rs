@@ -24,7 +24,7 @@ const GRACE_HELP: &str =
 /// A token to create.
 #[derive(Clone, Debug, Args, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TokenOrder {
+pub struct TokenRequest {
     /// Its name: the `user_id` of what it does.
     #[arg(help = "Name of the caller; the journal keeps it as `user_id`")]
     pub name: String,
@@ -57,7 +57,7 @@ pub struct TokenOrder {
     pub speaks_for_people: bool,
 }
 
-impl TokenOrder {
+impl TokenRequest {
     /// What it grants.
     pub(super) fn written(&self) -> WrittenGrant<'_> {
         WrittenGrant {
@@ -76,7 +76,7 @@ impl TokenOrder {
 /// How to give a token a new secret.
 #[derive(Clone, Debug, Args, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RotationOrder {
+pub struct RotationRequest {
     /// How long the present secret is still let in, such as `15m`; at most `1d`, an hour without
     /// it.
     #[arg(long, value_name = "DURATION", default_value = "1h", help = GRACE_HELP)]
@@ -97,7 +97,7 @@ fn an_hour() -> DurationText {
 /// # Errors
 /// The field that says nothing of use.
 pub(crate) fn new_token(
-    order: TokenOrder,
+    order: TokenRequest,
     secret: &Secret,
     created_by: &str,
     shown: Option<ShownToken>,

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::auth::Secret;
 use crate::features::series::saving::until_known;
 use crate::features::tokens::answer::{NewTokenAnswer, TokenAnswer};
-use crate::features::tokens::order::{RotationOrder, TokenOrder, check_grace, new_token};
+use crate::features::tokens::order::{RotationRequest, TokenRequest, check_grace, new_token};
 use crate::ledger::{LedgerError, SharedLedger, StoredToken, TokenRevocation, TokenRotation};
 use crate::web::App;
 use crate::web::admission::json;
@@ -22,7 +22,7 @@ use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
 use crate::web::problem::Problem;
-use crate::web::reason::ReasonOrder;
+use crate::web::reason::ReasonRequest;
 use crate::web::reason::check_reason;
 
 /// Which tokens to list.
@@ -111,7 +111,7 @@ pub(crate) async fn list_tokens(
 /// Creates a token; its secret is in this answer alone.
 #[utoipa::path(
     post, path = "", tag = "tokens",
-    request_body = TokenOrder,
+    request_body = TokenRequest,
     responses(
         (status = 201, body = NewTokenAnswer, headers(("Cache-Control" = String))),
     )
@@ -119,7 +119,7 @@ pub(crate) async fn list_tokens(
 pub(crate) async fn create_token(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Json(order): Json<TokenOrder>,
+    Json(order): Json<TokenRequest>,
 ) -> Result<Response, Problem> {
     let secret = Secret::draw();
     let new = new_token(order, &secret, &caller.user_id, caller.shown())?;
@@ -132,7 +132,7 @@ pub(crate) async fn create_token(
 #[utoipa::path(
     post, path = "", tag = "tokens",
     params(("name" = String, Path)),
-    request_body = ReasonOrder,
+    request_body = ReasonRequest,
     responses(
         (status = 200, body = TokenAnswer),
     )
@@ -141,7 +141,7 @@ pub(crate) async fn revoke_token(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
-    Json(order): Json<ReasonOrder>,
+    Json(order): Json<ReasonRequest>,
 ) -> Result<axum::Json<TokenAnswer>, Problem> {
     let (name, reason) = (read_name(name)?, check_reason(&order.reason)?);
     let (revoked_by, shown) = (caller.user_id.to_string(), caller.shown());
@@ -157,7 +157,7 @@ pub(crate) async fn revoke_token(
 #[utoipa::path(
     post, path = "", tag = "tokens",
     params(("name" = String, Path)),
-    request_body = RotationOrder,
+    request_body = RotationRequest,
     responses(
         (status = 200, body = NewTokenAnswer, headers(("Cache-Control" = String))),
     )
@@ -166,7 +166,7 @@ pub(crate) async fn rotate_token(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
-    Json(order): Json<RotationOrder>,
+    Json(order): Json<RotationRequest>,
 ) -> Result<Response, Problem> {
     let (name, grace) = (read_name(name)?, check_grace(order.grace)?);
     let expires_at_us = order.expires.as_deref().map(crate::auth::end_of).transpose()?;

@@ -322,11 +322,11 @@ async fn a_large_batch_and_a_list_belong_to_the_slow_lane() {
 #[tokio::test]
 async fn a_call_for_one_number_takes_little_room() {
     let [both, plain] = Answering::pair("30s").await;
-    let door = both.doors.numbers.clone().expect("both ways");
+    let fast_path = both.doors.numbers.clone().expect("both ways");
     let request = Request::builder().method(Method::POST).uri(LETTERS).body(Body::empty());
     let peer = Peer::at("192.0.2.7".parse().expect("an address"));
     let taking = Taking::Number;
-    let call = door.answer(request.expect("a request"), peer, taking);
+    let call = fast_path.answer(request.expect("a request"), peer, taking);
     let bytes = size_of_val(&call);
     assert!(bytes <= CALL_BYTES_MAX, "{bytes}");
     drop(call);

@@ -20,26 +20,26 @@ fn every_field_of_a_body_says_how_it_is_written() {
         ($($of:ty),* $(,)?) => { [$(every_query_is_told::<$of>(BODY_FORMS)),*] };
     }
     let fields = bodies![
-        numbers::request::NumberOrder,
-        numbers::request::DocumentOrder,
-        numbers::request::BatchOrder,
-        register::revisions::RevisionOrder,
+        numbers::request::NumberRequest,
+        numbers::request::DocumentRequest,
+        numbers::request::BatchRequest,
+        register::revisions::NewRevision,
         series::request::OrderBeside,
-        crate::web::reason::ReasonOrder,
-        series::request::RollbackOrder,
-        approvals::routes::ResetOrder,
-        approvals::routes::ChronologyOrder,
-        approvals::routes::ApprovalOrder,
-        reference::changes::ReferenceOrder,
-        tokens::order::TokenOrder,
-        tokens::order::RotationOrder,
-        exchange::UnifiedOrder,
-        exchange::SystemOrder,
-        exchange::InterfaceOrder,
-        exchange::CheckOrder,
-        exchange::BeginOrder,
-        exchange::SucceedOrder,
-        exchange::FailOrder,
+        crate::web::reason::ReasonRequest,
+        series::request::RollbackRequest,
+        approvals::routes::ResetRequest,
+        approvals::routes::ChronologyRequest,
+        approvals::routes::ApprovalRequest,
+        reference::changes::ReferenceRequest,
+        tokens::order::TokenRequest,
+        tokens::order::RotationRequest,
+        exchange::UnifiedRequest,
+        exchange::SystemRequest,
+        exchange::InterfaceRequest,
+        exchange::CheckRequest,
+        exchange::BeginRequest,
+        exchange::SucceedRequest,
+        exchange::FailRequest,
     ];
     assert!(fields.iter().all(|fields| *fields > 0) && fields.iter().sum::<usize>() > 90);
     let fields = queries![
@@ -83,7 +83,7 @@ fn every_body_and_query_is_looked_at() {
                 let kind = format!("): {kind}");
                 let read = text.split(&*kind).skip(1);
                 for name in read.filter_map(|rest| rest.split('>').next()) {
-                    let name = if name == "ConfigOrder" { "OrderBeside" } else { name };
+                    let name = if name == "ConfigRequest" { "OrderBeside" } else { name };
                     let (one, other) = (format!("::{name},"), format!("        {name},"));
                     assert!(listed.contains(&one) || listed.contains(&other), "{path:?}: {name}");
                     seen += 1;

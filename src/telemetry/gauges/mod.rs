@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::engine::allocator::{Allocator, Headroom};
 use crate::engine::node::Context;
 use crate::engine::reconciler::Stores;
-use crate::ledger::{LedgerCheckup, LedgerHazard, Owner, Partition, PartitionState};
+use crate::ledger::{LedgerCheckup, LedgerConfigWarning, Owner, Partition, PartitionState};
 use crate::metrics::{
     ByPartition, Fullness, Gauge, PartitionGauges, partition_gauges, redis_gauges,
 };
@@ -53,7 +53,7 @@ pub struct Gauges {
     /// Of the partitions that Redis may own.
     redis_up: ByPartition<Gauge>,
     /// The last known hazards of the database.
-    hazards: Mutex<HashSet<LedgerHazard>>,
+    config_warnings: Mutex<HashSet<LedgerConfigWarning>>,
     settings: GaugeSettings,
 }
 
@@ -73,7 +73,7 @@ impl Gauges {
         metrics.rejected_records.set(f64::NAN);
         metrics.due.checkpoint_age.set(f64::NAN);
         metrics.due.checkpoint_period.set(f64::NAN);
-        for name in LedgerHazard::NAMES {
+        for name in LedgerConfigWarning::NAMES {
             metrics.ledger_hazards.of(name).set(f64::NAN);
         }
         metrics.redis_configured.set(flag(context.redis.is_some()));
@@ -85,7 +85,7 @@ impl Gauges {
             in_use,
             partitions: partition_gauges(context.deployment.partitions_total()),
             redis_up: redis_gauges(context.deployment.partitions),
-            hazards: Mutex::default(),
+            config_warnings: Mutex::default(),
             settings,
         };
         if context.redis.is_some() {
@@ -140,7 +140,7 @@ impl Gauges {
                 // A store that is away keeps the other from being looked at no longer than itself.
                 tokio::join!(
                     self.measure_unexplained(),
-                    self.measure_hazards(),
+                    self.measure_config_warnings(),
                     self.measure_outboxes(&stop)
                 );
             }
@@ -170,15 +170,15 @@ impl Gauges {
     }
 
     /// Asks the database how it keeps commits: a server may be reconfigured at any time (F41).
-    async fn measure_hazards(&self) {
+    async fn measure_config_warnings(&self) {
         let checkup = self.context.ledger.check_up().await;
         match &checkup {
-            Ok(checkup) => self.tell_hazards(&checkup.hazards),
+            Ok(checkup) => self.show_config_warnings(&checkup.config_warnings),
             Err(error) => tracing::debug!(%error, "the ledger's hazards are not known"),
         }
-        for name in LedgerHazard::NAMES {
+        for name in LedgerConfigWarning::NAMES {
             let is_there = |checkup: &LedgerCheckup| {
-                checkup.hazards.iter().any(|hazard| hazard.name() == name)
+                checkup.config_warnings.iter().any(|hazard| hazard.name() == name)
             };
             let shown = checkup.as_ref().map_or(f64::NAN, |checkup| flag(is_there(checkup)));
             self.context.metrics.ledger_hazards.of(name).set(shown);
@@ -186,8 +186,8 @@ impl Gauges {
     }
 
     /// Logs once what is new of them, and what is over.
-    fn tell_hazards(&self, found: &[LedgerHazard]) {
-        let mut known = self.hazards.lock().expect("no holder of this lock panics");
+    fn show_config_warnings(&self, found: &[LedgerConfigWarning]) {
+        let mut known = self.config_warnings.lock().expect("no holder of this lock panics");
         for over in known.extract_if(|hazard| !found.contains(hazard)) {
             tracing::info!(hazard = over.name(), "hazard of the ledger is over");
         }

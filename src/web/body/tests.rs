@@ -7,15 +7,15 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 
 use super::*;
-use crate::features::numbers::request::NumberOrder;
+use crate::features::numbers::request::NumberRequest;
 use crate::web::budget::{Budget, Budgets};
-use crate::web::language::Language;
+use crate::web::language::Locale;
 use crate::web::problem::ProblemBody;
 
 const BOUNDS: BodyBounds = BodyBounds { max_bytes: 64, time_limit: Duration::from_secs(40) };
 
 fn told(problem: &Problem) -> ProblemBody {
-    problem.body("call-1", Language::English)
+    problem.body("call-1", Locale::English)
 }
 
 fn request(content_type: &str, body: impl Into<Body>) -> Request {
@@ -27,7 +27,7 @@ fn request(content_type: &str, body: impl Into<Body>) -> Request {
 }
 
 async fn refused(request: Request) -> ProblemBody {
-    let read = Json::<NumberOrder>::from_request(request, &()).await;
+    let read = Json::<NumberRequest>::from_request(request, &()).await;
     told(&read.expect_err("refused"))
 }
 
@@ -71,7 +71,7 @@ async fn a_body_in_another_charset_or_coding_is_refused() {
         let mut sent = request("application/json", "{\"type\":\"SPO\"}");
         let value = HeaderValue::from_bytes(coding.as_bytes()).expect("a value");
         sent.headers_mut().insert(CONTENT_ENCODING, value);
-        let read = Json::<NumberOrder>::from_request(sent, &()).await;
+        let read = Json::<NumberRequest>::from_request(sent, &()).await;
         assert_eq!(read.is_ok(), is_plain, "{coding}");
         let told = read.err().map(|problem| told(&problem).status);
         assert_eq!(told, (!is_plain).then_some(415), "{coding}");
@@ -98,7 +98,7 @@ async fn a_body_that_fits_is_read() {
         ["application/json", "Application/JSON; charset=\"utf-8\"", "application/vnd.x+json"]
     {
         let request = request(kind, r#"{"type":"SPO","context":{"REV":"A"}}"#);
-        let Json(order) = Json::<NumberOrder>::from_request(request, &()).await.expect(kind);
+        let Json(order) = Json::<NumberRequest>::from_request(request, &()).await.expect(kind);
         assert_eq!((order.type_code.as_deref(), order.context["REV"].as_str()), (Some("SPO"), "A"));
     }
 }
@@ -140,7 +140,7 @@ async fn bodies_find_so_much_room_together_and_small_ones_always() {
     let read = async |caller: &str, blanks: usize| {
         let holdings = Holdings::of(&budgets, caller.into());
         let body = Body::from(format!("{{\"type\":\"SPO\"}}{}", " ".repeat(blanks)));
-        let read = Json::<NumberOrder>::read(&headers, body, bounds, &holdings).await;
+        let read = Json::<NumberRequest>::read(&headers, body, bounds, &holdings).await;
         (holdings, read.err().map(|problem| told(&problem).code))
     };
     let (first, refused) = read("a", 100_000).await;
@@ -159,7 +159,7 @@ async fn bodies_find_so_much_room_together_and_small_ones_always() {
     assert_eq!(read("a", 100_000).await.1, Some("queue-full"));
     drop(goes_on);
     assert_eq!(read("a", 100_000).await.1, None);
-    let left = Problem::new(Slug::QueueFull, "").leaving_the_body().render("r", Language::English);
+    let left = Problem::new(Slug::QueueFull, "").leaving_the_body().render("r", Locale::English);
     assert_eq!(left.headers()["connection"], "close");
 }
 
@@ -205,7 +205,7 @@ fn a_wrong_value_is_told_by_its_field() {
         (r#"{"type": "A", "context": {"REV": 1}}"#, "context.REV", "must be a string"),
         (r#"{"type": "A", "context": {"REV": "A", "REV": "B"}}"#, "context.REV", "twice"),
     ] {
-        let problem = told(&parse::<NumberOrder>("body", body.as_bytes()).expect_err(body));
+        let problem = told(&parse::<NumberRequest>("body", body.as_bytes()).expect_err(body));
         assert_eq!((problem.code, problem.status), ("invalid-field", 422), "{body}");
         assert_eq!(problem.field.as_deref(), Some(field), "{body}");
         assert!(problem.detail.contains(says), "{body}: {}", problem.detail);
@@ -218,21 +218,21 @@ fn an_object_is_not_read_from_anything_else() {
     let in_order = r#"["SPO", null, null, {}, false]"#;
     for body in [in_order, r#"["SPO"]"#, "[]", "[{}]", r#""SPO""#, "5", "null", "true"] {
         for place in ["body", "documents[7]"] {
-            let problem = told(&parse::<NumberOrder>(place, body.as_bytes()).expect_err(body));
+            let problem = told(&parse::<NumberRequest>(place, body.as_bytes()).expect_err(body));
             assert_eq!((problem.code, problem.status), ("invalid-field", 422), "{body}");
             assert_eq!(problem.field.as_deref(), Some(place), "{body}");
             assert!(problem.detail.contains("must be a JSON object"), "{}", problem.detail);
         }
     }
     let context = br#"{"type": "A", "context": ["REV", "A"]}"#;
-    let problem = told(&parse::<NumberOrder>("body", context).expect_err("a list"));
+    let problem = told(&parse::<NumberRequest>("body", context).expect_err("a list"));
     assert_eq!(problem.field.as_deref(), Some("context"));
 }
 
 #[test]
 fn a_wrong_value_in_a_list_is_told_by_its_field_too() {
     let body = br#"{"type": "A", "date": 1}"#;
-    let problem = told(&parse::<NumberOrder>("documents[0]", body).expect_err("refused"));
+    let problem = told(&parse::<NumberRequest>("documents[0]", body).expect_err("refused"));
     assert_eq!(problem.field.as_deref(), Some("date"));
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::super::holdings::Holdings;
-use super::super::language::Language;
+use super::super::language::Locale;
 use super::super::limited::Limited;
 use crate::auth::Identity;
 use crate::ledger::IssuePath;
@@ -21,7 +21,7 @@ pub(crate) struct Caller {
     /// Name of this call in answers and log lines.
     pub(crate) request_id: Arc<str>,
     /// The language in which problems address the user.
-    pub(crate) language: Language,
+    pub(crate) language: Locale,
     /// The path that served the call's numbers.
     pub(crate) served_by: ServedBy,
     /// Until when it waits, if it says so.

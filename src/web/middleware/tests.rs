@@ -29,7 +29,7 @@ impl Caller {
             user_id: "u".into(),
             ip_address: None,
             request_id: "r".into(),
-            language: Language::English,
+            language: Locale::English,
             served_by: ServedBy::default(),
             by: None,
             limited: None,
@@ -48,7 +48,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let asks = !tokens.is_empty();
     let tokens = asks.then_some(Arc::new(Tokens::new(tokens, None, clock.clone())));
     let admission = Admission { tokens, ..admission(Hosts::Named(Vec::new())) };
-    let gate = Gate::new(TABLE, admission, Metrics::new(), clock, told(slow_after));
+    let middleware = Middleware::new(TABLE, admission, Metrics::new(), clock, call_log(slow_after));
     let who = async |Extension(caller): Extension<Caller>| {
         format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
     };
@@ -64,7 +64,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
         )
         .route("/api/v1/documents/{documentId}/numbers", get(who))
         .route(PANIC, get(async || -> String { panic!("secret cause") }));
-    crate::routes::behind(Arc::new(gate), routes)
+    crate::routes::behind(Arc::new(middleware), routes)
 }
 
 /// Room for all that tests send.
@@ -81,8 +81,8 @@ fn admission(hosts: Hosts) -> Admission {
     Admission { tokens: None, jwts: None, hosts, proxies, limits, budgets: budgets() }
 }
 
-fn told(slow_after: Duration) -> Told {
-    Told {
+fn call_log(slow_after: Duration) -> CallLog {
+    CallLog {
         slow_after,
         time_limit: Duration::MAX,
         refusals: Refusals::new(3, "numerator_problems_total"),
@@ -139,9 +139,9 @@ async fn a_missing_or_wrong_token_is_refused_everywhere_but_on_health() {
             assert!(body.contains("unauthenticated"), "{body}");
             // A client that sent a token learns that it is at fault (RFC 6750).
             let is_token = header.to_lowercase().starts_with("bearer ");
-            let told = &response.headers()[WWW_AUTHENTICATE];
+            let call_log = &response.headers()[WWW_AUTHENTICATE];
             assert_eq!(
-                told.to_str().expect("text").contains("invalid_token"),
+                call_log.to_str().expect("text").contains("invalid_token"),
                 is_token,
                 "{header:?}"
             );
@@ -330,11 +330,12 @@ fn a_client_that_leaves_early_is_counted() {
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
         let clock = Arc::new(ManualClock::at(0));
-        let (admission, told) = (admission(Hosts::Any), told(Duration::MAX));
-        let gate = Gate::new(TABLE, admission, Metrics::new(), clock, told);
+        let (admission, call_log) = (admission(Hosts::Any), call_log(Duration::MAX));
+        let middleware = Middleware::new(TABLE, admission, Metrics::new(), clock, call_log);
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
-        let mut call = Box::pin(crate::routes::behind(Arc::new(gate), routes).oneshot(request));
+        let mut call =
+            Box::pin(crate::routes::behind(Arc::new(middleware), routes).oneshot(request));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(call.as_mut().poll(&mut context).is_pending());
         drop(call);

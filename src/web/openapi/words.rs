@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::problem::Slug;
 use crate::auth::Role;
-use crate::language::Language;
+use crate::language::Locale;
 use crate::ledger::{EVENT_KINDS, IssuePath};
 
 /// The paths whose words are listed.
@@ -44,9 +44,9 @@ pub(super) fn of_field(schema: &str, field: &str) -> Option<Value> {
         ("ChangeAnswer", "kind") => json!(["counter", "chronology"]),
         ("ChangeAnswer", "state") => json!(["pending", "expired", "approved", "rejected"]),
         ("TokenAnswer", "state") => json!(["in-force", "expired", "revoked"]),
-        ("TokenAnswer" | "TokenOrder", "roles") => json!(Role::ALL.map(Role::name)),
+        ("TokenAnswer" | "TokenRequest", "roles") => json!(Role::ALL.map(Role::name)),
         ("StepAnswer", "state") => json!(STEPS),
-        ("SerialStanding", "state") => ["accepted"].into_iter().chain(STEPS).collect(),
+        ("SerialState", "state") => ["accepted"].into_iter().chain(STEPS).collect(),
         ("ExchangeAnswer", "kind") => json!(kinds),
         ("LinkAnswer", "kind") => kinds.into_iter().chain(["other"]).collect(),
         ("LinkAnswer", "event") => json!(["issued", "accepted", "begun", "succeeded", "failed"]),
@@ -56,7 +56,7 @@ pub(super) fn of_field(schema: &str, field: &str) -> Option<Value> {
         ("EventAnswer", "event") => json!(EVENT_KINDS.as_slice()),
         ("ReasonAnswer", "reason") => slugs.chain(STANDINGS).collect(),
         ("Health", "status") => json!(["ok"]),
-        ("Statement", "language") => json!(Language::ALL.map(Language::tag)),
+        ("Statement", "language") => json!(Locale::ALL.map(Locale::tag)),
         _ => return None,
     })
 }

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::ledger::{FirstSight, Step, StepState};
+use crate::ledger::{FirstSeen, Step, StepState};
 use crate::web::instant::instant;
 
 /// How a serial stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct SerialStanding {
+pub struct SerialState {
     /// `accepted` for an interface serial; `in-progress`, `succeeded` or `failed` for a step.
     pub state: &'static str,
     /// Since when, RFC 3339 in UTC.
@@ -24,10 +24,10 @@ pub struct SerialStanding {
     pub repeats: Option<u64>,
 }
 
-impl SerialStanding {
+impl SerialState {
     /// The state of a repeated interface serial.
-    pub(crate) fn of_sight(sight: &FirstSight) -> Self {
-        SerialStanding {
+    pub(crate) fn of_first_seen(sight: &FirstSeen) -> Self {
+        SerialState {
             state: "accepted",
             since: instant(sight.at_us),
             user_id: sight.user_id.clone(),
@@ -38,7 +38,7 @@ impl SerialStanding {
 
     /// The state of a step.
     pub(crate) fn of_step(step: &Step) -> Self {
-        SerialStanding {
+        SerialState {
             state: word(step.state),
             since: instant(step.ended_at_us.unwrap_or(step.begun_at_us)),
             user_id: step.ended_by.clone().unwrap_or_else(|| step.begun_by.clone()),

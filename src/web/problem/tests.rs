@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::engine::allocator::Unavailable;
 
-async fn rendered(problem: &Problem, language: Language) -> (Response, Value) {
+async fn rendered(problem: &Problem, language: Locale) -> (Response, Value) {
     let response = problem.render("call-1", language);
     let (parts, body) = response.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.expect("body");
@@ -72,7 +72,7 @@ fn each_refusal_has_its_slug_and_status() {
         let problem = Problem::from(&error);
         let told = (problem.slug().name(), problem.slug().status().as_u16());
         assert_eq!(told, (slug, status), "{error}");
-        let body = problem.body("call-1", Language::English);
+        let body = problem.body("call-1", Locale::English);
         assert_eq!(body.retryable, error.retry_useful(), "{error}");
         let told = if body.retryable { "yes" } else { "no" };
         assert!(problem.slug().retryable().contains(told), "{error}: what its page says");
@@ -86,7 +86,7 @@ fn each_refusal_has_its_slug_and_status() {
 #[tokio::test]
 async fn a_problem_is_rfc_9457_json() {
     let error = unavailable_error(Unavailable::QueueFull, NumberTaken::Maybe);
-    let (response, body) = rendered(&error.into(), Language::Thai).await;
+    let (response, body) = rendered(&error.into(), Locale::Thai).await;
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
     assert_eq!(response.headers()[RETRY_AFTER], "2");
@@ -113,7 +113,7 @@ async fn a_problem_is_rfc_9457_json() {
 #[tokio::test]
 async fn a_wrong_field_is_named_and_has_no_retry() {
     let problem = Problem::field("context.REV", "must be a string");
-    let (response, body) = rendered(&problem, Language::English).await;
+    let (response, body) = rendered(&problem, Locale::English).await;
     assert_eq!(response.status(), 422);
     assert!(response.headers().get(RETRY_AFTER).is_none());
     assert_eq!(body["field"], "context.REV");
@@ -128,7 +128,7 @@ async fn a_wrong_field_is_named_and_has_no_retry() {
 #[tokio::test]
 async fn a_document_that_has_a_number_is_told_which() {
     let error = AllocError::DocumentNumbered { number: Some("SPO-20240122-001".into()) };
-    let (response, body) = rendered(&error.into(), Language::Chinese).await;
+    let (response, body) = rendered(&error.into(), Locale::Chinese).await;
     assert_eq!(response.status(), 409);
     assert_eq!(body["document_number"], "SPO-20240122-001");
     assert_eq!(body["user_message"], "该单据已有编号，请核对单据");
@@ -137,15 +137,14 @@ async fn a_document_that_has_a_number_is_told_which() {
 #[tokio::test]
 async fn a_missing_token_asks_for_a_bearer_token() {
     let problem = Problem::new(Slug::Unauthenticated, "send a token");
-    let (response, _) = rendered(&problem, Language::English).await;
+    let (response, _) = rendered(&problem, Locale::English).await;
     assert_eq!(response.status(), 401);
     assert_eq!(response.headers()[WWW_AUTHENTICATE], "Bearer");
 }
 
 #[tokio::test]
 async fn the_cause_of_a_bug_is_not_sent() {
-    let (response, body) =
-        rendered(&Problem::internal(&"password=secret"), Language::English).await;
+    let (response, body) = rendered(&Problem::internal(&"password=secret"), Locale::English).await;
     assert_eq!(response.status(), 500);
     assert!(!body.to_string().contains("secret"), "{body}");
     assert_eq!(body["number_taken"], "maybe");
@@ -154,16 +153,16 @@ async fn the_cause_of_a_bug_is_not_sent() {
 #[test]
 fn a_ledger_that_does_not_answer_a_reader_is_worth_a_retry() {
     let unreachable = LedgerError::Unreachable { cause: "refused".into(), maybe_written: false };
-    let body = Problem::from(unreachable).body("call-1", Language::English);
+    let body = Problem::from(unreachable).body("call-1", Locale::English);
     assert_eq!((body.code, body.retryable), ("database-connection", true));
     let body = Problem::from(LedgerError::LockTimeout { cause: "held".into(), counter: None })
-        .body("1", Language::English);
+        .body("1", Locale::English);
     assert_eq!((body.code, body.retryable), ("lock-timeout", true));
     let fault = LedgerError::Fault("42501: permission denied for table journal".into());
-    let body = Problem::from(fault).body("1", Language::English);
+    let body = Problem::from(fault).body("1", Locale::English);
     assert_eq!((body.code, body.retryable), ("database-connection", true));
     assert!(!body.detail.contains("table"), "{}", body.detail);
-    let body = Problem::from(LedgerError::Refused("NUL".into())).body("1", Language::English);
+    let body = Problem::from(LedgerError::Refused("NUL".into())).body("1", Locale::English);
     assert_eq!((body.code, body.retryable, body.number_taken), ("internal", false, "no"));
 }
 
@@ -171,7 +170,7 @@ fn a_ledger_that_does_not_answer_a_reader_is_worth_a_retry() {
 fn a_write_whose_outcome_is_unknown_says_so() {
     for (maybe_written, told) in [(true, "maybe"), (false, "no")] {
         let error = LedgerError::Unreachable { cause: "gone".into(), maybe_written };
-        let body = Problem::of_write(error).body("call-1", Language::English);
+        let body = Problem::of_write(error).body("call-1", Locale::English);
         assert_eq!((body.code, body.number_taken), ("database-connection", told));
         assert!(body.retryable);
     }

@@ -1,15 +1,15 @@
 //! Accounts of counters: each value once, with what accounts for it, all of one moment.
 
 use numerator::ledger::{
-    AccountOrder, Accounted, Acknowledgement, Closing, CounterAccount, CounterFilter, DatedPart,
+    AccountRequest, Accounted, Acknowledgement, Closing, CounterAccount, CounterFilter, DatedPart,
     EntryKind, GapReason, KeyCondition, Run, SeenBatches,
 };
 
 use super::world::{World, entry, order, range, spec};
 
 /// All counters of the series that cases use.
-fn everything() -> AccountOrder {
-    AccountOrder {
+fn everything() -> AccountRequest {
+    AccountRequest {
         filter: CounterFilter { series_id: Some(7), ..CounterFilter::default() },
         counters_max: 10,
         rows_max: 1_000,
@@ -93,17 +93,17 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
         (SeenBatches { upto: i64::MAX, open: vec![(i64::MIN, i64::MAX)] }, 0),
         (SeenBatches::default(), 0),
     ] {
-        let order = AccountOrder { seen: Some(seen), ..everything() };
+        let order = AccountRequest { seen: Some(seen), ..everything() };
         let Accounted::Whole(all) = world.ledger.register().accounts(&order).await.unwrap() else {
             panic!()
         };
         assert_eq!(all[0].rows.bound, bound, "{order:?}");
     }
-    let short = AccountOrder { rows_max: 7, ..everything() };
+    let short = AccountRequest { rows_max: 7, ..everything() };
     assert_eq!(world.ledger.register().accounts(&short).await.unwrap(), Accounted::TooManyRows);
-    let none = AccountOrder { counters_max: 0, ..everything() };
+    let none = AccountRequest { counters_max: 0, ..everything() };
     assert_eq!(world.ledger.register().accounts(&none).await.unwrap(), Accounted::TooManyCounters);
-    let brief = AccountOrder { entries_max: 1, ..everything() };
+    let brief = AccountRequest { entries_max: 1, ..everything() };
     let Accounted::Whole(all) = world.ledger.register().accounts(&brief).await.unwrap() else {
         panic!()
     };

@@ -141,7 +141,7 @@ pub(super) async fn a_document_whose_number_is_archived_is_numbered_once(world: 
     let answers = world.ledger.replays(&questions).await.unwrap();
     assert_eq!(answers, [&file, &None, &None, &None, &None].map(found));
     let order = super::world::order("once");
-    let order = numerator::ledger::TakeOrder { question: asked(&taken), ..order };
+    let order = numerator::ledger::TakeRequest { question: asked(&taken), ..order };
     let outcome = world.take_again(at, &[order]).await.outcomes.remove(0);
     assert_eq!(outcome, TakeOutcome::Found(found(&file)));
     assert_eq!(world.ledger.archive().of_number(&taken.number).await.unwrap(), moved.files);

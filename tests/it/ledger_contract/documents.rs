@@ -3,8 +3,8 @@
 use numbering::{Policy, SeriesDefinition};
 use numerator::ledger::{
     At, Closing, CounterSpec, Entry, Expected, ImportedCounter, JournalFilter, LedgerError,
-    NewRevision, Owner, PartitionState, Position, REVISIONS_MAX, Revised, SeriesChange, TakeOrder,
-    TakeOutcome, ValueOf,
+    NewRevision, Owner, PartitionState, Position, REVISIONS_MAX, Revised, SeriesChange,
+    TakeOutcome, TakeRequest, ValueOf,
 };
 
 use super::imports;
@@ -212,17 +212,17 @@ pub(super) async fn a_revision_without_its_number_is_found(world: World) {
 }
 
 /// An order of a family of counters that restart each month.
-pub(super) fn dated(document: &str, date: &str) -> TakeOrder {
+pub(super) fn dated(document: &str, date: &str) -> TakeRequest {
     let key = format!("type=T;month={}", &date[..7]);
     let mut record = record(document);
     record.document_date = date.into();
     record.mask = format!("{}-{{0:3}}", &date[..7]);
     record.counter_keys = vec![key.clone()];
     let specs = vec![spec(&key)];
-    TakeOrder { family: Some("type=T".into()), specs, ..order_of(record) }
+    TakeRequest { family: Some("type=T".into()), specs, ..order_of(record) }
 }
 
-pub(super) async fn take(world: &World, at: At, orders: &[TakeOrder]) -> Vec<TakeOutcome> {
+pub(super) async fn take(world: &World, at: At, orders: &[TakeRequest]) -> Vec<TakeOutcome> {
     world.ledger.take(at, world.node, orders, LOCK_WAIT).await.unwrap().outcomes
 }
 
@@ -248,8 +248,8 @@ pub(super) async fn no_number_is_dated_before_the_last_of_its_family(world: Worl
     assert!(is_taken(&outcomes[0]), "{outcomes:?}");
     assert!(matches!(outcomes[1], TakeOutcome::Found(_)), "{outcomes:?}");
     // Other families, and series without chronology, use their own dates.
-    let other = TakeOrder { family: Some("type=U".into()), ..dated("f", "2026-01-01") };
-    let none = TakeOrder { family: None, ..dated("g", "2026-01-01") };
+    let other = TakeRequest { family: Some("type=U".into()), ..dated("f", "2026-01-01") };
+    let none = TakeRequest { family: None, ..dated("g", "2026-01-01") };
     assert!(take(&world, at, &[other, none]).await.iter().all(is_taken));
     let last = world.ledger.counters().last_date(7, "SEQ", "type=T").await.unwrap();
     assert_eq!(last.as_deref(), Some("2026-03-01"));
@@ -293,7 +293,7 @@ pub(super) async fn dates_follow_each_other_however_many_take_at_once(world: Wor
 
 pub(super) async fn a_family_without_a_row_finds_its_last_date_in_the_journal(world: World) {
     let at = world.database_epoch().await;
-    let unnoticed = |order: TakeOrder| TakeOrder { family: None, ..order };
+    let unnoticed = |order: TakeRequest| TakeRequest { family: None, ..order };
     let longer = {
         let mut order = unnoticed(dated("x", "2026-09-09"));
         order.specs = vec![spec("type=TT;month=2026-09")];
@@ -358,7 +358,7 @@ pub(super) async fn the_last_date_of_a_long_family_is_looked_for_in_slices(world
     let unnoticed = |index: usize| {
         let month = 1 + index % 3;
         let date = format!("2026-{month:02}-{:02}", 1 + index % 28);
-        TakeOrder { family: None, ..dated(&format!("n{index}"), &date) }
+        TakeRequest { family: None, ..dated(&format!("n{index}"), &date) }
     };
     let orders: Vec<_> = (0..2_400).map(unnoticed).collect();
     assert!(take(&world, at, &orders).await.iter().all(is_taken));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numerator::ledger::{Closing, LedgerError, LedgerSettings, TakeOrder, open};
+use numerator::ledger::{Closing, LedgerError, LedgerSettings, TakeRequest, open};
 
 use super::imports::{counter, number, series, spec_of};
 use super::world::{World, connections, order_of, record};
@@ -22,7 +22,7 @@ pub(super) async fn whoever_needs_a_counter_that_an_import_makes_waits_for_that_
         let mut record = record(&format!("d-{key}"));
         record.series_id = series.series_id;
         record.counter_keys = vec![key.into()];
-        TakeOrder { specs: vec![spec_of(&series, key)], ..order_of(record) }
+        TakeRequest { specs: vec![spec_of(&series, key)], ..order_of(record) }
     };
     let (written, mut is_written) = tokio::sync::mpsc::unbounded_channel();
     let (end, may_end) = std::sync::mpsc::channel::<()>();

@@ -3,7 +3,7 @@
 use numbering::NUMBER_MAX;
 use numerator::ledger::{
     Closing, CounterSpec, Entry, ImportedCounter, IssuePath, JournalFilter, LedgerError, Owner,
-    PartitionState, SeriesVersion, TakeOrder, TakeOutcome,
+    PartitionState, SeriesVersion, TakeOutcome, TakeRequest,
 };
 
 pub(super) use super::import_meetings::{
@@ -258,7 +258,7 @@ pub(super) async fn a_counter_of_the_database_is_lifted_in_its_epoch(world: Worl
         let spec = CounterSpec { step, ..spec_of(&series, "k") };
         let mut record = record(document);
         (record.series_id, record.version) = (series.series_id, series.version);
-        TakeOrder { specs: vec![spec], ..order_of(record) }
+        TakeRequest { specs: vec![spec], ..order_of(record) }
     };
     for document in ["a", "b"] {
         world.take(now, order(document, 1)).await;
@@ -296,7 +296,7 @@ pub(super) async fn takes_and_a_lift_of_one_counter_never_meet(world: World) {
         let mut record = record(&document);
         record.series_id = series.series_id;
         record.mask = "n-{0}".into();
-        TakeOrder { specs: vec![spec_of(&series, "k")], ..order_of(record) }
+        TakeRequest { specs: vec![spec_of(&series, "k")], ..order_of(record) }
     };
     let (mut highest, mut lifted, mut issued) = (0, 0, Vec::new());
     for round in 0..20 {

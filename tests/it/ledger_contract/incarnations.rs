@@ -232,14 +232,14 @@ pub(super) async fn a_later_incarnation_is_told_how_far_each_counter_was_taken(w
     world.sql("delete from journal where document_id <> 'kept'").await;
     world.sql("update counter set taken = 1, ceiling = 1, journaled = 1").await;
     assert_eq!(world.ledger.hold_all(&[], "c").await.unwrap(), 5);
-    let raised = world.ledger.tell_takes(world.node).await.unwrap();
+    let raised = world.ledger.report_takes(world.node).await.unwrap();
     assert_eq!(raised.into_iter().collect::<Vec<_>>(), [PARTITION]);
     assert_eq!(marks(&world).await.0, 3);
     let gaps = world.ledger.register().gaps(&GapFilter::default()).await.unwrap();
     let spans: Vec<_> =
         gaps.iter().map(|gap| (gap.span.first, gap.span.last, gap.reason)).collect();
     assert_eq!(spans, [(2, 3, GapReason::Unaccounted)]);
-    assert!(world.ledger.tell_takes(world.node).await.unwrap().is_empty(), "it is told once");
+    assert!(world.ledger.report_takes(world.node).await.unwrap().is_empty(), "it is told once");
 }
 
 /// Goal: a ledger knows its own line, and what was confirmed outside it is another one's (F36).

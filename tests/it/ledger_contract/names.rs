@@ -2,8 +2,8 @@
 //! time, two sessions of PostgreSQL each (F27, F29). SQLite has one writer.
 
 use numerator::ledger::{
-    Closing, Entry, Found, Imported, LedgerError, Question, SeriesVersion, TakeOrder, TakeOutcome,
-    Taken,
+    Closing, Entry, Found, Imported, LedgerError, Question, SeriesVersion, TakeOutcome,
+    TakeRequest, Taken,
 };
 use numerator::node::NodeId;
 use tokio::task::JoinHandle;
@@ -123,10 +123,10 @@ async fn a_question_waits_a_moment_for_a_name_and_may_be_asked_again() {
 }
 
 /// An order of `document`, of the counter `k` of a series.
-fn order_in(series: &SeriesVersion, document: &str) -> TakeOrder {
+fn order_in(series: &SeriesVersion, document: &str) -> TakeRequest {
     let mut record = record(document);
     (record.series_id, record.version) = (series.series_id, series.version);
-    TakeOrder { specs: vec![spec_of(series, "k")], ..order_of(record) }
+    TakeRequest { specs: vec![spec_of(series, "k")], ..order_of(record) }
 }
 
 /// Imports the document `twice` with the number `old-1`.

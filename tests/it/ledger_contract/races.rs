@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use numerator::ledger::{
     Appended, At, Claim, Closing, CounterSpec, Entry, LedgerError, PartitionState, Raise,
-    SharedLedger, TakeOrder,
+    SharedLedger, TakeRequest,
 };
 use numerator::node::NodeId;
 use sqlx::postgres::PgConnection;
@@ -123,10 +123,10 @@ async fn append(world: &World, entries: Vec<Entry>) -> JoinHandle<Result<Appende
     tokio::spawn(async move { ledger.append(node, &entries).await })
 }
 
-pub(super) fn order(key: &str, document: &str) -> TakeOrder {
+pub(super) fn order(key: &str, document: &str) -> TakeRequest {
     let mut record = record(document);
     record.counter_keys = vec![key.into()];
-    TakeOrder { specs: vec![spec(key)], ..order_of(record) }
+    TakeRequest { specs: vec![spec(key)], ..order_of(record) }
 }
 
 /// A ledger whose counters `a`, `b` and `c` were touched in the epoch of Redis that is open.

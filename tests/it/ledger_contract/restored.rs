@@ -201,7 +201,7 @@ pub(super) async fn what_was_taken_where_a_series_lived_then_is_journaled_where_
         before,
         "not its values"
     );
-    let told = world.tell_again(taken(3)).await;
+    let told = world.replay_kept(taken(3)).await;
     assert_eq!(told.partitions.into_iter().collect::<Vec<_>>(), [home], "whose epoch ends");
 }
 

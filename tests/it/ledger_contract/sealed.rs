@@ -23,7 +23,7 @@ pub(super) fn new_key() -> Arc<AuditKey> {
 }
 
 pub(super) async fn opened(world: &World, key: Option<&AuditKey>) -> SharedLedger {
-    let settings = LedgerSettings { proof_key: key.map(AuditKey::proof), ..connections(4) };
+    let settings = LedgerSettings { mac_key: key.map(AuditKey::proof), ..connections(4) };
     open(&world.url, settings, world.clock.clone()).await.unwrap()
 }
 

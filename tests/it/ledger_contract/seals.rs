@@ -7,7 +7,7 @@ use numerator::clock::SharedClock;
 use numerator::engine::sealing::make;
 use numerator::features::checkpoints::{Kept, Place, Trust, verify};
 use numerator::ledger::{
-    AccountOrder, Accounted, At, Bindable, CounterFilter, CounterSpec, SeenBatches, Vouched,
+    AccountRequest, Accounted, At, Bindable, CounterFilter, CounterSpec, MacCheck, SeenBatches,
 };
 use numerator::node::NodeId;
 
@@ -122,8 +122,8 @@ fn at_partition(at: At, partition: u32) -> At {
 }
 
 /// All counters of the series that cases use.
-fn everything() -> AccountOrder {
-    AccountOrder {
+fn everything() -> AccountRequest {
+    AccountRequest {
         filter: CounterFilter { series_id: Some(7), ..CounterFilter::default() },
         counters_max: 10,
         rows_max: 20_000,
@@ -271,7 +271,7 @@ pub(super) async fn a_batch_of_a_process_without_the_key_is_named(world: World) 
     kit.world.ledger = with_key;
     let unbound =
         kit.world.ledger.checkpoints().bindable(None, Bindable::Batches, (3, 4), 1).await.unwrap();
-    assert_eq!(unbound[0].standing, Vouched::Unproven);
+    assert_eq!(unbound[0].standing, MacCheck::Unproven);
     kit.checkpoint().await;
     let (place, said) = kit.complaint().await;
     assert!(place == Place::Batch(4) && said.contains("without the key"), "{said}");

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numerator::ledger::{
-    Asker, BeginStep, Begun, ChainQuery, Checked, Closing, EndStep, Ended, Ending, InterfaceCheck,
-    Link, SharedLedger, StepState,
+    BeginStep, Begun, ChainQuery, Checked, Closing, EndStep, Ended, Ending, InterfaceCheck, Link,
+    Principal, SharedLedger, StepState,
 };
 
 use super::world::{NOW_US, World, entry, spec, with};
@@ -15,31 +15,31 @@ const UNIFIED: &str = "C0001A0101201507100000000001";
 const INTERFACE: &str = "C0001A0101D0002201507102301100000000001";
 const STEP: &str = "C0001A010120150710000000000001";
 
-fn asker(user_id: &str, key: Option<&str>) -> Asker {
-    Asker { user_id: user_id.into(), ip_address: None, key: key.map(Into::into) }
+fn principal(user_id: &str, key: Option<&str>) -> Principal {
+    Principal { user_id: user_id.into(), ip_address: None, key: key.map(Into::into) }
 }
 
-fn check(serial: &str, asker: Asker) -> InterfaceCheck {
+fn check(serial: &str, principal: Principal) -> InterfaceCheck {
     let unified_serial = Some(UNIFIED.into());
-    InterfaceCheck { serial: serial.into(), unified_serial, window_us: HOUR_US, asker }
+    InterfaceCheck { serial: serial.into(), unified_serial, window_us: HOUR_US, principal }
 }
 
-fn begin(serial: &str, asker: Asker) -> BeginStep {
-    BeginStep { serial: serial.into(), unified_serial: Some(UNIFIED.into()), asker }
+fn begin(serial: &str, principal: Principal) -> BeginStep {
+    BeginStep { serial: serial.into(), unified_serial: Some(UNIFIED.into()), principal }
 }
 
 fn succeed(attempt: u32, result: &str) -> EndStep {
     let ending = Ending::Succeeded { result: Some(result.into()) };
-    EndStep { serial: STEP.into(), attempt, ending, asker: asker("u", None) }
+    EndStep { serial: STEP.into(), attempt, ending, principal: principal("u", None) }
 }
 
 fn fail(attempt: u32, reason: &str) -> EndStep {
     let ending = Ending::Failed { reason: reason.into() };
-    EndStep { serial: STEP.into(), attempt, ending, asker: asker("u", None) }
+    EndStep { serial: STEP.into(), attempt, ending, principal: principal("u", None) }
 }
 
-async fn begun(world: &World, asker: Asker) -> Begun {
-    world.ledger.exchange().begin_step(&begin(STEP, asker)).await.unwrap()
+async fn begun(world: &World, principal: Principal) -> Begun {
+    world.ledger.exchange().begin_step(&begin(STEP, principal)).await.unwrap()
 }
 
 async fn chain(world: &World) -> Vec<Link> {
@@ -49,7 +49,7 @@ async fn chain(world: &World) -> Vec<Link> {
 
 pub(super) async fn an_interface_serial_is_accepted_once_within_its_window(world: World) {
     let seen = async |user: &str| {
-        world.ledger.exchange().check(&check(INTERFACE, asker(user, None))).await.unwrap()
+        world.ledger.exchange().check(&check(INTERFACE, principal(user, None))).await.unwrap()
     };
     assert_eq!(seen("a").await, Checked::Accepted { at_us: NOW_US, replayed: false });
     for repeats in 1..=2 {
@@ -72,7 +72,7 @@ pub(super) async fn an_interface_serial_is_accepted_once_within_its_window(world
 
 pub(super) async fn a_check_repeated_under_its_key_is_accepted_again(world: World) {
     let seen = async |user: &str, key: Option<&str>| {
-        world.ledger.exchange().check(&check(INTERFACE, asker(user, key))).await.unwrap()
+        world.ledger.exchange().check(&check(INTERFACE, principal(user, key))).await.unwrap()
     };
     let first = seen("a", Some("k")).await;
     assert_eq!(first, Checked::Accepted { at_us: NOW_US, replayed: false });
@@ -101,8 +101,8 @@ async fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
 
 pub(super) async fn of_many_checks_of_one_serial_one_is_accepted(world: World) {
     let outcomes = at_once(&world, |ledger, n| async move {
-        let asker = asker(&format!("u{n}"), None);
-        ledger.exchange().check(&check(INTERFACE, asker)).await.unwrap()
+        let principal = principal(&format!("u{n}"), None);
+        ledger.exchange().check(&check(INTERFACE, principal)).await.unwrap()
     })
     .await;
     let accepted = outcomes.iter().filter(|seen| matches!(seen, Checked::Accepted { .. }));
@@ -119,24 +119,24 @@ pub(super) async fn of_many_checks_of_one_serial_one_is_accepted(world: World) {
 }
 
 pub(super) async fn a_step_runs_while_unknown_or_failed_and_never_after_success(world: World) {
-    let Begun::Run(step) = begun(&world, asker("u", None)).await else { panic!("must run") };
+    let Begun::Run(step) = begun(&world, principal("u", None)).await else { panic!("must run") };
     assert_eq!((step.attempt, step.state), (1, StepState::InProgress));
-    let Begun::InProgress(step) = begun(&world, asker("u", None)).await else { panic!() };
+    let Begun::InProgress(step) = begun(&world, principal("u", None)).await else { panic!() };
     assert_eq!(step.attempt, 1);
     // Not even a year ends an attempt.
     world.clock.set(NOW_US + 366 * 24 * HOUR_US);
-    assert!(matches!(begun(&world, asker("v", None)).await, Begun::InProgress(_)));
+    assert!(matches!(begun(&world, principal("v", None)).await, Begun::InProgress(_)));
     let Ended::Noted(step) = world.ledger.exchange().end_step(&fail(1, "no money")).await.unwrap()
     else {
         panic!("must end")
     };
     assert_eq!((step.state, step.reason.as_deref()), (StepState::Failed, Some("no money")));
-    let Begun::Run(step) = begun(&world, asker("v", None)).await else { panic!("must run") };
+    let Begun::Run(step) = begun(&world, principal("v", None)).await else { panic!("must run") };
     assert_eq!((step.attempt, step.reason, &*step.begun_by), (2, None, "v"));
-    let by_v = EndStep { asker: asker("v", None), ..succeed(2, "{\"paid\": 0.10}") };
+    let by_v = EndStep { principal: principal("v", None), ..succeed(2, "{\"paid\": 0.10}") };
     assert!(matches!(world.ledger.exchange().end_step(&by_v).await.unwrap(), Ended::Noted(_)));
     for _ in 0..2 {
-        let Begun::Succeeded(step) = begun(&world, asker("u", None)).await else { panic!() };
+        let Begun::Succeeded(step) = begun(&world, principal("u", None)).await else { panic!() };
         assert_eq!(step.result.as_deref(), Some("{\"paid\": 0.10}"), "byte for byte");
         assert_eq!(step.attempt, 2);
     }
@@ -164,8 +164,8 @@ pub(super) async fn a_step_runs_while_unknown_or_failed_and_never_after_success(
 pub(super) async fn of_many_beginners_of_one_step_one_runs(world: World) {
     for attempt in 1..=3 {
         let outcomes = at_once(&world, |ledger, n| async move {
-            let asker = asker(&format!("u{n}"), Some(&format!("k{n}")));
-            ledger.exchange().begin_step(&begin(STEP, asker)).await.unwrap()
+            let principal = principal(&format!("u{n}"), Some(&format!("k{n}")));
+            ledger.exchange().begin_step(&begin(STEP, principal)).await.unwrap()
         })
         .await;
         let run: Vec<_> = outcomes
@@ -186,11 +186,11 @@ pub(super) async fn of_many_beginners_of_one_step_one_runs(world: World) {
 }
 
 pub(super) async fn a_begin_repeated_under_its_key_runs_only_while_in_progress(world: World) {
-    let mine = || asker("u", Some("k"));
+    let mine = || principal("u", Some("k"));
     assert!(matches!(begun(&world, mine()).await, Begun::Run(_)));
     let Begun::RunAgain(step) = begun(&world, mine()).await else { panic!("told before") };
     assert_eq!(step.attempt, 1);
-    for other in [asker("u", Some("l")), asker("u", None), asker("v", Some("k"))] {
+    for other in [principal("u", Some("l")), principal("u", None), principal("v", Some("k"))] {
         assert!(matches!(begun(&world, other).await, Begun::InProgress(_)));
     }
     world.ledger.exchange().end_step(&succeed(1, "1")).await.unwrap();
@@ -200,19 +200,20 @@ pub(super) async fn a_begin_repeated_under_its_key_runs_only_while_in_progress(w
 pub(super) async fn only_the_current_attempt_ends_and_only_its_runner_succeeds(world: World) {
     let end = async |end: EndStep| world.ledger.exchange().end_step(&end).await.unwrap();
     assert_eq!(end(succeed(1, "1")).await, Ended::Unknown);
-    begun(&world, asker("u", None)).await;
-    let by_other = EndStep { asker: asker("v", None), ..succeed(1, "1") };
+    begun(&world, principal("u", None)).await;
+    let by_other = EndStep { principal: principal("v", None), ..succeed(1, "1") };
     for wrong in [succeed(0, "1"), succeed(2, "1"), fail(2, "x"), by_other] {
         let Ended::NotCurrent(step) = end(wrong).await else { panic!("must be refused") };
         assert_eq!((step.state, step.attempt), (StepState::InProgress, 1));
     }
     // The way out for a runner that died: another caller reports its failure, and the reason.
-    let given_up = EndStep { asker: asker("operator", None), ..fail(1, "its host burned down") };
+    let given_up =
+        EndStep { principal: principal("operator", None), ..fail(1, "its host burned down") };
     let Ended::Noted(step) = end(given_up.clone()).await else { panic!("must be noted") };
     assert_eq!(step.ended_by.as_deref(), Some("operator"));
     // The runner was only slow: it is informed, instead of being believed.
     assert!(matches!(end(succeed(1, "1")).await, Ended::NotCurrent(_)));
-    assert!(matches!(begun(&world, asker("v", None)).await, Begun::Run(_)));
+    assert!(matches!(begun(&world, principal("v", None)).await, Begun::Run(_)));
     for late in [succeed(1, "1"), given_up] {
         let Ended::NotCurrent(step) = end(late).await else { panic!("must be refused") };
         assert_eq!((step.state, step.attempt), (StepState::InProgress, 2));
@@ -221,16 +222,16 @@ pub(super) async fn only_the_current_attempt_ends_and_only_its_runner_succeeds(w
 
 pub(super) async fn an_ending_repeated_with_the_same_content_is_harmless(world: World) {
     let end = async |end: EndStep| world.ledger.exchange().end_step(&end).await.unwrap();
-    begun(&world, asker("u", None)).await;
+    begun(&world, principal("u", None)).await;
     assert!(matches!(end(fail(1, "x")).await, Ended::Noted(_)));
     world.clock.set(NOW_US + 5);
     let Ended::NotedBefore(step) = end(fail(1, "x")).await else { panic!("noted before") };
     assert_eq!(step.ended_at_us, Some(NOW_US));
-    let by_other = EndStep { asker: asker("v", None), ..fail(1, "x") };
+    let by_other = EndStep { principal: principal("v", None), ..fail(1, "x") };
     for other in [fail(1, "y"), by_other, succeed(1, "1")] {
         assert!(matches!(end(other).await, Ended::NotCurrent(_)));
     }
-    begun(&world, asker("u", None)).await;
+    begun(&world, principal("u", None)).await;
     assert!(matches!(end(succeed(2, "1")).await, Ended::Noted(_)));
     assert!(matches!(end(succeed(2, "1")).await, Ended::NotedBefore(_)));
     let none = EndStep { ending: Ending::Succeeded { result: None }, ..succeed(2, "1") };
@@ -243,7 +244,7 @@ pub(super) async fn an_ending_repeated_with_the_same_content_is_harmless(world: 
 pub(super) async fn a_step_belongs_to_one_unified_serial(world: World) {
     let of = |unified: Option<&str>| BeginStep {
         unified_serial: unified.map(Into::into),
-        ..begin(STEP, asker("u", None))
+        ..begin(STEP, principal("u", None))
     };
     let begin = async |begin: BeginStep| world.ledger.exchange().begin_step(&begin).await.unwrap();
     assert!(matches!(begin(of(None)).await, Begun::Run(_)));
@@ -282,11 +283,11 @@ pub(super) async fn a_chain_lists_its_serials_and_events_in_pages(world: World) 
             issued(6, "x3", "SYSTEM-SERIAL", Some(format!("{UNIFIED}0/step")), 0),
         ])
         .await;
-    begun(&world, asker("u", None)).await;
-    world.ledger.exchange().check(&check(INTERFACE, asker("u", None))).await.unwrap();
+    begun(&world, principal("u", None)).await;
+    world.ledger.exchange().check(&check(INTERFACE, principal("u", None))).await.unwrap();
     world.clock.set(NOW_US + 1);
     world.ledger.exchange().end_step(&succeed(1, "1")).await.unwrap();
-    let other = BeginStep { unified_serial: None, ..begin("other", asker("u", None)) };
+    let other = BeginStep { unified_serial: None, ..begin("other", principal("u", None)) };
     world.ledger.exchange().begin_step(&other).await.unwrap();
 
     let told = |links: &[Link]| -> Vec<(String, String)> {
@@ -340,10 +341,11 @@ pub(super) async fn random_calls_about_a_step_follow_its_rules(world: World) {
     for _ in 0..300 {
         let (which, user) = (draw(3), format!("u{}", draw(2)));
         let serial = format!("S{which}");
-        let asker = asker(&user, None);
+        let principal = principal(&user, None);
         let known = model.get(&which).cloned();
         if draw(2) == 0 {
-            let begun = world.ledger.exchange().begin_step(&begin(&serial, asker)).await.unwrap();
+            let begun =
+                world.ledger.exchange().begin_step(&begin(&serial, principal)).await.unwrap();
             match known {
                 Some((attempt, _, true)) => {
                     assert!(matches!(begun, Begun::Succeeded(step) if step.attempt == attempt));
@@ -368,7 +370,7 @@ pub(super) async fn random_calls_about_a_step_follow_its_rules(world: World) {
             // Never the same twice: a repetition has a case of its own.
             Ending::Failed { reason: format!("{:x}", draw(1 << 30)) }
         };
-        let end = EndStep { serial, attempt, ending, asker };
+        let end = EndStep { serial, attempt, ending, principal };
         let ended = world.ledger.exchange().end_step(&end).await.unwrap();
         match known {
             None => assert_eq!(ended, Ended::Unknown),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use numbering::SeriesDefinition;
 use numerator::ledger::{
-    Asker, BeginStep, ChainQuery, Closing, CodesWithin, CounterFilter, Entry, Expected,
-    JournalFilter, KeyCondition, KeyPart, LedgerError, NewRevision, Position, Revised, RowSight,
+    BeginStep, ChainQuery, Closing, CodesWithin, CounterFilter, Entry, Expected, JournalFilter,
+    KeyCondition, KeyPart, LedgerError, NewRevision, Position, Principal, Revised, RowVisibility,
     SeriesChange, Sort, ValueOf,
 };
 use serde_json::json;
@@ -15,27 +15,27 @@ use super::world::{NOW_US, World, entry, spec, with};
 const UNIFIED: &str = "C0001A0101201507100000000001";
 const STEP: &str = "C0001A010120150710000000000001";
 
-fn own(name: &str) -> RowSight {
-    RowSight::Part { within: None, own: Some(Arc::from(name)) }
+fn own(name: &str) -> RowVisibility {
+    RowVisibility::Part { within: None, own: Some(Arc::from(name)) }
 }
 
-fn within(series: Option<&[&str]>, projects: Option<&[&str]>) -> RowSight {
+fn within(series: Option<&[&str]>, projects: Option<&[&str]>) -> RowVisibility {
     let list = |codes: Option<&[&str]>| {
         codes.map(|codes| codes.iter().map(|&code| code.to_owned()).collect())
     };
     let within = CodesWithin { series: list(series), projects: list(projects) };
-    RowSight::Part { within: Some(within), own: None }
+    RowVisibility::Part { within: Some(within), own: None }
 }
 
 /// Every sight that a case uses.
-fn sights() -> Vec<RowSight> {
-    let both = RowSight::Part {
+fn sights() -> Vec<RowVisibility> {
+    let both = RowVisibility::Part {
         within: Some(CodesWithin { series: None, projects: Some(vec!["P2".into()]) }),
         own: Some(Arc::from("u")),
     };
     vec![
-        RowSight::Everything,
-        RowSight::Part { within: None, own: None },
+        RowVisibility::Everything,
+        RowVisibility::Part { within: None, own: None },
         own("u"),
         own("v"),
         own("nobody"),
@@ -95,7 +95,7 @@ async fn numbers(world: &World) -> Vec<Entry> {
     entries
 }
 
-fn is_shown(sight: &RowSight, entry: &Entry) -> bool {
+fn is_shown(sight: &RowVisibility, entry: &Entry) -> bool {
     let record = &entry.record;
     let series = if record.series_id == 7 { "" } else { "S" };
     sight.has(&record.user_id, series, record.project.as_deref())
@@ -241,12 +241,12 @@ async fn a_chain_shows_links_of_who_is_shown_them(world: &World) {
         ])
         .await;
     for (serial, user_id) in [(STEP, "v"), ("other", "u/ann")] {
-        let asker = Asker { user_id: user_id.into(), ..Default::default() };
+        let principal = Principal { user_id: user_id.into(), ..Default::default() };
         let unified_serial = Some(UNIFIED.to_owned());
-        let begin = BeginStep { serial: serial.into(), unified_serial, asker };
+        let begin = BeginStep { serial: serial.into(), unified_serial, principal };
         world.ledger.exchange().begin_step(&begin).await.unwrap();
     }
-    let users = async |sight: &RowSight, limit: u32| {
+    let users = async |sight: &RowVisibility, limit: u32| {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
             let query = ChainQuery { unified_serial: UNIFIED.into(), after, limit };
@@ -256,7 +256,7 @@ async fn a_chain_shows_links_of_who_is_shown_them(world: &World) {
             found.extend(page.into_iter().map(|link| (link.user_id, link.event)));
         }
     };
-    let all = users(&RowSight::Everything, 10).await;
+    let all = users(&RowVisibility::Everything, 10).await;
     assert_eq!(all.len(), 5, "{all:?}");
     for limit in 1..=5 {
         for (name, count) in [("u", 3), ("v", 2), ("nobody", 0)] {

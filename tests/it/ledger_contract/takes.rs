@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use numerator::ledger::{
-    Closing, CounterSpec, Entry, Found, JournalFilter, LedgerError, PartitionState, TakeOrder,
-    TakeOutcome,
+    Closing, CounterSpec, Entry, Found, JournalFilter, LedgerError, PartitionState, TakeOutcome,
+    TakeRequest,
 };
 
 use super::world::{
@@ -36,26 +36,26 @@ pub(super) async fn numbers_follow_each_other_across_calls(world: World) {
 pub(super) async fn a_range_is_taken_whole(world: World) {
     let at = world.database_epoch().await;
     let wide = CounterSpec { start: 10, step: 5, ..spec("k") };
-    let order = TakeOrder { count: 1_000, specs: vec![wide], ..order("a") };
+    let order = TakeRequest { count: 1_000, specs: vec![wide], ..order("a") };
     let entry = world.take(at, order).await;
     let range = entry.taken[0].range;
     assert_eq!((range.first, range.last, range.step), (10, 5_005, 5));
     assert_eq!(entry.number, "a-010");
-    let nothing = TakeOrder { count: 0, ..super::world::order("b") };
+    let nothing = TakeRequest { count: 0, ..super::world::order("b") };
     let error = world.ledger.take(at, world.node, &[nothing], LOCK_WAIT).await.expect_err("none");
     assert!(matches!(error, LedgerError::Refused(_)), "{error}");
     world.verify().await;
 }
 
 /// Two serials of one counter key, as two versions of a series list them.
-fn numbered(document: &str, serials: [&str; 2]) -> TakeOrder {
+fn numbered(document: &str, serials: [&str; 2]) -> TakeRequest {
     let start = |name: &str| if name == "SEQ" { 1 } else { 7 };
     let spec = |name: &str| CounterSpec { serial: name.into(), start: start(name), ..spec("k") };
     let mut record = record(document);
     record.mask = format!("{document}-{{0:3}}-{{1:3}}");
     record.serials = serials.map(Into::into).into();
     record.counter_keys = ["k", "k"].map(Into::into).into();
-    TakeOrder { specs: serials.map(spec).into(), ..order_of(record) }
+    TakeRequest { specs: serials.map(spec).into(), ..order_of(record) }
 }
 
 pub(super) async fn serials_in_another_order_keep_their_counters(world: World) {
@@ -81,7 +81,7 @@ pub(super) async fn several_serials_are_taken_together_or_not_at_all(world: Worl
         record.serials.push("LOT".into());
         record.counter_keys.push("second".into());
         let second = CounterSpec { serial: "LOT".into(), start: 7, max: 8, ..spec("second") };
-        TakeOrder { specs: vec![spec("k"), second], ..order_of(record) }
+        TakeRequest { specs: vec![spec("k"), second], ..order_of(record) }
     };
     assert_eq!(world.take(at, both("a")).await.number, "a-001-07");
     assert_eq!(world.take(at, both("b")).await.number, "b-002-08");
@@ -193,7 +193,7 @@ pub(super) async fn many_takers_of_one_counter_get_a_run_without_holes(world: Wo
 
 pub(super) async fn an_exhausted_serial_takes_nothing(world: World) {
     let at = world.database_epoch().await;
-    let limited = |document: &str, count| TakeOrder {
+    let limited = |document: &str, count| TakeRequest {
         count,
         specs: vec![CounterSpec { max: 3, ..spec("k") }],
         ..order(document)
@@ -207,7 +207,7 @@ pub(super) async fn an_exhausted_serial_takes_nothing(world: World) {
     let mut narrow = record("e");
     narrow.mask = "e-{0:1}".into();
     let wide =
-        TakeOrder { specs: vec![CounterSpec { start: 10, ..spec("wide") }], ..order_of(narrow) };
+        TakeRequest { specs: vec![CounterSpec { start: 10, ..spec("wide") }], ..order_of(narrow) };
     let taken = world.ledger.take(at, world.node, &[wide], LOCK_WAIT).await.unwrap();
     assert_eq!(taken.outcomes, [TakeOutcome::Exhausted { serial: 0 }]);
     world.verify().await;
@@ -270,10 +270,10 @@ pub(super) async fn a_batch_longer_than_a_statement_answers_each_order_with_its_
     let is_known = |place: usize| place % 7 == 3;
     let documents: Vec<String> = (0..300).map(|place| format!("d{place}")).collect();
     let known = documents.iter().enumerate().filter(|(place, _)| is_known(*place));
-    let known: Vec<TakeOrder> = known.map(|(_, document)| order(document)).collect();
+    let known: Vec<TakeRequest> = known.map(|(_, document)| order(document)).collect();
     let before = world.ledger.take(at, world.node, &known, LOCK_WAIT).await.unwrap().outcomes;
     let mut before = before.into_iter();
-    let orders: Vec<TakeOrder> = documents.iter().map(|document| order(document)).collect();
+    let orders: Vec<TakeRequest> = documents.iter().map(|document| order(document)).collect();
     let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap().outcomes;
     let mut value = known.len() as u64;
     for (place, outcome) in taken.into_iter().enumerate() {
@@ -301,7 +301,7 @@ pub(super) async fn a_repeated_take_finds_its_own_numbers(world: World) {
     let orders = [order_of((*unnamed.record).clone()), order("b")];
     let once = world.ledger.take(old, world.node, &orders, LOCK_WAIT).await.unwrap();
     world.take(old, order("c")).await;
-    let again = orders.map(|order| TakeOrder { retry_count: 1, ..order });
+    let again = orders.map(|order| TakeRequest { retry_count: 1, ..order });
     assert_eq!(world.ledger.take(old, world.node, &again, LOCK_WAIT).await.unwrap(), once);
     let new = world.database_epoch().await;
     assert_eq!(world.ledger.take(new, world.node, &again, LOCK_WAIT).await.unwrap(), once);

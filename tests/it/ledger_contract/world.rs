@@ -9,7 +9,7 @@ use numerator::clock::ManualClock;
 use numerator::ledger::{
     At, Claim, Closing, CounterSpec, Deployment, Entry, IssuePath, LedgerError, LedgerSettings,
     NewNode, Owner, Partition, PartitionState, Question, Record, SeedOutcome, SharedLedger, Span,
-    TakeOrder, TakeOutcome, Taken, open,
+    TakeOutcome, TakeRequest, Taken, open,
 };
 use numerator::node::NodeId;
 use tokio::task::JoinHandle;
@@ -125,7 +125,7 @@ impl World {
     }
 
     /// Takes one order that must get a number.
-    pub(super) async fn take(&self, at: At, order: TakeOrder) -> Entry {
+    pub(super) async fn take(&self, at: At, order: TakeRequest) -> Entry {
         let taken = self.ledger.take(at, self.node, &[order], LOCK_WAIT).await.unwrap();
         match &taken.outcomes[..] {
             [TakeOutcome::Taken(entry)] => entry.clone(),
@@ -135,7 +135,7 @@ impl World {
 
     /// Takes as a caller for numbers does: again if the engine undid it for another transaction. An
     /// import that makes a counter and a take of it may wait for each other.
-    pub(super) async fn take_again(&self, at: At, orders: &[TakeOrder]) -> Taken {
+    pub(super) async fn take_again(&self, at: At, orders: &[TakeRequest]) -> Taken {
         for _ in 0..3 {
             match self.ledger.take(at, self.node, orders, LOCK_WAIT).await {
                 Err(LedgerError::Conflict(_)) => {}
@@ -253,13 +253,13 @@ pub(super) fn with(mut entry: Entry, change: impl FnOnce(&mut Record)) -> Entry 
 }
 
 /// An order of one number for a document, on the counter `k`.
-pub(super) fn order(document: &str) -> TakeOrder {
+pub(super) fn order(document: &str) -> TakeRequest {
     order_of(record(document))
 }
 
 /// An order of one number for a record, on the counter `k`.
-pub(super) fn order_of(record: Record) -> TakeOrder {
-    TakeOrder {
+pub(super) fn order_of(record: Record) -> TakeRequest {
+    TakeRequest {
         question: question(&record),
         record: Arc::new(record),
         count: 1,

@@ -189,7 +189,7 @@ async fn a_counter_that_the_node_has_not_seen_is_shown_and_nothing_is_taken_from
         ["c", "d"].map(|name| bench.server.cli(&["hgetall", &bench.counter_key(name)]))
     };
     let before = counters(&bench);
-    let unseen = IssueOutcome::Unseen { take: 1, counter_id: 70, ceiling: 200 };
+    let unseen = IssueOutcome::Unverified { take: 1, counter_id: 70, ceiling: 200 };
     let outcomes = bench.issue(&[both, past_its_ceiling]).await;
     assert_eq!(outcomes, [unseen.clone(), unseen]);
     assert_eq!(counters(&bench), before);

@@ -13,7 +13,7 @@ use crate::columns::{digest_bytes, read_uuid, to_json};
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
 use crate::journal_columns::entry_columns;
-use crate::line::{Extent, Line};
+use crate::new_row::{NewRow, ValueRange};
 use crate::seal::{ARCHIVED, Writing};
 use crate::series::acceptance::kept;
 use crate::statement::{QueryBuilder, Row, query, query_scalar};
@@ -162,8 +162,9 @@ async fn make_room(
                 of.file.name
             )));
         }
-        let extent = Extent { counter_id: run.counter_id, first: run.first, last: run.last };
-        let count = tx.make_room(extent).await?;
+        let value_range =
+            ValueRange { counter_id: run.counter_id, first: run.first, last: run.last };
+        let count = tx.make_room(value_range).await?;
         if count != run.rows {
             let why = format!("{count} rows were removed where {} should be", run.rows);
             return Err(LedgerError::Conflict(why));
@@ -281,10 +282,10 @@ async fn write_segments(
 ) -> Result<(), LedgerError> {
     let notes: Vec<String> =
         runs.iter().map(|run| to_json(&note(of, run), "context")).collect::<Result<_, _>>()?;
-    let lines: Vec<Line<'_>> =
+    let new_rows: Vec<NewRow<'_>> =
         runs.iter().zip(&notes).map(|(run, note)| segment_of(of, by, run, note)).collect();
-    let lines: Vec<&Line<'_>> = lines.iter().collect();
-    if !conn.insert_all(&lines, writing).await? {
+    let new_rows: Vec<&NewRow<'_>> = new_rows.iter().collect();
+    if !conn.insert_all(&new_rows, writing).await? {
         return Err(LedgerError::Conflict("somebody writes where a segment is to stand".into()));
     }
     Ok(())
@@ -295,12 +296,12 @@ fn segment_of<'a>(
     by: &'a str,
     run: &'a ArchivedRun,
     note: &'a str,
-) -> Line<'a> {
+) -> NewRow<'a> {
     let RunEnd { series_id, version, type_code, project, issued_at_us, document_date } =
         &run.newest;
-    Line {
+    NewRow {
         entry: 0,
-        extent: Extent { counter_id: run.counter_id, first: run.first, last: run.last },
+        value_range: ValueRange { counter_id: run.counter_id, first: run.first, last: run.last },
         is_above: false,
         step: run.step,
         count: (run.last - run.first) / run.step + 1,
@@ -347,7 +348,7 @@ fn archived_row_of(row: &Row) -> Result<ArchivedRow, LedgerError> {
         number: row.try_get("number")?,
         scope: row.try_get("scope")?,
         mask: row.try_get("mask")?,
-        outline: row.try_get("outline")?,
+        compressed_mask: row.try_get("outline")?,
         rest: row.try_get("rest")?,
         context: row.try_get("context")?,
         document_id: row.try_get("document_id")?,

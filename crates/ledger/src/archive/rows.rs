@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::columns::{
     FurtherSerial, Word as _, from_json, hash64, read_node, read_uuid, unreadable, unsigned,
 };
-use crate::outline::read_mask;
+use crate::compressed_mask::read_mask;
 use crate::seal::{RowDigest, RowText};
 use crate::{At, Entry, IssuePath, JournalRow, LedgerError, Record, SealedRow, project_hash};
 
@@ -54,7 +54,7 @@ pub struct ArchivedRow {
     /// Its partially rendered text,
     pub mask: Option<String>,
     /// or the outline of that.
-    pub outline: Option<String>,
+    pub compressed_mask: Option<String>,
     /// Its further serials, JSON.
     pub rest: Option<String>,
     /// The variables, JSON.
@@ -94,7 +94,7 @@ impl ArchivedRow {
             number: self.number.as_deref(),
             scope: self.scope.as_deref(),
             mask: self.mask.as_deref(),
-            outline: self.outline.as_deref(),
+            compressed_mask: self.compressed_mask.as_deref(),
             rest: self.rest.as_deref(),
             context: self.context.as_deref(),
             document_id: self.document_id.as_deref(),
@@ -181,7 +181,7 @@ impl ArchivedRow {
             type_code: self.type_code.clone(),
             project: self.project.clone(),
             scope: self.scope.clone().unwrap_or_default(),
-            mask: read_mask(self.mask.clone(), self.outline.as_deref(), &number)?,
+            mask: read_mask(self.mask.clone(), self.compressed_mask.as_deref(), &number)?,
             document_id: self.document_id.clone(),
             document_date: self.document_date.clone(),
             context,

@@ -52,7 +52,7 @@ impl Audits<'_> {
                     batches.push(row.try_get("batch_id")?);
                 }
             }
-            if let Some((first, last)) = one.journal_extent().await? {
+            if let Some((first, last)) = one.journal_range().await? {
                 let walk = SliceWalk { next: Mutex::new(Some(first)), first, last, texts, to };
                 try_join_all(connections.iter_mut().map(|tx| walk.read(tx))).await?;
             }

@@ -6,7 +6,7 @@ use crate::calls::CALL;
 use crate::seal::RowDigest;
 use crate::statement::{QueryBuilder, Row, query_scalar};
 use crate::store::Store;
-use crate::{Bindable, Bound, Checkpoints, LedgerError, OneIncarnation, Vouched};
+use crate::{Bindable, Bound, Checkpoints, LedgerError, MacCheck, OneIncarnation};
 
 impl Checkpoints<'_> {
     /// Rows of a table with ids above one and up to another, in their order, at most `limit`: of
@@ -114,7 +114,7 @@ async fn bound_rows(
 
 /// A row without a proof.
 fn plain(id: i64, digest: [u8; 32]) -> Bound {
-    Bound { id, standing: Vouched::Plain, digest }
+    Bound { id, standing: MacCheck::Plain, digest }
 }
 
 fn bound_batch(store: &Store, row: &Row) -> Result<Bound, LedgerError> {
@@ -134,11 +134,11 @@ fn bound_batch(store: &Store, row: &Row) -> Result<Bound, LedgerError> {
         .end();
     // A proof of another length, or none, is not valid.
     let seal = seal.and_then(|seal| <[u8; 32]>::try_from(seal).ok()).unwrap_or([0; 32]);
-    let standing = match (proof, store.proof_key()) {
-        (Some(proof), Some(key)) if proof == key.prove(&seal) => Vouched::Proven,
-        (Some(_), Some(_)) => Vouched::Forged,
-        (Some(_), None) => Vouched::Unknown,
-        (None, _) => Vouched::Unproven,
+    let standing = match (proof, store.mac_key()) {
+        (Some(proof), Some(key)) if proof == key.prove(&seal) => MacCheck::Proven,
+        (Some(_), Some(_)) => MacCheck::Forged,
+        (Some(_), None) => MacCheck::Unknown,
+        (None, _) => MacCheck::Unproven,
     };
     Ok(Bound { id: row.try_get("batch_id")?, standing, digest })
 }

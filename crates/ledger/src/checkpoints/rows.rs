@@ -35,7 +35,7 @@ pub enum Bindable {
 
 /// The standing of a row that a checkpoint binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vouched {
+pub enum MacCheck {
     /// A batch whose writer had the key.
     Proven,
     /// A batch whose writer did not claim the key.
@@ -54,7 +54,7 @@ pub struct Bound {
     /// Its id.
     pub id: i64,
     /// Its standing.
-    pub standing: Vouched,
+    pub standing: MacCheck,
     /// SHA-256 of its content.
     pub digest: [u8; 32],
 }

@@ -9,19 +9,19 @@ use crate::dialect::Conn;
 use crate::register::shown;
 use crate::statement::{QueryBuilder, Row};
 use crate::store::Store;
-use crate::{ChainQuery, Exchange, LedgerError, Link, LinkName, LinkPlace, RowSight};
+use crate::{ChainQuery, Exchange, LedgerError, Link, LinkName, LinkPlace, RowVisibility};
 
 impl Exchange<'_> {
     /// The links of a unified serial's chain, oldest first. Sorts the whole chain for each page.
     pub async fn chain(self, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
-        self.chain_shown(query, &RowSight::Everything).await
+        self.chain_shown(query, &RowVisibility::Everything).await
     }
 
     /// The same for the links that the caller may see.
     pub async fn chain_shown(
         self,
         query: &ChainQuery,
-        shown: &RowSight,
+        shown: &RowVisibility,
     ) -> Result<Vec<Link>, LedgerError> {
         self.call(CALL, async |store| chain(store, query, shown).await).await
     }
@@ -31,7 +31,7 @@ impl Exchange<'_> {
 async fn chain(
     store: &Store,
     asked: &ChainQuery,
-    shown: &RowSight,
+    shown: &RowVisibility,
 ) -> Result<Vec<Link>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
     let mut links = issued(&mut *conn, asked, shown).await?;
@@ -45,7 +45,7 @@ async fn chain(
 async fn issued(
     conn: &mut Conn,
     asked: &ChainQuery,
-    shown: &RowSight,
+    shown: &RowVisibility,
 ) -> Result<Vec<Link>, LedgerError> {
     // Of the links of one time, issued serials come first: after an event none is left.
     let (at_us, number) = match &asked.after {
@@ -96,7 +96,7 @@ fn issued_link(row: &Row) -> Result<Link, LedgerError> {
 async fn events(
     conn: &mut Conn,
     asked: &ChainQuery,
-    shown: &RowSight,
+    shown: &RowVisibility,
 ) -> Result<Vec<Link>, LedgerError> {
     let (at_us, event_id) = match &asked.after {
         None => (i64::MIN, 0),

@@ -10,8 +10,8 @@ use crate::dialect::Conn;
 use crate::statement::{Row, query};
 use crate::store::commit_alone;
 use crate::{
-    Asker, BeginStep, Begun, Checked, EndStep, Ended, Ending, FirstSight, InterfaceCheck,
-    LedgerError, Step, StepState,
+    BeginStep, Begun, Checked, EndStep, Ended, Ending, FirstSeen, InterfaceCheck, LedgerError,
+    Principal, Step, StepState,
 };
 
 /// The step of a serial.
@@ -42,8 +42,8 @@ impl Exchange<'_> {
             )
             .bind(&check.serial)
             .bind(now_us)
-            .bind(&check.asker.user_id)
-            .bind(&check.asker.key)
+            .bind(&check.principal.user_id)
+            .bind(&check.principal.key)
             .bind(now_us.saturating_sub(check.window_us))
             .execute(&mut *tx)
             .await?;
@@ -55,7 +55,7 @@ impl Exchange<'_> {
                     attempt: None,
                     reason: None,
                 };
-                event.write(&mut *tx, now_us, &check.asker).await?;
+                event.write(&mut *tx, now_us, &check.principal).await?;
                 Checked::Accepted { at_us: now_us, replayed: false }
             } else {
                 repeated(&mut *tx, check, now_us).await?
@@ -72,7 +72,7 @@ impl Exchange<'_> {
         self.write(async |store| {
             let mut tx = store.begin().await?;
             let now_us = store.clock.now_us();
-            let Asker { user_id, key, .. } = &begin.asker;
+            let Principal { user_id, key, .. } = &begin.principal;
             let new = query(
                 "insert into system_step (serial, unified_serial, state, attempt, begun_at_us,
                  begun_by,
@@ -98,7 +98,9 @@ impl Exchange<'_> {
                 }
             };
             if let Begun::Run(step) = &begun {
-                SerialEvent::of_step(step, "begun").write(&mut *tx, now_us, &begin.asker).await?;
+                SerialEvent::of_step(step, "begun")
+                    .write(&mut *tx, now_us, &begin.principal)
+                    .await?;
             }
             commit_alone(store, tx).await?;
             Ok(begun)
@@ -118,7 +120,7 @@ impl Exchange<'_> {
                 let ended = ended(&step, end, now_us);
                 write_step(&mut *tx, &ended).await?;
                 let event = SerialEvent::of_step(&ended, ended.state.word());
-                event.write(&mut *tx, now_us, &end.asker).await?;
+                event.write(&mut *tx, now_us, &end.principal).await?;
                 Ended::Noted(ended)
             } else if was_ended(&step, end) {
                 Ended::NotedBefore(step)
@@ -153,7 +155,8 @@ impl Exchange<'_> {
             let user_id: String = row.try_get("accepted_by")?;
             let key: Option<String> = row.try_get("accepted_key")?;
             let since_us = store.clock.now_us().saturating_sub(check.window_us);
-            let is_same = at_us > since_us && is_same_call(&check.asker, &user_id, key.as_deref());
+            let is_same =
+                at_us > since_us && is_same_call(&check.principal, &user_id, key.as_deref());
             Ok(is_same.then_some(Checked::Accepted { at_us, replayed: true }))
         })
         .await
@@ -189,7 +192,7 @@ fn met(step: Step, begin: &BeginStep) -> Begun {
         _ if matches!(chains, (Some(own), Some(other)) if own != other) => Begun::OtherChain(step),
         StepState::Succeeded => Begun::Succeeded(step),
         StepState::InProgress
-            if is_same_call(&begin.asker, &step.begun_by, step.begun_key.as_deref()) =>
+            if is_same_call(&begin.principal, &step.begun_by, step.begun_key.as_deref()) =>
         {
             Begun::RunAgain(step)
         }
@@ -214,7 +217,7 @@ async fn repeated(
     let at_us = row.try_get("accepted_at_us")?;
     let user_id: String = row.try_get("accepted_by")?;
     let key: Option<String> = row.try_get("accepted_key")?;
-    if is_same_call(&check.asker, &user_id, key.as_deref()) {
+    if is_same_call(&check.principal, &user_id, key.as_deref()) {
         return Ok(Checked::Accepted { at_us, replayed: true });
     }
     let repeats = unsigned(row.try_get("repeats")?, "interface_check.repeats")? + 1;
@@ -224,12 +227,12 @@ async fn repeated(
         .bind(now_us)
         .execute(conn)
         .await?;
-    Ok(Checked::Repeated(FirstSight { at_us, user_id, repeats }))
+    Ok(Checked::Repeated(FirstSeen { at_us, user_id, repeats }))
 }
 
 /// Whether a call is the repetition of a noted one: only a key can show it.
-fn is_same_call(asker: &Asker, user_id: &str, key: Option<&str>) -> bool {
-    key.is_some() && asker.key.as_deref() == key && asker.user_id == user_id
+fn is_same_call(principal: &Principal, user_id: &str, key: Option<&str>) -> bool {
+    key.is_some() && principal.key.as_deref() == key && principal.user_id == user_id
 }
 
 /// Begins the next attempt of a step that has failed; its row is locked.
@@ -245,8 +248,8 @@ async fn next_attempt(
         state: StepState::InProgress,
         attempt: failed.attempt + 1,
         begun_at_us: now_us,
-        begun_by: begin.asker.user_id.clone(),
-        begun_key: begin.asker.key.clone(),
+        begun_by: begin.principal.user_id.clone(),
+        begun_key: begin.principal.key.clone(),
         ended_at_us: None,
         ended_by: None,
         result: None,
@@ -259,7 +262,7 @@ async fn next_attempt(
 /// Whether an ending is of this attempt: only its runner can know that it succeeded.
 fn may_end(step: &Step, end: &EndStep) -> bool {
     let is_sure = matches!(end.ending, Ending::Failed { .. });
-    step.attempt == end.attempt && (is_sure || step.begun_by == end.asker.user_id)
+    step.attempt == end.attempt && (is_sure || step.begun_by == end.principal.user_id)
 }
 
 /// Whether the step was ended in the same way before, by the same asker.
@@ -279,7 +282,7 @@ fn ended(step: &Step, end: &EndStep, now_us: i64) -> Step {
         result,
         reason,
         ended_at_us: Some(now_us),
-        ended_by: Some(end.asker.user_id.clone()),
+        ended_by: Some(end.principal.user_id.clone()),
         ..step.clone()
     }
 }
@@ -354,7 +357,12 @@ impl<'e> SerialEvent<'e> {
         }
     }
 
-    async fn write(self, conn: &mut Conn, at_us: i64, asker: &Asker) -> Result<(), LedgerError> {
+    async fn write(
+        self,
+        conn: &mut Conn,
+        at_us: i64,
+        principal: &Principal,
+    ) -> Result<(), LedgerError> {
         query(
             "insert into serial_event (serial, unified_serial, kind, attempt, at_us, user_id,
              ip_address, reason) values ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -364,8 +372,8 @@ impl<'e> SerialEvent<'e> {
         .bind(self.kind)
         .bind(self.attempt.map(|attempt| small(attempt, "attempt")).transpose()?)
         .bind(at_us)
-        .bind(&asker.user_id)
-        .bind(&asker.ip_address)
+        .bind(&principal.user_id)
+        .bind(&principal.ip_address)
         .bind(self.reason)
         .execute(conn)
         .await?;

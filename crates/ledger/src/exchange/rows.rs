@@ -3,7 +3,7 @@
 
 /// The caller, its address, and its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asker {
+pub struct Principal {
     /// The user.
     pub user_id: String,
     /// The caller's address.
@@ -22,7 +22,7 @@ pub struct InterfaceCheck {
     /// A sight less than so long ago makes this one a repetition, in microseconds.
     pub window_us: i64,
     /// The caller that saw it.
-    pub asker: Asker,
+    pub principal: Principal,
 }
 
 /// The result of a check.
@@ -36,12 +36,12 @@ pub enum Checked {
         replayed: bool,
     },
     /// Seen before within the window.
-    Repeated(FirstSight),
+    Repeated(FirstSeen),
 }
 
 /// The sight of an interface serial that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FirstSight {
+pub struct FirstSeen {
     /// When.
     pub at_us: i64,
     /// The user who saw it.
@@ -96,7 +96,7 @@ pub struct BeginStep {
     /// The unified serial that came with it.
     pub unified_serial: Option<String>,
     /// The caller that wants to run it.
-    pub asker: Asker,
+    pub principal: Principal,
 }
 
 /// Whether it may. Each carries the step as it is now.
@@ -139,7 +139,7 @@ pub struct EndStep {
     /// How it ended.
     pub ending: Ending,
     /// The caller that reports it.
-    pub asker: Asker,
+    pub principal: Principal,
 }
 
 /// The outcome of the ending. Each carries the step as it is now.

@@ -198,7 +198,7 @@ impl ImportPlan {
         let mut missing = Vec::new();
         for counter in counters {
             match standing(conn, counter).await? {
-                Some(Standing { counter_id, taken, open }) => {
+                Some(Existing { counter_id, taken, open }) => {
                     // The taken value only rises: a counter that has it already needs no lock.
                     let base = if taken < signed(counter.highest, "highest")? {
                         homes::lock(conn, counter_id, now_us).await?
@@ -249,7 +249,7 @@ fn name_of(counter: &ImportedCounter) -> (i64, String, String) {
 }
 
 /// An existing counter.
-struct Standing {
+struct Existing {
     counter_id: i64,
     /// Its highest value in the ledger: it may be higher, and never falls.
     taken: i64,
@@ -260,7 +260,7 @@ struct Standing {
 async fn standing(
     conn: &mut Conn,
     counter: &ImportedCounter,
-) -> Result<Option<Standing>, LedgerError> {
+) -> Result<Option<Existing>, LedgerError> {
     let row = query(
         "select c.counter_id, c.taken, (select cast(coalesce(sum((g.last_value - g.first_value)
          / g.step + 1), 0) as bigint) from gap g where g.counter_id = c.counter_id
@@ -273,7 +273,7 @@ async fn standing(
     .fetch_optional(conn)
     .await?;
     row.map(|row| {
-        Ok(Standing {
+        Ok(Existing {
             counter_id: row.try_get("counter_id")?,
             taken: row.try_get("taken")?,
             open: row.try_get("open")?,
@@ -309,10 +309,10 @@ async fn write(conn: &mut Conn, writing: &Writing, chunk: &[Entry]) -> Result<()
         return Ok(());
     }
     let chunk: Vec<&Entry> = chunk.iter().collect();
-    let lines = entries::lines(&chunk)?;
+    let new_rows = entries::new_rows(&chunk)?;
     let mut verdicts = vec![Verdict::Written; chunk.len()];
-    put_aside::judge(conn, &lines, &mut verdicts).await?;
-    let judged = entries::write(conn, writing, lines, verdicts).await?;
+    put_aside::judge(conn, &new_rows, &mut verdicts).await?;
+    let judged = entries::write(conn, writing, new_rows, verdicts).await?;
     let refused = judged.verdicts.iter().position(|verdict| *verdict != Verdict::Written);
     match refused {
         None => Ok(()),

@@ -11,11 +11,11 @@ use crate::columns::{bytes, from_json, read_node, to_json, unsigned_small};
 use crate::connections::Share;
 use crate::dialect::Conn;
 use crate::incarnation::Incarnation;
+use crate::last_seen::Marks;
 use crate::protocol::{confirmed_takes, lineage, sweeping};
 use crate::statement::{query, query_scalar};
 use crate::store::{Store, commit};
-use crate::witness::Marks;
-use crate::{CallTrouble, Confirmed, LedgerError, NewNode, Node, NodeReport, OneIncarnation};
+use crate::{CallFailure, Confirmed, LedgerError, NewNode, Node, NodeReport, OneIncarnation};
 
 noun!(
     /// The nodes: registered, alive, ended.
@@ -53,7 +53,7 @@ impl Nodes<'_> {
             .execute(&mut *tx)
             .await?;
             commit(tx).await?;
-            store.witness.register(node.node_id, within.0, store.clock.now_us());
+            store.last_seen.register(node.node_id, within.0, store.clock.now_us());
             Ok(())
         })
         .await
@@ -67,7 +67,7 @@ impl Nodes<'_> {
         self.write(async |store| {
             let Confirmed { node, beat, batches, incarnation: number, nonce, at_us } = *confirmed;
             let mut tx = store.begin_reading().await?;
-            let agreed = store.witness.required(None)?;
+            let agreed = store.last_seen.required(None)?;
             let known = Incarnation { number, nonce };
             let shown = marks(&mut *tx, node).await?;
             let reaches = shown.is_some_and(|marks| marks.reach(Marks { beat, batches }));
@@ -102,9 +102,9 @@ impl Nodes<'_> {
             let words = report.map(|report| to_json(&report.words, "node.report")).transpose()?;
             // What is confirmed is as of the request, or later.
             let asked_at_us = store.clock.now_us();
-            let confirmed = store.witness.of(node);
+            let confirmed = store.last_seen.of(node);
             let Marks { beat, batches } = confirmed.unwrap_or_default();
-            let taken = store.witness.takes().noted();
+            let taken = store.last_seen.takes().noted();
             // A row from a statement with its own commit may not be committed yet: SQLite gives it
             // first, and a full disk then takes it back. Only what was committed is confirmed.
             let mut tx = store.begin_as(node).await?;
@@ -127,9 +127,9 @@ impl Nodes<'_> {
             };
             commit(tx).await?;
             if confirmed.is_some() {
-                store.witness.confirm(node, Marks { beat, batches }, asked_at_us);
+                store.last_seen.confirm(node, Marks { beat, batches }, asked_at_us);
                 // Once these are seen to be there, this beat shows it.
-                store.witness.takes().beat_after(taken);
+                store.last_seen.takes().beat_after(taken);
             }
             living(store).await
         })
@@ -225,8 +225,8 @@ impl Nodes<'_> {
     }
 
     /// The present failures of this process's calls, by kind of call.
-    pub fn troubles(self) -> BTreeMap<&'static str, CallTrouble> {
-        self.0.store(Share::Common).troubles.list()
+    pub fn call_failures(self) -> BTreeMap<&'static str, CallFailure> {
+        self.0.store(Share::Common).call_failures.list()
     }
 
     /// Marks a silent node as adopted once no partition holds an outbox of it: compare-and-set,
@@ -256,17 +256,17 @@ pub(crate) async fn must_be_remembered(
     conn: &mut Conn,
     node: NodeId,
 ) -> Result<(), LedgerError> {
-    if store.witness.of(node).is_none() {
+    if store.last_seen.of(node).is_none() {
         return Ok(());
     }
-    let unproven = store.witness.takes().unproven();
+    let unproven = store.last_seen.takes().unproven();
     must_show_marks(store, conn, node).await?;
     confirmed_takes::must_be_journaled(conn, &unproven.numbers).await
 }
 
 /// The same by the node's own row.
 async fn must_show_marks(store: &Store, conn: &mut Conn, node: NodeId) -> Result<(), LedgerError> {
-    let Some(confirmed) = store.witness.of(node) else { return Ok(()) };
+    let Some(confirmed) = store.last_seen.of(node) else { return Ok(()) };
     match marks(conn, node).await? {
         Some(marks) if marks.reach(confirmed) => Ok(()),
         None if sweeping::is_swept(conn, node).await? => Ok(()),

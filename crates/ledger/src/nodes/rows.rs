@@ -25,7 +25,7 @@ pub struct NodeWords {
     /// Where it does not see Redis, and why.
     pub blind: Vec<Blind>,
     /// The failures of the ledger for it.
-    pub ledger: Vec<LedgerTrouble>,
+    pub ledger: Vec<LedgerFailure>,
     /// Records handed out and not journaled yet.
     pub journal_records: u64,
     /// How long the oldest of them has waited, in milliseconds.
@@ -49,7 +49,7 @@ pub struct Blind {
 
 /// Calls of one kind that the ledger has not carried out of late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LedgerTrouble {
+pub struct LedgerFailure {
     /// Their kind: `append`, `take`, `seed`, `raise`.
     pub call: String,
     /// Since when, by the clock of the process, in microseconds of UTC.

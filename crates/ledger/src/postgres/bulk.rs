@@ -6,15 +6,15 @@ use async_trait::async_trait;
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 
-use super::lines::Lines;
+use super::new_rows::Lines;
 use super::{definitions, slices};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file, is_any_aside,
 };
 use crate::columns::unsigned;
 use crate::dialect::Bulk;
-use crate::journal_columns::{entry_columns, line_columns};
-use crate::line::{Extent, Line};
+use crate::journal_columns::{entry_columns, new_row_columns};
+use crate::new_row::{NewRow, ValueRange};
 use crate::seal::Writing;
 use crate::statement::Row;
 use crate::{LedgerError, RawRows};
@@ -31,7 +31,7 @@ macro_rules! newest {
              $6::text[], $7::bigint[]) with ordinality as q (series_id, user_id, value, since_us,
              document_hash, project, project_hash, place)
              left join lateral (select ",
-            line_columns!(),
+            new_row_columns!(),
             " from journal_row where ",
             $condition,
             " and issued_at_us >= q.since_us
@@ -63,7 +63,7 @@ impl Bulk for PgConnection {
     async fn neighbours(
         &mut self,
         table: Table,
-        extents: &[Extent],
+        value_ranges: &[ValueRange],
     ) -> Result<Vec<Option<Neighbour>>, LedgerError> {
         let statement = match table {
             Table::Journal => {
@@ -83,8 +83,9 @@ impl Bulk for PgConnection {
                  order by first_value desc limit 1) as n"
             }
         };
-        let counters: Vec<i64> = extents.iter().map(|extent| extent.counter_id).collect();
-        let lasts: Vec<i64> = extents.iter().map(|extent| extent.last).collect();
+        let counters: Vec<i64> =
+            value_ranges.iter().map(|value_range| value_range.counter_id).collect();
+        let lasts: Vec<i64> = value_ranges.iter().map(|value_range| value_range.last).collect();
         let rows = sqlx::query(statement).bind(counters).bind(lasts).fetch_all(&mut *self).await?;
         let neighbour = |row: PgRow| {
             Ok(Neighbour {
@@ -93,7 +94,7 @@ impl Bulk for PgConnection {
                 allocation_id: row.try_get("allocation_id")?,
             })
         };
-        let placed = in_place(rows, extents.len())?;
+        let placed = in_place(rows, value_ranges.len())?;
         placed.into_iter().map(|row| row.map(neighbour).transpose()).collect()
     }
 
@@ -136,29 +137,29 @@ impl Bulk for PgConnection {
         Ok(Newest { rows, is_any_aside: first.is_some_and(|is| is != 0) })
     }
 
-    async fn insert_lines(
+    async fn insert_new_rows(
         &mut self,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
-        Lines::insert_free(self, lines, writing).await
+        Lines::insert_free(self, new_rows, writing).await
     }
 
     async fn insert_all(
         &mut self,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<bool, LedgerError> {
-        Lines::new(lines, writing).insert_all(self).await
+        Lines::new(new_rows, writing).insert_all(self).await
     }
 
     async fn move_and_insert(
         &mut self,
         moves: &Moves,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<bool, LedgerError> {
-        Lines::new(lines, writing).move_and_insert(self, moves).await
+        Lines::new(new_rows, writing).move_and_insert(self, moves).await
     }
 
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
@@ -193,7 +194,7 @@ impl Bulk for PgConnection {
         rows.into_iter().map(|row| Ok(Before::of(&Row::Postgres(row))?)).collect()
     }
 
-    async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError> {
+    async fn make_room(&mut self, run: ValueRange) -> Result<u64, LedgerError> {
         let gone: i64 = sqlx::query_scalar("select make_room($1, $2, $3)")
             .bind(run.counter_id)
             .bind(run.first)
@@ -203,7 +204,7 @@ impl Bulk for PgConnection {
         unsigned(gone, "make_room")
     }
 
-    async fn journal_extent(&mut self) -> Result<Option<(i64, i64)>, LedgerError> {
+    async fn journal_range(&mut self) -> Result<Option<(i64, i64)>, LedgerError> {
         let pages = slices::pages(self, "journal").await?;
         Ok((pages > 0).then_some((0, pages - 1)))
     }

@@ -2,7 +2,7 @@
 
 use sqlx::{PgPool, Row as _};
 
-use crate::{LedgerCheckup, LedgerError, LedgerHazard};
+use crate::{LedgerCheckup, LedgerConfigWarning, LedgerError};
 
 /// The settings that this session may see.
 pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, LedgerError> {
@@ -20,17 +20,17 @@ pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, Ledg
     let mut checkup = LedgerCheckup::default();
     let setting: String = row.try_get("synchronous_commit")?;
     if row.try_get::<String, _>("fsync")? == "off" {
-        checkup.hazards.push(LedgerHazard::NoFsync);
+        checkup.config_warnings.push(LedgerConfigWarning::NoFsync);
     }
     if row.try_get::<String, _>("full_page_writes")? == "off" {
-        checkup.hazards.push(LedgerHazard::NoFullPageWrites);
+        checkup.config_warnings.push(LedgerConfigWarning::NoFullPageWrites);
     }
     if matches!(&*setting, "off" | "local") {
-        checkup.hazards.push(LedgerHazard::LazyCommit { setting });
+        checkup.config_warnings.push(LedgerConfigWarning::LazyCommit { setting });
     }
     let (standbys, hidden): (i64, i64) = (row.try_get("standbys")?, row.try_get("hidden")?);
     if standbys > 0 {
-        checkup.hazards.push(LedgerHazard::AsynchronousStandby { standbys });
+        checkup.config_warnings.push(LedgerConfigWarning::AsynchronousStandby { standbys });
     }
     if hidden > 0 {
         let why = "this user may not see whether commits wait for them; grant pg_monitor to it";

@@ -21,9 +21,9 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use super::life::PgConnections;
 use super::open::wait_for_commits;
 use crate::LedgerSettings;
+use crate::call_timeout::CallTimeout;
 use crate::connections::Share;
 use crate::dialect::Engine;
-use crate::patience::Patience;
 use crate::store::{Lasting, Store};
 
 /// How long a caller waits for a connection of the pool, which retries a refused one all that time.
@@ -68,7 +68,7 @@ impl PgEngine {
             &options,
             settings,
             &clock,
-            &Lasting { proof_key: settings.proof_key, ..Lasting::default() },
+            &Lasting { mac_key: settings.mac_key, ..Lasting::default() },
         );
         PgEngine { current: Mutex::new(current), options, settings, clock }
     }
@@ -88,10 +88,10 @@ impl Engine for PgEngine {
         Arc::clone(&self.current().of(share).store)
     }
 
-    async fn is_late(&self, store: &Arc<Store>, patience: Patience) {
+    async fn is_late(&self, store: &Arc<Store>, call_timeout: CallTimeout) {
         tokio::time::sleep(self.settings.call_limit).await;
         let pool = self.current().pool_of(store);
-        if let (Some(beyond), Some(pool)) = (patience.beyond(), pool) {
+        if let (Some(beyond), Some(pool)) = (call_timeout.beyond(), pool) {
             // Other calls, which are frequent, notice a dead peer.
             let _ = tokio::time::timeout(beyond, pool.close_event()).await;
         }
@@ -248,7 +248,7 @@ mod tests {
 
     use super::*;
     use crate::incarnation::Incarnation;
-    use crate::witness::Marks;
+    use crate::last_seen::Marks;
 
     #[tokio::test]
     async fn only_the_journals_statements_are_planned_once() {
@@ -282,15 +282,15 @@ mod tests {
         let engine = PgEngine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
         let (before, node) = (engine.store(Share::Common), NodeId::random());
         let confirmed = Marks { beat: 7, batches: 3 };
-        before.witness.register(node, Incarnation::first(), 0);
-        before.witness.confirm(node, confirmed, 1);
+        before.last_seen.register(node, Incarnation::first(), 0);
+        before.last_seen.confirm(node, confirmed, 1);
         let journal = engine.current().journal.pool.clone();
         engine.give_up(&before, "a test");
         assert!(journal.is_closed(), "all connections of a time go together");
         for share in [Share::Common, Share::Heartbeat, Share::Watch, Share::Journal] {
             let after = engine.store(share);
             assert!(!engine.current().of(share).pool.is_closed());
-            assert_eq!(after.witness.of(node), Some(confirmed), "{share:?}");
+            assert_eq!(after.last_seen.of(node), Some(confirmed), "{share:?}");
         }
     }
 }

@@ -39,7 +39,7 @@ impl PgConnections {
         match begin {
             Begin::Writing => "begin".to_owned(),
             Begin::Brief => brief("begin"),
-            Begin::Impatient(lock_wait) => {
+            Begin::LockLimited(lock_wait) => {
                 let lock_wait_ms = lock_wait.min(self.lock_timeout).as_millis().max(1);
                 // The statements are the same for one counter as for many; planning them anew
                 // would cost more than they do.

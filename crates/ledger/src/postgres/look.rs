@@ -8,7 +8,7 @@ use sqlx::{Connection as _, Row as _};
 use super::PgEngine;
 use super::migrate::standing;
 use super::open::{connect, require_durable_commits, session};
-use crate::look::{ServerFacts, Sighted};
+use crate::look::{EngineInspection, ServerFacts};
 use crate::{LedgerError, LedgerSettings};
 
 /// Keeps sessions from writing.
@@ -42,7 +42,7 @@ pub(crate) async fn look(
     url: &str,
     settings: LedgerSettings,
     clock: SharedClock,
-) -> Result<Sighted, LedgerError> {
+) -> Result<EngineInspection, LedgerError> {
     let options = session(url, settings)?;
     let mut first = connect(&options).await?;
     let server = facts(&mut first).await;
@@ -50,7 +50,7 @@ pub(crate) async fn look(
     let schema = standing(&mut first).await;
     first.close().await?;
     let engine = PgEngine::new(options.options([READ_ONLY]), settings, clock);
-    Ok(Sighted { engine: Box::new(engine), schema, refusal, server: Some(server) })
+    Ok(EngineInspection { engine: Box::new(engine), schema, refusal, server: Some(server) })
 }
 
 async fn facts(connection: &mut PgConnection) -> Result<ServerFacts, LedgerError> {

@@ -11,7 +11,7 @@ use sqlx::Connection as _;
 use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::postgres::PgConnection;
 
-use crate::patience::SEARCH_TIME;
+use crate::call_timeout::SEARCH_TIME;
 use crate::schema::{Migrated, Schema};
 use crate::{LedgerError, LedgerSettings};
 
@@ -227,7 +227,7 @@ mod tests {
         migrate: crate::Migrate::Auto,
         migrate_lock_timeout: Duration::from_millis(1),
         migrate_attempts: 1,
-        proof_key: None,
+        mac_key: None,
     };
 
     /// A table, and the next statement in its own migration.

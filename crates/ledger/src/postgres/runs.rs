@@ -8,25 +8,25 @@ use sqlx::{Arguments as _, AssertSqlSafe, Error, Postgres};
 
 use crate::bound::Value;
 use crate::dialect::Runs;
-use crate::statement::{Done, Row, RowLock, Statement};
+use crate::statement::{Done, Row, RowLock, SqlQuery};
 
 #[async_trait]
 impl Runs for PgConnection {
-    async fn run(&mut self, statement: Statement<'_>) -> Result<Done, Error> {
+    async fn run(&mut self, statement: SqlQuery<'_>) -> Result<Done, Error> {
         Ok(Done(written(&statement)?.execute(self).await?.rows_affected()))
     }
 
-    async fn all(&mut self, statement: Statement<'_>) -> Result<Vec<Row>, Error> {
+    async fn all(&mut self, statement: SqlQuery<'_>) -> Result<Vec<Row>, Error> {
         let rows = written(&statement)?.fetch_all(self).await?;
         Ok(rows.into_iter().map(Row::Postgres).collect())
     }
 
-    async fn first(&mut self, statement: Statement<'_>) -> Result<Option<Row>, Error> {
+    async fn first(&mut self, statement: SqlQuery<'_>) -> Result<Option<Row>, Error> {
         Ok(written(&statement)?.fetch_optional(self).await?.map(Row::Postgres))
     }
 }
 
-fn written(statement: &Statement<'_>) -> Result<Query<'static, Postgres, PgArguments>, Error> {
+fn written(statement: &SqlQuery<'_>) -> Result<Query<'static, Postgres, PgArguments>, Error> {
     let mut bound = PgArguments::default();
     statement
         .values()

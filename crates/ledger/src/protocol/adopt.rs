@@ -5,8 +5,8 @@ use std::collections::{HashMap, hash_map};
 use numerator_runtime::node::NodeId;
 
 use crate::columns::bytes;
-use crate::protocol::append::{self, Bringer};
-use crate::protocol::entries::Care;
+use crate::protocol::append::{self, EntrySource};
+use crate::protocol::entries::WriteMode;
 use crate::protocol::{blame, partitions, restored};
 use crate::statement::query;
 use crate::store::{Store, commit_alone};
@@ -78,7 +78,7 @@ async fn adopt(
         &mut *tx,
         &store.writing(dead, now_us),
         &found,
-        (Bringer::Teller, Care::Judged),
+        (EntrySource::Teller, WriteMode::Judged),
     )
     .await?;
     if complete {

@@ -13,8 +13,8 @@ use crate::calls::CALL;
 use crate::columns::{raw, unsigned, unsigned_small};
 use crate::connections::Share;
 use crate::dialect::Conn;
-use crate::line::{Extent, Line};
-use crate::protocol::entries::{self, Care, Judged, Verdict};
+use crate::new_row::{NewRow, ValueRange};
+use crate::protocol::entries::{self, Judged, Verdict, WriteMode};
 use crate::protocol::{blame, partitions, put_aside};
 use crate::seal::Writing;
 use crate::statement::query;
@@ -23,7 +23,7 @@ use crate::{Appended, Entry, Ledger, LedgerError, nodes};
 
 /// The source of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bringer {
+pub(crate) enum EntrySource {
     /// The node that handed them out, to a ledger that must have their counters and ceilings.
     Issuer,
     /// A process that reports again, or for a dead node: its entries may predate the ledger's loss.
@@ -56,9 +56,9 @@ impl Ledger {
         self.write(async |store| {
             let now_us = store.clock.now_us();
             let mut tx = store.begin().await?;
-            let lines = Line::of(0, number)?;
+            let new_rows = NewRow::of(0, number)?;
             let other = other.as_bytes().as_slice();
-            record_collision(&mut *tx, &lines[0], number, Some(other), now_us).await?;
+            record_collision(&mut *tx, &new_rows[0], number, Some(other), now_us).await?;
             commit_alone(store, tx).await
         })
         .await
@@ -75,10 +75,10 @@ pub(crate) async fn append(
         return Ok(Appended::default());
     }
     let all: Vec<&Entry> = entries.iter().collect();
-    let appended = match attempt(store, node, &all, Care::Plain).await {
+    let appended = match attempt(store, node, &all, WriteMode::Plain).await {
         // A row is above what its counter has taken, or has the text of one of these numbers: then
         // all are looked for.
-        Err(LedgerError::Conflict(_)) => attempt(store, node, &all, Care::Judged).await,
+        Err(LedgerError::Conflict(_)) => attempt(store, node, &all, WriteMode::Judged).await,
         appended => appended,
     };
     blame::judged(store, node, entries, appended).await
@@ -89,23 +89,23 @@ async fn attempt(
     store: &Store,
     node: NodeId,
     entries: &[&Entry],
-    care: Care,
+    write_mode: WriteMode,
 ) -> Result<Appended, LedgerError> {
     // A waiter for these rows does not wait longer for a counter that it does not need.
     let mut tx = store.begin_brief(Some(node)).await?;
     nodes::must_be_remembered(store, &mut *tx, node).await?;
     let writing = store.writing(node, store.clock.now_us());
-    let appended = journal(&mut *tx, &writing, entries, (Bringer::Issuer, care)).await;
+    let appended = journal(&mut *tx, &writing, entries, (EntrySource::Issuer, write_mode)).await;
     if matches!(appended, Err(LedgerError::WentBack(_))) {
         // Possibly no mark is missing: the next heartbeat must report the loss all the same.
-        store.witness.forget(node);
+        store.last_seen.forget(node);
     }
     let appended = appended?;
     // Last, so that the node's heartbeat does not wait for the rows.
     let counted = nodes::count_batch(&mut *tx, node).await?;
     commit(tx).await?;
-    if let Some(counted) = counted.filter(|_| store.witness.of(node).is_some()) {
-        store.witness.confirm(node, counted, store.clock.now_us());
+    if let Some(counted) = counted.filter(|_| store.last_seen.of(node).is_some()) {
+        store.last_seen.confirm(node, counted, store.clock.now_us());
     }
     Ok(appended)
 }
@@ -115,29 +115,31 @@ pub(crate) async fn journal(
     conn: &mut Conn,
     writing: &Writing,
     entries: &[&Entry],
-    (bringer, care): (Bringer, Care),
+    (entry_source, write_mode): (EntrySource, WriteMode),
 ) -> Result<Appended, LedgerError> {
     if entries.is_empty() {
         return Ok(Appended::default());
     }
-    let mut lines = entries::lines(entries)?;
-    let marks: Vec<Mark> = of_counters(&lines).map(mark).collect();
-    let before = advance(conn, &marks, bringer).await?;
+    let mut new_rows = entries::new_rows(entries)?;
+    let marks: Vec<Mark> = of_counters(&new_rows).map(mark).collect();
+    let before = advance(conn, &marks, entry_source).await?;
     let is_any_aside = before.iter().any(|before| before.is_any_aside);
-    if bringer == Bringer::Issuer {
-        must_be_below_ceilings(conn, &lines, &before).await?;
+    if entry_source == EntrySource::Issuer {
+        must_be_below_ceilings(conn, &new_rows, &before).await?;
     }
-    let counters = lines.chunk_by_mut(|one, next| one.extent.counter_id == next.extent.counter_id);
-    for (lines, before) in counters.zip(&before) {
+    let counters = new_rows
+        .chunk_by_mut(|one, next| one.value_range.counter_id == next.value_range.counter_id);
+    for (new_rows, before) in counters.zip(&before) {
         // They are sorted: the first is the lowest.
-        let is_above = care == Care::Plain && lines[0].extent.first > before.taken;
-        lines.iter_mut().for_each(|line| line.is_above = is_above);
+        let is_above =
+            write_mode == WriteMode::Plain && new_rows[0].value_range.first > before.taken;
+        new_rows.iter_mut().for_each(|new_row| new_row.is_above = is_above);
     }
     let mut verdicts = vec![Verdict::Written; entries.len()];
     if is_any_aside {
-        put_aside::judge(conn, &lines, &mut verdicts).await?;
+        put_aside::judge(conn, &new_rows, &mut verdicts).await?;
     }
-    let judged = entries::write(conn, writing, lines, verdicts).await?;
+    let judged = entries::write(conn, writing, new_rows, verdicts).await?;
     let mut appended = Appended::default();
     for (entry, verdict) in entries.iter().zip(&judged.verdicts) {
         match verdict {
@@ -146,13 +148,13 @@ pub(crate) async fn journal(
             Verdict::Collided { .. } => appended.collisions.push(entry.record.allocation_id),
         }
     }
-    for line in &judged.lines {
-        match &judged.verdicts[line.entry] {
+    for new_row in &judged.new_rows {
+        match &judged.verdicts[new_row.entry] {
             Verdict::Written => appended.written += 1,
             Verdict::Known => {}
             Verdict::Collided { other } => {
-                let entry = entries[line.entry];
-                record_collision(conn, line, entry, other.as_deref(), writing.now_us).await?;
+                let entry = entries[new_row.entry];
+                record_collision(conn, new_row, entry, other.as_deref(), writing.now_us).await?;
             }
         }
     }
@@ -161,18 +163,18 @@ pub(crate) async fn journal(
 }
 
 /// Sorted lines by counter.
-fn of_counters<'l, 'a>(lines: &'l [Line<'a>]) -> impl Iterator<Item = &'l [Line<'a>]> {
-    lines.chunk_by(|one, next| one.extent.counter_id == next.extent.counter_id)
+fn of_counters<'l, 'a>(new_rows: &'l [NewRow<'a>]) -> impl Iterator<Item = &'l [NewRow<'a>]> {
+    new_rows.chunk_by(|one, next| one.value_range.counter_id == next.value_range.counter_id)
 }
 
 /// The effect of the lines of a counter on its marks. A line that is there already, or is
 /// another's, shows how far the counter has come like any other: a duplicate was handed out too,
 /// and going on below it would give a third.
-pub(crate) fn mark(lines: &[Line<'_>]) -> Mark {
-    let Line { extent: Extent { counter_id, first, .. }, step, epoch, .. } = lines[0];
-    let is_like_first = |line: &&Line<'_>| line.step == step && line.epoch == epoch;
-    let count = lines.iter().filter(is_like_first).map(|line| line.count).sum();
-    let last = lines.iter().map(|line| line.extent.last).max().unwrap_or(first);
+pub(crate) fn mark(new_rows: &[NewRow<'_>]) -> Mark {
+    let NewRow { value_range: ValueRange { counter_id, first, .. }, step, epoch, .. } = new_rows[0];
+    let is_like_first = |new_row: &&NewRow<'_>| new_row.step == step && new_row.epoch == epoch;
+    let count = new_rows.iter().filter(is_like_first).map(|new_row| new_row.count).sum();
+    let last = new_rows.iter().map(|new_row| new_row.value_range.last).max().unwrap_or(first);
     Mark { counter_id, last, first, epoch, step, count }
 }
 
@@ -184,7 +186,7 @@ pub(crate) fn mark(lines: &[Line<'_>]) -> Mark {
 async fn advance(
     conn: &mut Conn,
     marks: &[Mark],
-    bringer: Bringer,
+    entry_source: EntrySource,
 ) -> Result<Vec<Before>, LedgerError> {
     let mut before = conn.advance(marks).await?;
     before.sort_unstable_by_key(|before| before.counter_id);
@@ -195,9 +197,9 @@ async fn advance(
         None => Ok(before),
         Some(Mark { counter_id, .. }) => {
             let why = format!("counter_id {counter_id}: the ledger has no such counter");
-            Err(match bringer {
-                Bringer::Issuer => LedgerError::WentBack(why),
-                Bringer::Teller => LedgerError::Refused(why),
+            Err(match entry_source {
+                EntrySource::Issuer => LedgerError::WentBack(why),
+                EntrySource::Teller => LedgerError::Refused(why),
             })
         }
     }
@@ -207,13 +209,14 @@ async fn advance(
 /// closed: only then a raise alone may change it, and Redis gets the raise last.
 async fn must_be_below_ceilings(
     conn: &mut Conn,
-    lines: &[Line<'_>],
+    new_rows: &[NewRow<'_>],
     before: &[Before],
 ) -> Result<(), LedgerError> {
-    for (lines, before) in of_counters(lines).zip(before) {
+    for (new_rows, before) in of_counters(new_rows).zip(before) {
         let Before { counter_id, partition_id, epoch, ceiling, .. } = *before;
-        let is_own = |line: &&Line<'_>| line.epoch == epoch && line.partition_id == partition_id;
-        let last = lines.iter().filter(is_own).map(|line| line.extent.last).max();
+        let is_own =
+            |new_row: &&NewRow<'_>| new_row.epoch == epoch && new_row.partition_id == partition_id;
+        let last = new_rows.iter().filter(is_own).map(|new_row| new_row.value_range.last).max();
         let Some(last) = last.filter(|last| *last > ceiling) else { continue };
         let home = unsigned_small(partition_id, "counter.partition_id")?;
         let own = unsigned(epoch, "counter.epoch")?;
@@ -232,9 +235,10 @@ async fn correct(
     marks: &[Mark],
     before: &[Before],
 ) -> Result<(), LedgerError> {
-    for ((lines, all), before) in of_counters(&judged.lines).zip(marks).zip(before) {
-        let written = lines.iter().filter(|line| judged.verdicts[line.entry] == Verdict::Written);
-        let counted = written.map(|line| mark(std::slice::from_ref(line)).counted(before));
+    for ((new_rows, all), before) in of_counters(&judged.new_rows).zip(marks).zip(before) {
+        let written =
+            new_rows.iter().filter(|new_row| judged.verdicts[new_row.entry] == Verdict::Written);
+        let counted = written.map(|new_row| mark(std::slice::from_ref(new_row)).counted(before));
         let excess = all.counted(before) - counted.sum::<i64>();
         if excess != 0 {
             query("update counter set journaled = journaled - $2 where counter_id = $1")
@@ -249,7 +253,7 @@ async fn correct(
 
 async fn record_collision(
     conn: &mut Conn,
-    line: &Line<'_>,
+    new_row: &NewRow<'_>,
     entry: &Entry,
     other: Option<&[u8]>,
     now_us: i64,
@@ -259,11 +263,11 @@ async fn record_collision(
          other_allocation_id, number, raw, noted_at_us)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing",
     )
-    .bind(line.extent.counter_id)
-    .bind(line.extent.first)
-    .bind(line.extent.last)
-    .bind(line.step)
-    .bind(line.allocation_id)
+    .bind(new_row.value_range.counter_id)
+    .bind(new_row.value_range.first)
+    .bind(new_row.value_range.last)
+    .bind(new_row.step)
+    .bind(new_row.allocation_id)
     .bind(other)
     .bind(&entry.number)
     .bind(raw(entry))

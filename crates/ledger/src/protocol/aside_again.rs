@@ -8,8 +8,8 @@ use crate::columns::{read_raw, read_uuid, signed};
 use crate::connections::Share;
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
-use crate::protocol::append::{self, Bringer};
-use crate::protocol::entries::Care;
+use crate::protocol::append::{self, EntrySource};
+use crate::protocol::entries::WriteMode;
 use crate::protocol::restored;
 use crate::register::gaps;
 use crate::statement::{QueryBuilder, Row, query};
@@ -87,8 +87,8 @@ async fn journal_again(
     }
     let entries: Vec<&Entry> = found.iter().collect();
     let writing = store.writing(node, now_us);
-    let care = (Bringer::Teller, Care::Judged);
-    let appended = append::journal(&mut *tx, &writing, &entries, care).await?;
+    let write_mode = (EntrySource::Teller, WriteMode::Judged);
+    let appended = append::journal(&mut *tx, &writing, &entries, write_mode).await?;
     let became = match (&appended.collisions[..], appended.known) {
         ([], 0) => JournaledAgain::Journaled,
         ([], _) => JournaledAgain::Known,

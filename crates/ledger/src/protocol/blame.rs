@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use crate::counters::table;
 use crate::dialect::Conn;
-use crate::protocol::append::{self, Bringer};
-use crate::protocol::entries::Care;
+use crate::protocol::append::{self, EntrySource};
+use crate::protocol::entries::WriteMode;
 use crate::protocol::restored;
 use crate::seal::Writing;
 use crate::statement::query;
@@ -82,7 +82,7 @@ async fn take(conn: &mut Conn, writing: &Writing, entry: &Entry) -> Result<Appen
     let Writing { node, now_us, .. } = *writing;
     let present = restored::with_present_ids(conn, node, vec![entry.clone()], now_us).await?;
     let present: Vec<&Entry> = present.iter().collect();
-    append::journal(conn, writing, &present, (Bringer::Teller, Care::Judged)).await
+    append::journal(conn, writing, &present, (EntrySource::Teller, WriteMode::Judged)).await
 }
 
 /// A record that is like another one in all but its texts, of a counter of its own; and that

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::dialect::Conn;
 use crate::statement::{QueryBuilder, query, query_scalar};
 use crate::store::Store;
-use crate::{ImportedCounter, LedgerError, TakeOrder};
+use crate::{ImportedCounter, LedgerError, TakeRequest};
 
 /// Rows of the journal that one caller looks at for the last date of a family.
 const CALL_ROWS_MAX: u32 = 1_000;
@@ -32,7 +32,7 @@ pub(crate) struct Family<'a> {
 
 impl<'a> Family<'a> {
     /// The family of an order whose series keeps chronology.
-    fn of(order: &'a TakeOrder) -> Option<Self> {
+    fn of(order: &'a TakeRequest) -> Option<Self> {
         let (key, first) = (order.family.as_ref()?, order.specs.first()?);
         Some(Family { series_id: order.record.series_id, serial: &first.serial, key })
     }
@@ -55,7 +55,7 @@ pub(crate) struct LastDates {
 
 impl LastDates {
     /// Locks the families of the orders.
-    pub(crate) async fn lock(conn: &mut Conn, orders: &[TakeOrder]) -> Result<Self, LedgerError> {
+    pub(crate) async fn lock(conn: &mut Conn, orders: &[TakeRequest]) -> Result<Self, LedgerError> {
         let mut known = LastDates::default();
         let mut names = BTreeMap::new();
         for order in orders {
@@ -82,14 +82,14 @@ impl LastDates {
     }
 
     /// The last date, where an order is dated before it.
-    pub(crate) fn refuse(&self, order: &TakeOrder) -> Option<&str> {
+    pub(crate) fn refuse(&self, order: &TakeRequest) -> Option<&str> {
         let last = self.dates.get(&Family::of(order)?.name())?;
         (order.record.document_date < *last).then_some(last)
     }
 
     /// Counts an order that takes its number; also where the number turns out to collide, since
     /// its value is spent.
-    pub(crate) fn note(&mut self, order: &TakeOrder) {
+    pub(crate) fn note(&mut self, order: &TakeRequest) {
         let name = Family::of(order).map(Family::name);
         if let Some(last) = name.and_then(|name| self.dates.get_mut(&name)) {
             last.clone_from(&order.record.document_date);

@@ -38,7 +38,7 @@ impl Ledger {
 
     /// Reports the time of a node's own clock, and returns the server's and the last reports of
     /// other nodes. Like a heartbeat it touches the node's own row alone.
-    pub async fn tell_time(
+    pub async fn report_time(
         &self,
         node: NodeId,
     ) -> Result<(Option<Heard>, Vec<(NodeId, i64)>), LedgerError> {

@@ -9,17 +9,17 @@ use crate::columns::signed;
 use crate::connections::Share;
 use crate::counters::table::lock_or_create_at_home;
 use crate::dialect::Conn;
+use crate::last_seen::takes::{ConfirmedNumber, Unreported};
 use crate::protocol::restored;
 use crate::register::gaps::{self, Loss};
 use crate::statement::{QueryBuilder, query};
 use crate::store::{Store, commit};
-use crate::witness::takes::{ConfirmedNumber, Untold};
 use crate::{Counter, CounterSpec, GapReason, Ledger, LedgerError, archive};
 
 impl Ledger {
     /// Whether takes of the database path wait for [`Ledger::check_takes`].
     pub fn has_unproven_takes(&self) -> bool {
-        self.0.store(Share::Common).witness.takes().unproven().is_awaited()
+        self.0.store(Share::Common).last_seen.takes().unproven().is_awaited()
     }
 
     /// Checks that the numbers are there that the database path confirmed before the last confirmed
@@ -30,11 +30,11 @@ impl Ledger {
     /// `WentBack` where one is missing.
     pub async fn check_takes(&self) -> Result<(), LedgerError> {
         self.write(async |store| {
-            let unproven = store.witness.takes().unproven();
+            let unproven = store.last_seen.takes().unproven();
             let mut tx = store.begin_reading().await?;
             must_be_journaled(&mut *tx, &unproven.numbers).await?;
             tx.commit().await?;
-            store.witness.takes().let_go(&unproven);
+            store.last_seen.takes().let_go(&unproven);
             Ok(())
         })
         .await
@@ -45,24 +45,24 @@ impl Ledger {
     /// that no row shows are `unaccounted`. Returns the partitions of those counters, also those of
     /// an earlier try that failed: its commit may be there. To be called once the remembered
     /// records were journaled again.
-    pub async fn tell_takes(&self, node: NodeId) -> Result<BTreeSet<u32>, LedgerError> {
+    pub async fn report_takes(&self, node: NodeId) -> Result<BTreeSet<u32>, LedgerError> {
         self.search(async |store| {
-            let untold = store.witness.takes().untold();
-            tell(store, node, &untold).await?;
-            Ok(store.witness.takes().let_told_go(&untold))
+            let unreported = store.last_seen.takes().unreported();
+            tell(store, node, &unreported).await?;
+            Ok(store.last_seen.takes().forget_reported(&unreported))
         })
         .await
     }
 }
 
-async fn tell(store: &Store, node: NodeId, untold: &Untold) -> Result<(), LedgerError> {
+async fn tell(store: &Store, node: NodeId, unreported: &Unreported) -> Result<(), LedgerError> {
     let (now_us, mut raised) = (store.clock.now_us(), BTreeSet::new());
-    if untold.reached.is_empty() {
+    if unreported.reached.is_empty() {
         return Ok(());
     }
     let mut known = restored::Definitions::default();
     let mut tx = store.begin().await?;
-    for ((series_id, serial, key), reached) in &untold.reached {
+    for ((series_id, serial, key), reached) in &unreported.reached {
         let name = (*series_id, serial.clone(), key.clone());
         let spec = known.spec(&mut *tx, name).await?;
         let found = lock_or_create_at_home(&mut *tx, reached.partition, node, &spec, now_us);
@@ -89,7 +89,7 @@ async fn tell(store: &Store, node: NodeId, untold: &Untold) -> Result<(), Ledger
         .await?;
         raised.insert(counter.partition);
     }
-    store.witness.takes().note_raised(raised);
+    store.last_seen.takes().note_raised(raised);
     commit(tx).await
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn must_be_reached(
     store: &Store,
     locked: &[(&CounterSpec, Counter)],
 ) -> Result<(), LedgerError> {
-    let takes = store.witness.takes();
+    let takes = store.last_seen.takes();
     for (spec, counter) in locked {
         let confirmed = takes.value_of(&(spec.series_id, spec.serial.clone(), spec.key.clone()));
         if let Some(confirmed) = confirmed.filter(|confirmed| *confirmed > counter.taken) {

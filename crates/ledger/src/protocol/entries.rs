@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::ArchivedName;
 use crate::batch::Table;
 use crate::dialect::Conn;
-use crate::line::{Extent, Line};
+use crate::new_row::{NewRow, ValueRange};
 use crate::register::gaps;
 use crate::seal::Writing;
 use crate::statement::query_scalar;
@@ -14,7 +14,7 @@ use crate::{Entry, LedgerError, archive};
 
 /// How entries are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Care {
+pub(crate) enum WriteMode {
     /// As if nothing were in their way where nothing can be, which is the rule.
     Plain,
     /// Each is looked for first, and has a verdict of its own.
@@ -38,7 +38,7 @@ pub(crate) enum Verdict {
 /// A batch with a verdict on each of its entries.
 pub(crate) struct Judged<'a> {
     /// All lines of all entries, by counter and value.
-    pub(crate) lines: Vec<Line<'a>>,
+    pub(crate) new_rows: Vec<NewRow<'a>>,
     /// One verdict per entry.
     pub(crate) verdicts: Vec<Verdict>,
 }
@@ -47,13 +47,13 @@ pub(crate) struct Judged<'a> {
 ///
 /// # Errors
 /// `Refused` where an entry holds what no column takes.
-pub(crate) fn lines<'a>(entries: &[&'a Entry]) -> Result<Vec<Line<'a>>, LedgerError> {
-    let mut lines = Vec::with_capacity(entries.len());
+pub(crate) fn new_rows<'a>(entries: &[&'a Entry]) -> Result<Vec<NewRow<'a>>, LedgerError> {
+    let mut new_rows = Vec::with_capacity(entries.len());
     for (index, entry) in entries.iter().enumerate() {
-        lines.extend(Line::of(index, entry)?);
+        new_rows.extend(NewRow::of(index, entry)?);
     }
-    lines.sort_by_key(|line| (line.extent, line.entry));
-    Ok(lines)
+    new_rows.sort_by_key(|new_row| (new_row.value_range, new_row.entry));
+    Ok(new_rows)
 }
 
 /// Writes the lines of entries whose counters the transaction has locked; `verdicts` has one for
@@ -61,32 +61,34 @@ pub(crate) fn lines<'a>(entries: &[&'a Entry]) -> Result<Vec<Line<'a>>, LedgerEr
 pub(crate) async fn write<'a>(
     conn: &mut Conn,
     writing: &Writing,
-    lines: Vec<Line<'a>>,
+    new_rows: Vec<NewRow<'a>>,
     mut verdicts: Vec<Verdict>,
 ) -> Result<Judged<'a>, LedgerError> {
-    judge_within(&lines, &mut verdicts);
-    judge_neighbours(conn, &lines, &mut verdicts).await?;
-    judge_archived(conn, &lines, &mut verdicts).await?;
+    judge_within(&new_rows, &mut verdicts);
+    judge_neighbours(conn, &new_rows, &mut verdicts).await?;
+    judge_archived(conn, &new_rows, &mut verdicts).await?;
     // The first serial's row carries the number: the further ones follow only where it could be
     // written.
-    let heads: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_some()).collect();
-    let inserted = conn.insert_lines(&heads, writing).await?;
-    for line in heads {
-        if !inserted.contains(&(line.extent.counter_id, line.extent.first)) {
-            let other = holder(conn, line).await?;
-            verdicts[line.entry] = verdict_of_kept_out(line, other)?;
+    let heads: Vec<&NewRow<'_>> =
+        standing(&new_rows, &verdicts).filter(|l| l.head.is_some()).collect();
+    let inserted = conn.insert_new_rows(&heads, writing).await?;
+    for new_row in heads {
+        if !inserted.contains(&(new_row.value_range.counter_id, new_row.value_range.first)) {
+            let other = holder(conn, new_row).await?;
+            verdicts[new_row.entry] = verdict_of_kept_out(new_row, other)?;
         }
     }
-    let tails: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_none()).collect();
+    let tails: Vec<&NewRow<'_>> =
+        standing(&new_rows, &verdicts).filter(|l| l.head.is_none()).collect();
     if !tails.is_empty() {
-        let inserted = conn.insert_lines(&tails, writing).await?;
+        let inserted = conn.insert_new_rows(&tails, writing).await?;
         if inserted.len() != tails.len() {
             let why = "a further serial's value appeared between the probe and the insert";
             return Err(LedgerError::Conflict(why.into()));
         }
     }
-    fill_gaps(conn, &lines, &verdicts).await?;
-    Ok(Judged { lines, verdicts })
+    fill_gaps(conn, &new_rows, &verdicts).await?;
+    Ok(Judged { new_rows, verdicts })
 }
 
 /// What became of a line that a unique key kept out.
@@ -94,10 +96,13 @@ pub(crate) async fn write<'a>(
 /// # Errors
 /// `Fault` where no row holds its number or its value: a key that is not the journal's kept it out,
 /// and would keep others out as well.
-fn verdict_of_kept_out(line: &Line<'_>, other: Option<Vec<u8>>) -> Result<Verdict, LedgerError> {
+fn verdict_of_kept_out(
+    new_row: &NewRow<'_>,
+    other: Option<Vec<u8>>,
+) -> Result<Verdict, LedgerError> {
     match other {
         // Its own row, in whichever counter.
-        Some(own) if own == line.allocation_id => Ok(Verdict::Known),
+        Some(own) if own == new_row.allocation_id => Ok(Verdict::Known),
         Some(other) => Ok(Verdict::Collided { other: Some(other) }),
         None => Err(LedgerError::Fault(
             "a unique key of journal that this program does not know keeps rows out".into(),
@@ -107,36 +112,42 @@ fn verdict_of_kept_out(line: &Line<'_>, other: Option<Vec<u8>>) -> Result<Verdic
 
 /// Lines of entries that are still to be written, or were.
 pub(crate) fn standing<'l, 'a, 'v>(
-    lines: &'l [Line<'a>],
+    new_rows: &'l [NewRow<'a>],
     verdicts: &'v [Verdict],
-) -> impl Iterator<Item = &'l Line<'a>> + use<'l, 'a, 'v> {
-    lines.iter().filter(|line| verdicts[line.entry] == Verdict::Written)
+) -> impl Iterator<Item = &'l NewRow<'a>> + use<'l, 'a, 'v> {
+    new_rows.iter().filter(|new_row| verdicts[new_row.entry] == Verdict::Written)
 }
 
 /// Finds entries that repeat or overlap each other within the batch.
-fn judge_within(lines: &[Line<'_>], verdicts: &mut [Verdict]) {
-    let mut before: Option<&Line<'_>> = None;
-    for line in lines {
-        if verdicts[line.entry] != Verdict::Written {
+fn judge_within(new_rows: &[NewRow<'_>], verdicts: &mut [Verdict]) {
+    let mut before: Option<&NewRow<'_>> = None;
+    for new_row in new_rows {
+        if verdicts[new_row.entry] != Verdict::Written {
             continue;
         }
-        match before.filter(|before| before.extent.counter_id == line.extent.counter_id) {
-            Some(before) if before.extent.last >= line.extent.first => {
-                verdicts[line.entry] =
-                    verdict_against(line, before.extent.first, Some(before.allocation_id.to_vec()));
+        match before
+            .filter(|before| before.value_range.counter_id == new_row.value_range.counter_id)
+        {
+            Some(before) if before.value_range.last >= new_row.value_range.first => {
+                verdicts[new_row.entry] = verdict_against(
+                    new_row,
+                    before.value_range.first,
+                    Some(before.allocation_id.to_vec()),
+                );
             }
-            _ => before = Some(line),
+            _ => before = Some(new_row),
         }
     }
 }
 
 /// A line overlaps a row that begins at `first`: its own, or another allocation's.
 pub(crate) fn verdict_against(
-    line: &Line<'_>,
+    new_row: &NewRow<'_>,
     first: i64,
     allocation_id: Option<Vec<u8>>,
 ) -> Verdict {
-    if first == line.extent.first && allocation_id.as_deref() == Some(line.allocation_id) {
+    if first == new_row.value_range.first && allocation_id.as_deref() == Some(new_row.allocation_id)
+    {
         Verdict::Known
     } else {
         Verdict::Collided { other: allocation_id }
@@ -147,21 +158,22 @@ pub(crate) fn verdict_against(
 /// whole batch lies above what is there, which is the rule; then one per line.
 async fn judge_neighbours(
     conn: &mut Conn,
-    lines: &[Line<'_>],
+    new_rows: &[NewRow<'_>],
     verdicts: &mut [Verdict],
 ) -> Result<(), LedgerError> {
-    let touched = touched_counters(conn, Table::Journal, lines, verdicts).await?;
+    let touched = touched_counters(conn, Table::Journal, new_rows, verdicts).await?;
     if touched.is_empty() {
         return Ok(());
     }
-    let probed: Vec<&Line<'_>> = standing(lines, verdicts)
-        .filter(|line| touched.contains(&line.extent.counter_id))
+    let probed: Vec<&NewRow<'_>> = standing(new_rows, verdicts)
+        .filter(|new_row| touched.contains(&new_row.value_range.counter_id))
         .collect();
-    let extents: Vec<Extent> = probed.iter().map(|line| line.extent).collect();
-    let neighbours = conn.neighbours(Table::Journal, &extents).await?;
-    for (line, neighbour) in probed.into_iter().zip(neighbours) {
-        if let Some(neighbour) = neighbour.filter(|n| n.last >= line.extent.first) {
-            verdicts[line.entry] = verdict_against(line, neighbour.first, neighbour.allocation_id);
+    let value_ranges: Vec<ValueRange> = probed.iter().map(|new_row| new_row.value_range).collect();
+    let neighbours = conn.neighbours(Table::Journal, &value_ranges).await?;
+    for (new_row, neighbour) in probed.into_iter().zip(neighbours) {
+        if let Some(neighbour) = neighbour.filter(|n| n.last >= new_row.value_range.first) {
+            verdicts[new_row.entry] =
+                verdict_against(new_row, neighbour.first, neighbour.allocation_id);
         }
     }
     Ok(())
@@ -172,18 +184,19 @@ async fn judge_neighbours(
 /// is reported as a collision.
 async fn judge_archived(
     conn: &mut Conn,
-    lines: &[Line<'_>],
+    new_rows: &[NewRow<'_>],
     verdicts: &mut [Verdict],
 ) -> Result<(), LedgerError> {
-    for line in lines {
-        let (Verdict::Collided { .. }, Some(head)) = (&verdicts[line.entry], &line.head) else {
+    for new_row in new_rows {
+        let (Verdict::Collided { .. }, Some(head)) = (&verdicts[new_row.entry], &new_row.head)
+        else {
             continue;
         };
-        let Extent { counter_id, first, .. } = line.extent;
-        let document = (head.document_id, line.project);
+        let ValueRange { counter_id, first, .. } = new_row.value_range;
+        let document = (head.document_id, new_row.project);
         let name = ArchivedName::of(head.number, document, (counter_id, first));
         if name.document_hash.is_some() && archive::is_archived(conn, name).await? {
-            verdicts[line.entry] = Verdict::Known;
+            verdicts[new_row.entry] = Verdict::Known;
         }
     }
     Ok(())
@@ -193,29 +206,30 @@ async fn judge_archived(
 async fn touched_counters(
     conn: &mut Conn,
     table: Table,
-    lines: &[Line<'_>],
+    new_rows: &[NewRow<'_>],
     verdicts: &[Verdict],
 ) -> Result<HashSet<i64>, LedgerError> {
-    let mut whole: HashMap<i64, Extent> = HashMap::new();
-    for line in standing(lines, verdicts).filter(|line| !line.is_above) {
-        let extent = whole.entry(line.extent.counter_id).or_insert(line.extent);
-        extent.first = extent.first.min(line.extent.first);
-        extent.last = extent.last.max(line.extent.last);
+    let mut whole: HashMap<i64, ValueRange> = HashMap::new();
+    for new_row in standing(new_rows, verdicts).filter(|new_row| !new_row.is_above) {
+        let value_range =
+            whole.entry(new_row.value_range.counter_id).or_insert(new_row.value_range);
+        value_range.first = value_range.first.min(new_row.value_range.first);
+        value_range.last = value_range.last.max(new_row.value_range.last);
     }
     if whole.is_empty() {
         return Ok(HashSet::new());
     }
-    let extents: Vec<Extent> = whole.into_values().collect();
-    let neighbours = conn.neighbours(table, &extents).await?;
-    let touched = extents.iter().zip(neighbours).filter(|(extent, neighbour)| {
-        neighbour.as_ref().is_some_and(|neighbour| neighbour.last >= extent.first)
+    let value_ranges: Vec<ValueRange> = whole.into_values().collect();
+    let neighbours = conn.neighbours(table, &value_ranges).await?;
+    let touched = value_ranges.iter().zip(neighbours).filter(|(value_range, neighbour)| {
+        neighbour.as_ref().is_some_and(|neighbour| neighbour.last >= value_range.first)
     });
-    Ok(touched.map(|(extent, _)| extent.counter_id).collect())
+    Ok(touched.map(|(value_range, _)| value_range.counter_id).collect())
 }
 
 /// The allocation that has the number, or else the value, of a line.
-async fn holder(conn: &mut Conn, line: &Line<'_>) -> Result<Option<Vec<u8>>, LedgerError> {
-    let Some(head) = &line.head else {
+async fn holder(conn: &mut Conn, new_row: &NewRow<'_>) -> Result<Option<Vec<u8>>, LedgerError> {
+    let Some(head) = &new_row.head else {
         return Ok(None);
     };
     let of_number =
@@ -230,19 +244,23 @@ async fn holder(conn: &mut Conn, line: &Line<'_>) -> Result<Option<Vec<u8>>, Led
     let of_value = query_scalar(
         "select allocation_id from journal where counter_id = $1 and first_value = $2",
     );
-    Ok(of_value.bind(line.extent.counter_id).bind(line.extent.first).fetch_optional(conn).await?)
+    Ok(of_value
+        .bind(new_row.value_range.counter_id)
+        .bind(new_row.value_range.first)
+        .fetch_optional(conn)
+        .await?)
 }
 
 /// Removes from the gap register what was written: a late row explains its values.
 async fn fill_gaps(
     conn: &mut Conn,
-    lines: &[Line<'_>],
+    new_rows: &[NewRow<'_>],
     verdicts: &[Verdict],
 ) -> Result<(), LedgerError> {
-    let touched = touched_counters(conn, Table::Gap, lines, verdicts).await?;
-    for line in standing(lines, verdicts) {
-        if touched.contains(&line.extent.counter_id) {
-            gaps::shrink(conn, line.extent).await?;
+    let touched = touched_counters(conn, Table::Gap, new_rows, verdicts).await?;
+    for new_row in standing(new_rows, verdicts) {
+        if touched.contains(&new_row.value_range.counter_id) {
+            gaps::shrink(conn, new_row.value_range).await?;
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::dialect::Conn;
 use crate::incarnation::Incarnation;
 use crate::protocol::fitness::must_be_whole;
 use crate::protocol::lineage::{self, Descent};
-use crate::protocol::{incarnation, inquest, stamps};
+use crate::protocol::{incarnation, quorum_check, stamps};
 use crate::statement::query;
 use crate::store::{Store, commit};
 use crate::{At, Confirmed, Ledger, LedgerError, PartitionState, Stamps, snowflakes};
@@ -30,10 +30,10 @@ impl Ledger {
                 return Ok(false);
             }
             put_on_hold(&mut *tx, &rows, &[seen], cause, store.clock.now_us()).await?;
-            inquest::end(&mut *tx).await?;
+            quorum_check::end(&mut *tx).await?;
             let next = incarnation::renew(store, &mut tx, shown, None).await?;
             commit(tx).await?;
-            store.witness.agree(next);
+            store.last_seen.agree(next);
             Ok(true)
         })
         .await
@@ -85,14 +85,14 @@ impl Ledger {
     /// When something was last committed through this handle that no process reports again: a
     /// series, an import, a change by an operator.
     pub fn changed_at(&self) -> Option<Instant> {
-        self.0.store(Share::Common).witness.changed_at()
+        self.0.store(Share::Common).last_seen.changed_at()
     }
 
     /// Whether the ledger has all series, reference data and tokens that it ever showed to this
     /// handle.
     pub async fn has_catalog(&self) -> Result<bool, LedgerError> {
         self.call(CALL, async |store| {
-            let shown = store.witness.shown();
+            let shown = store.last_seen.shown();
             let Stamps { series, reference, tokens, .. } = stamps::stamps(store).await?;
             Ok([series, reference, tokens].into_iter().zip(shown).all(|(now, shown)| now >= shown))
         })
@@ -101,7 +101,7 @@ impl Ledger {
 
     /// What was confirmed to a node that registered through this handle.
     pub fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        self.0.store(Share::Common).witness.confirmed(node)
+        self.0.store(Share::Common).last_seen.confirmed(node)
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn hold_all(
     let now_us = store.clock.now_us();
     let is_open = |row: &&LockedRow| row.state != PartitionState::Held;
     let knows_less = rows.iter().filter(is_open).any(|row| row.is_behind(seen));
-    let mine = store.witness.agreed();
+    let mine = store.last_seen.agreed();
     let found = shown.map(|shown| shown.incarnation);
     let descent = match mine.filter(|mine| found.is_some_and(|found| found != *mine)) {
         Some(mine) => Some(lineage::descent(store, &mut *tx, mine).await?),
@@ -152,7 +152,7 @@ pub(crate) async fn hold_all(
         rows.retain(|row| row.state == PartitionState::Held);
         put_on_hold(&mut *tx, &rows, seen, cause, now_us).await?;
         commit(tx).await?;
-        store.witness.agree(later);
+        store.last_seen.agree(later);
         return Ok(0);
     }
     // A hold without an inquest is an operator's to end, whichever process finds it. So is an older
@@ -163,18 +163,18 @@ pub(crate) async fn hold_all(
     let is_not_earlier = mine.zip(found).is_some_and(|(mine, found)| found.number >= mine.number);
     let is_branch = is_not_earlier && descent.is_some_and(|descent| descent != Descent::Own);
     let is_operators =
-        (is_held || is_strange || is_branch) && !inquest::is_under_way(&mut *tx).await?;
+        (is_held || is_strange || is_branch) && !quorum_check::is_under_way(&mut *tx).await?;
     let cause = if is_branch { format!("{cause}; {BRANCH}") } else { cause.to_owned() };
     let held = put_on_hold(&mut *tx, &rows, seen, &cause, now_us).await?;
     // Every other process must stop, and report what it remembers, before it writes here again.
     let next = incarnation::renew(store, &mut tx, shown, known).await?;
     if asking == Asking::All && !is_operators {
-        inquest::begin(&mut tx, next, now_us).await?;
+        quorum_check::begin(&mut tx, next, now_us).await?;
     } else {
-        inquest::end(&mut *tx).await?;
+        quorum_check::end(&mut *tx).await?;
     }
     commit(tx).await?;
-    store.witness.agree(next);
+    store.last_seen.agree(next);
     Ok(held)
 }
 

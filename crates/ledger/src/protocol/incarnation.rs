@@ -22,14 +22,14 @@ impl Ledger {
     /// # Errors
     /// `WentBack` where nothing was agreed on.
     pub async fn one_incarnation(&self) -> Result<OneIncarnation, LedgerError> {
-        self.call(CALL, async |store| store.witness.required(None).map(OneIncarnation)).await
+        self.call(CALL, async |store| store.last_seen.required(None).map(OneIncarnation)).await
     }
 }
 
 impl Nodes<'_> {
     /// Whether a node of this handle registered in an incarnation.
     pub fn is_registered_in(self, node: NodeId, OneIncarnation(it): OneIncarnation) -> bool {
-        self.0.store(Share::Common).witness.registered_in(node) == Some(it)
+        self.0.store(Share::Common).last_seen.registered_in(node) == Some(it)
     }
 
     /// The incarnation in which a node of this handle registered.
@@ -37,7 +37,7 @@ impl Nodes<'_> {
     /// # Errors
     /// `WentBack` where the ledger has forgotten what it confirmed to the node.
     pub fn incarnation_of(self, node: NodeId) -> Result<OneIncarnation, LedgerError> {
-        self.0.store(Share::Common).witness.required(Some(node)).map(OneIncarnation)
+        self.0.store(Share::Common).last_seen.required(Some(node)).map(OneIncarnation)
     }
 }
 
@@ -48,20 +48,20 @@ pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
     let shown = store.pool().shown(&mut *tx).await?;
     tx.commit().await?;
     if let Some(Shown { incarnation, is_present: true, .. }) = shown {
-        store.witness.agree(incarnation);
+        store.last_seen.agree(incarnation);
         return Ok(());
     }
     let mut tx = store.begin_unfenced().await?;
     tx.lock_incarnation().await?;
     // Another process may have been first.
     match store.pool().shown(&mut *tx).await? {
-        Some(Shown { incarnation, is_present: true, .. }) => store.witness.agree(incarnation),
+        Some(Shown { incarnation, is_present: true, .. }) => store.last_seen.agree(incarnation),
         None => {
             let first = Incarnation::first();
             tx.agree(first).await?;
             lineage::begin(&mut *tx, first, store.clock.now_us()).await?;
             commit(tx).await?;
-            store.witness.agree(first);
+            store.last_seen.agree(first);
         }
         Some(_) => {
             drop(tx);
@@ -92,7 +92,7 @@ pub(crate) async fn renew(
 ) -> Result<Incarnation, LedgerError> {
     let (found, marked) = shown.map(|shown| (shown.incarnation, shown.marked)).unzip();
     let replaced: Vec<Incarnation> =
-        found.into_iter().chain(store.witness.agreed()).chain(known).collect();
+        found.into_iter().chain(store.last_seen.agreed()).chain(known).collect();
     let next = Incarnation::after(replaced.iter().copied().chain(marked.flatten()));
     let now_us = store.clock.now_us();
     lineage::replace(&mut **tx, replaced, now_us).await?;

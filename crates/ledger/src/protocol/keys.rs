@@ -4,7 +4,7 @@
 use numbering::DocumentsOf;
 
 use crate::columns::hash64;
-use crate::{Question, Record, TakeOrder};
+use crate::{Question, Record, TakeRequest};
 
 /// A key under which a document or a caller is numbered once. The documents that projects have by
 /// one id share a key, and wait for each other.
@@ -71,7 +71,7 @@ impl Named {
     }
 
     /// The keys under which the number of an order is recorded.
-    pub(crate) fn all_of(order: &TakeOrder) -> impl Iterator<Item = Named> {
+    pub(crate) fn all_of(order: &TakeRequest) -> impl Iterator<Item = Named> {
         Key::all_of(&order.record).map(move |key| Named::of(key, &order.question))
     }
 

@@ -6,9 +6,9 @@
 
 use crate::dialect::Conn;
 use crate::incarnation::Incarnation;
+use crate::last_seen::Marks;
 use crate::statement::{query, query_scalar};
 use crate::store::Store;
-use crate::witness::Marks;
 use crate::{LedgerError, nodes};
 
 /// When an incarnation of this ledger's line was replaced by the next one; `None` where it is not
@@ -86,7 +86,7 @@ pub(crate) async fn descent(
     let Some(replaced_at_us) = replaced_at_us(conn, known).await? else {
         return Ok(Descent::Strange);
     };
-    for (node, marks, at_us) in store.witness.confirmed_in(known) {
+    for (node, marks, at_us) in store.last_seen.confirmed_in(known) {
         if at_us > replaced_at_us && !shows(conn, node, marks).await? {
             return Ok(Descent::Branch);
         }

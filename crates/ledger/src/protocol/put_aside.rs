@@ -13,7 +13,7 @@ use crate::columns::{raw, read_raw, signed, unsigned};
 use crate::connections::Share;
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
-use crate::line::{Extent, Line};
+use crate::new_row::{NewRow, ValueRange};
 use crate::protocol::entries::{Verdict, verdict_against};
 use crate::protocol::fitness::must_be_whole;
 use crate::protocol::restored;
@@ -47,15 +47,15 @@ impl Ledger {
             ids.dedup();
             lock_all(&mut *tx, &ids).await?;
             for (taken, counter_id) in entry.taken.iter().zip(present) {
-                let (extent, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
-                if !insert(&mut *tx, entry, (extent, step), reason, now_us).await? {
+                let (value_range, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
+                if !insert(&mut *tx, entry, (value_range, step), reason, now_us).await? {
                     continue;
                 }
-                let Extent { counter_id, first, last } = extent;
+                let ValueRange { counter_id, first, last } = value_range;
                 if counter_id == NO_COUNTER {
                     continue;
                 }
-                gaps::shrink(&mut *tx, extent).await?;
+                gaps::shrink(&mut *tx, value_range).await?;
                 let count = (last - first) / step + 1;
                 tx.advance(&[Mark { counter_id, last, first, epoch, step, count }]).await?;
             }
@@ -81,10 +81,11 @@ impl Ledger {
 /// Finds entries that are put aside, or meet the number or the values of one that is.
 pub(crate) async fn judge(
     conn: &mut Conn,
-    lines: &[Line<'_>],
+    new_rows: &[NewRow<'_>],
     verdicts: &mut [Verdict],
 ) -> Result<(), LedgerError> {
-    let counters: BTreeSet<i64> = lines.iter().map(|line| line.extent.counter_id).collect();
+    let counters: BTreeSet<i64> =
+        new_rows.iter().map(|new_row| new_row.value_range.counter_id).collect();
     let mut query = QueryBuilder::new(
         "select counter_id, first_value, last_value, allocation_id from journal_rejected
          where counter_id",
@@ -95,35 +96,38 @@ pub(crate) async fn judge(
             (row.try_get("counter_id")?, row.try_get("first_value")?);
         let (last, id): (i64, Vec<u8>) =
             (row.try_get("last_value")?, row.try_get("allocation_id")?);
-        let meets = |line: &&Line<'_>| {
-            let extent = line.extent;
-            extent.counter_id == counter_id && extent.first <= last && extent.last >= first
+        let meets = |new_row: &&NewRow<'_>| {
+            let value_range = new_row.value_range;
+            value_range.counter_id == counter_id
+                && value_range.first <= last
+                && value_range.last >= first
         };
-        for line in lines.iter().filter(meets) {
-            let verdict = verdict_against(line, first, Some(id.clone()));
+        for new_row in new_rows.iter().filter(meets) {
+            let verdict = verdict_against(new_row, first, Some(id.clone()));
             // An entry that is put aside is accounted for, and would be counted twice.
-            if verdict == Verdict::Known || verdicts[line.entry] == Verdict::Written {
-                verdicts[line.entry] = verdict;
+            if verdict == Verdict::Known || verdicts[new_row.entry] == Verdict::Written {
+                verdicts[new_row.entry] = verdict;
             }
         }
     }
-    judge_numbers(conn, lines, verdicts).await
+    judge_numbers(conn, new_rows, verdicts).await
 }
 
 /// Finds entries whose number is that of one that is put aside.
 async fn judge_numbers(
     conn: &mut Conn,
-    lines: &[Line<'_>],
+    new_rows: &[NewRow<'_>],
     verdicts: &mut [Verdict],
 ) -> Result<(), LedgerError> {
-    let hashes = lines.iter().filter_map(|line| line.head.as_ref());
+    let hashes = new_rows.iter().filter_map(|new_row| new_row.head.as_ref());
     let hashes: Vec<i64> = hashes.map(|head| number_hash(head.number)).collect();
     if hashes.is_empty() {
         return Ok(());
     }
     let aside = named(conn, &[("number_hash", hashes)]).await?;
-    for line in lines {
-        let Some(head) = line.head.as_ref().filter(|_| verdicts[line.entry] == Verdict::Written)
+    for new_row in new_rows {
+        let Some(head) =
+            new_row.head.as_ref().filter(|_| verdicts[new_row.entry] == Verdict::Written)
         else {
             continue;
         };
@@ -132,7 +136,7 @@ async fn judge_numbers(
         };
         if let Some(other) = aside.iter().find(has_its_number) {
             let other = other.entry.record.allocation_id.as_bytes().to_vec();
-            verdicts[line.entry] = match other == line.allocation_id {
+            verdicts[new_row.entry] = match other == new_row.allocation_id {
                 true => Verdict::Known,
                 false => Verdict::Collided { other: Some(other) },
             };
@@ -275,18 +279,18 @@ pub(crate) async fn of_place(
 }
 
 /// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.
-fn plausible(taken: &numbering::TakenRange, counter_id: i64) -> (Extent, i64) {
+fn plausible(taken: &numbering::TakenRange, counter_id: i64) -> (ValueRange, i64) {
     let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let (one, other) = (clamp(taken.range.first), clamp(taken.range.last));
     let (first, last) = (one.min(other), one.max(other));
-    (Extent { counter_id, first, last }, clamp(taken.range.step).max(1))
+    (ValueRange { counter_id, first, last }, clamp(taken.range.step).max(1))
 }
 
 /// Writes one raw row; false when it was there already.
 async fn insert(
     conn: &mut Conn,
     entry: &Entry,
-    (extent, step): (Extent, i64),
+    (value_range, step): (ValueRange, i64),
     reason: &str,
     now_us: i64,
 ) -> Result<bool, LedgerError> {
@@ -296,9 +300,9 @@ async fn insert(
          raw, reason, rejected_at_us, number_hash, document_hash, key_hash)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing",
     )
-    .bind(extent.counter_id)
-    .bind(extent.first)
-    .bind(extent.last)
+    .bind(value_range.counter_id)
+    .bind(value_range.first)
+    .bind(value_range.last)
     .bind(step)
     .bind(entry.record.allocation_id.as_bytes().as_slice())
     .bind(raw(entry))

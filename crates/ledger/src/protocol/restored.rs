@@ -14,11 +14,11 @@ use crate::columns::{from_json, signed};
 use crate::connections::Share;
 use crate::counters::table::{id_of, lock_or_create_at_home};
 use crate::dialect::Conn;
-use crate::protocol::append::{self, Bringer};
-use crate::protocol::entries::Care;
+use crate::protocol::append::{self, EntrySource};
+use crate::protocol::entries::WriteMode;
 use crate::protocol::fitness::must_be_whole;
 use crate::protocol::holding::lock_all;
-use crate::protocol::{blame, inquest, partitions, seed};
+use crate::protocol::{blame, partitions, quorum_check, seed};
 use crate::statement::{QueryBuilder, query, query_scalar};
 use crate::store::{Store, commit};
 use crate::{
@@ -80,7 +80,7 @@ impl Ledger {
                 return Ok(Released::Behind);
             }
             // From here on an operator decides.
-            inquest::end(&mut *tx).await?;
+            quorum_check::end(&mut *tx).await?;
             query("update counter set ceiling = ceiling + $2 * step where partition_id = $1")
                 .bind(id)
                 .bind(signed(margin, "margin")?)
@@ -120,8 +120,8 @@ async fn journal_again(
     let (found, homes) = found_by_name(&mut *tx, node, entries.to_vec(), now_us).await?;
     let found: Vec<&Entry> = found.iter().collect();
     let writing = store.writing(node, now_us);
-    let care = (Bringer::Teller, Care::Judged);
-    let appended = append::journal(&mut *tx, &writing, &found, care).await?;
+    let write_mode = (EntrySource::Teller, WriteMode::Judged);
+    let appended = append::journal(&mut *tx, &writing, &found, write_mode).await?;
     commit(tx).await?;
     Ok(Appended { homes, ..appended })
 }

@@ -7,7 +7,7 @@ use crate::store::commit;
 use crate::{At, Ledger, LedgerCheckup, LedgerError};
 
 /// How far back the newest number is looked for, in steps: the index over time serves a span.
-const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, i64::MAX];
+const LOOKBACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, i64::MAX];
 
 impl Ledger {
     /// Notes the epochs of Redis after which none followed, by the report of a node that took part
@@ -40,7 +40,7 @@ impl Ledger {
         self.search(async |store| {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
-            for span_us in LOOK_BACK_US {
+            for span_us in LOOKBACK_US {
                 // What was reported again came after the ledger was held.
                 let newest: Option<i64> = query_scalar(
                     "select max(issued_at_us) from journal_row

@@ -40,7 +40,7 @@ pub(crate) async fn stamps(store: &Store) -> Result<Stamps, LedgerError> {
     let stamp = |column| row.try_get::<Option<i64>>(column).map(Option::unwrap_or_default);
     let (series, reference, tokens) = (stamp("series")?, stamp("reference")?, stamp("tokens")?);
     for (place, stamp) in [series, reference, tokens].into_iter().enumerate() {
-        store.witness.show(place, stamp);
+        store.last_seen.show(place, stamp);
     }
     let nonce: Option<&[u8]> = row.try_get("nonce")?;
     let incarnation = nonce.map(|bytes| read_uuid(bytes, "incarnation.nonce")).transpose()?;

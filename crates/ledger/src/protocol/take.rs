@@ -22,9 +22,10 @@ use crate::calls::CALL;
 use crate::columns::{self, signed, unsigned};
 use crate::counters::table::{self, lock_or_create};
 use crate::dialect::Conn;
-use crate::line::Line;
+use crate::last_seen::takes::ConfirmedNumber;
+use crate::new_row::NewRow;
 use crate::protocol::chronology::LastDates;
-use crate::protocol::entries::{self, Care, Verdict};
+use crate::protocol::entries::{self, Verdict, WriteMode};
 use crate::protocol::keys::{self, Key, Named};
 use crate::protocol::planned::Planned;
 use crate::protocol::seed::{self, Toucher, fenced, name};
@@ -33,10 +34,9 @@ use crate::register::gaps::{self, Loss};
 use crate::register::lookup;
 use crate::seal::Writing;
 use crate::store::{Store, commit};
-use crate::witness::takes::ConfirmedNumber;
 use crate::{
     At, Counter, CounterSpec, Entry, Found, GapReason, IssuePath, Ledger, LedgerError, Owner,
-    TakeOrder, TakeOutcome, Taken, nodes, progression,
+    TakeOutcome, TakeRequest, Taken, nodes, progression,
 };
 
 /// What orders counters for locking.
@@ -53,7 +53,7 @@ impl Ledger {
         &self,
         at: At,
         node: NodeId,
-        orders: &[TakeOrder],
+        orders: &[TakeRequest],
         lock_wait: Duration,
     ) -> Result<Taken, LedgerError> {
         // Not a search, although a first touch may need one: on the database path no other call may
@@ -68,7 +68,7 @@ pub(crate) async fn take(
     store: &Store,
     at: At,
     node: NodeId,
-    orders: &[TakeOrder],
+    orders: &[TakeRequest],
     lock_wait: Duration,
 ) -> Result<Taken, LedgerError> {
     if orders.is_empty() {
@@ -76,13 +76,13 @@ pub(crate) async fn take(
     }
     let now_us = store.clock.now_us();
     let toucher = Toucher::new(at, node, now_us, Some(Owner::Database));
-    match attempt(store, &toucher, orders, lock_wait, Care::Plain).await {
+    match attempt(store, &toucher, orders, lock_wait, WriteMode::Plain).await {
         Ok(Some(taken)) => return Ok(taken),
         // Its epoch may be over because the ledger went back: the next one looks at that first.
         Ok(None) | Err(LedgerError::Fenced { .. }) => {}
         Err(error) => return Err(error),
     }
-    let judged = attempt(store, &toucher, orders, lock_wait, Care::Judged).await?;
+    let judged = attempt(store, &toucher, orders, lock_wait, WriteMode::Judged).await?;
     Ok(judged.expect("an attempt that judges each row ends with outcomes"))
 }
 
@@ -90,14 +90,14 @@ pub(crate) async fn take(
 async fn attempt(
     store: &Store,
     toucher: &Toucher,
-    orders: &[TakeOrder],
+    orders: &[TakeRequest],
     lock_wait: Duration,
-    care: Care,
+    write_mode: WriteMode,
 ) -> Result<Option<Taken>, LedgerError> {
     let mut toucher = toucher.clone();
     let Toucher { at, node, now_us, .. } = toucher;
-    let mut tx = store.begin_impatient(node, lock_wait).await?;
-    if care == Care::Judged {
+    let mut tx = store.begin_with_lock_limit(node, lock_wait).await?;
+    if write_mode == WriteMode::Judged {
         // A number taken from a ledger that went back may have been issued before.
         nodes::must_be_remembered(store, &mut *tx, node).await?;
     }
@@ -106,7 +106,7 @@ async fn attempt(
     store.meter.count_lock_wait(started.elapsed());
     if matches!(locked, Err(LedgerError::WentBack(_))) {
         // Possibly no mark is missing: the next heartbeat must report the loss all the same.
-        store.witness.forget(node);
+        store.last_seen.forget(node);
     }
     let (counters, mut dates) = locked?;
     if let Some(unknown) = dates.unknown() {
@@ -131,9 +131,9 @@ async fn attempt(
         });
     }
     let writing = store.writing(node, now_us);
-    let verdicts = match care {
-        Care::Plain => plan.write(store, &mut *tx, &writing).await?,
-        Care::Judged => {
+    let verdicts = match write_mode {
+        WriteMode::Plain => plan.write(store, &mut *tx, &writing).await?,
+        WriteMode::Judged => {
             seed::must_be_open(&partitions::read(&mut *tx, at.partition).await?, at)?;
             Some(plan.write_judged(&mut *tx, &writing).await?)
         }
@@ -150,7 +150,7 @@ async fn lock(
     store: &Store,
     conn: &mut Conn,
     toucher: &mut Toucher,
-    orders: &[TakeOrder],
+    orders: &[TakeRequest],
 ) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
     let counters = lock_counters(store, conn, toucher, orders).await?;
     let keys = orders.iter().flat_map(|order| Key::all_of(&order.record));
@@ -167,7 +167,7 @@ async fn lock_counters(
     store: &Store,
     conn: &mut Conn,
     toucher: &mut Toucher,
-    orders: &[TakeOrder],
+    orders: &[TakeRequest],
 ) -> Result<BTreeMap<Name, Working>, LedgerError> {
     let mut specs: BTreeMap<(i64, &str, &str), &CounterSpec> = BTreeMap::new();
     for spec in orders.iter().flat_map(|order| &order.specs) {
@@ -217,7 +217,7 @@ struct Plan {
 impl Plan {
     /// Plans one order: the number that an earlier order of the batch took under its keys, or its
     /// own.
-    fn order(&mut self, order: &TakeOrder) -> Result<Planned, LedgerError> {
+    fn order(&mut self, order: &TakeRequest) -> Result<Planned, LedgerError> {
         let question = &order.question;
         let place = |name: Option<Named>| name.and_then(|name| self.keys.get(&name)).copied();
         let by_key = place(Named::caller(question));
@@ -264,7 +264,7 @@ impl Plan {
     /// The values that an order's serials would take; else what keeps one of them from it.
     fn ranges(
         &mut self,
-        order: &TakeOrder,
+        order: &TakeRequest,
     ) -> Result<Result<Vec<TakenRange>, TakeOutcome>, LedgerError> {
         let record = &order.record;
         if order.count == 0 || order.specs.len() != record.counter_keys.len() {
@@ -316,16 +316,16 @@ impl Plan {
             return Ok(Some(Vec::new()));
         }
         let entries: Vec<&Entry> = self.entries.iter().collect();
-        let lines = entries::lines(&entries)?;
+        let new_rows = entries::new_rows(&entries)?;
         let verdicts = vec![Verdict::Written; entries.len()];
         let (partition_id, epoch) = partitions::columns(self.at)?;
         let moves = Moves {
             partition_id,
             epoch,
-            confirmed: store.witness.of(writing.node),
-            counters: self.moves(&lines, &verdicts)?,
+            confirmed: store.last_seen.of(writing.node),
+            counters: self.moves(&new_rows, &verdicts)?,
         };
-        let (heads, tails): (Vec<_>, Vec<_>) = lines.iter().partition(|l| l.head.is_some());
+        let (heads, tails): (Vec<_>, Vec<_>) = new_rows.iter().partition(|l| l.head.is_some());
         let mut is_whole = conn.move_and_insert(&moves, &heads, writing).await?;
         if is_whole && !tails.is_empty() {
             is_whole = conn.insert_all(&tails, writing).await?;
@@ -348,32 +348,37 @@ impl Plan {
             return Ok(Vec::new());
         }
         let entries: Vec<&Entry> = self.entries.iter().collect();
-        let lines = entries::lines(&entries)?;
+        let new_rows = entries::new_rows(&entries)?;
         let mut verdicts = vec![Verdict::Written; entries.len()];
-        put_aside::judge(conn, &lines, &mut verdicts).await?;
-        let judged = entries::write(conn, writing, lines, verdicts).await?;
-        let collided =
-            |line: &&Line<'_>| matches!(judged.verdicts[line.entry], Verdict::Collided { .. });
-        for line in judged.lines.iter().filter(collided) {
+        put_aside::judge(conn, &new_rows, &mut verdicts).await?;
+        let judged = entries::write(conn, writing, new_rows, verdicts).await?;
+        let collided = |new_row: &&NewRow<'_>| {
+            matches!(judged.verdicts[new_row.entry], Verdict::Collided { .. })
+        };
+        for new_row in judged.new_rows.iter().filter(collided) {
             // Only what nothing accounts for: a value in the journal is no gap.
             let loss = Loss {
-                counter_id: line.extent.counter_id,
-                after: line.extent.first - line.step,
-                upto: line.extent.last,
-                step: line.step,
+                counter_id: new_row.value_range.counter_id,
+                after: new_row.value_range.first - new_row.step,
+                upto: new_row.value_range.last,
+                step: new_row.step,
                 reason: GapReason::Collided,
                 epoch: self.at.epoch,
             };
             gaps::register_holes(conn, loss, writing.now_us).await?;
         }
-        table::advance(conn, self.at, &self.moves(&judged.lines, &judged.verdicts)?).await?;
+        table::advance(conn, self.at, &self.moves(&judged.new_rows, &judged.verdicts)?).await?;
         self.dates.write(conn).await?;
         Ok(judged.verdicts)
     }
 
     /// Where each counter goes, and how many values more its rows account for: only those where
     /// count times step says how far they reach.
-    fn moves(&self, lines: &[Line<'_>], verdicts: &[Verdict]) -> Result<Vec<Move>, LedgerError> {
+    fn moves(
+        &self,
+        new_rows: &[NewRow<'_>],
+        verdicts: &[Verdict],
+    ) -> Result<Vec<Move>, LedgerError> {
         let mut moves = BTreeMap::new();
         for Working { counter, value } in self.counters.values() {
             if *value != counter.taken {
@@ -382,9 +387,10 @@ impl Plan {
                 moves.insert(counter_id, (to, signed(counter.step, "counter.step")?));
             }
         }
-        for line in lines.iter().filter(|line| verdicts[line.entry] == Verdict::Written) {
-            if let Some((to, step)) = moves.get_mut(&line.extent.counter_id) {
-                to.journaled += if line.step == *step { line.count } else { 0 };
+        for new_row in new_rows.iter().filter(|new_row| verdicts[new_row.entry] == Verdict::Written)
+        {
+            if let Some((to, step)) = moves.get_mut(&new_row.value_range.counter_id) {
+                to.journaled += if new_row.step == *step { new_row.count } else { 0 };
             }
         }
         Ok(moves.into_values().map(|(to, _)| to).collect())
@@ -395,6 +401,6 @@ impl Plan {
         let mut written = self.entries.iter().zip(verdicts).rev();
         let Some((last, _)) = written.find(|(_, v)| **v == Verdict::Written) else { return };
         let values = self.counters.iter().map(|(name, working)| (name.clone(), working.value));
-        store.witness.takes().note(self.at.partition, values, ConfirmedNumber::of(last));
+        store.last_seen.takes().note(self.at.partition, values, ConfirmedNumber::of(last));
     }
 }

@@ -13,7 +13,7 @@ use crate::counters::list;
 use crate::dialect::Conn;
 use crate::statement::{QueryBuilder, Row, query};
 use crate::{
-    AccountOrder, Accounted, BoundRows, Counter, CounterAccount, CounterFilter, DatedPart,
+    AccountRequest, Accounted, BoundRows, Counter, CounterAccount, CounterFilter, DatedPart,
     EntryKind, EntryRow, GapReason, LedgerError, Register, Run,
 };
 
@@ -75,7 +75,7 @@ impl Register<'_> {
     ///
     /// # Errors
     /// A ledger that does not answer, rows that no version wrote.
-    pub async fn accounts(self, order: &AccountOrder) -> Result<Accounted, LedgerError> {
+    pub async fn accounts(self, order: &AccountRequest) -> Result<Accounted, LedgerError> {
         self.accounts_with_part(order, None).await
     }
 
@@ -85,7 +85,7 @@ impl Register<'_> {
     /// As [`crate::Register::accounts`].
     pub async fn accounts_with_part(
         self,
-        order: &AccountOrder,
+        order: &AccountRequest,
         part: Option<&DatedPart>,
     ) -> Result<Accounted, LedgerError> {
         self.search(async |store| {
@@ -101,7 +101,7 @@ impl Register<'_> {
 
 async fn account_for_all(
     conn: &mut Conn,
-    order: &AccountOrder,
+    order: &AccountRequest,
     dated: Option<&DatedPart>,
 ) -> Result<Accounted, LedgerError> {
     let mut counters: Vec<Counter> = Vec::new();
@@ -206,7 +206,7 @@ async fn account_for(
     conn: &mut Conn,
     counter: &Counter,
     (owner, unlooked): (Option<Ownership>, Unlooked),
-    (order, before_key): (&AccountOrder, i64),
+    (order, before_key): (&AccountRequest, i64),
     left: &mut Left,
 ) -> Result<Option<CounterAccount>, LedgerError> {
     let is_of_now = owner.is_some_and(|(epoch, _)| epoch == counter.epoch);
@@ -290,7 +290,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn meet(&mut self, row: &Row, order: &AccountOrder) -> Result<Met, LedgerError> {
+    fn meet(&mut self, row: &Row, order: &AccountRequest) -> Result<Met, LedgerError> {
         let run = Run {
             first: row.try_get("first_value")?,
             last: row.try_get("last_value")?,
@@ -326,7 +326,7 @@ impl Seen {
     }
 
     /// Counts how a row of the journal is bound.
-    fn bind(&mut self, row: &Row, order: &AccountOrder) -> Result<(), LedgerError> {
+    fn bind(&mut self, row: &Row, order: &AccountRequest) -> Result<(), LedgerError> {
         let batch_id = row.try_get::<Option<i64>>("batch_id")?.unwrap_or_default();
         // 0: of a batch that is not there, 1: without a proof, 2: with one.
         let sealed: i64 = row.try_get("is_sealed")?;

@@ -8,7 +8,7 @@ use numbering::{Range, TakenRange};
 use crate::calls::CALL;
 use crate::columns::{read_uuid, unsigned};
 use crate::dialect::Conn;
-use crate::line::Line;
+use crate::new_row::NewRow;
 use crate::number_hash;
 use crate::protocol::chronology::{self, Family};
 use crate::register::lookup::{journal_row_of, select_rows};
@@ -17,7 +17,7 @@ use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::{Store, commit_alone};
 use crate::{
     Audits, Counters, Entry, IssuePath, JournalRow, LedgerError, NewRevision, Position,
-    REVISIONS_MAX, Record, Register, Revised, Revision, RowSight, ValueOf,
+    REVISIONS_MAX, Record, Register, Revised, Revision, RowVisibility, ValueOf,
 };
 
 /// Most rows of a page.
@@ -41,7 +41,7 @@ impl Register<'_> {
         after: Option<Position>,
         limit: u32,
     ) -> Result<Vec<JournalRow>, LedgerError> {
-        self.numbers_shown_of(document_id, after, limit, &RowSight::Everything).await
+        self.numbers_shown_of(document_id, after, limit, &RowVisibility::Everything).await
     }
 
     /// The same, of the numbers visible to the caller alone.
@@ -50,7 +50,7 @@ impl Register<'_> {
         document_id: &str,
         after: Option<Position>,
         limit: u32,
-        shown: &RowSight,
+        shown: &RowVisibility,
     ) -> Result<Vec<JournalRow>, LedgerError> {
         self.read(async |reader| {
             let mut query = select_rows("journal_row");
@@ -162,7 +162,7 @@ impl Register<'_> {
         number: &str,
         limit: u32,
     ) -> Result<Vec<Revision>, LedgerError> {
-        self.revisions_shown_named(number, limit, &RowSight::Everything).await
+        self.revisions_shown_named(number, limit, &RowVisibility::Everything).await
     }
 
     /// The same, of the numbers visible to the caller alone.
@@ -170,12 +170,12 @@ impl Register<'_> {
         self,
         number: &str,
         limit: u32,
-        shown: &RowSight,
+        shown: &RowVisibility,
     ) -> Result<Vec<Revision>, LedgerError> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(COLUMNS);
             query.push("where r.number = ").push_bind(number.to_owned());
-            if *shown != RowSight::Everything {
+            if *shown != RowVisibility::Everything {
                 query.push(
                     " and exists (select 1 from journal_row j where j.counter_id = r.counter_id
                      and j.first_value = r.value",
@@ -303,9 +303,9 @@ async fn keep_text(
         at: entry.at,
     };
     let writing = store.writing(node_id, store.clock.now_us());
-    let lines = Line::of(0, &text)?;
-    let lines: Vec<&Line<'_>> = lines.iter().collect();
-    Ok(!conn.insert_lines(&lines, &writing).await?.is_empty())
+    let new_rows = NewRow::of(0, &text)?;
+    let new_rows: Vec<&NewRow<'_>> = new_rows.iter().collect();
+    Ok(!conn.insert_new_rows(&new_rows, &writing).await?.is_empty())
 }
 
 fn revision_of(row: &Row) -> Result<Revision, LedgerError> {

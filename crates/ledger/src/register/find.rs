@@ -16,7 +16,7 @@ use crate::register::lookup::{Origin, bare_row_of, journal_row_of, select_bare_r
 use crate::register::{found_aside, shown};
 use crate::statement::{QueryBuilder, Row, query_scalar};
 use crate::{
-    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Register, RowSight,
+    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Register, RowVisibility,
     SEARCH_ROWS_MAX, Series, Sort,
 };
 
@@ -28,7 +28,7 @@ const FIND_TIME: Duration = Duration::from_secs(5);
 /// How far back a look-up by time alone reaches step by step, in microseconds: the newest rows are
 /// found without sorting the whole journal.
 const MINUTE_US: i64 = 60_000_000;
-const LOOK_BACK_US: [i64; 5] =
+const LOOKBACK_US: [i64; 5] =
     [1_000_000, MINUTE_US, 3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
 
 impl Register<'_> {
@@ -107,7 +107,7 @@ async fn journaled(
     window.until_us = filter.until_us.into_iter().chain(after_us).min();
     if !is_led(filter, &users) {
         let newest_us = window.until_us.unwrap_or(now_us);
-        for reach_us in LOOK_BACK_US {
+        for reach_us in LOOKBACK_US {
             let from_us = newest_us.saturating_sub(reach_us);
             if rows.len() >= limit || filter.from_us.is_some_and(|from| from >= from_us) {
                 break;
@@ -243,7 +243,7 @@ fn needs_shared(filter: &JournalFilter, user: &User) -> bool {
     let texts = [&filter.type_code, &filter.project, &filter.dated_from, &filter.dated_until];
     matches!(user, User::Named(_) | User::Service(_))
         || filter.series_id.is_some()
-        || filter.shown != RowSight::Everything
+        || filter.shown != RowVisibility::Everything
         || texts.into_iter().any(Option::is_some)
 }
 

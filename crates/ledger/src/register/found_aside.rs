@@ -9,7 +9,8 @@ use crate::register::find::text_of;
 use crate::register::lookup::Origin;
 use crate::statement::query_scalar;
 use crate::{
-    Entry, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Record, RowSight, Sort,
+    Entry, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Record, RowVisibility,
+    Sort,
 };
 use crate::{document_hash, number_hash};
 
@@ -54,7 +55,7 @@ pub(crate) async fn add_of(
     conn: &mut Conn,
     document_id: &str,
     after: Option<Position>,
-    shown: &RowSight,
+    shown: &RowVisibility,
     rows: &mut Vec<JournalRow>,
 ) -> Result<(), LedgerError> {
     let aside = named(&mut *conn, &[("document_hash", vec![document_hash(document_id)])]).await?;

@@ -4,7 +4,7 @@ use numerator_runtime::metrics::count_gap;
 
 use crate::columns::{Word, signed, unsigned, unsigned_small};
 use crate::dialect::Conn;
-use crate::line::Extent;
+use crate::new_row::ValueRange;
 use crate::statement::{QueryBuilder, Row, query};
 use crate::{At, Audits, Gap, GapFilter, GapReason, LedgerError, Register, Span, progression};
 
@@ -246,20 +246,20 @@ pub(crate) async fn register(
 
 /// Removes from the register a run that turned up after all; what is left of a gap keeps its
 /// reason, its epoch and its time.
-pub(crate) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), LedgerError> {
+pub(crate) async fn shrink(conn: &mut Conn, value_range: ValueRange) -> Result<(), LedgerError> {
     let rows = query(
         "select gap_id, first_value, last_value, step from gap
          where counter_id = $1 and first_value <= $3 and last_value >= $2",
     )
-    .bind(extent.counter_id)
-    .bind(extent.first)
-    .bind(extent.last)
+    .bind(value_range.counter_id)
+    .bind(value_range.first)
+    .bind(value_range.last)
     .fetch_all(&mut *conn)
     .await?;
     for row in rows {
         let gap_id: i64 = row.try_get("gap_id")?;
         let run = (row.try_get("first_value")?, row.try_get("last_value")?, row.try_get("step")?);
-        let left = progression::without(run, (extent.first, extent.last));
+        let left = progression::without(run, (value_range.first, value_range.last));
         // The upper part first: the row's own first value may move there only once it is free.
         if let [_, (first, last)] = left[..] {
             query(

@@ -12,9 +12,9 @@ use crate::calls::CALL;
 use crate::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
+use crate::compressed_mask::read_mask;
 use crate::dialect::Conn;
-use crate::journal_columns::{entry_columns, line_columns};
-use crate::outline::read_mask;
+use crate::journal_columns::{entry_columns, new_row_columns};
 use crate::protocol::keys::{self, Key};
 use crate::protocol::put_aside;
 use crate::register::found_aside;
@@ -77,7 +77,7 @@ impl Register<'_> {
             // hold it.
             let mut query = select_rows(concat!(
                 "(select ",
-                line_columns!(),
+                new_row_columns!(),
                 ", node_id, journaled_at_us from journal_row where counter_id = $1
                  and first_value <= $2 order by first_value desc limit 1)"
             ));
@@ -299,8 +299,8 @@ pub(crate) fn bare_row_of(row: &Row, origin: Origin) -> Result<JournalRow, Ledge
 
 /// The partially rendered text of a row's number.
 pub(crate) fn mask_of(row: &Row, number: &str) -> Result<String, LedgerError> {
-    let outline: Option<String> = row.try_get("outline")?;
-    read_mask(row.try_get("mask")?, outline.as_deref(), number)
+    let compressed_mask: Option<String> = row.try_get("outline")?;
+    read_mask(row.try_get("mask")?, compressed_mask.as_deref(), number)
 }
 
 /// The entry of a first serial's row.

@@ -4,11 +4,11 @@ use numbering::ExchangeKind;
 use numerator_runtime::actor::through;
 
 use crate::statement::QueryBuilder;
-use crate::{CodesWithin, RowSight};
+use crate::{CodesWithin, RowVisibility};
 
 /// Keeps the visible rows of the journal, in a search that calls them `alias`.
-pub(crate) fn push_rows(query: &mut QueryBuilder<'_>, alias: &str, shown: &RowSight) {
-    let RowSight::Part { within, own } = shown else { return };
+pub(crate) fn push_rows(query: &mut QueryBuilder<'_>, alias: &str, shown: &RowVisibility) {
+    let RowVisibility::Part { within, own } = shown else { return };
     query.push(" and (1 = 0");
     push_own(query, alias, own.as_deref());
     if let Some(CodesWithin { series, projects }) = within {
@@ -28,8 +28,8 @@ pub(crate) fn push_rows(query: &mut QueryBuilder<'_>, alias: &str, shown: &RowSi
 
 /// The same of the events of exchange serials: each is of the series of its kind, of no project,
 /// and of the actor that was seen with it.
-pub(crate) fn push_serial_events(query: &mut QueryBuilder<'_>, alias: &str, shown: &RowSight) {
-    let RowSight::Part { within, own } = shown else { return };
+pub(crate) fn push_serial_events(query: &mut QueryBuilder<'_>, alias: &str, shown: &RowVisibility) {
+    let RowVisibility::Part { within, own } = shown else { return };
     query.push(" and (1 = 0");
     push_own(query, alias, own.as_deref());
     for kind in ExchangeKind::ALL {

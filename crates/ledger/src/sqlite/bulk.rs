@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{definitions, lines, slices};
+use super::{definitions, new_rows, slices};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file, is_any_aside,
     nothing_above, open_in_its_epoch,
 };
 use crate::dialect::{Bulk, Runs as _};
 use crate::journal_columns::entry_columns;
-use crate::line::{Extent, Line};
+use crate::new_row::{NewRow, ValueRange};
 use crate::seal::Writing;
 use crate::statement::{QueryBuilder, Row};
 use crate::{LedgerError, RawRows};
@@ -102,15 +102,15 @@ impl Bulk for SqliteConnection {
     async fn neighbours(
         &mut self,
         table: Table,
-        extents: &[Extent],
+        value_ranges: &[ValueRange],
     ) -> Result<Vec<Option<Neighbour>>, LedgerError> {
         let (table, allocation_id) = match table {
             Table::Journal => ("journal", "t.allocation_id"),
             Table::Gap => ("gap", "null"),
         };
         // The journal leaves out the last value of a single number.
-        let mut found: Vec<Option<Neighbour>> = vec![None; extents.len()];
-        for (found, part) in found.chunks_mut(ROWS_MAX).zip(extents.chunks(ROWS_MAX)) {
+        let mut found: Vec<Option<Neighbour>> = vec![None; value_ranges.len()];
+        for (found, part) in found.chunks_mut(ROWS_MAX).zip(value_ranges.chunks(ROWS_MAX)) {
             let asked = values(3, part.len());
             let statement = format!(
                 "with asked (place, counter_id, last) as ({asked})
@@ -122,8 +122,8 @@ impl Bulk for SqliteConnection {
                  order by n.first_value desc limit 1)"
             );
             let mut query = sqlx::query(AssertSqlSafe(statement));
-            for (place, extent) in (0_i64..).zip(part) {
-                query = query.bind(place).bind(extent.counter_id).bind(extent.last);
+            for (place, value_range) in (0_i64..).zip(part) {
+                query = query.bind(place).bind(value_range.counter_id).bind(value_range.last);
             }
             for row in query.fetch_all(&mut *self).await? {
                 *slot(found, &row)? = Some(Neighbour {
@@ -155,15 +155,15 @@ impl Bulk for SqliteConnection {
         Ok(Newest { rows: found, is_any_aside: is_any != 0 })
     }
 
-    async fn insert_lines(
+    async fn insert_new_rows(
         &mut self,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
-        let mut inserted = HashSet::with_capacity(lines.len());
-        for part in lines.chunks(ROWS_MAX) {
-            for line in lines::insert(&mut *self, part, writing).await? {
-                inserted.insert((line.extent.counter_id, line.extent.first));
+        let mut inserted = HashSet::with_capacity(new_rows.len());
+        for part in new_rows.chunks(ROWS_MAX) {
+            for new_row in new_rows::insert(&mut *self, part, writing).await? {
+                inserted.insert((new_row.value_range.counter_id, new_row.value_range.first));
             }
         }
         Ok(inserted)
@@ -171,11 +171,11 @@ impl Bulk for SqliteConnection {
 
     async fn insert_all(
         &mut self,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<bool, LedgerError> {
-        for part in lines.chunks(ROWS_MAX) {
-            if lines::insert(&mut *self, part, writing).await?.len() != part.len() {
+        for part in new_rows.chunks(ROWS_MAX) {
+            if new_rows::insert(&mut *self, part, writing).await?.len() != part.len() {
                 return Ok(false);
             }
         }
@@ -185,7 +185,7 @@ impl Bulk for SqliteConnection {
     async fn move_and_insert(
         &mut self,
         moves: &Moves,
-        lines: &[&Line<'_>],
+        new_rows: &[&NewRow<'_>],
         writing: &Writing,
     ) -> Result<bool, LedgerError> {
         for part in moves.counters.chunks(ROWS_MAX) {
@@ -220,7 +220,7 @@ impl Bulk for SqliteConnection {
                 return Ok(false);
             }
         }
-        self.insert_all(lines, writing).await
+        self.insert_all(new_rows, writing).await
     }
 
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
@@ -251,7 +251,7 @@ impl Bulk for SqliteConnection {
         Ok(found.into_values().collect())
     }
 
-    async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError> {
+    async fn make_room(&mut self, run: ValueRange) -> Result<u64, LedgerError> {
         let mut gone = 0;
         for statement in [
             "insert into making_room (counter_id, first_value, last_value) values ($1, $2, $3)",
@@ -272,8 +272,8 @@ impl Bulk for SqliteConnection {
         Ok(gone)
     }
 
-    async fn journal_extent(&mut self) -> Result<Option<(i64, i64)>, LedgerError> {
-        slices::extent(self).await
+    async fn journal_range(&mut self) -> Result<Option<(i64, i64)>, LedgerError> {
+        slices::value_range(self).await
     }
 
     fn journal_slice_places(&self) -> i64 {

@@ -2,7 +2,7 @@
 
 use sqlx::SqlitePool;
 
-use crate::{LedgerCheckup, LedgerError, LedgerHazard};
+use crate::{LedgerCheckup, LedgerConfigWarning, LedgerError};
 
 /// `pragma synchronous` of a connection that waits for the disk at each commit.
 const FULL: i64 = 2;
@@ -12,7 +12,9 @@ pub(super) async fn check_up(writer: &SqlitePool) -> Result<LedgerCheckup, Ledge
     let level: i64 = sqlx::query_scalar("pragma synchronous").fetch_one(writer).await?;
     let mut checkup = LedgerCheckup::default();
     if level < FULL {
-        checkup.hazards.push(LedgerHazard::LazyCommit { setting: level.to_string() });
+        checkup
+            .config_warnings
+            .push(LedgerConfigWarning::LazyCommit { setting: level.to_string() });
     }
     Ok(checkup)
 }

@@ -150,7 +150,7 @@ impl Pool for SqlitePools {
         begin: Begin,
     ) -> Result<Transaction, LedgerError> {
         match begin {
-            Begin::Writing | Begin::Brief | Begin::Impatient(_) => {
+            Begin::Writing | Begin::Brief | Begin::LockLimited(_) => {
                 self.begin_to_write(required).await
             }
             // Every one that reads is a snapshot.

@@ -13,7 +13,7 @@ use super::SqliteEngine;
 use super::life::SqlitePools;
 use super::mark::MarkFile;
 use super::open::{MIGRATIONS, must_not_be_gone};
-use crate::look::Sighted;
+use crate::look::EngineInspection;
 use crate::schema::Schema;
 use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings};
@@ -27,7 +27,7 @@ pub(crate) async fn look(
     path: &Path,
     settings: LedgerSettings,
     clock: SharedClock,
-) -> Result<Sighted, LedgerError> {
+) -> Result<EngineInspection, LedgerError> {
     let mark = MarkFile::beside(path);
     let refusal = must_not_be_gone(path, &mark).err();
     let is_there = match std::fs::File::open(path) {
@@ -57,7 +57,7 @@ pub(crate) async fn look(
     let pools = Arc::new(pools);
     let store = Store::new(Arc::clone(&pools) as _, clock, Lasting::default());
     let engine = SqliteEngine { store: Arc::new(store), pools };
-    Ok(Sighted { engine: Box::new(engine), schema, refusal, server: None })
+    Ok(EngineInspection { engine: Box::new(engine), schema, refusal, server: None })
 }
 
 async fn standing(reader: &SqlitePool) -> Result<Schema, LedgerError> {

@@ -11,10 +11,10 @@ mod close;
 mod definitions;
 mod fitness;
 mod life;
-mod lines;
 mod look;
 mod mark;
 mod names;
+mod new_rows;
 mod open;
 mod place;
 mod private;
@@ -25,9 +25,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::call_timeout::CallTimeout;
 use crate::connections::Share;
 use crate::dialect::Engine;
-use crate::patience::Patience;
 use crate::store::Store;
 use life::SqlitePools;
 
@@ -54,7 +54,7 @@ impl Engine for SqliteEngine {
     }
 
     /// A file has no peer that could vanish: calls take the time they take.
-    async fn is_late(&self, _store: &Arc<Store>, _patience: Patience) {
+    async fn is_late(&self, _store: &Arc<Store>, _patience: CallTimeout) {
         std::future::pending::<()>().await;
     }
 

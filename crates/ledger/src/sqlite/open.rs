@@ -112,7 +112,7 @@ async fn set_up(
     let migrated = bring_up_to_date(writer, settings.migrate).await?;
     // From now on a missing file is a lost ledger.
     writer.set_connect_options((*writer.connect_options()).clone().create_if_missing(false));
-    let lasting = Lasting { proof_key: settings.proof_key, ..Lasting::default() };
+    let lasting = Lasting { mac_key: settings.mac_key, ..Lasting::default() };
     let store = Store::new(Arc::clone(pools) as _, clock, lasting);
     agree(&store).await?;
     if migrated.is_some() {

@@ -8,25 +8,25 @@ use sqlx::{Arguments as _, AssertSqlSafe, Error, Sqlite};
 
 use crate::bound::Value;
 use crate::dialect::Runs;
-use crate::statement::{Done, Row, Statement};
+use crate::statement::{Done, Row, SqlQuery};
 
 #[async_trait]
 impl Runs for SqliteConnection {
-    async fn run(&mut self, statement: Statement<'_>) -> Result<Done, Error> {
+    async fn run(&mut self, statement: SqlQuery<'_>) -> Result<Done, Error> {
         Ok(Done(written(&statement)?.execute(self).await?.rows_affected()))
     }
 
-    async fn all(&mut self, statement: Statement<'_>) -> Result<Vec<Row>, Error> {
+    async fn all(&mut self, statement: SqlQuery<'_>) -> Result<Vec<Row>, Error> {
         let rows = written(&statement)?.fetch_all(self).await?;
         Ok(rows.into_iter().map(Row::Sqlite).collect())
     }
 
-    async fn first(&mut self, statement: Statement<'_>) -> Result<Option<Row>, Error> {
+    async fn first(&mut self, statement: SqlQuery<'_>) -> Result<Option<Row>, Error> {
         Ok(written(&statement)?.fetch_optional(self).await?.map(Row::Sqlite))
     }
 }
 
-fn written(statement: &Statement<'_>) -> Result<Query<'static, Sqlite, SqliteArguments>, Error> {
+fn written(statement: &SqlQuery<'_>) -> Result<Query<'static, Sqlite, SqliteArguments>, Error> {
     let values = statement.values();
     let mut bound = SqliteArguments::default();
     values.iter().try_for_each(|value| bind(&mut bound, value)).map_err(Error::Encode)?;

@@ -38,7 +38,9 @@ pub(super) async fn forget(
 }
 
 /// The lowest and the highest id of the journal's rows.
-pub(super) async fn extent(conn: &mut SqliteConnection) -> Result<Option<(i64, i64)>, LedgerError> {
+pub(super) async fn value_range(
+    conn: &mut SqliteConnection,
+) -> Result<Option<(i64, i64)>, LedgerError> {
     let ends = sqlx::query("select min(rowid), max(rowid) from journal").fetch_one(conn).await?;
     let (first, last): (Option<i64>, Option<i64>) = (ends.try_get(0)?, ends.try_get(1)?);
     Ok(first.zip(last))

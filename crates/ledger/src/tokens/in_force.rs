@@ -3,7 +3,7 @@
 //! confirmed.
 
 use crate::dialect::Conn;
-use crate::statement::{Statement, query};
+use crate::statement::{SqlQuery, query};
 use crate::{LedgerError, ShownToken, TokenRefusal};
 
 /// Refuses the request of a token that is not in force. Locks its row: a revocation either came
@@ -14,7 +14,7 @@ pub(crate) async fn must_stay_in_force(
     shown: Option<ShownToken>,
     now_us: i64,
 ) -> Result<(), LedgerError> {
-    look(conn, shown, now_us, Statement::for_share).await
+    look(conn, shown, now_us, SqlQuery::for_share).await
 }
 
 /// The same without a lock: at the beginning of work that may take long, and for changes of tokens,
@@ -31,7 +31,7 @@ async fn look(
     conn: &mut Conn,
     shown: Option<ShownToken>,
     now_us: i64,
-    locked: impl FnOnce(Statement<'static>) -> Statement<'static>,
+    locked: impl FnOnce(SqlQuery<'static>) -> SqlQuery<'static>,
 ) -> Result<(), LedgerError> {
     let Some(ShownToken { token_id, sha256 }) = shown else { return Ok(()) };
     let question =

@@ -15,7 +15,7 @@ use crate::events::insert_event;
 use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::{commit, commit_alone};
 use crate::tokens::in_force::must_be_in_force;
-use crate::tokens::told::{fingerprint, is_told};
+use crate::tokens::told::{fingerprint, is_recorded};
 use crate::{
     Event, LedgerError, NewToken, StoredToken, TOKEN_GRACE_MAX, TOKEN_USES_MAX, TOKENS_MAX,
     TokenInForce, TokenRefusal, TokenRevocation, TokenRights, TokenRotation, TokenUse,
@@ -96,7 +96,7 @@ impl Tokens<'_> {
             let token = existing(&mut *tx, &asked.name).await?;
             if token.revoked_at_us.is_some() {
                 let row = row_of(&mut *tx, &asked.name).await?;
-                if is_told(&mut *tx, &row).await? {
+                if is_recorded(&mut *tx, &row).await? {
                     return Ok(token);
                 }
             }

@@ -162,7 +162,7 @@ impl fmt::Display for TokenFlaw {
 
 /// A token whose row was written in the database by something other than this program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct UntoldToken {
+pub struct UnrecordedToken {
     /// Its name.
     pub name: String,
     /// The disagreement.
@@ -174,11 +174,11 @@ pub type TokenPrint = [u8; 32];
 
 /// Tokens, compared with their events.
 #[derive(Clone, Debug, Default)]
-pub struct ToldTokens {
+pub struct TokenComparison {
     /// Tokens whose rows differ from their events.
-    pub untold: Vec<UntoldToken>,
+    pub untold: Vec<UnrecordedToken>,
     /// Tokens whose rows agree with their events.
-    pub as_told: HashSet<TokenPrint>,
+    pub as_recorded: HashSet<TokenPrint>,
     /// Whether secrets were compared; the rights of the ledger's user may not allow that.
     pub with_secrets: bool,
 }

@@ -15,7 +15,8 @@ use crate::statement::{QueryBuilder, Row};
 use crate::store::Store;
 use crate::tokens::{in_force, select, select_with_secrets, token_of};
 use crate::{
-    LedgerError, StoredToken, TokenFlaw, TokenInForce, TokenPrint, Tokens, ToldTokens, UntoldToken,
+    LedgerError, StoredToken, TokenComparison, TokenFlaw, TokenInForce, TokenPrint, Tokens,
+    UnrecordedToken,
 };
 
 /// Events of one read.
@@ -34,7 +35,7 @@ const FINGERPRINT_BYTES: usize = 16;
 impl Tokens<'_> {
     /// Tokens, in force or revoked, that are not as their last event says, and those without an
     /// event.
-    pub async fn untold(self) -> Result<ToldTokens, LedgerError> {
+    pub async fn untold(self) -> Result<TokenComparison, LedgerError> {
         self.untold_but(&HashSet::new()).await
     }
 
@@ -42,12 +43,12 @@ impl Tokens<'_> {
     /// again.
     pub async fn untold_but(
         self,
-        as_told: &HashSet<TokenPrint>,
-    ) -> Result<ToldTokens, LedgerError> {
-        self.call(SEARCH.uncounted(), async |store| match compare(store, true, as_told).await {
+        as_recorded: &HashSet<TokenPrint>,
+    ) -> Result<TokenComparison, LedgerError> {
+        self.call(SEARCH.uncounted(), async |store| match compare(store, true, as_recorded).await {
             // An auditor may not read hashes.
             Err(LedgerError::Fault(why)) if why.starts_with(INSUFFICIENT_PRIVILEGE) => {
-                compare(store, false, as_told).await
+                compare(store, false, as_recorded).await
             }
             compared => compared,
         })
@@ -76,21 +77,21 @@ async fn compare(
     store: &Store,
     with_secrets: bool,
     known: &HashSet<TokenPrint>,
-) -> Result<ToldTokens, LedgerError> {
+) -> Result<TokenComparison, LedgerError> {
     let mut tx = store.reader.begin_snapshot().await?;
     let mut query = if with_secrets { select_with_secrets() } else { select() };
     query.push("order by name");
     let rows = query.build().fetch_all(&mut *tx).await?;
-    let mut told = ToldTokens { with_secrets, ..ToldTokens::default() };
+    let mut told = TokenComparison { with_secrets, ..TokenComparison::default() };
     let mut fresh = Vec::new();
     for row in &rows {
         match compared(row, with_secrets) {
-            Ok(it) if known.contains(&it.print) => _ = told.as_told.insert(it.print),
+            Ok(it) if known.contains(&it.print) => _ = told.as_recorded.insert(it.print),
             Ok(it) => fresh.push(it),
             // This program wrote no such row.
             Err(_) => {
                 let name = row.try_get("name")?;
-                told.untold.push(UntoldToken { name, why: TokenFlaw::Changed });
+                told.untold.push(UnrecordedToken { name, why: TokenFlaw::Changed });
             }
         }
     }
@@ -99,8 +100,8 @@ async fn compare(
     tx.rollback().await?;
     for Compared { token, fingerprint, print } in fresh {
         match judge(&token, fingerprint.as_deref(), &said[&token.name]) {
-            Some(why) => told.untold.push(UntoldToken { name: token.name, why }),
-            None => _ = told.as_told.insert(print),
+            Some(why) => told.untold.push(UnrecordedToken { name: token.name, why }),
+            None => _ = told.as_recorded.insert(print),
         }
     }
     Ok(told)
@@ -127,7 +128,7 @@ fn compared(row: &Row, with_secrets: bool) -> Result<Compared, LedgerError> {
 }
 
 /// Whether a token is as its events say.
-pub(crate) async fn is_told(conn: &mut Conn, row: &Row) -> Result<bool, LedgerError> {
+pub(crate) async fn is_recorded(conn: &mut Conn, row: &Row) -> Result<bool, LedgerError> {
     let Compared { token, fingerprint, .. } = compared(row, true)?;
     let names = [(token.name.clone(), Said::default())].into();
     let said = read_events(conn, names, true).await?;

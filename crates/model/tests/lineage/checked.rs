@@ -65,7 +65,7 @@ impl Lineage {
             events.push(Event::Stop(place));
         }
         if node.stopped {
-            self.inquest_choices(state, place, events);
+            self.quorum_check_choices(state, place, events);
         }
     }
 
@@ -82,7 +82,12 @@ impl Lineage {
         events.extend(adopted.map(|other| Event::Adopt(place, other)));
     }
 
-    pub(crate) fn inquest_choices(&self, state: &State, place: usize, events: &mut Vec<Event>) {
+    pub(crate) fn quorum_check_choices(
+        &self,
+        state: &State,
+        place: usize,
+        events: &mut Vec<Event>,
+    ) {
         let (ledger, node) = (&state.ledger, &state.nodes[place]);
         let is_missed = self.misses(state, place);
         let older = is_missed || ledger.life != state.life || node.nonce > ledger.nonce;

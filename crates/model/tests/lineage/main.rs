@@ -263,6 +263,6 @@ fn without_the_nonce_who_is_led_back_takes_from_the_old_server_too() {
 }
 
 #[test]
-fn without_refusing_an_old_server_an_inquest_there_ends_beside_that_of_the_new_one() {
+fn without_refusing_an_old_server_a_quorum_check_there_ends_beside_that_of_the_new_one() {
     without(Rules { led: false, ..Rules::ALL }, BESIDE, UNIQUE);
 }

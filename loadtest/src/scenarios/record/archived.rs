@@ -63,7 +63,7 @@ fn moved(record: &Record<'_>, key: &Path, folder: &Path) -> Result<u64, String> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| said(&error))?.block_on(async {
         let clock = Arc::new(SystemClock);
-        let settings = LedgerSettings { proof_key: Some(key.proof()), ..LedgerSettings::default() };
+        let settings = LedgerSettings { mac_key: Some(key.proof()), ..LedgerSettings::default() };
         let ledger = open(record.deployment.database_url(), settings, clock.clone()).await;
         let ledger = ledger.map_err(|error| said(&error))?;
         let folder = Folder::open_to_write(folder, uuid::Uuid::nil());

@@ -19,7 +19,7 @@ use super::command::Ended;
 use super::{Bench, send};
 use crate::load::shared;
 use crate::program;
-use crate::report::{Reach, Row, Section, figure};
+use crate::report::{Goal, Row, Section, figure};
 use crate::stage::{Growth, Path, Served, Sizes, Stage};
 use crate::tally::Tally;
 use crate::work::{Ask, Numbers};
@@ -79,7 +79,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     }
     let compared = record.compare(&[], record.numbers, section);
     let row = record.rate("audit verify", &compared);
-    section.rows.push(row.reach(Reach::AtLeast(COMPARED_MIN)));
+    section.rows.push(row.goal(Goal::AtLeast(COMPARED_MIN)));
     archived::measure(&record, &key, section);
 }
 
@@ -110,9 +110,9 @@ fn write<'s>(
          || (select count(*) from {schema}.checkpoint) || ' checkpoints'"
     ));
     section.rows.extend([
-        bytes("a number without a key", &bare).reach(Reach::AtMost(BYTES_MAX)),
+        bytes("a number without a key", &bare).goal(Goal::AtMost(BYTES_MAX)),
         bytes("a number under a key of 36 characters and its place", &keyed)
-            .reach(Reach::AtMost(KEYED_BYTES_MAX)),
+            .goal(Goal::AtMost(KEYED_BYTES_MAX)),
         Row::new("batches and checkpoints, by the number", seals, "bytes").note(counts),
     ]);
     Record { stage, deployment: service.end(), schema, empty, numbers }
@@ -216,7 +216,7 @@ impl Record<'_> {
         }
         let _ = std::fs::remove_file(&file);
         let row = Row::new(what, ended.seconds, "s").note(ended.memory());
-        Some(row.reach(Reach::AtMost(EXPORT_MAX_S * self.count() / 1e6)))
+        Some(row.goal(Goal::AtMost(EXPORT_MAX_S * self.count() / 1e6)))
     }
 
     /// Compares this many rows with their seals.

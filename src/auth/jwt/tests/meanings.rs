@@ -49,23 +49,23 @@ async fn roles_are_our_words_or_what_the_settings_make_of_others_and_no_role_let
 
 #[tokio::test]
 async fn who_is_to_be_narrowed_reaches_what_is_listed_and_nothing_where_nothing_is() {
-    let narrowed = |settings: &mut JwtSettings| {
+    let restricted = |settings: &mut JwtSettings| {
         settings.projects_claim = Some("projects".into());
         settings.series_claim = Some("projects".into());
     };
-    let identity = admitted(narrowed, "projects", json!(["P1", "P2"])).await.expect("let in");
+    let identity = admitted(restricted, "projects", json!(["P1", "P2"])).await.expect("let in");
     assert_eq!(
-        (identity.reach.projects(), identity.reach.series().len()),
+        (identity.scope.projects(), identity.scope.series().len()),
         (&["P1".to_owned(), "P2".to_owned()][..], 2)
     );
-    let one = admitted(narrowed, "projects", json!("P 1")).await.expect("let in");
-    assert_eq!(one.reach.projects(), ["P 1"]);
+    let one = admitted(restricted, "projects", json!("P 1")).await.expect("let in");
+    assert_eq!(one.scope.projects(), ["P 1"]);
     for all in [json!("*"), json!(["P1", "*"])] {
-        let identity = admitted(narrowed, "projects", all).await.expect("let in");
-        assert!(identity.reach.is_everything());
+        let identity = admitted(restricted, "projects", all).await.expect("let in");
+        assert!(identity.scope.is_everything());
     }
     for nothing in [Value::Null, json!([]), json!([7]), json!(7)] {
-        let refused = admitted(narrowed, "projects", nothing.clone()).await.err();
+        let refused = admitted(restricted, "projects", nothing.clone()).await.err();
         assert_eq!(refused, Some(JwtRefusal::NoSeries), "{nothing}");
     }
     let of_projects = |settings: &mut JwtSettings| settings.projects_claim = Some("p".into());

@@ -70,9 +70,9 @@ impl Server {
     }
 
     /// The callers that its keys admit; the task fetches the keys.
-    fn jwts(&self, pace: KeyRefresh) -> (Arc<Jwts>, Task) {
+    fn jwts(&self, request_rate: KeyRefresh) -> (Arc<Jwts>, Task) {
         let place = JwtKeys::SetAddress(self.url.parse::<Uri>().expect("an address"));
-        let jwts = Jwts::open(settings(&[JwtAlgorithm::EdDsa], place), clock(), pace);
+        let jwts = Jwts::open(settings(&[JwtAlgorithm::EdDsa], place), clock(), request_rate);
         let jwts = Arc::new(jwts.expect("open"));
         let task = Arc::clone(&jwts).follow_keys();
         (jwts, task)
@@ -195,8 +195,8 @@ async fn keys_that_cannot_be_read_again_for_too_long_are_in_force_no_more() {
     let path = folder.path().join("set");
     std::fs::write(&path, set_of("one").to_string()).expect("written");
     let settings = settings(&[JwtAlgorithm::EdDsa], JwtKeys::SetFile(path));
-    let pace = KeyRefresh { kept: Duration::ZERO, ..QUICK };
-    let jwts = Jwts::open(settings, clock(), pace).expect("a set");
+    let request_rate = KeyRefresh { kept: Duration::ZERO, ..QUICK };
+    let jwts = Jwts::open(settings, clock(), request_rate).expect("a set");
     assert_eq!(admit(&jwts, "one").await, Err(JwtRefusal::NoKeys));
 }
 

@@ -13,7 +13,7 @@ use super::retries::Retries;
 use crate::engine::allocator::pending_request::PendingRequest;
 use crate::engine::allocator::{AllocError, NumberTaken, replay};
 use crate::engine::node::Context;
-use crate::ledger::{At, LedgerError, TakeOrder, TakeOutcome};
+use crate::ledger::{At, LedgerError, TakeOutcome, TakeRequest};
 use crate::node::NodeId;
 
 /// How long a worker itself waits for a counter that is locked elsewhere; longer waits happen in a
@@ -188,12 +188,12 @@ impl Batch {
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
         let began = Instant::now();
         loop {
-            let place = context.places.at_counter().await;
-            let patience = self.lock_wait(context);
-            let lock_wait = if place.is_look { LOCK_PROBE } else { patience };
+            let place = context.permits.at_counter().await;
+            let retry_policy = self.lock_wait(context);
+            let lock_wait = if place.is_look { LOCK_PROBE } else { retry_policy };
             let result = self.transact(context, at, node, lock_wait).await;
             let is_held = matches!(&result, Err(LedgerError::LockTimeout { counter: Some(_), .. }));
-            if !(is_held && place.is_look && began.elapsed() < patience) {
+            if !(is_held && place.is_look && began.elapsed() < retry_policy) {
                 return result;
             }
             // A poll is no attempt.
@@ -215,7 +215,7 @@ impl Batch {
             return Ok(Vec::new());
         }
         let since_us = context.windows_ago_us(1);
-        let orders: Vec<TakeOrder> =
+        let orders: Vec<TakeRequest> =
             self.requests.iter().map(|pending| order(pending, since_us)).collect();
         let started = Instant::now();
         let result = context.ledger.take(at, node, &orders, lock_wait).await;
@@ -340,8 +340,8 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
     pending.answer(answer);
 }
 
-fn order(pending: &PendingRequest, since_us: i64) -> TakeOrder {
-    TakeOrder {
+fn order(pending: &PendingRequest, since_us: i64) -> TakeRequest {
+    TakeRequest {
         record: Arc::clone(&pending.order.record),
         count: pending.order.count(),
         family: pending.order.family.clone(),

@@ -3,7 +3,7 @@
 //! Each contended counter has a queue and a task apart from the worker, so that its wait for the
 //! lock delays no other counter. The task serves the queue until it is empty and ends; what it
 //! cannot serve in its epoch it gives back to the worker. Queues are bounded by
-//! `allocator.queue_max`, the transactions that wait by [`crate::engine::node::Places`].
+//! `allocator.queue_max`, the transactions that wait by [`crate::engine::node::Permits`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};

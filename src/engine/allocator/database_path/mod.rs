@@ -75,7 +75,7 @@ impl DatabasePath {
     pub(super) async fn serve(&self, intake: &mut Intake, at: At, node: NodeId) -> bool {
         let requests = self.next_requests(intake, at);
         let turn = |turn: Turn<'_>| match turn {
-            Turn::Failed(error) => intake.say_trouble(Unavailable::of_ledger(error), error),
+            Turn::Failed(error) => intake.log_failure(Unavailable::of_ledger(error), error),
             Turn::Committed => intake.well(),
             Turn::Refused => intake.backoff.reset(),
             Turn::Contended(counter, requests) => {

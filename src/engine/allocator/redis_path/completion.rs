@@ -8,8 +8,8 @@ use numbering::{TakenRange, first_values};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::counter_cache::{CachedCounter, Moment, signed};
-use super::{Course, EpochLease};
-use crate::engine::allocator::background_jobs::{RaiseWish, Unseen};
+use super::{EpochLease, Outcome};
+use crate::engine::allocator::background_jobs::{RaiseWish, Unverified};
 use crate::engine::allocator::error::unavailable;
 use crate::engine::allocator::handed_out::DueAnswer;
 use crate::engine::allocator::headroom::Headroom;
@@ -35,7 +35,7 @@ struct Sorted {
     /// Requests and the take whose counter is cold,
     cold: Vec<(PendingRequest, usize)>,
     /// is met here for the first time in the epoch,
-    unseen: Vec<(PendingRequest, usize)>,
+    unverified: Vec<(PendingRequest, usize)>,
     /// or has no headroom.
     full: Vec<(PendingRequest, usize)>,
     /// Id and ceiling in Redis of the counters that are met.
@@ -73,7 +73,7 @@ impl EpochLease {
         requests: Vec<PendingRequest>,
         space: OwnedSemaphorePermit,
         outcomes: Vec<IssueOutcome>,
-    ) -> Course {
+    ) -> Outcome {
         assert_eq!(requests.len(), outcomes.len(), "one outcome per request");
         let mut sorted = Sorted::default();
         for (pending, outcome) in requests.into_iter().zip(outcomes) {
@@ -91,7 +91,7 @@ impl EpochLease {
             return Ok(());
         };
         let Sorted { entries, texts, told, refused, ask, back, alarm, .. } = sorted;
-        let Sorted { cold, unseen, shown, full, low, .. } = sorted;
+        let Sorted { cold, unverified, shown, full, low, .. } = sorted;
         if !entries.is_empty() {
             let (partition, node, flight) = (self.at.partition, self.node, number);
             let is_urgent = told.iter().any(|(pending, _)| pending.order.is_durable());
@@ -110,7 +110,7 @@ impl EpochLease {
             intake.jobs.ask(self.at, ask);
         }
         let lost = self.start_seeds(intake, cold);
-        self.start_comparisons(intake, unseen, &shown);
+        self.start_comparisons(intake, unverified, &shown);
         self.start_raises(intake, full, low);
         let alarm = alarm.or(lost);
         intake.pull();
@@ -165,12 +165,12 @@ impl EpochLease {
     fn start_comparisons(
         &mut self,
         intake: &Intake,
-        unseen: Vec<(PendingRequest, usize)>,
+        unverified: Vec<(PendingRequest, usize)>,
         shown: &HashMap<String, (i64, i64)>,
     ) {
-        for counter in self.park(unseen).into_keys() {
+        for counter in self.park(unverified).into_keys() {
             let (counter_id, ceiling) = shown[&counter];
-            self.unseen.push(Unseen { counter, counter_id, ceiling });
+            self.unverified.push(Unverified { counter, counter_id, ceiling });
         }
         self.compare_next(intake);
     }
@@ -178,12 +178,12 @@ impl EpochLease {
     /// Has counters compared that wait for it, unless others are being compared: what is met
     /// meanwhile goes together. A comparison waits for no counter's lock.
     pub(super) fn compare_next(&mut self, intake: &Intake) {
-        if self.is_comparing || self.unseen.is_empty() {
+        if self.is_comparing || self.unverified.is_empty() {
             return;
         }
-        let rest = self.unseen.split_off(self.unseen.len().min(COMPARED_MAX));
+        let rest = self.unverified.split_off(self.unverified.len().min(COMPARED_MAX));
         self.is_comparing = true;
-        intake.jobs.compare(self.at, std::mem::replace(&mut self.unseen, rest));
+        intake.jobs.compare(self.at, std::mem::replace(&mut self.unverified, rest));
     }
 
     /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.
@@ -231,7 +231,7 @@ impl EpochLease {
         &mut self,
         intake: &mut Intake,
         raised: impl Iterator<Item = ((&'r (String, i64), u64), Raised)>,
-    ) -> Course {
+    ) -> Outcome {
         let now = self.counters.now();
         for (((counter, _), step), raised) in raised {
             match raised {
@@ -290,10 +290,10 @@ impl EpochLease {
             IssueOutcome::Cold { take } => {
                 sorted.cold.push((PendingRequest { asked_in: None, ..pending }, take));
             }
-            IssueOutcome::Unseen { take, counter_id, ceiling } => {
+            IssueOutcome::Unverified { take, counter_id, ceiling } => {
                 let counter = pending.order.spec(take).0.clone();
                 sorted.shown.insert(counter, (counter_id, ceiling));
-                sorted.unseen.push((pending, take));
+                sorted.unverified.push((pending, take));
             }
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.meet_ceiling(&pending, take, (value, ceiling));
@@ -370,14 +370,14 @@ impl EpochLease {
 /// The ledger went back before the flight completed: the processes may agree on one without what it
 /// took, so it must not be handed out (F25).
 fn hand_nothing_out(intake: &mut Intake, sorted: Sorted) {
-    let Sorted { told, refused, cold, unseen, full, ask, back, .. } = sorted;
+    let Sorted { told, refused, cold, unverified, full, ask, back, .. } = sorted;
     for (pending, _) in told {
         pending.answer(Err(unavailable(Unavailable::Held, NumberTaken::Maybe)));
     }
     for (pending, error) in refused {
         pending.answer(Err(error));
     }
-    for parked in [cold, unseen, full] {
+    for parked in [cold, unverified, full] {
         intake.wait_again(parked.into_iter().map(|(pending, _)| pending).collect());
     }
     intake.wait_again(ask);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::flights::{FlightBatch, InFlight};
-use super::{Course, EpochLease, Suspicion};
+use super::{EpochLease, Outcome, Suspicion};
 use crate::engine::allocator::error::unavailable;
 use crate::engine::allocator::intake::Intake;
 use crate::engine::allocator::pending_request::PendingRequest;
@@ -16,7 +16,7 @@ use crate::engine::node::FALLBACK_AFTER;
 use crate::redis::{CounterError, Flight, Settled};
 
 /// Wait between two polls of what the other nodes see, while this one does not see Redis.
-const CLUSTER_LOOK: Duration = Duration::from_millis(20);
+const CLUSTER_POLL: Duration = Duration::from_millis(20);
 
 /// Wait before Redis is asked again for the outcome of a flight.
 const SETTLE_RETRY: Duration = Duration::from_millis(20);
@@ -29,7 +29,7 @@ impl EpochLease {
         intake: &mut Intake,
         asked_at: Instant,
         error: &CounterError,
-    ) -> Course {
+    ) -> Outcome {
         let (context, partition) = (&self.context, self.at.partition);
         context.redis_health.fail(partition, asked_at, error);
         loop {
@@ -48,8 +48,8 @@ impl EpochLease {
             // A flight would get no answer for another `redis.command_timeout`; the reports of
             // others come with a heartbeat. They have as long again to report, then this node is
             // cut off.
-            intake.say_trouble(Unavailable::Redis, error);
-            tokio::time::sleep(CLUSTER_LOOK).await;
+            intake.log_failure(Unavailable::Redis, error);
+            tokio::time::sleep(CLUSTER_POLL).await;
         }
     }
 

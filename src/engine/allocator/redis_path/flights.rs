@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::counter_cache::CachedCounter;
-use super::{Course, EpochLease, Suspicion};
+use super::{EpochLease, Outcome, Suspicion};
 use crate::engine::allocator::error::unavailable;
 use crate::engine::allocator::intake::Intake;
 use crate::engine::allocator::pending_request::PendingRequest;
@@ -154,7 +154,7 @@ impl EpochLease {
     }
 
     /// Sends it once. An unknown outcome leaves the flight in flight, to be sent again as it is.
-    pub(super) async fn send(&mut self, intake: &mut Intake, in_flight: InFlight) -> Course {
+    pub(super) async fn send(&mut self, intake: &mut Intake, in_flight: InFlight) -> Outcome {
         let started = Instant::now();
         self.sent_at = started;
         let (redis, flight, mut due) =
@@ -232,7 +232,7 @@ impl EpochLease {
         number: u64,
         batch: FlightBatch,
         answer: Answer,
-    ) -> Course {
+    ) -> Outcome {
         assert!(number > self.confirmed, "flight {number} completed after {}", self.confirmed);
         self.confirmed = number;
         intake.well();

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::{Course, EpochLease};
-use crate::engine::allocator::background_jobs::{Done, RaiseWish, Unseen};
+use super::{EpochLease, Outcome};
+use crate::engine::allocator::background_jobs::{Done, RaiseWish, Unverified};
 use crate::engine::allocator::error::unavailable;
 use crate::engine::allocator::intake::Intake;
 use crate::engine::allocator::pending_request::PendingRequest;
@@ -17,7 +17,7 @@ const SEED_GRACE: Duration = Duration::from_secs(1);
 
 impl EpochLease {
     /// What a job brought back, unless its epoch is over.
-    pub(super) fn take_report(&mut self, intake: &mut Intake, done: Done) -> Course {
+    pub(super) fn take_report(&mut self, intake: &mut Intake, done: Done) -> Outcome {
         match done {
             Done::Asked { at, requests, result } if at == self.at => {
                 self.answer_questions(intake, requests, result);
@@ -101,7 +101,7 @@ impl EpochLease {
         intake: &mut Intake,
         counters: Vec<(String, CounterSpec)>,
         result: Result<Vec<SeedOutcome>, LedgerError>,
-    ) -> Course {
+    ) -> Outcome {
         let outcomes = match result {
             Ok(outcomes) => outcomes,
             Err(LedgerError::Fenced { .. }) => return Err(self.doubt("seed refused".into())),
@@ -135,18 +135,19 @@ impl EpochLease {
     fn meet(
         &mut self,
         intake: &mut Intake,
-        counters: Vec<Unseen>,
+        counters: Vec<Unverified>,
         result: Result<Vec<Option<Counter>>, LedgerError>,
-    ) -> Course {
+    ) -> Outcome {
         let rows = match result {
             Ok(rows) => rows,
             Err(error) => {
-                let names = counters.iter().map(|unseen| &unseen.counter);
+                let names = counters.iter().map(|unverified| &unverified.counter);
                 self.refuse_parked(intake, names, Unavailable::of_ledger(&error), &error);
                 return Ok(());
             }
         };
-        for (Unseen { counter, counter_id, ceiling, .. }, row) in counters.into_iter().zip(rows) {
+        for (Unverified { counter, counter_id, ceiling, .. }, row) in counters.into_iter().zip(rows)
+        {
             let at = self.at;
             if row.as_ref().is_some_and(|row| row.epoch > at.epoch) {
                 return Err(self.doubt(format!("counter {counter} has left the epoch")));
@@ -172,7 +173,7 @@ impl EpochLease {
         intake: &Intake,
         wishes: Vec<RaiseWish>,
         result: Result<Vec<Option<i64>>, LedgerError>,
-    ) -> Course {
+    ) -> Outcome {
         let ceilings = match result {
             Ok(ceilings) => ceilings,
             Err(LedgerError::Fenced { .. }) => return Err(self.doubt("raise refused".into())),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::background_jobs::Unseen;
+use super::background_jobs::Unverified;
 use super::handed_out::DueAnswers;
 use super::headroom::HeadroomWatch;
 use super::intake::Intake;
@@ -51,7 +51,7 @@ pub(super) struct Suspicion {
 }
 
 /// Whether a lease continues, or why it must end.
-type Course = Result<(), Suspicion>;
+type Outcome = Result<(), Suspicion>;
 
 /// The participation.
 pub(super) struct EpochLease {
@@ -67,7 +67,7 @@ pub(super) struct EpochLease {
     /// What is known of the counters.
     counters: CounterCache,
     /// Counters that wait to be compared with the ledger while others are (F33).
-    unseen: Vec<Unseen>,
+    unverified: Vec<Unverified>,
     /// Whether a comparison is under way.
     is_comparing: bool,
     /// Requests that wait for a counter to be seeded, compared or raised.
@@ -110,7 +110,7 @@ impl EpochLease {
             node,
             confirmed: 0,
             counters: CounterCache::new(COUNTERS_MAX),
-            unseen: Vec::new(),
+            unverified: Vec::new(),
             is_comparing: false,
             parked: HashMap::new(),
             in_flight: None,

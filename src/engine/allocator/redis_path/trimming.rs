@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Course, EpochLease};
+use super::{EpochLease, Outcome};
 use crate::engine::allocator::intake::Intake;
 use crate::redis::Trimmed;
 
@@ -34,7 +34,7 @@ impl EpochLease {
     }
 
     /// Removes committed entries from this node's outbox.
-    pub(super) async fn trim(&mut self, intake: &mut Intake) -> Course {
+    pub(super) async fn trim(&mut self, intake: &mut Intake) -> Outcome {
         let upto = intake.handed_out.committed();
         let guard = self.guard(0);
         self.trimmed_at = Instant::now();

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::engine::node::{ProcessSettings, Testimony};
+use crate::engine::node::{LastSeenFile, ProcessSettings};
 use crate::ledger::{Deployment, LedgerSettings, SNOWFLAKE_LEASE_MAX};
 
 const NOW_MS: i64 = 1_764_633_600_000;
@@ -30,10 +30,10 @@ impl World {
         let (deployment_id, prefix) = (Uuid::nil(), "nbr".to_owned());
         let wanted = Deployment { deployment_id, partitions: 1, prefix };
         ledger.deployment(&wanted).await.expect("set up");
-        let testimony = Testimony::within(self.folder.path(), Uuid::nil());
+        let last_seen_file = LastSeenFile::within(self.folder.path(), Uuid::nil());
         let (own, time) = (Arc::clone(&ledger), Arc::clone(&shared));
         let bounds = ProcessSettings::default();
-        let membership = Membership::join(own, time, testimony, &bounds).await.expect("joins");
+        let membership = Membership::join(own, time, last_seen_file, &bounds).await.expect("joins");
         let settings = SnowflakeSettings::default();
         let retry_delay = Duration::from_millis(500);
         (Snowflakes::new(ledger, shared, membership, settings, retry_delay), clock)

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::clock::{ManualClock, SharedClock};
-use crate::engine::node::{ProcessSettings, Testimony};
+use crate::engine::node::{LastSeenFile, ProcessSettings};
 use crate::ledger::{Deployment, LedgerSettings};
 
 /// A process on a new ledger, in this folder.
@@ -16,9 +16,9 @@ async fn process() -> (tempfile::TempDir, Arc<Membership>) {
     let ledger = ledger.await.expect("opens");
     let wanted = Deployment { deployment_id: Uuid::nil(), partitions: 1, prefix: "nbr".into() };
     ledger.deployment(&wanted).await.expect("set up");
-    let testimony = Testimony::within(folder.path(), Uuid::nil());
+    let last_seen_file = LastSeenFile::within(folder.path(), Uuid::nil());
     let bounds = ProcessSettings::default();
-    let membership = Membership::join(ledger, clock, testimony, &bounds).await.expect("joins");
+    let membership = Membership::join(ledger, clock, last_seen_file, &bounds).await.expect("joins");
     (folder, membership)
 }
 
@@ -28,14 +28,14 @@ async fn an_answer_about_an_identity_of_before_silences_none_of_now() {
     let before = membership.node();
     membership.alarm(before, FORGOTTEN);
     membership.ledger.hold_all(&[], FORGOTTEN).await.expect("held");
-    let told = membership.ledger.one_incarnation().await.expect("agreed");
-    membership.begin_anew(told).await.expect("registered");
+    let replayed = membership.ledger.one_incarnation().await.expect("agreed");
+    membership.begin_anew(replayed).await.expect("registered");
     let now = membership.node();
     assert_ne!(now, before);
     membership.alarm(before, FORGOTTEN);
     assert!(membership.hand_out(before).is_none(), "the ledger went back under it");
     assert!(membership.hand_out(now).is_some(), "nobody asked about it");
-    membership.begin_anew(told).await.expect("it has one there");
+    membership.begin_anew(replayed).await.expect("it has one there");
     assert_eq!(membership.node(), now);
 }
 
@@ -48,8 +48,8 @@ async fn what_went_back_since_is_not_over_with_what_went_back_before() {
     membership.alarm(before, FORGOTTEN);
     membership.ledger.hold_all(&[], FORGOTTEN).await.expect("held");
     membership.note_held(before, true);
-    let told = membership.ledger.one_incarnation().await.expect("agreed");
-    membership.begin_anew(told).await.expect("registered");
+    let replayed = membership.ledger.one_incarnation().await.expect("agreed");
+    membership.begin_anew(replayed).await.expect("registered");
     let now = membership.node();
     membership.alarm(now, FORGOTTEN);
     membership.note_over(before);

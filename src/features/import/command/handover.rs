@@ -21,7 +21,7 @@ use crate::terminal::output::say;
 use crate::terminal::session::{clock, join_for_command, leave, operator};
 
 /// Longest wait until the database owns a partition.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Partitions that are lent to the database, and the loan's id: this command takes them back.
 pub(super) struct Handover {
@@ -78,7 +78,7 @@ impl Handover {
         }
         for Partition { partition, .. } in &self.lent {
             let cause = "an import lifts counters or brings documents";
-            let handed_over = hand_over(&service.context, *partition, cause, PATIENCE).await;
+            let handed_over = hand_over(&service.context, *partition, cause, TIMEOUT).await;
             handed_over
                 .with_context(|| format!("the database cannot take over partition {partition}"))?;
         }

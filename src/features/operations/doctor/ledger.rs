@@ -10,7 +10,7 @@ use super::findings::{Findings, Grade};
 use crate::clock::SharedClock;
 use crate::config::{Keyless, Settings};
 use crate::ledger::{
-    Deployment, Lack, LedgerError, LedgerTimes, Looked, Migrate, Node, Partition, Schema,
+    Deployment, Inspection, Lack, LedgerError, LedgerTimes, Migrate, Node, Partition, Schema,
     ServerFacts, SharedLedger, look,
 };
 
@@ -66,7 +66,7 @@ pub(super) async fn examine(
         Ok(looked) => looked,
         Err(error) => return tell_not_there(&error, findings),
     };
-    let Looked { ledger, schema, refusal, server } = looked;
+    let Inspection { ledger, schema, refusal, server } = looked;
     if let Some(error) = refusal {
         let says = error.to_string();
         findings.add((CHECK, Grade::SomethingToDo), says, "no process starts before");
@@ -198,7 +198,7 @@ async fn read(
 ) {
     match ledger.check_up().await {
         Ok(checkup) => {
-            for hazard in checkup.hazards {
+            for hazard in checkup.config_warnings {
                 findings.add((CHECK, Grade::Hazard), hazard.to_string(), hazard.cure());
             }
             for unchecked in checkup.unchecked {

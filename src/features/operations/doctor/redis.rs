@@ -49,7 +49,7 @@ pub(super) async fn examine(settings: &Settings, shown: &mut Shown, findings: &m
     if !shown.surveys.is_empty() {
         for checkup in redis.check_up().await {
             let server = &checkup.server;
-            for hazard in &checkup.hazards {
+            for hazard in &checkup.config_warnings {
                 let says = format!("{server}: {hazard}");
                 findings.add((CHECK, Grade::Hazard), says, hazard.cure());
             }

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::verdict::Judged;
 use crate::engine::reconciler::{Life, Observed};
 use crate::ledger::{
-    Counter, HealthReport, HeldNumber, LedgerCheckup, LedgerError, LedgerHazard, NodeWords, Owner,
-    Partition, Totals, UntoldToken,
+    Counter, HealthReport, HeldNumber, LedgerCheckup, LedgerConfigWarning, LedgerError, NodeWords,
+    Owner, Partition, Totals, UnrecordedToken,
 };
-use crate::redis::{Checkup, Hazard};
+use crate::redis::{Checkup, ConfigWarning};
 use crate::terminal::words;
 
 /// The state in the stores.
@@ -29,7 +29,7 @@ pub(super) struct StatusAnswer {
     /// What could not be read, and why.
     pub(super) unread: Vec<String>,
     /// Tokens in force that differ from the state after their last event.
-    pub(super) untold_tokens: Vec<UntoldToken>,
+    pub(super) untold_tokens: Vec<UnrecordedToken>,
     /// Counters of Redis with the least headroom: how far issuing gets while the ledger is away.
     pub(super) ceilings: Vec<CeilingAnswer>,
     /// None if they could not be read.
@@ -39,7 +39,7 @@ pub(super) struct StatusAnswer {
 impl StatusAnswer {
     /// Tokens that differ from the state after their last event, a sentence each.
     pub(super) fn untold(&self) -> impl Iterator<Item = String> {
-        self.untold_tokens.iter().map(|UntoldToken { name, why }| {
+        self.untold_tokens.iter().map(|UnrecordedToken { name, why }| {
             format!("token {name}: {why}; somebody wrote it into the ledger past the program")
         })
     }
@@ -87,14 +87,14 @@ pub(super) struct WaitAnswer {
 pub(super) struct ServerAnswer {
     pub(super) server: String,
     /// Hazards that make a loss of its data likelier.
-    pub(super) hazards: Vec<HazardAnswer>,
+    pub(super) hazards: Vec<ConfigWarningAnswer>,
     /// What could not be checked, and why.
     pub(super) unchecked: Vec<String>,
 }
 
 /// One hazard.
 #[derive(Debug, Serialize)]
-pub(super) struct HazardAnswer {
+pub(super) struct ConfigWarningAnswer {
     pub(super) hazard: &'static str,
     pub(super) meaning: String,
     /// The remedy.
@@ -235,26 +235,26 @@ impl ServerAnswer {
     }
 
     pub(super) fn of_ledger(checkup: LedgerCheckup) -> Self {
-        let hazard = |hazard: &LedgerHazard| HazardAnswer {
+        let hazard = |hazard: &LedgerConfigWarning| ConfigWarningAnswer {
             hazard: hazard.name(),
             meaning: hazard.to_string(),
             cure: hazard.cure(),
         };
         ServerAnswer {
-            hazards: checkup.hazards.iter().map(hazard).collect(),
+            hazards: checkup.config_warnings.iter().map(hazard).collect(),
             server: "ledger".into(),
             unchecked: checkup.unchecked,
         }
     }
 
     pub(super) fn of(checkup: Checkup) -> Self {
-        let hazard = |hazard: &Hazard| HazardAnswer {
+        let hazard = |hazard: &ConfigWarning| ConfigWarningAnswer {
             hazard: hazard.name(),
             meaning: hazard.to_string(),
             cure: hazard.cure(),
         };
         ServerAnswer {
-            hazards: checkup.hazards.iter().map(hazard).collect(),
+            hazards: checkup.config_warnings.iter().map(hazard).collect(),
             server: checkup.server,
             unchecked: checkup.unchecked,
         }

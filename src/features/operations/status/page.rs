@@ -403,7 +403,7 @@ mod tests {
     use super::super::answer::{ServerAnswer, WaitAnswer};
     use super::super::verdict::{Judged, Verdict};
     use super::*;
-    use crate::ledger::{Blind, LedgerTrouble, NodeWords};
+    use crate::ledger::{Blind, LedgerFailure, NodeWords};
 
     fn partition(partition: u32, state: &'static str, owner: &'static str) -> PartitionAnswer {
         PartitionAnswer {
@@ -543,7 +543,7 @@ mod tests {
     fn hazards_alone_are_told_and_ask_for_nothing() {
         let told = judged(|status| {
             status.ledger_server = ServerAnswer::of_ledger(crate::ledger::LedgerCheckup {
-                hazards: vec![crate::ledger::LedgerHazard::NoFsync],
+                config_warnings: vec![crate::ledger::LedgerConfigWarning::NoFsync],
                 unchecked: Vec::new(),
             });
         });
@@ -579,7 +579,7 @@ mod tests {
         let waits = "redis waits for here/1 (1), which does not see it there: it sees another";
         assert!(told.reasons.iter().any(|reason| reason.contains(waits)), "{told:?}");
         let told = judged(|status| {
-            let trouble = LedgerTrouble { call: "append".into(), since_us: 0, why: "full".into() };
+            let trouble = LedgerFailure { call: "append".into(), since_us: 0, why: "full".into() };
             status.nodes[0].words = Some(NodeWords {
                 ledger: vec![trouble],
                 journal_records: 7,

@@ -18,7 +18,7 @@ pub(super) async fn must_be_no_member(
     request: &RevisionRequest,
 ) -> Result<(), ReviseError> {
     let Some(number) = &request.number else { return Ok(()) };
-    let (shown, mut after) = (request.identity.row_sight(), None);
+    let (shown, mut after) = (request.identity.row_visibility(), None);
     let mut issuers = Issuers::default();
     for _ in 0..PAGES_MAX {
         let page = ledger

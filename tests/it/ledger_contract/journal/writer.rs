@@ -165,14 +165,14 @@ impl Bench {
         self.queue.keep(self.world.node, entries);
     }
 
-    fn tell_again(&mut self) {
-        self.told.push((self.queue.tell_again(), self.kept.clone()));
+    fn replay_kept(&mut self) {
+        self.told.push((self.queue.replay_kept(), self.kept.clone()));
     }
 
     /// One message of any kind.
     fn send_any(&mut self, random: &mut fastrand::Rng) {
         match random.u32(..20) {
-            0 => self.tell_again(),
+            0 => self.replay_kept(),
             1..8 => self.keep(random.usize(1..4)),
             _ => {
                 let (partition, count) = (random.u32(..PARTITIONS), random.usize(1..6));
@@ -286,7 +286,7 @@ fn whatever_comes_is_written_together(url: &str) {
 
 impl World {
     /// The journal loop's answer for a record of the database path that it reports again.
-    pub(in crate::ledger_contract) async fn tell_again(&self, entry: Entry) -> Told {
+    pub(in crate::ledger_contract) async fn replay_kept(&self, entry: Entry) -> Told {
         let clock: SharedClock = self.clock.clone();
         let (settings, metrics) = (JournalSettings::default(), Metrics::new());
         let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(50));
@@ -301,7 +301,7 @@ impl World {
             nobody,
         );
         queue.keep(self.node, vec![Entry { path: IssuePath::Database, ..entry }]);
-        let told = tokio::time::timeout(LIMIT, queue.tell_again()).await;
+        let told = tokio::time::timeout(LIMIT, queue.replay_kept()).await;
         assert!(task.stop(Instant::now() + LIMIT).await, "it does not end");
         told.expect("in time").expect("heard")
     }

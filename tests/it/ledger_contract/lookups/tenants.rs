@@ -1,7 +1,7 @@
 //! Documents that projects have by one id, in series that separate them.
 
 use numbering::DocumentsOf;
-use numerator::ledger::{Closing, Entry, Found, Question, Record, TakeOrder, TakeOutcome};
+use numerator::ledger::{Closing, Entry, Found, Question, Record, TakeOutcome, TakeRequest};
 use uuid::Uuid;
 
 use super::super::references::{of_rows, row};
@@ -81,7 +81,7 @@ pub(in crate::ledger_contract) async fn a_projects_document_is_found_in_rows_of_
 }
 
 /// An order for the document `one` of a project.
-fn order(owner: &DocumentsOf) -> TakeOrder {
+fn order(owner: &DocumentsOf) -> TakeRequest {
     let code = match owner {
         DocumentsOf::Project(code) => Some(code.clone()),
         _ => None,

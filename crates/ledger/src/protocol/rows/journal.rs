@@ -174,7 +174,7 @@ pub struct Appended {
 
 /// A request on the database path.
 #[derive(Clone, Debug)]
-pub struct TakeOrder {
+pub struct TakeRequest {
     /// What is asked.
     pub record: Arc<Record>,
     /// How many numbers.

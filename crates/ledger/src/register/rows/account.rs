@@ -6,7 +6,7 @@ use crate::{Counter, CounterFilter, GapReason, KeyCondition};
 
 /// Which counters to account for, and how much may be read and listed.
 #[derive(Clone, Debug)]
-pub struct AccountOrder {
+pub struct AccountRequest {
     /// Which counters; its `limit` and `after` are ignored.
     pub filter: CounterFilter,
     /// More counters are refused.

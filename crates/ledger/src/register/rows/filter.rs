@@ -7,7 +7,7 @@ use numerator_runtime::actor::{identity_of, person_of};
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{IssuePath, JournalRow, Position, RowSight};
+use crate::{IssuePath, JournalRow, Position, RowVisibility};
 
 /// Most rows of a page of [`crate::Register::export`]: with more a database may think it cheaper to
 /// read the whole journal for each page.
@@ -60,7 +60,7 @@ pub struct JournalFilter {
     pub limit: u32,
     /// Only those that are visible to the caller.
     #[serde(skip)]
-    pub shown: RowSight,
+    pub shown: RowVisibility,
 }
 
 /// What became of a number since it was issued.

@@ -3,9 +3,9 @@
 mod account;
 mod document;
 mod filter;
-mod row_sight;
+mod row_visibility;
 
 pub use account::*;
 pub use document::*;
 pub use filter::*;
-pub use row_sight::*;
+pub use row_visibility::*;
