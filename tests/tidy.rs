@@ -18,6 +18,8 @@ mod guards;
 mod lua;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/phrases.rs"]
+mod phrases;
 #[path = "tidy/rooms.rs"]
 mod rooms;
 #[path = "tidy/source.rs"]
@@ -150,4 +152,11 @@ fn every_piece_of_a_client_on_a_page_is_of_a_program_that_runs() {
     let shown = sources.iter().filter(|source| source.path == "docs/integrate.md");
     let shown = shown.flat_map(|page| excerpts::excerpts(&page.text)).count();
     assert!(shown > 10, "docs/integrate.md shows {shown} pieces");
+}
+
+#[test]
+fn comments_and_pages_are_plain_english() {
+    for ending in [".rs", ".md", ".lua", ".toml"] {
+        check(ending, phrases::strange_phrases);
+    }
 }

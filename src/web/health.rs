@@ -23,7 +23,7 @@ pub(crate) async fn show_health() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// Answers 200 while a new document of some series would get its number, until the process is told
+/// Answers 200 while a new document of some series would get its number, until the process is asked
 /// to stop.
 #[utoipa::path(
     get, path = "", tag = "health",

@@ -19,7 +19,8 @@ const PHRASES: [(&str, &str); 10] = [
 
 /// Comments and pages with one of the phrases.
 pub(crate) fn strange_phrases(source: &Source) -> Vec<String> {
-    let prose = if source.path.ends_with(".md") { page(&source.text) } else { comments(&source.text) };
+    let is_page = source.path.ends_with(".md");
+    let prose = if is_page { page(&source.text) } else { comments(source) };
     let lower = prose.to_lowercase();
     let mut findings = Vec::new();
     for (phrase, instead) in PHRASES {
@@ -36,13 +37,17 @@ pub(crate) fn strange_phrases(source: &Source) -> Vec<String> {
 }
 
 /// The comments of a file, each at its line; all else is blank.
-fn comments(text: &str) -> String {
+fn comments(source: &Source) -> String {
+    let mark = match source.path.rsplit_once('.') {
+        Some((_, "rs")) => "//",
+        Some((_, "lua")) => "--",
+        _ => "#",
+    };
     let comment = |line: &str| {
         let line = line.trim_start();
-        let is_comment = ["//", "--", "#"].iter().any(|mark| line.starts_with(mark));
-        if is_comment { line.to_owned() } else { String::new() }
+        if line.starts_with(mark) { line.to_owned() } else { String::new() }
     };
-    text.lines().map(comment).collect::<Vec<_>>().join("\n")
+    source.text.lines().map(comment).collect::<Vec<_>>().join("\n")
 }
 
 /// A page without its fenced blocks and code spans.
@@ -63,6 +68,12 @@ fn page(text: &str) -> String {
 fn a_phrase_is_found_in_comments_and_pages_alone() {
     let code = Source::sample("a.rs", "// Whoever asks.\nlet said = \"whoever\"; // of before\n");
     assert_eq!(strange_phrases(&code).len(), 1, "{:?}", strange_phrases(&code));
-    let page = Source::sample("a.md", "It is told, `whoever` asks.\n```\nof before\n```\nIt is toldest.\n");
-    assert_eq!(strange_phrases(&page), ["a.md:1: `is told`; write name the report, the answer or the log"]);
+    let page = Source::sample(
+        "a.md",
+        "It is told, `whoever` asks.\n```\nof before\n```\nIt is toldest.\n",
+    );
+    assert_eq!(
+        strange_phrases(&page),
+        ["a.md:1: `is told`; write name the report, the answer or the log"]
+    );
 }

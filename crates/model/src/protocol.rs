@@ -18,7 +18,7 @@ pub struct Protocol {
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is told by the function that `next_state` calls")]
+#[expect(missing_docs, reason = "the function that `next_state` calls explains each")]
 pub enum Event {
     Send { key: Key, node: NodeId },
     Look { node: NodeId },

@@ -52,7 +52,7 @@ pub(super) struct Access {
     pub config: Config,
     /// The waits.
     pub settings: RedisSettings,
-    /// The runtime that has the connections, whoever asks for one.
+    /// The runtime that has the connections, whatever the caller.
     pub runtime: Handle,
 }
 

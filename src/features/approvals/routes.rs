@@ -171,7 +171,7 @@ pub(crate) async fn list_changes(
     Ok(axum::Json(ChangeList { change_requests, next }))
 }
 
-/// Approves a change that somebody else asked for; it is made before the answer.
+/// Approves a change that another person asked for; it is made before the answer.
 #[utoipa::path(
     post, path = "", tag = "changes",
     params(("changeId" = i64, Path)),

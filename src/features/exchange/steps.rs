@@ -31,7 +31,7 @@ const RESULT_DEPTH_MAX: usize = 64;
 /// Longest reason of a failure, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
-/// What a step that has succeeded answers to whoever begins it again.
+/// What a step that has succeeded answers to each further `begin`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum OnRepeat {

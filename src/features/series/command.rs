@@ -35,7 +35,7 @@ use crate::web::reason::check_reason;
 #[derive(Clone, Debug, Subcommand)]
 pub enum SeriesCommand {
     /// Check series files alone and beside each other, with the tables of the ledger where there is
-    /// one; saves nothing. What the ledger's series say to them is told by `apply --dry-run`
+    /// one; saves nothing. `apply --dry-run` compares them with the ledger's series
     Check(CheckArgs),
     /// Save the series of files, all or none; one that did not change keeps its version
     Apply(ApplyArgs),

@@ -189,7 +189,7 @@ pub struct SealAnswer {
     pub records_sealed: u64,
     /// Records that came later.
     pub records_later: u64,
-    /// Records that were written without the key, or by somebody else: nothing seals them.
+    /// Records that were written without the key, or by another program: nothing seals them.
     pub records_without_key: u64,
     /// The same in sentences.
     pub sentences: Vec<String>,

@@ -25,10 +25,10 @@ pub struct TokenAnswer {
     pub requests_per_minute: Option<u64>,
     /// Whether it may ask on behalf of people.
     pub speaks_for_people: bool,
-    /// From then on it is let in no more.
+    /// From then on it is not accepted.
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
-    /// Until then the secret of before its last rotation is let in.
+    /// Until then the former secret, from before its last rotation, is accepted.
     #[schema(format = DateTime)]
     pub former_until: Option<String>,
     /// Who created it.

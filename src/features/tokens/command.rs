@@ -27,9 +27,9 @@ pub enum TokenCommand {
     Create(CreateArgs),
     /// List the tokens of the ledger, revoked ones among them; never a secret
     List(TokensArgs),
-    /// Have a token let in no more, by every node within a second
+    /// Revoke a token; every node refuses it within a second
     Revoke(RevokeArgs),
-    /// Give a token a new secret and print it, once; the present one is let in for a while
+    /// Give a token a new secret and print it, once; the present one is accepted for a while
     Rotate(RotateArgs),
 }
 

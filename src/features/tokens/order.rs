@@ -19,7 +19,7 @@ const PEOPLE_HELP: &str =
     "It may ask on behalf of people, whom it names in the header On-Behalf-Of";
 /// The grace of a rotation, likewise.
 const GRACE_HELP: &str =
-    "How long the present secret is still let in, at most 1d; `0s` after a leak";
+    "How long the present secret is still accepted, at most 1d; `0s` after a leak";
 
 /// A token to create.
 #[derive(Clone, Debug, Args, Deserialize, ToSchema)]
@@ -77,7 +77,7 @@ impl TokenRequest {
 #[derive(Clone, Debug, Args, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotationRequest {
-    /// How long the present secret is still let in, such as `15m`; at most `1d`, an hour without
+    /// How long the present secret is still accepted, such as `15m`; at most `1d`, an hour without
     /// it.
     #[arg(long, value_name = "DURATION", default_value = "1h", help = GRACE_HELP)]
     #[serde(default = "an_hour")]

@@ -128,7 +128,7 @@ pub(crate) async fn create_token(
     Ok((StatusCode::CREATED, secret_answer(&app, &secret, created)).into_response())
 }
 
-/// Has a token let in no more.
+/// Revokes a token.
 #[utoipa::path(
     post, path = "", tag = "tokens",
     params(("name" = String, Path)),
@@ -152,7 +152,7 @@ pub(crate) async fn revoke_token(
     Ok(axum::Json(TokenAnswer::of(revoked, app.service.clock.now_us())))
 }
 
-/// Gives a token a new secret, which is in this answer alone; the present one is let in for a
+/// Gives a token a new secret, which is in this answer alone; the present one is accepted for a
 /// while.
 #[utoipa::path(
     post, path = "", tag = "tokens",

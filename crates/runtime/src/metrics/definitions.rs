@@ -119,13 +119,13 @@ definitions! {
     DUPLICATES COUNTER "numerator_duplicates_total" []
         "Numbers that the ledger saw twice, as this process met them. Must stay 0.";
     COLLISIONS GAUGE "numerator_collisions" []
-        "Collisions that the ledger holds and nobody has acknowledged, whoever met them and when: \
-         commands and processes of before too. Must stay 0; NaN: the ledger was not read.";
+        "Collisions of the ledger that are not acknowledged, of any process, command and time. \
+         Must stay 0; NaN: the ledger was not read.";
     REJECTED COUNTER "numerator_rejected_total" []
         "Records refused by the ledger and kept as rejected.";
     REJECTED_RECORDS GAUGE "numerator_rejected_records" []
-        "Rows of records that the ledger keeps as rejected and nobody has journaled again or \
-         acknowledged, whoever met them and when. Must stay 0; NaN: the ledger was not read.";
+        "Rejected records of the ledger, in rows, that are neither journaled again nor \
+         acknowledged, of any process and time. Must stay 0; NaN: the ledger was not read.";
     TOKENS_UNTOLD GAUGE "numerator_tokens_untold" []
         "Tokens of the ledger, in force or revoked, that are not as their last event left them, or \
          that no event tells of: written past the program. Must stay 0; NaN: not looked at, or the \

@@ -17,7 +17,7 @@ pub(crate) struct ChangeList {
     pub(super) next: Option<i64>,
 }
 
-/// A change that somebody asked for.
+/// A requested change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct ChangeAnswer {
     /// Its id.
