@@ -31,7 +31,7 @@ async fn checkups(url: String, masters: usize) -> Vec<Checkup> {
 }
 
 fn names(checkup: &Checkup) -> Vec<&'static str> {
-    checkup.hazards.iter().map(numerator::redis::ConfigWarning::name).collect()
+    checkup.config_warnings.iter().map(numerator::redis::ConfigWarning::name).collect()
 }
 
 #[tokio::test]
@@ -39,11 +39,14 @@ async fn a_server_that_may_lose_data_shows_each_hazard_until_its_cure_is_applied
     let server = Server::start_with(&["--maxmemory-policy", "allkeys-lru"]);
     let [checkup] = &checkups(server.url(), 1).await[..] else { panic!("one master") };
     assert_eq!(names(checkup), ["eviction", "no-append-only-file"]);
-    assert!(checkup.hazards[1].to_string().contains("loses everything"), "{checkup:?}");
+    assert!(checkup.config_warnings[1].to_string().contains("loses everything"), "{checkup:?}");
     assert_eq!(server.cli(&["config", "set", "save", "3600 1"]), "OK");
     assert_eq!(server.cli(&["config", "set", "maxmemory-policy", "noeviction"]), "OK");
     let [checkup] = &checkups(server.url(), 1).await[..] else { panic!("one master") };
-    assert!(checkup.hazards[0].to_string().contains("newer than its last snapshot"), "{checkup:?}");
+    assert!(
+        checkup.config_warnings[0].to_string().contains("newer than its last snapshot"),
+        "{checkup:?}"
+    );
     assert_eq!(server.cli(&["config", "set", "appendonly", "yes"]), "OK");
     assert_eq!(server.cli(&["config", "set", "appendfsync", "no"]), "OK");
     assert_eq!(names(&checkups(server.url(), 1).await[0]), ["lazy-append-only-file"]);
@@ -80,7 +83,7 @@ async fn every_master_of_a_cluster_is_checked() {
     let odd = &cluster.masters[1];
     assert_eq!(odd.cli(&["config", "set", "maxmemory-policy", "volatile-ttl"]), "OK");
     let checkups = checkups(cluster.url(), 3).await;
-    let dangerous: Vec<_> = checkups.iter().filter(|c| !c.hazards.is_empty()).collect();
+    let dangerous: Vec<_> = checkups.iter().filter(|c| !c.config_warnings.is_empty()).collect();
     let [checkup] = &dangerous[..] else { panic!("{checkups:?}") };
     assert_eq!(checkup.server, format!("127.0.0.1:{}", odd.port()));
     assert_eq!(names(checkup), ["eviction"]);
@@ -131,7 +134,11 @@ async fn a_ledger_whose_standby_commits_do_not_wait_for_is_told_until_it_is_sync
     let names = async || {
         let checkup = ledger.check_up().await.unwrap();
         assert_eq!(checkup.unchecked, [""; 0]);
-        checkup.hazards.iter().map(numerator::ledger::LedgerConfigWarning::name).collect::<Vec<_>>()
+        checkup
+            .config_warnings
+            .iter()
+            .map(numerator::ledger::LedgerConfigWarning::name)
+            .collect::<Vec<_>>()
     };
     assert_eq!(names().await, [""; 0], "without a standby none is asked for");
     let _standby = postgres.start_standby();
@@ -156,7 +163,7 @@ async fn a_ledger_whose_standby_commits_do_not_wait_for_is_told_until_it_is_sync
     // A user's setting cancels the effect of such a wait.
     postgres.sql("alter role postgres set synchronous_commit = 'local'");
     let again = open(&deployment).await.check_up().await.unwrap();
-    let told: Vec<String> = again.hazards.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = again.config_warnings.iter().map(ToString::to_string).collect();
     assert!(told.len() == 1 && told[0].contains("synchronous_commit is local"), "{told:?}");
     assert!(service.terminate());
 }
@@ -169,8 +176,8 @@ async fn a_user_that_may_not_see_the_standbys_is_told_what_it_lacks() {
     let _standby = postgres.start_standby();
     let ledger = open(&Deployment::new(&url, None)).await;
     let checkup = ledger.check_up().await.unwrap();
-    assert_eq!(checkup.hazards, []);
+    assert_eq!(checkup.config_warnings, []);
     assert!(checkup.unchecked[0].contains("grant pg_monitor"), "{checkup:?}");
     postgres.sql("grant pg_monitor to clerk");
-    assert_eq!(ledger.check_up().await.unwrap().hazards.len(), 1);
+    assert_eq!(ledger.check_up().await.unwrap().config_warnings.len(), 1);
 }

@@ -67,7 +67,7 @@ async fn numbers_answered_while_the_server_commits_lazily_survive_its_crash() {
 async fn a_lazy_server_database_or_user_is_outranked_and_who_asks_for_it_in_the_url_is_refused() {
     let postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.empty_url("ranks"), None);
-    let hazards = async || open(&deployment).await.check_up().await.unwrap().hazards;
+    let hazards = async || open(&deployment).await.check_up().await.unwrap().config_warnings;
     for whose in ["system", "database postgres", "role postgres"] {
         postgres.sql(&format!("alter {whose} set synchronous_commit = 'off'"));
         postgres.sql("select pg_reload_conf()");

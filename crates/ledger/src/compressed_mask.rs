@@ -1,5 +1,5 @@
-//! The partially rendered text of a number as the journal keeps it: short, since the same row has
-//! the number. Knows only which parts of that text are literal and where values are.
+//! The compressed mask: the partially rendered text of a number as the journal keeps it, short
+//! since the same row has the number. Knows only which parts of that text are literal and where values are.
 
 use super::LedgerError;
 use super::columns::unreadable;

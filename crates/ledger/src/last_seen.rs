@@ -1,6 +1,7 @@
-//! What the ledger has confirmed to the nodes of this process: their counts of heartbeats and of
-//! journaled batches, what was taken since ([`takes`]), and the incarnation in which they
-//! registered. A ledger that shows less, or another incarnation, has gone back (F9, F25, F34).
+//! Last-seen marks: what the ledger has confirmed to the nodes of this process. These are their
+//! counts of heartbeats and of journaled batches, what was taken since ([`takes`]), and the
+//! incarnation in which they registered. A ledger that shows less, or another incarnation, has gone
+//! back (F9, F25, F34).
 //!
 //! Only rises. A node that was forgotten once stays forgotten: its process takes a new identity.
 

@@ -1,7 +1,7 @@
 //! How a Redis server is configured, as far as it concerns what is lost with it.
 //!
-//! Reads what a server says of itself and changes nothing. A hazard makes data loss likelier and a
-//! recovery more expensive; no number depends on the absence of hazards.
+//! Reads what a server says of itself and changes nothing. A configuration warning names what
+//! makes data loss likelier and a recovery more expensive; no number depends on the absence of it.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The shapes that Redis comes in, and how each of them locates its masters.
+//! The topologies of Redis (one server, sentinels, a cluster), and how each locates its masters.
 //!
 //! Reads answers of sentinels and cluster nodes; connects to no server. Among contradicting answers
 //! the higher configuration epoch is right: both kinds of servers reach agreement that way.

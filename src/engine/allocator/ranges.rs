@@ -44,14 +44,14 @@ struct Search {
 
 /// Counters, each with a value that a range of it holds.
 #[derive(Default)]
-struct Permits {
+struct Places {
     /// By id and value.
     all: BTreeSet<(i64, u64)>,
     /// The error where not all were searched, the first reason of several.
     unsearched: Option<LedgerError>,
 }
 
-impl Permits {
+impl Places {
     fn leave_out(&mut self, why: String) {
         self.unsearched.get_or_insert(LedgerError::Unsearched(why));
     }
@@ -70,7 +70,7 @@ impl Catalog {
         number: &str,
         wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
     ) -> Result<(Vec<JournalRow>, Option<LedgerError>), LedgerError> {
-        let Permits { all, unsearched } = self.places(ledger, number, wanted).await?;
+        let Places { all, unsearched } = self.places(ledger, number, wanted).await?;
         let mut found: Vec<JournalRow> = Vec::new();
         for (counter_id, value) in all {
             let row = ledger.register().row_of(counter_id, value).await?;
@@ -89,7 +89,7 @@ impl Catalog {
         ledger: &SharedLedger,
         number: &str,
     ) -> Result<Vec<String>, LedgerError> {
-        let Permits { all, unsearched } = self.places(ledger, number, |_| true).await?;
+        let Places { all, unsearched } = self.places(ledger, number, |_| true).await?;
         let mut files = Vec::new();
         for (counter_id, value) in all {
             let note = ledger.archive().of_value(counter_id, value).await?;
@@ -107,7 +107,7 @@ impl Catalog {
         ledger: &SharedLedger,
         number: &str,
         wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
-    ) -> Result<Permits, LedgerError> {
+    ) -> Result<Places, LedgerError> {
         self.know_earlier(ledger).await?;
         let (catalog, text) = (Arc::clone(self), number.to_owned());
         let probing = tokio::task::spawn_blocking(move || catalog.probes(&text, wanted));
@@ -117,7 +117,7 @@ impl Catalog {
             maybe_written: false,
         };
         let Probes { counters, searches } = probing.await.map_err(ended)?;
-        let mut places = Permits::default();
+        let mut places = Places::default();
         ask_by_name(ledger, counters, &mut places).await?;
         search(ledger, searches, &mut places).await?;
         Ok(places)
@@ -142,7 +142,7 @@ impl Catalog {
 async fn ask_by_name(
     ledger: &SharedLedger,
     counters: BTreeSet<Probe>,
-    places: &mut Permits,
+    places: &mut Places,
 ) -> Result<(), LedgerError> {
     if counters.len() > PROBES_MAX {
         places.leave_out(format!(
@@ -175,7 +175,7 @@ async fn ask_by_name(
 async fn search(
     ledger: &SharedLedger,
     searches: BTreeSet<Search>,
-    places: &mut Permits,
+    places: &mut Places,
 ) -> Result<(), LedgerError> {
     for (index, search) in searches.into_iter().enumerate() {
         let Search { series_id, code, serial, shown, value } = search;

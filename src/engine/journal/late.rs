@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::outstanding::Permit;
+use super::outstanding::Place;
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
@@ -26,7 +26,7 @@ pub(super) struct Tag {
     /// The flight that handed it out.
     pub(super) flight: u64,
     /// Its place among what is handed out; `None` where it is a replay.
-    pub(super) place: Option<Permit>,
+    pub(super) place: Option<Place>,
 }
 
 /// Records of one node, written together.

@@ -21,7 +21,7 @@ pub struct Lag {
 
 /// The records of one flight among them. The next flight has a higher place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Permit(u64);
+pub(super) struct Place(u64);
 
 /// All of them.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ struct Flights {
     next: u64,
     /// By place, so that the first is the oldest: when it was handed out, and how many of its
     /// records are not committed.
-    flights: BTreeMap<Permit, (Instant, usize)>,
+    flights: BTreeMap<Place, (Instant, usize)>,
     records: usize,
 }
 
@@ -42,10 +42,10 @@ impl Outstanding {
     }
 
     /// Counts the records of a flight that is handed over now; when that is.
-    pub(super) fn add(&self, records: usize) -> (Permit, Instant) {
+    pub(super) fn add(&self, records: usize) -> (Place, Instant) {
         let mut state = self.lock();
         // Under the lock: places and times are in one order.
-        let (place, now) = (Permit(state.next), Instant::now());
+        let (place, now) = (Place(state.next), Instant::now());
         state.next += 1;
         if records > 0 {
             state.flights.insert(place, (now, records));
@@ -55,7 +55,7 @@ impl Outstanding {
     }
 
     /// Counts records of a flight that are committed.
-    pub(super) fn commit(&self, place: Permit, records: usize) {
+    pub(super) fn commit(&self, place: Place, records: usize) {
         let mut state = self.lock();
         let (_, left) = state.flights.get_mut(&place).expect("it was handed out");
         *left -= records;

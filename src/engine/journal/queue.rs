@@ -12,7 +12,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch}
 use tokio::time::Instant;
 
 use super::kept::{Kept, with_text};
-use super::outstanding::{Lag, Outstanding, Permit};
+use super::outstanding::{Lag, Outstanding, Place};
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
@@ -104,7 +104,7 @@ pub(super) enum Message {
 #[derive(Debug)]
 pub(super) struct Queued {
     pub(super) handover: Handover,
-    pub(super) place: Permit,
+    pub(super) place: Place,
     /// When it was handed over.
     pub(super) since: Instant,
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 
 use super::folder::Folder;
 use super::looking::{files, open_as};
-use super::writing::{Permit, write};
+use super::writing::{Place, write};
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::engine::sealing::AuditKey;
@@ -66,7 +66,7 @@ pub async fn archive(
         moved.files.push(begun.file.name);
     }
     tidy(ledger, folder).await?;
-    let mut place = Permit::BEGIN;
+    let mut place = Place::BEGIN;
     while let Some(written) = write(ledger, folder, moving, &mut place).await? {
         moved.rows += make_room(ledger, folder, moving, node, &written).await?;
         moved.files.push(written.file.name);

@@ -19,14 +19,14 @@ const PAGE_COUNTERS: u32 = 500;
 
 /// Where to continue: the rows after this value of this counter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Permit {
+pub(super) struct Place {
     counter_id: i64,
     /// Rows of the counter up to here are done; none: all of them.
     value: Option<i64>,
 }
 
-impl Permit {
-    pub(super) const BEGIN: Permit = Permit { counter_id: i64::MIN, value: None };
+impl Place {
+    pub(super) const BEGIN: Place = Place { counter_id: i64::MIN, value: None };
 }
 
 /// A file in the making.
@@ -74,7 +74,7 @@ pub(super) async fn write(
     ledger: &SharedLedger,
     folder: &Folder,
     moving: &Moving<'_>,
-    place: &mut Permit,
+    place: &mut Place,
 ) -> anyhow::Result<Option<ArchiveFile>> {
     let name = folder.new_name();
     let written = write_to(ledger, folder, moving, place, &name).await;
@@ -91,7 +91,7 @@ async fn write_to(
     ledger: &SharedLedger,
     folder: &Folder,
     moving: &Moving<'_>,
-    place: &mut Permit,
+    place: &mut Place,
     name: &str,
 ) -> anyhow::Result<Option<NewArchiveFile>> {
     let file = folder.make(name)?;
@@ -155,9 +155,9 @@ fn text_of(at_us: i64) -> anyhow::Result<String> {
 async fn next_rows(
     ledger: &SharedLedger,
     before_us: i64,
-    place: &mut Permit,
+    place: &mut Place,
 ) -> anyhow::Result<Option<Vec<ArchivedRow>>> {
-    if let Permit { counter_id, value: Some(value) } = *place {
+    if let Place { counter_id, value: Some(value) } = *place {
         let (rows, next) =
             ledger.archive().archivable(counter_id, value, before_us, PAGE_ROWS).await?;
         place.value = next;
@@ -174,7 +174,7 @@ async fn next_rows(
         let (rows, next) =
             ledger.archive().archivable(counter_id, -1, before_us, PAGE_ROWS).await?;
         all.extend(rows);
-        *place = Permit { counter_id, value: next };
+        *place = Place { counter_id, value: next };
         if next.is_some() || all.len() >= PAGE_ROWS as usize {
             break;
         }

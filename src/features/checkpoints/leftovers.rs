@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::report::Permit;
+use super::report::Place;
 use super::seals::{Ids, Incomplete, Seals};
 use super::segments::{self, SegmentEvidence, Stands};
 use super::verifying::{Course, FALSE_MAC, Table, WITHOUT_KEY, place_of};
@@ -62,7 +62,7 @@ impl Course<'_> {
                 None => format!("{name} is not there"),
                 Some(_) => format!("{name} is not what the migrations make"),
             };
-            self.found.add(Permit::Schema, why);
+            self.found.add(Place::Schema, why);
         }
         let report = &mut self.report;
         report.rows = seals.rows;
@@ -84,7 +84,7 @@ impl Course<'_> {
         self.report.batches_beside_archive = beside as u64;
         if missing > good + not_yet {
             for Incomplete { batch_id, why, .. } in incomplete {
-                self.found.add(Permit::Batch(batch_id), why);
+                self.found.add(Place::Batch(batch_id), why);
             }
             return;
         }
@@ -95,7 +95,7 @@ impl Course<'_> {
         }
         if missing < good {
             let why = format!("segments stand for {good} rows, and {missing} are missing");
-            self.found.add(Permit::Archive, why);
+            self.found.add(Place::Archive, why);
         }
         self.report.rows_archived = missing;
         self.report.rows_not_bound_yet = missing.saturating_sub(good);
@@ -143,7 +143,7 @@ impl Course<'_> {
                 let missing = u64::try_from(batch.line_count).unwrap_or(0);
                 let why = "all its rows are gone".to_owned();
                 if missing == 0 {
-                    self.found.add(Permit::Batch(batch.batch_id), why);
+                    self.found.add(Place::Batch(batch.batch_id), why);
                 } else {
                     let batch_id = batch.batch_id;
                     incomplete.push(Incomplete { batch_id, missing, met: 0, why });

@@ -9,5 +9,5 @@ mod segments;
 mod verifying;
 
 pub use kept::Kept;
-pub use report::{AuditReport, Finding, Permit};
+pub use report::{AuditReport, Finding, Place};
 pub use verifying::{Trust, verify};

@@ -10,7 +10,7 @@ const FINDINGS_MAX: usize = 100;
 /// The place of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Permit {
+pub enum Place {
     /// A journal batch.
     Batch(i64),
     /// An event.
@@ -31,18 +31,18 @@ pub enum Permit {
     Schema,
 }
 
-impl fmt::Display for Permit {
+impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Permit::Batch(id) => write!(f, "batch {id}"),
-            Permit::Event(id) => write!(f, "event {id}"),
-            Permit::Version(id) => write!(f, "series version {id}"),
-            Permit::Checkpoint(number) => write!(f, "checkpoint {number}"),
-            Permit::Counter(id) => write!(f, "counter {id}"),
-            Permit::Series(id) => write!(f, "series {id}"),
-            Permit::Journal => f.write_str("the journal"),
-            Permit::Archive => f.write_str("the archive"),
-            Permit::Schema => f.write_str("the schema"),
+            Place::Batch(id) => write!(f, "batch {id}"),
+            Place::Event(id) => write!(f, "event {id}"),
+            Place::Version(id) => write!(f, "series version {id}"),
+            Place::Checkpoint(number) => write!(f, "checkpoint {number}"),
+            Place::Counter(id) => write!(f, "counter {id}"),
+            Place::Series(id) => write!(f, "series {id}"),
+            Place::Journal => f.write_str("the journal"),
+            Place::Archive => f.write_str("the archive"),
+            Place::Schema => f.write_str("the schema"),
         }
     }
 }
@@ -51,7 +51,7 @@ impl fmt::Display for Permit {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
     /// Where.
-    pub place: Permit,
+    pub place: Place,
     /// The deviation.
     pub why: String,
 }
@@ -64,7 +64,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn add(&mut self, place: Permit, why: String) {
+    pub(super) fn add(&mut self, place: Place, why: String) {
         if self.listed.len() < FINDINGS_MAX {
             self.listed.push(Finding { place, why });
         } else {
@@ -119,7 +119,7 @@ impl AuditReport {
     pub fn add(&mut self, of_archive: impl Iterator<Item = String>) {
         for why in of_archive {
             if self.findings.len() < FINDINGS_MAX {
-                self.findings.push(Finding { place: Permit::Archive, why });
+                self.findings.push(Finding { place: Place::Archive, why });
             } else {
                 self.more += 1;
             }

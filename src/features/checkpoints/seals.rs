@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
-use super::report::{Findings, Permit};
+use super::report::{Findings, Place};
 use super::segments::Segment;
 use crate::engine::sealing::checkpoint::Part;
 use crate::ledger::{LedgerError, SealedBatch, SealedRow, SharedLedger};
@@ -107,7 +107,7 @@ impl Seals {
     fn take_in_row(&mut self, row: SealedRow, found: &mut Findings) {
         if row.says_more {
             let why = "says something beside its batch, in columns that seals do not cover";
-            found.add(Permit::Journal, format!("{} {why}", name_of(&row)));
+            found.add(Place::Journal, format!("{} {why}", name_of(&row)));
         }
         if let Some(stands_for) = &row.stands_for {
             let segment = Segment::of(row.batch_id, stands_for.clone());
@@ -115,19 +115,19 @@ impl Seals {
         }
         let batch_id = row.batch_id;
         if self.met.contains(batch_id) {
-            found.add(Permit::Batch(batch_id), format!("has a row more: {}", name_of(&row)));
+            found.add(Place::Batch(batch_id), format!("has a row more: {}", name_of(&row)));
             return;
         }
         let Some(pending) = self.pending.get_mut(&batch_id) else {
             let why = format!("points to batch {batch_id}, which is not there");
-            found.add(Permit::Journal, format!("{} {why}", name_of(&row)));
+            found.add(Place::Journal, format!("{} {why}", name_of(&row)));
             return;
         };
         self.rows += 1;
         if row.bytes.is_none() {
             pending.is_broken = true;
             let why = "points to a user, an address or a kind that is not there";
-            found.add(Permit::Batch(batch_id), format!("{}: {why}", name_of(&row)));
+            found.add(Place::Batch(batch_id), format!("{}: {why}", name_of(&row)));
         }
         pending.rows.push((row.counter_id, row.first, row.bytes.unwrap_or_default()));
         if i32::try_from(pending.rows.len()) == Ok(pending.batch.line_count) {
@@ -136,7 +136,7 @@ impl Seals {
             if whole.is_sound() {
                 self.sound.insert(batch_id);
             } else if !whole.is_broken {
-                found.add(Permit::Batch(batch_id), OTHER_ROWS.into());
+                found.add(Place::Batch(batch_id), OTHER_ROWS.into());
             }
         }
     }
@@ -163,11 +163,11 @@ impl Seals {
             let missing = u64::try_from(all).unwrap_or(0).saturating_sub(met as u64);
             if pending.is_sound() {
                 let why = format!("says that it has {all} rows, and was sealed with {met}");
-                found.add(Permit::Batch(batch_id), why);
+                found.add(Place::Batch(batch_id), why);
                 self.sound.insert(batch_id);
             } else if missing == 0 {
                 // Less than none is missing.
-                found.add(Permit::Batch(batch_id), OTHER_ROWS.into());
+                found.add(Place::Batch(batch_id), OTHER_ROWS.into());
             } else {
                 let why = format!("has {met} of its {all} rows: the others were removed");
                 self.rows -= met as u64;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use numbering::hexadecimal;
 
-use super::report::{Findings, Permit};
+use super::report::{Findings, Place};
 use crate::ledger::{ArchiveFile, SegmentNote, StandsFor};
 
 /// A segment of the journal.
@@ -66,7 +66,7 @@ pub(super) fn judge(
     for ((counter_id, first), segment) in segments {
         let place = format!("the segment of counter {counter_id} value {first}");
         let Some(note) = &segment.note else {
-            found.add(Permit::Archive, format!("{place} does not say which rows it stands for"));
+            found.add(Place::Archive, format!("{place} does not say which rows it stands for"));
             continue;
         };
         let Some(file) = named.get(note.file.as_str()) else {
@@ -74,12 +74,12 @@ pub(super) fn judge(
                 "{place} stands for rows of {}, which is no file of the ledger's",
                 note.file
             );
-            found.add(Permit::Archive, why);
+            found.add(Place::Archive, why);
             continue;
         };
         if hexadecimal(&file.file.sha256) != note.sha256 {
             let why = format!("{place} knows {} with another SHA-256", note.file);
-            found.add(Permit::Archive, why);
+            found.add(Place::Archive, why);
             continue;
         }
         *rows_of.entry(&note.file).or_default() += note.rows;
@@ -88,7 +88,7 @@ pub(super) fn judge(
                 "{place} stands for {} rows, and {} has {} of them",
                 note.rows, note.file, segment.read
             );
-            found.add(Permit::Archive, why);
+            found.add(Place::Archive, why);
         }
         let unread = note.rows.saturating_sub(segment.read);
         match voucher(segment.batch_id) {
@@ -96,7 +96,7 @@ pub(super) fn judge(
             SegmentEvidence::NotYet => stands.not_yet += unread,
             SegmentEvidence::Unsound => {
                 let why = format!("{place} is of no batch whose rows are what was sealed");
-                found.add(Permit::Archive, why);
+                found.add(Place::Archive, why);
             }
             SegmentEvidence::None => {}
         }
@@ -106,7 +106,7 @@ pub(super) fn judge(
         let has = file.file.rows;
         if rows > has || rows < has && file.is_ended && !may_stay {
             let why = format!("segments stand for {rows} rows of {name}, which has {has}");
-            found.add(Permit::Archive, why);
+            found.add(Place::Archive, why);
         }
     }
     stands

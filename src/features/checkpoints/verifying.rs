@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io::BufRead;
 
 use super::kept::Kept;
-use super::report::{AuditReport, Findings, Permit};
+use super::report::{AuditReport, Findings, Place};
 use super::seals::{self, Archive, Ids};
 use crate::engine::sealing::PublicKey;
 use crate::engine::sealing::checkpoint::{Body, Entry, Part, TABLES, name_of};
@@ -53,13 +53,13 @@ pub(super) const WITHOUT_KEY: &str =
 pub(super) const FALSE_MAC: &str =
     "was there with a false proof when it was bound: written without the key";
 
-pub(super) fn place_of(table: Bindable, id: i64) -> Permit {
+pub(super) fn place_of(table: Bindable, id: i64) -> Place {
     match table {
-        Bindable::Batches => Permit::Batch(id),
-        Bindable::Events => Permit::Event(id),
-        Bindable::Versions => Permit::Version(id),
-        Bindable::Counters => Permit::Counter(id),
-        Bindable::Series => Permit::Series(id),
+        Bindable::Batches => Place::Batch(id),
+        Bindable::Events => Place::Event(id),
+        Bindable::Versions => Place::Version(id),
+        Bindable::Counters => Place::Counter(id),
+        Bindable::Series => Place::Series(id),
     }
 }
 
@@ -132,7 +132,7 @@ impl Course<'_> {
         let lowest = self.ledger.checkpoints().list(i64::MIN, 1).await?;
         for one in lowest.iter().filter(|one| one.number < 1) {
             let why = "has a number below 1: nobody follows such".to_owned();
-            self.found.add(Permit::Checkpoint(one.number), why);
+            self.found.add(Place::Checkpoint(one.number), why);
         }
         Ok(())
     }
@@ -171,12 +171,12 @@ impl Course<'_> {
         match (held, elsewhere) {
             (Some(held), Some(kept)) if held != kept => {
                 let why = "is not the one that was kept elsewhere".to_owned();
-                self.found.add(Permit::Checkpoint(number), why);
+                self.found.add(Place::Checkpoint(number), why);
                 Some(kept)
             }
             (None, Some(kept)) => {
                 let why = "was kept elsewhere, and the ledger does not have it".to_owned();
-                self.found.add(Permit::Checkpoint(number), why);
+                self.found.add(Place::Checkpoint(number), why);
                 Some(kept)
             }
             (held, _) => held,
@@ -185,13 +185,13 @@ impl Course<'_> {
 
     fn missing(&mut self, number: i64, next: i64) {
         let why = format!("is not there, and {next} is");
-        self.found.add(Permit::Checkpoint(number), why);
+        self.found.add(Place::Checkpoint(number), why);
         self.previous = None;
     }
 
     /// Checks a checkpoint, and what it binds.
     async fn take_in(&mut self, signed: &SignedCheckpoint) -> anyhow::Result<()> {
-        let place = Permit::Checkpoint(signed.number);
+        let place = Place::Checkpoint(signed.number);
         let (body, key) = match Body::read(signed) {
             Ok(read) => read,
             Err(error) => {

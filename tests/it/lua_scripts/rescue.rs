@@ -1,8 +1,8 @@
 //! scan, reveal, seal: what is read of a held partition, and how its owner is ended (F9).
 
 use numerator::redis::{
-    Completion, HeldKey, IssueOutcome, OpenOutcome, Opening, Remembered, Revealed, SCAN_KEYS,
-    Sealed,
+    Completion, Frozen, HeldKey, IssueOutcome, OpenOutcome, Opening, Remembered, Revealed,
+    SCAN_KEYS,
 };
 
 use super::bench::{Bench, DEPLOYMENT, EPOCH, NOW_MS, PARTITION, keyed, plain, taken};
@@ -92,13 +92,13 @@ async fn counters_records_and_outboxes_are_revealed_as_they_stand() {
 async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
     let mut bench = Bench::new().await;
     bench.seed("c", 0, 100).await;
-    let seal = async |epoch| bench.redis.seal(&bench.keys, PARTITION, DEPLOYMENT, epoch).await;
-    assert!(matches!(seal(EPOCH).await.unwrap(), Sealed::Unfit { .. }), "not above the record");
+    let seal = async |epoch| bench.redis.freeze(&bench.keys, PARTITION, DEPLOYMENT, epoch).await;
+    assert!(matches!(seal(EPOCH).await.unwrap(), Frozen::Unfit { .. }), "not above the record");
     for epoch in [EPOCH + 4, EPOCH + 5] {
-        assert_eq!(seal(epoch).await.unwrap(), Sealed::Sealed);
+        assert_eq!(seal(epoch).await.unwrap(), Frozen::Frozen);
     }
-    let foreign = bench.redis.seal(&bench.keys, PARTITION, "another", EPOCH + 9).await.unwrap();
-    assert_eq!(foreign, Sealed::Foreign { deployment: DEPLOYMENT.into() });
+    let foreign = bench.redis.freeze(&bench.keys, PARTITION, "another", EPOCH + 9).await.unwrap();
+    assert_eq!(foreign, Frozen::Foreign { deployment: DEPLOYMENT.into() });
     let page = bench.redis.scan(&bench.keys, PARTITION, None, SCAN_KEYS).await.unwrap();
     assert_eq!((page.epoch, page.taking_epoch), (Some(EPOCH + 5), Some(EPOCH)), "both are known");
     assert_eq!(page.run_since, Some(EPOCH), "a repeat reads the same");
@@ -125,8 +125,8 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
 #[tokio::test]
 async fn a_server_without_an_owner_record_has_nothing_to_seal() {
     let bench = Bench::unopened().await;
-    let sealed = bench.redis.seal(&bench.keys, PARTITION, DEPLOYMENT, EPOCH).await.unwrap();
-    assert_eq!(sealed, Sealed::Sealed);
+    let sealed = bench.redis.freeze(&bench.keys, PARTITION, DEPLOYMENT, EPOCH).await.unwrap();
+    assert_eq!(sealed, Frozen::Frozen);
     assert_eq!(bench.server.cli(&["exists", "nbr:{7}:owner"]), "0");
     let page = bench.redis.scan(&bench.keys, PARTITION, None, SCAN_KEYS).await.unwrap();
     assert_eq!((page.epoch, page.run_since, page.deployment), (None, None, None));

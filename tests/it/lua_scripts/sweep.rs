@@ -101,7 +101,7 @@ async fn a_sweep_is_refused_to_whoever_does_not_own_the_partition_now() {
     assert!(swept.is_err(), "{swept:?}");
     assert_eq!(bench.dump(), before);
     // Once the partition is sealed its counters are what a release reads.
-    let sealed = bench.redis.seal(&bench.keys, own.partition, super::bench::DEPLOYMENT, 50).await;
+    let sealed = bench.redis.freeze(&bench.keys, own.partition, super::bench::DEPLOYMENT, 50).await;
     assert!(sealed.is_ok(), "{sealed:?}");
     let before = bench.dump();
     assert_eq!(bench.sweep(&own, &["old"], EPOCH).await, None);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use numerator::ledger::{At, Owner, Partition, PartitionState, SharedLedger};
-use numerator::redis::{Keys, RedisSettings, Sealed};
+use numerator::redis::{Frozen, Keys, RedisSettings};
 use testkit::eventually::eventually;
 use testkit::load;
 use testkit::redis::Redis;
@@ -171,8 +171,9 @@ async fn a_release_that_was_given_up_needs_its_margin_again() {
             .await
             .unwrap();
     let deployment = uuid::Uuid::from_slice(&id).unwrap().to_string();
-    let sealed = redis.seal(&Keys::new(&prefix), partition, &deployment, epoch + 2).await.unwrap();
-    assert_eq!(sealed, Sealed::Sealed);
+    let sealed =
+        redis.freeze(&Keys::new(&prefix), partition, &deployment, epoch + 2).await.unwrap();
+    assert_eq!(sealed, Frozen::Frozen);
     redis.stop().await;
     let (is_released, error) = apply();
     assert!(!is_released && error.contains("--margin"), "the seal is read as redis's own: {error}");

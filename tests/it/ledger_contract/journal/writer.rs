@@ -12,7 +12,7 @@ use std::time::Duration;
 use numbering::TakenRange;
 use numerator::backoff::Backoff;
 use numerator::clock::SharedClock;
-use numerator::engine::journal::{self, Handover, JournalQueue, JournalSettings, Lag, Told};
+use numerator::engine::journal::{self, Handover, JournalQueue, JournalSettings, Lag, Replayed};
 use numerator::ledger::{At, Closing, CounterSpec, Entry, IssuePath};
 use numerator::metrics::Metrics;
 use numerator::task::Task;
@@ -68,7 +68,7 @@ struct Bench {
     handed_out: Names,
     kept: Names,
     /// The receivers of a report's outcome, and what was kept when it was asked for.
-    told: Vec<(oneshot::Receiver<Told>, Names)>,
+    told: Vec<(oneshot::Receiver<Replayed>, Names)>,
 }
 
 fn name_of(entry: &Entry) -> (Uuid, TakenRange) {
@@ -266,8 +266,9 @@ fn whatever_comes_is_written_together(url: &str) {
     for (listener, kept) in told {
         let told = runtime.block_on(async { tokio::time::timeout(LIMIT, listener).await });
         // What was only kept was in no journal before, and is of some partition.
-        let told = Told { partitions: BTreeSet::new(), ..told.expect("in time").expect("heard") };
-        assert_eq!(told, Told::default(), "seed {seed}");
+        let told =
+            Replayed { partitions: BTreeSet::new(), ..told.expect("in time").expect("heard") };
+        assert_eq!(told, Replayed::default(), "seed {seed}");
         runtime.block_on(bench.assert_recorded(&kept));
     }
     runtime.block_on(async {
@@ -286,7 +287,7 @@ fn whatever_comes_is_written_together(url: &str) {
 
 impl World {
     /// The journal loop's answer for a record of the database path that it reports again.
-    pub(in crate::ledger_contract) async fn replay_kept(&self, entry: Entry) -> Told {
+    pub(in crate::ledger_contract) async fn replay_kept(&self, entry: Entry) -> Replayed {
         let clock: SharedClock = self.clock.clone();
         let (settings, metrics) = (JournalSettings::default(), Metrics::new());
         let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(50));
