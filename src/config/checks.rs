@@ -189,7 +189,7 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
     {
         return wrong(
             "log.filter",
-            format!("{error}; write a level such as \"info\", or \"info,numerator::http=debug\""),
+            format!("{error}; write a level such as \"info\", or \"info,numerator::web=debug\""),
         );
     }
     Ok(LogSettings {
@@ -242,8 +242,7 @@ fn issuing(layer: &Layer) -> ProcessSettings {
 
 /// The sweep. What a retry, or a process that slept, may still ask for is never swept.
 fn sweep(sweep: &layer::Sweep, keep_min: Duration) -> SweepSettings {
-    let settings = SweepSettings::keeping(sweep.keep.0, sweep.counters_max);
-    SweepSettings { keep: settings.keep.max(keep_min), ..settings }
+    SweepSettings::keeping(sweep.keep.0.max(keep_min), sweep.counters_max)
 }
 
 fn gauges(metrics: &layer::Metrics) -> GaugeSettings {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct LogSettings {
     /// `log.format`.
     pub format: LogFormat,
-    /// `log.filter`: a level, or directives such as `info,numerator::http=debug`; absent: `info`
+    /// `log.filter`: a level, or directives such as `info,numerator::web=debug`; absent: `info`
     /// for `serve`, `warn` for the other commands.
     pub filter: Option<String>,
     /// `log.refused_per_second_max`: lines in a second of requests that are refused.

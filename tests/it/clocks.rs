@@ -157,7 +157,7 @@ async fn a_process_whose_clock_is_off_does_not_join_at_a_file() {
 async fn a_clock_that_jumps_is_noticed_and_nothing_is_swept_until_it_is_right() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let mut clocks = Clocks::at(Some(&postgres.url("jumps")), Some(&redis.url()), "+0");
-    clocks.say("[sweep]\nkeep = \"12m\"\n");
+    clocks.say("[idempotency]\nwindow = \"10m\"\n[sweep]\nkeep = \"12m\"\n");
     let service = clocks.off.serve();
     let ready = async || {
         let answer = testkit::get(format!("{}/readyz", service.url)).await.unwrap();

@@ -33,7 +33,7 @@ fn lines(log: &str) -> Vec<Value> {
 async fn every_line_of_a_request_has_its_id_and_a_slow_one_says_what_served_it() {
     let redis = Redis::start();
     let mut deployment = Deployment::sqlite(Some(&redis.url()));
-    deployment.extra = "[log]\nformat = \"json\"\nfilter = \"info,numerator::http=debug\"\n".into();
+    deployment.extra = "[log]\nformat = \"json\"\nfilter = \"info,numerator::web=debug\"\n".into();
     deployment.apply_load_series();
     let mut service = deployment.serve();
     let (client, url) = (testkit::client(), &service.url);

@@ -121,7 +121,9 @@ async fn issue_by_database(client: reqwest::Client, url: String) {
 async fn every_panel_and_every_rule_is_answered_by_a_service_under_load() {
     let (postgres, redis) = (Postgres::start(), Redis::start_durable());
     let mut deployment = Deployment::new(&postgres.url("metrics"), Some(&redis.url()));
-    deployment.extra = "[metrics]\nperiod = \"200ms\"\n[sweep]\nkeep = \"12m\"\n".into();
+    deployment.extra =
+        "[metrics]\nperiod = \"200ms\"\n[idempotency]\nwindow = \"10m\"\n[sweep]\nkeep = \"12m\"\n"
+            .into();
     deployment.apply_load_series();
     let gapless = deployment.series_file("SLOW", "S-{SEQ:8}", "policy = \"gapless\"");
     deployment.apply(&[gapless]);

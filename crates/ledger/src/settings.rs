@@ -17,8 +17,8 @@ pub enum Migrate {
     Explicit,
 }
 
-/// Least time of a call beyond its longest wait for a lock.
-const CALL_MARGIN_MIN: Duration = Duration::from_secs(3);
+/// Shortest limit of a call: its statements may each wait for a lock.
+const CALL_LIMIT_MIN: Duration = Duration::from_secs(10);
 
 /// Bounds of a ledger's connections and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +44,11 @@ pub struct LedgerSettings {
 }
 
 impl LedgerSettings {
-    /// The longest call where a statement waits so long for its lock: half as long again, and three
-    /// seconds at least, so that one that gets it at the last moment has time for its work.
+    /// The longest call where a statement waits so long for its lock: half as long again, so
+    /// that one that gets it at the last moment has time for its work; ten seconds at least.
     #[must_use]
     pub fn call_limit_for(lock_timeout: Duration) -> Duration {
-        lock_timeout + (lock_timeout / 2).max(CALL_MARGIN_MIN)
+        (lock_timeout + lock_timeout / 2).max(CALL_LIMIT_MIN)
     }
 
     /// How many connections may be held at the same time by seeds and raises, which wait for locks:

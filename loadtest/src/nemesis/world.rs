@@ -35,7 +35,7 @@ pub(super) const SETTINGS: [&str; 5] = [
     "redis.return_after=500ms",
     "recovery.per_minute_max=100",
     // Only the end of a log is shown: not one line per request.
-    "log.filter=info,numerator::http::gate=error",
+    "log.filter=info,numerator::web::middleware=error",
 ];
 
 /// How long an operator waits for a ledger that went back to continue automatically, on a machine

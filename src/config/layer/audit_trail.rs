@@ -14,7 +14,7 @@ section! {
         format: LogFormat = LogFormat::default(), "`pretty` or `json`";
         /// What is logged. `serve` reads it again at SIGHUP ([the filter](#the-filter)).
         filter: Option<String> = None,
-            "a level, or directives such as `info,numerator::http=debug`",
+            "a level, or directives such as `info,numerator::web=debug`",
             absent "none: `info` for `serve`, `warn` for the other commands", like "" "\"info\"";
         /// Lines in a second of requests that are answered with a problem, at each listener; then
         /// one line says how many more there were ([what is left out](#what-is-left-out)).
