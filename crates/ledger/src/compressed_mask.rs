@@ -1,5 +1,6 @@
 //! The compressed mask: the partially rendered text of a number as the journal keeps it, short
-//! since the same row has the number. Knows only which parts of that text are literal and where values are.
+//! since the same row has the number. Knows only which parts of that text are literal, and where
+//! values are.
 
 use super::LedgerError;
 use super::columns::unreadable;
@@ -25,7 +26,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The columns `mask` and `compressed_mask`.
+    /// The columns `mask` and `outline`.
     pub(super) fn columns(&self) -> (Option<&str>, Option<&str>) {
         match self {
             Form::CompressedMask(compressed_mask) => (None, Some(compressed_mask)),
@@ -34,7 +35,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// The text of a number, from the columns `mask` and `compressed_mask`.
+/// The text of a number, from the columns `mask` and `outline`.
 ///
 /// # Errors
 /// Where the row holds neither, or an outline that is not the number's.

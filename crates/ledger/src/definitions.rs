@@ -62,10 +62,10 @@ impl Audits<'_> {
     /// The lines of the list, as this ledger's schema would have them.
     pub async fn schema_lines(self) -> Result<Vec<(String, String)>, LedgerError> {
         let found = self.read(async |reader| reader.acquire().await?.definitions().await).await?;
-        let mut new_rows: Vec<(String, String)> =
+        let mut lines: Vec<(String, String)> =
             found.into_iter().map(|(name, text)| (name, digest_of(&text))).collect();
-        new_rows.sort();
-        Ok(new_rows)
+        lines.sort();
+        Ok(lines)
     }
 }
 

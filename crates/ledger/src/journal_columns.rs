@@ -1,6 +1,7 @@
 //! The columns of the table `journal`: one list. The inserts of both engines, what both read back
 //! for seals, and the check of what a database has derive from it. What a row says towards its seal
-//! is a form of its own, which no further column changes (`seal`). Owns no statement.
+//! is a form of its own, which no further column changes (`seal`). The names in the lists are the
+//! schema's names of the columns. Owns no statement.
 
 use crate::seal::{RowText, path_of};
 use crate::{JournalTexts, SealedRow, StandsFor};
@@ -16,14 +17,14 @@ macro_rules! own_columns {
             last_value "bigint" "" (Option<i64>) NewRow::further_last;
             step "bigint" "" (Option<i64>) NewRow::further_step;
             allocation_id "bytea" "" (&'r [u8]) |new_row| new_row.allocation_id;
-            number "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref().map(|head| head.number);
-            scope "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref().map(|head| head.scope);
+            number "text" "" (Option<&'r str>) |row| row.head.as_ref().map(|head| head.number);
+            scope "text" "" (Option<&'r str>) |row| row.head.as_ref().map(|head| head.scope);
             mask "text" "" (Option<&'r str>) NewRow::mask;
-            compressed_mask "text" "" (Option<&'r str>) NewRow::compressed_mask;
+            outline "text" "" (Option<&'r str>) NewRow::compressed_mask;
             rest "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.rest.as_deref();
             context "text" "" (Option<&'r str>) NewRow::context;
             document_id "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.document_id;
-            idempotency_key "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.idempotency_key;
+            idempotency_key "text" "" (Option<&'r str>) |row| row.head.as_ref()?.idempotency_key;
             document_day "text" "::date" (Day) |new_row| new_row.document_date;
             digest "bytea" "" (Option<&'r [u8]>) |new_row| new_row.digest.as_deref();
             issued_at_us "bigint" "" (i64) |new_row| new_row.issued_at_us;
@@ -112,7 +113,7 @@ impl<Day> Stored<'_, Day> {
                 number: self.number,
                 scope: self.scope,
                 mask: self.mask,
-                compressed_mask: self.compressed_mask,
+                compressed_mask: self.outline,
                 rest: self.rest,
                 context: self.context,
                 document_id: self.document_id,
@@ -148,7 +149,7 @@ impl<Day> Stored<'_, Day> {
 macro_rules! entry_list {
     ($($with:tt)+) => {
         $($with)+! {
-            counter_id first_value last_value step allocation_id number scope mask compressed_mask rest
+            counter_id first_value last_value step allocation_id number scope mask outline rest
             context document_id idempotency_key series_id version type_code project document_date
             user_id ip_address payload_digest issued_at_us retry_count path partition_id epoch
         }

@@ -88,7 +88,7 @@ impl<'a> NewRow<'a> {
         self.head.as_ref()?.form.columns().0
     }
 
-    /// The column `compressed_mask`.
+    /// The column `outline`.
     pub(super) fn compressed_mask(&self) -> Option<&str> {
         self.head.as_ref()?.form.columns().1
     }

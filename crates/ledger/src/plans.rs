@@ -24,9 +24,8 @@ pub(crate) async fn note(conn: &mut Conn, statement: &SqlQuery<'_>) {
     let Ok(explained) = EXPLAINED.try_with(Arc::clone) else { return };
     let (ask, column) = explained.ask;
     let rows = conn.all(statement.behind(ask)).await.expect("a plan");
-    let new_rows =
-        rows.iter().map(|row| row.try_get(column).expect("a line of the plan")).collect();
-    let plan = (statement.text().to_owned(), new_rows);
+    let lines = rows.iter().map(|row| row.try_get(column).expect("a line of the plan")).collect();
+    let plan = (statement.text().to_owned(), lines);
     explained.plans.lock().expect("no holder panics").push(plan);
 }
 
@@ -46,8 +45,8 @@ impl Explained {
         let whole = plans.into_iter().filter(|(text, plan)| {
             let mut aliases = aliases(text);
             // What a part of the statement has found, under the name of the journal.
-            aliases.retain(|alias| !plan.iter().any(|new_row| is_part(new_row, alias)));
-            plan.iter().any(|new_row| is_whole(new_row, &aliases))
+            aliases.retain(|alias| !plan.iter().any(|line| is_part(line, alias)));
+            plan.iter().any(|line| is_whole(line, &aliases))
         });
         whole.map(|(text, plan)| format!("{text}\n{}", plan.join("\n"))).collect()
     }
@@ -66,36 +65,34 @@ fn aliases(text: &str) -> Vec<&str> {
 }
 
 /// Whether a line of a plan of SQLite says that a name is that of a part of the statement.
-fn is_part(new_row: &str, name: &str) -> bool {
-    let part = new_row.strip_prefix("CO-ROUTINE ").or_else(|| new_row.strip_prefix("MATERIALIZE "));
+fn is_part(line: &str, name: &str) -> bool {
+    let part = line.strip_prefix("CO-ROUTINE ").or_else(|| line.strip_prefix("MATERIALIZE "));
     part == Some(name)
 }
 
 /// Whether a line of a plan reads the journal from its first row to its last, by no index.
-fn is_whole(new_row: &str, aliases: &[&str]) -> bool {
-    let scanned = new_row.strip_prefix("SCAN ");
+fn is_whole(line: &str, aliases: &[&str]) -> bool {
+    let scanned = line.strip_prefix("SCAN ");
     let on_sqlite = scanned.is_some_and(|name| aliases.contains(&name));
-    on_sqlite || new_row.contains("Seq Scan on journal ")
+    on_sqlite || line.contains("Seq Scan on journal ")
 }
 
 #[test]
 fn a_plan_that_reads_the_whole_journal_is_known() {
     let text = "select 1 from journal i join journal_row r on r.counter_id = i.counter_id";
-    let is_found = |new_row| is_whole(new_row, &aliases(text));
-    for new_row in
-        ["SCAN i", "SCAN r", "SCAN j", "  ->  Parallel Seq Scan on journal i  (cost=0.00"]
-    {
-        assert!(is_found(new_row), "{new_row}");
+    let is_found = |line| is_whole(line, &aliases(text));
+    for line in ["SCAN i", "SCAN r", "SCAN j", "  ->  Parallel Seq Scan on journal i  (cost=0.00"] {
+        assert!(is_found(line), "{line}");
     }
     assert!(is_part("CO-ROUTINE j", "j") && is_part("MATERIALIZE j", "j"));
     assert!(!is_part("CO-ROUTINE jj", "j") && !is_part("SCAN j", "j"));
-    for new_row in [
+    for line in [
         "SCAN i USING INDEX journal_issued",
         "SEARCH i USING PRIMARY KEY (counter_id=?)",
         "SCAN c",
         "Seq Scan on journal_batch b  (cost=0.00",
         "Index Scan using journal_value_once on journal j  (cost=0.29",
     ] {
-        assert!(!is_found(new_row), "{new_row}");
+        assert!(!is_found(line), "{line}");
     }
 }

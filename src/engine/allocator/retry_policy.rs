@@ -82,9 +82,9 @@ pub(super) fn note_panic(context: &Context, failure: &JoinError) {
     context.metrics.jobs_failed.increment(1);
 }
 
-/// How long a job continues while the ledger fails: [`ATTEMPTS_MAX`] further tries; while heartbeats
-/// fail, too, until the ledger is back, or is known to be away. A try ends early at a lock, so all
-/// that fall into one `database.lock_timeout` count as one.
+/// How long a job continues while the ledger fails: [`ATTEMPTS_MAX`] further tries; while
+/// heartbeats fail, too, until the ledger is back, or is known to be away. A try ends early at a
+/// lock, so all that fall into one `database.lock_timeout` count as one.
 pub(super) struct RetryPolicy {
     context: Arc<Context>,
     at: At,

@@ -130,7 +130,10 @@ macro_rules! bound_columns {
             bound: &mut PgArguments,
             new_rows: &[&'l NewRow<'l>],
         ) -> Result<(), BoxDynError> {
-            fn column<'l, T>(new_rows: &[&'l NewRow<'l>], said: impl Fn(&'l NewRow<'l>) -> T) -> Vec<T> {
+            fn column<'l, T>(
+                new_rows: &[&'l NewRow<'l>],
+                said: impl Fn(&'l NewRow<'l>) -> T,
+            ) -> Vec<T> {
                 new_rows.iter().map(|new_row| said(new_row)).collect()
             }
             $(bound.add(column(new_rows, $said))?;)*

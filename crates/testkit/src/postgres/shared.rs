@@ -50,6 +50,8 @@ impl Database {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let (port, name) = (port(), format!("test_{}_{number}", std::process::id()));
+        // A test that was killed leaves its own, and process ids come again.
+        run(&mut psql(port, &format!("drop database if exists {name} with (force)")));
         run(&mut psql(port, &format!("create database {name} template {MIGRATED}")));
         Database { port, name }
     }
