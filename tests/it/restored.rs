@@ -172,8 +172,9 @@ async fn a_ledger_put_back_under_redis_is_noticed_held_and_released_without_a_du
 async fn a_ledger_put_back_on_the_database_path_is_told_again_what_the_service_remembers() {
     let mut postgres = Postgres::start();
     let mut deployment = Deployment::new(&postgres.url("back"), None);
-    // So rare that none comes between the copy and what is forgotten of the takes after it.
-    deployment.extra = "[node]\nttl = \"60s\"\n".into();
+    // Heartbeats, a twelfth of it apart, are so rare that none comes between the copy and what is
+    // forgotten of the takes after it. The new identity waits until the others are silent.
+    deployment.extra = "[node]\nttl = \"36s\"\n".into();
     the_ledger_goes_back(&mut postgres, &deployment, &["--margin", "0"]).await;
 }
 
