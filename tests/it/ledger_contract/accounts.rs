@@ -94,9 +94,8 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
         (SeenBatches::default(), 0),
     ] {
         let order = AccountRequest { seen: Some(seen), ..everything() };
-        let Accounted::Whole(all) = world.ledger.register().accounts(&order).await.unwrap() else {
-            panic!()
-        };
+        let answer = world.ledger.register().accounts(&order).await.unwrap();
+        let Accounted::Whole(all) = answer else { panic!() };
         assert_eq!(all[0].rows.bound, bound, "{order:?}");
     }
     let short = AccountRequest { rows_max: 7, ..everything() };
@@ -104,9 +103,8 @@ pub(super) async fn an_account_has_each_value_once_whatever_stands_for_it(world:
     let none = AccountRequest { counters_max: 0, ..everything() };
     assert_eq!(world.ledger.register().accounts(&none).await.unwrap(), Accounted::TooManyCounters);
     let brief = AccountRequest { entries_max: 1, ..everything() };
-    let Accounted::Whole(all) = world.ledger.register().accounts(&brief).await.unwrap() else {
-        panic!()
-    };
+    let answer = world.ledger.register().accounts(&brief).await.unwrap();
+    let Accounted::Whole(all) = answer else { panic!() };
     assert_eq!((all[0].entries.len(), all[0].further_entries), (1, 2));
     assert_eq!(all[0].tally, told.tally, "what is not listed is counted");
 

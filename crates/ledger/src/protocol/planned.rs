@@ -1,7 +1,14 @@
-//! The planned answers to the orders of one transaction, before the ledger has taken their rows.
+//! What one transaction takes, and the planned answers to its orders, before the ledger has taken
+//! their rows. Owns no query.
 
 use crate::protocol::entries::Verdict;
-use crate::{Entry, Found, TakeOutcome};
+use crate::{Counter, Entry, Found, TakeOutcome};
+
+/// A locked counter and what this transaction takes from it.
+pub(super) struct Working {
+    pub(super) counter: Counter,
+    pub(super) value: i64,
+}
 
 /// The planned answer to an order, before it is known which rows the ledger takes.
 pub(crate) enum Planned {

@@ -27,7 +27,7 @@ use crate::new_row::NewRow;
 use crate::protocol::chronology::LastDates;
 use crate::protocol::entries::{self, Verdict, WriteMode};
 use crate::protocol::keys::{self, Key, Named};
-use crate::protocol::planned::Planned;
+use crate::protocol::planned::{Planned, Working};
 use crate::protocol::seed::{self, Toucher, fenced, name};
 use crate::protocol::{confirmed_takes, partitions, put_aside};
 use crate::register::gaps::{self, Loss};
@@ -35,8 +35,8 @@ use crate::register::lookup;
 use crate::seal::Writing;
 use crate::store::{Store, commit};
 use crate::{
-    At, Counter, CounterSpec, Entry, Found, GapReason, IssuePath, Ledger, LedgerError, Owner,
-    TakeOutcome, TakeRequest, Taken, nodes, progression,
+    At, CounterSpec, Entry, Found, GapReason, IssuePath, Ledger, LedgerError, Owner, TakeOutcome,
+    TakeRequest, Taken, nodes, progression,
 };
 
 /// What orders counters for locking.
@@ -199,12 +199,6 @@ async fn lock_counters(
     Ok(counters)
 }
 
-/// A locked counter and what this transaction takes from it.
-struct Working {
-    counter: Counter,
-    value: i64,
-}
-
 /// What the transaction is going to write.
 struct Plan {
     at: At,
@@ -352,16 +346,15 @@ impl Plan {
         let mut verdicts = vec![Verdict::Written; entries.len()];
         put_aside::judge(conn, &new_rows, &mut verdicts).await?;
         let judged = entries::write(conn, writing, new_rows, verdicts).await?;
-        let collided = |new_row: &&NewRow<'_>| {
-            matches!(judged.verdicts[new_row.entry], Verdict::Collided { .. })
-        };
-        for new_row in judged.new_rows.iter().filter(collided) {
+        let collided =
+            |row: &&NewRow<'_>| matches!(judged.verdicts[row.entry], Verdict::Collided { .. });
+        for row in judged.new_rows.iter().filter(collided) {
             // Only what nothing accounts for: a value in the journal is no gap.
             let loss = Loss {
-                counter_id: new_row.value_range.counter_id,
-                after: new_row.value_range.first - new_row.step,
-                upto: new_row.value_range.last,
-                step: new_row.step,
+                counter_id: row.value_range.counter_id,
+                after: row.value_range.first - row.step,
+                upto: row.value_range.last,
+                step: row.step,
                 reason: GapReason::Collided,
                 epoch: self.at.epoch,
             };
@@ -387,10 +380,9 @@ impl Plan {
                 moves.insert(counter_id, (to, signed(counter.step, "counter.step")?));
             }
         }
-        for new_row in new_rows.iter().filter(|new_row| verdicts[new_row.entry] == Verdict::Written)
-        {
-            if let Some((to, step)) = moves.get_mut(&new_row.value_range.counter_id) {
-                to.journaled += if new_row.step == *step { new_row.count } else { 0 };
+        for row in new_rows.iter().filter(|row| verdicts[row.entry] == Verdict::Written) {
+            if let Some((to, step)) = moves.get_mut(&row.value_range.counter_id) {
+                to.journaled += if row.step == *step { row.count } else { 0 };
             }
         }
         Ok(moves.into_values().map(|(to, _)| to).collect())
