@@ -179,14 +179,14 @@ mod tests {
             let roles: Vec<Role> = held.map(|(_, role)| role).collect();
             for scope in &reaches {
                 let who = Identity { scope: scope.clone(), ..identity(&roles, &[]) };
-                let sight = who.row_visibility();
+                let visibility = who.row_visibility();
                 for actor in ["ci", "ci/ann", "other", "other/ci", "cio"] {
                     for (series, project) in
                         [("S", None), ("S", Some("C1")), ("S", Some("C2")), ("T", Some("C1"))]
                     {
                         let said = format!("{who:?} {actor} {series} {project:?}");
                         let sees = who.sees_number(actor, series, project);
-                        assert_eq!(sight.has(actor, series, project), sees, "{said}");
+                        assert_eq!(visibility.has(actor, series, project), sees, "{said}");
                     }
                 }
             }

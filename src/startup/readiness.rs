@@ -151,7 +151,7 @@ impl Service {
             reasons: self.reasons(&workers),
             serving: Serving { redis: by("redis"), database: by("database") },
             works: self.works(&workers),
-            ledger_unanswered: context.membership.sight().unanswered_for(),
+            ledger_unanswered: context.membership.availability().unanswered_for(),
             ledger_lacks: self.fitness.lacks(),
             journal_lag_records: lag.records,
             journal_lag: lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed()),
@@ -189,18 +189,18 @@ impl Service {
     fn against(&self, served: &ServedSeries, workers: &[WorkerView]) -> Option<Reason> {
         let definition = &served.version.definition;
         let worker = &workers[served.version.partition as usize];
-        let sight = self.context.membership.sight();
+        let availability = self.context.membership.availability();
         let waits = definition.policy == Policy::Durable || worker.standing == "database";
         let waits_for_commit = waits && self.lacks_commits();
         // What is numbered once forever is always looked up.
-        let looks_up = definition.is_once_per_document() && sight.lacks(Use::Read);
+        let looks_up = definition.is_once_per_document() && availability.lacks(Use::Read);
         let lacks_ledger = waits_for_commit || looks_up;
         against(worker).or(lacks_ledger.then_some(Reason::Refused(Unavailable::Ledger)))
     }
 
     /// Whether the ledger is known to commit nothing: it is away, or lacks what records need.
     fn lacks_commits(&self) -> bool {
-        self.context.membership.sight().lacks(Use::Write) || !self.fitness.lacks().is_empty()
+        self.context.membership.availability().lacks(Use::Write) || !self.fitness.lacks().is_empty()
     }
 
     fn works(&self, workers: &[WorkerView]) -> Works {
@@ -211,7 +211,7 @@ impl Service {
         let can_commit = !self.lacks_commits();
         // A record of Redis points to the ledger once its number is in the journal.
         let answers_retries = self.context.settings.idempotency_keep_whole
-            || !self.context.membership.sight().lacks(Use::Read);
+            || !self.context.membership.availability().lacks(Use::Read);
         Works {
             replays: if answers_retries { count(|worker| worker.remembers) } else { 0 },
             warm_counters: count(|worker| worker.has_room),

@@ -135,7 +135,7 @@ impl Ledger {
     /// Works on the engine's connections of now, within a call's time, and counts it.
     ///
     /// # Errors
-    /// Those of the work; `Unreachable` after its time, when it may have written all the same.
+    /// Those of the work; `Unreachable` after its time, when it may have written.
     pub(crate) async fn call<T>(
         &self,
         call: Call,

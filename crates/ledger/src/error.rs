@@ -173,7 +173,7 @@ impl LedgerError {
         (is_state(code) || code.parse::<u32>().is_ok()).then_some(code)
     }
 
-    /// Whether the call may have written all the same.
+    /// Whether the call may have written.
     #[must_use]
     pub fn maybe_written(&self) -> bool {
         matches!(self, LedgerError::Unreachable { maybe_written: true, .. })

@@ -6,9 +6,9 @@
 use crate::seal::{RowText, path_of};
 use crate::{JournalTexts, SealedRow, StandsFor};
 
-/// Calls a macro with the columns that a row fills by itself, in the order in which they are bound
-/// and read: name; type on PostgreSQL, and to what a value of it is cast there; type as it is read;
-/// what a line binds.
+/// Calls a macro with a row's own columns, in the order of binding and reading. Each has its name,
+/// its type on PostgreSQL, the cast of a value there, its type when read, and the value that a row
+/// binds.
 macro_rules! own_columns {
     ($with:ident) => {
         $with! {
@@ -35,7 +35,7 @@ macro_rules! own_columns {
 }
 pub(crate) use own_columns;
 
-/// A column that a row fills by itself.
+/// A column whose value no other row shares.
 pub(crate) struct OwnColumn {
     pub(crate) name: &'static str,
     /// Its type on PostgreSQL as it is bound.
@@ -46,10 +46,13 @@ pub(crate) struct OwnColumn {
 
 macro_rules! listed {
     ($($name:ident $bound_as:literal $cast:literal ($read_as:ty) $said:expr;)*) => {
-        /// The columns that a row fills by itself, in the order in which they are bound.
+        /// The own columns of a row, in the order of binding.
         pub(crate) const OWN: &[OwnColumn] = &[
             $(OwnColumn { name: stringify!($name), bound_as: $bound_as, cast: $cast }),*
         ];
+
+        /// Their names, each followed by a comma.
+        pub(crate) const OWN_NAMES: &str = concat!($(stringify!($name), ", "),*);
 
         /// All columns that statements write, parted by blanks.
         pub(crate) const WRITTEN: &str = concat!(
@@ -57,7 +60,7 @@ macro_rules! listed {
             "batch_id kind_id user_name_id address_name_id"
         );
 
-        /// What a row has by itself, as it is read; a day as its engine keeps it.
+        /// The own values of a row, as they are read. The type of a day is the engine's.
         pub(crate) struct Stored<'r, Day> {
             $(pub(crate) $name: $read_as),*
         }
@@ -81,11 +84,6 @@ pub(crate) struct SharedIds {
 pub(crate) fn read_columns() -> String {
     let own = OWN.iter().map(|column| column.name);
     SHARED.into_iter().chain(own).collect::<Vec<_>>().join(", ")
-}
-
-/// The own columns, parted by commas.
-pub(crate) fn own_names() -> String {
-    OWN.iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
 }
 
 impl<Day> Stored<'_, Day> {
@@ -169,12 +167,12 @@ pub(crate) use of_view;
 
 /// The columns of the view `journal_row` that make an entry. Statements name the columns that they
 /// read and write: a column that a newer version adds stops no process of this one.
-macro_rules! new_row_columns {
+macro_rules! bare_entry_columns {
     () => {
         $crate::journal_columns::entry_list!($crate::journal_columns::bare)
     };
 }
-pub(crate) use new_row_columns;
+pub(crate) use bare_entry_columns;
 
 /// The columns of an entry, of `journal_row` as `j` and its counter as `c`.
 macro_rules! entry_columns {

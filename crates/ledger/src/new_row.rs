@@ -1,4 +1,4 @@
-//! An entry as the journal's rows: one line per serial. Checks for content that no column would
+//! An entry as rows of the journal: one per serial. Checks for content that no column would
 //! take, so that every engine refuses the same entries, before anything is written (F13).
 
 use super::columns::{FurtherSerial, digest_bytes, signed, small, to_json};

@@ -30,8 +30,8 @@ section! {
         key: Option<String> = None, "path of a file, or the key itself in PEM form",
             absent "none: nothing is signed",
             like "a path in quotes, or a key in PEM form" "\"/etc/numerator/audit.pem\"";
-        /// Whether a process or a command without `audit.key` writes to a ledger that knows a key
-        /// all the same: [what follows](#the-key).
+        /// Whether a process or a command without `audit.key` may write to a ledger that knows a
+        /// key: [what follows](#the-key).
         without_key: bool = false, "";
         /// Time between two checkpoints: for so long, a user with write access to the database
         /// could remove what was just written without a trace in them.

@@ -272,7 +272,7 @@ async fn is_clear(context: &Context, partition: u32, limit: Duration) -> bool {
             }
             true
         }
-        () = context.membership.sight().until_lacking(Use::Read) => false,
+        () = context.membership.availability().until_lacking(Use::Read) => false,
     }
 }
 

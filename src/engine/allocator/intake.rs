@@ -222,7 +222,7 @@ impl Intake {
 
     /// Whether the ledger is known to take no writes.
     pub(super) fn cannot_commit(&self) -> bool {
-        self.context.membership.sight().lacks(Use::Write)
+        self.context.membership.availability().lacks(Use::Write)
     }
 
     /// Notes a failure, for requests that give up waiting.

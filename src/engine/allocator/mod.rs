@@ -263,7 +263,7 @@ impl Allocator {
 
     /// Whether the ledger is known not to be fit for something, and is not just back.
     async fn is_without_ledger(&self, what: Use) -> bool {
-        self.shared.context.membership.sight().still_lacks(what).await
+        self.shared.context.membership.availability().still_lacks(what).await
     }
 
     /// The series, compiled.
@@ -287,7 +287,7 @@ impl Allocator {
     /// # Errors
     /// A ledger that does not answer; the last catalog stays.
     pub async fn refresh_catalog_to(&self, stamps: Stamps) -> Result<(), LedgerError> {
-        self.shared.context.membership.sight().hear();
+        self.shared.context.membership.availability().hear();
         // One after the other: what was read earlier never replaces what was read later.
         let _turn = self.shared.refreshing.lock().await;
         let ledger = &self.shared.context.ledger;
@@ -351,7 +351,7 @@ impl WorkerHandle {
     /// Why nothing that is sent here now would be served: a store is known to be away. Costs next
     /// to nothing while all is well.
     fn refuses(&self, context: &Context, is_durable: bool) -> Option<Unavailable> {
-        let cannot_commit = context.membership.sight().lacks(Use::Write);
+        let cannot_commit = context.membership.availability().lacks(Use::Write);
         if !cannot_commit && context.redis_health.is_whole() {
             return None;
         }

@@ -56,13 +56,13 @@ pub(super) async fn attempt<T: Send + 'static>(
     errand: Errand,
     call: impl Future<Output = Result<T, LedgerError>> + Send + 'static,
 ) -> Result<T, LedgerError> {
-    let (sight, needs) = (context.membership.sight(), errand.needs());
+    let (availability, needs) = (context.membership.availability(), errand.needs());
     let _place = tokio::select! {
         biased;
-        () = sight.until_lacking(needs) => return Err(known_to_be_away()),
+        () = availability.until_lacking(needs) => return Err(known_to_be_away()),
         place = errand.place(context) => place,
     };
-    if sight.still_lacks(needs).await {
+    if availability.still_lacks(needs).await {
         return Err(known_to_be_away());
     }
     let outcome = tokio::spawn(call).await.unwrap_or_else(|failure| {
@@ -71,7 +71,7 @@ pub(super) async fn attempt<T: Send + 'static>(
         Err(LedgerError::Unreachable { cause, maybe_written: false })
     });
     if outcome.is_ok() {
-        sight.hear();
+        availability.hear();
     }
     outcome
 }
@@ -125,9 +125,9 @@ impl RetryPolicy {
         self.context.note_failure(self.at, error, self.waiting);
         let is_at_lock = matches!(error, LedgerError::LockTimeout { .. });
         if !is_at_lock || self.locked_since.elapsed() >= self.context.lock_timeout {
-            let sight = self.context.membership.sight();
-            let is_enough = self.tries >= ATTEMPTS_MAX && sight.unanswered_for().is_none();
-            if !error.retry_useful() || is_enough || sight.lacks(self.errand.needs()) {
+            let availability = self.context.membership.availability();
+            let is_enough = self.tries >= ATTEMPTS_MAX && availability.unanswered_for().is_none();
+            if !error.retry_useful() || is_enough || availability.lacks(self.errand.needs()) {
                 return false;
             }
             self.tries += 1;

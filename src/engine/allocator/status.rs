@@ -54,8 +54,8 @@ impl WorkerStatus {
         partition: u32,
         queue_length: usize,
     ) -> WorkerView {
-        let sight = context.membership.sight();
-        let cannot_commit = sight.lacks(Use::Write);
+        let availability = context.membership.availability();
+        let cannot_commit = availability.lacks(Use::Write);
         if !cannot_commit {
             self.refused = None;
         }
@@ -66,8 +66,10 @@ impl WorkerStatus {
             // A worker on the database path notices the ledger with requests only, and a balancer
             // sends none to a process that is not ready: there the heartbeat shows it.
             ("database", _) if cannot_commit => Some(Unavailable::Ledger),
-            ("database", None) if sight.is_locked() => Some(Unavailable::Lock),
-            ("database", Some(Unavailable::Ledger | Unavailable::Lock)) if !sight.is_locked() => {
+            ("database", None) if availability.is_locked() => Some(Unavailable::Lock),
+            ("database", Some(Unavailable::Ledger | Unavailable::Lock))
+                if !availability.is_locked() =>
+            {
                 None
             }
             // The same of Redis, where only this process has lost it.
@@ -77,7 +79,7 @@ impl WorkerStatus {
             (_, trouble) => trouble,
         };
         // What is known, and needs no question, continues without the ledger, in its epoch.
-        let is_blind = self.standing == "redis" && sight.lacks(Use::Read);
+        let is_blind = self.standing == "redis" && availability.lacks(Use::Read);
         let is_over = is_blind && context.redis_is_another(partition);
         let remembers = self.standing == "redis" && trouble.is_none() && !is_over;
         let is_in_vain = is_blind && (is_over || !context.asks_for(partition).is_zero());

@@ -95,7 +95,7 @@ impl Allocator {
     /// The answer to a request that ran out of time: the failure, where one is known.
     pub(super) fn timed_out(&self, trouble: Option<Unavailable>, taken: NumberTaken) -> AllocError {
         // Where no failure is noted, a long wait is a wait for the ledger.
-        let unanswered = self.shared.context.membership.sight().unanswered_for();
+        let unanswered = self.shared.context.membership.availability().unanswered_for();
         match trouble.or(unanswered.map(|_| Unavailable::Ledger)) {
             Some(why) => unavailable(why, taken),
             None => AllocError::TimedOut { taken },

@@ -49,11 +49,12 @@ impl Membership {
     pub fn start(context: Arc<Context>) -> Task {
         let period = context.settings.node_heartbeat();
         Task::start("heartbeat", move |stop| async move {
-            let (mut ticks, sight) = (Ticks::every(period, stop), &context.membership.sight);
+            let (mut ticks, availability) =
+                (Ticks::every(period, stop), &context.membership.availability);
             let beating = async {
                 while ticks.next().await {
                     let report = context.eager.then(|| report(&context));
-                    sight.watching(context.membership.beat(&context, report.as_ref())).await;
+                    availability.watching(context.membership.beat(&context, report.as_ref())).await;
                 }
             };
             let knock = || {
@@ -62,13 +63,13 @@ impl Membership {
             };
             tokio::select! {
                 () = beating => {}
-                never = sight.knocking(knock) => match never {}
+                never = availability.knocking(knock) => match never {}
             }
         })
     }
 
     async fn beat(&self, context: &Context, report: Option<&NodeReport>) {
-        self.sight.ask();
+        self.availability.ask();
         if self.ledger_went_back() {
             return self.hold_all(context).await;
         }
@@ -105,7 +106,7 @@ impl Membership {
         use LedgerError::{Fault, LockTimeout, Unreachable};
         let is_answered =
             !matches!(error, Some(Unreachable { .. } | LockTimeout { .. } | Fault(_)));
-        self.sight.answer(error);
+        self.availability.answer(error);
         context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
     }
 

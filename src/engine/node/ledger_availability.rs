@@ -64,7 +64,7 @@ impl Fitness {
     }
 }
 
-/// The sight of the ledger.
+/// Whether the ledger is available, as the heartbeats show it.
 #[derive(Debug)]
 pub struct LedgerAvailability {
     beats: Mutex<Beats>,
@@ -285,74 +285,75 @@ mod tests {
         LedgerError::Unreachable { cause: cause.into(), maybe_written: false }
     }
 
-    fn lacks(sight: &LedgerAvailability) -> [bool; 2] {
-        sight.judge();
-        [Use::Read, Use::Write].map(|what| sight.lacks(what))
+    fn lacks(availability: &LedgerAvailability) -> [bool; 2] {
+        availability.judge();
+        [Use::Read, Use::Write].map(|what| availability.lacks(what))
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_ledger_is_away_once_heartbeats_have_failed_for_a_while_until_one_is_answered() {
-        let sight = LedgerAvailability::new(true, TTL);
+        let availability = LedgerAvailability::new(true, TTL);
         for _ in 0..4 {
-            assert_eq!(lacks(&sight), [false, false], "{:?}", sight.unanswered_for());
-            sight.ask();
+            assert_eq!(lacks(&availability), [false, false], "{:?}", availability.unanswered_for());
+            availability.ask();
             tokio::time::advance(AWAY_AFTER / 4).await;
-            sight.answer(Some(&lost("refused")));
+            availability.answer(Some(&lost("refused")));
         }
-        assert_eq!(lacks(&sight), [true, true]);
-        assert_eq!(sight.unanswered_for(), Some(AWAY_AFTER));
-        assert!(sight.still_lacks(Use::Read).await);
-        sight.until_lacking(Use::Read).await;
+        assert_eq!(lacks(&availability), [true, true]);
+        assert_eq!(availability.unanswered_for(), Some(AWAY_AFTER));
+        assert!(availability.still_lacks(Use::Read).await);
+        availability.until_lacking(Use::Read).await;
         // A read on another connection does not contradict heartbeats that fail.
-        sight.hear();
-        assert_eq!(lacks(&sight), [true, true]);
-        sight.ask();
-        sight.answer(None);
-        assert_eq!((lacks(&sight), sight.unanswered_for()), ([false, false], None));
+        availability.hear();
+        assert_eq!(lacks(&availability), [true, true]);
+        availability.ask();
+        availability.answer(None);
+        assert_eq!((lacks(&availability), availability.unanswered_for()), ([false, false], None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_was_let_in_has_as_long_again_and_a_heartbeat_of_before_says_nothing() {
-        let sight = LedgerAvailability::new(true, TTL);
-        sight.ask();
-        sight.answer(Some(&lost("refused")));
-        sight.ask();
+        let availability = LedgerAvailability::new(true, TTL);
+        availability.ask();
+        availability.answer(Some(&lost("refused")));
+        availability.ask();
         tokio::time::advance(AWAY_AFTER).await;
-        assert_eq!(lacks(&sight), [true, true]);
-        sight.let_in();
-        sight.answer(Some(&lost("waited for a connection in vain")));
+        assert_eq!(lacks(&availability), [true, true]);
+        availability.let_in();
+        availability.answer(Some(&lost("waited for a connection in vain")));
         tokio::time::advance(AWAY_AFTER / 2).await;
-        assert_eq!(lacks(&sight), [false, false]);
+        assert_eq!(lacks(&availability), [false, false]);
         tokio::time::advance(AWAY_AFTER / 2).await;
-        assert_eq!(lacks(&sight), [true, true]);
+        assert_eq!(lacks(&availability), [true, true]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_ledger_that_takes_no_writes_is_read_and_one_that_waits_for_a_lock_answers() {
-        let sight = LedgerAvailability::new(true, TTL);
+        let availability = LedgerAvailability::new(true, TTL);
         for cause in ["25006: read-only", "53100: full", "1032: moved", "13: full"] {
-            sight.ask();
+            availability.ask();
             tokio::time::advance(AWAY_AFTER).await;
-            sight.answer(Some(&lost(cause)));
-            assert_eq!(lacks(&sight), [false, true], "{cause}");
-            sight.answer(None);
+            availability.answer(Some(&lost(cause)));
+            assert_eq!(lacks(&availability), [false, true], "{cause}");
+            availability.answer(None);
         }
-        sight.ask();
+        availability.ask();
         tokio::time::advance(AWAY_AFTER).await;
-        sight.answer(Some(&LedgerError::LockTimeout { cause: "held".into(), counter: None }));
-        assert_eq!((lacks(&sight), sight.is_locked()), ([false, false], true));
+        availability
+            .answer(Some(&LedgerError::LockTimeout { cause: "held".into(), counter: None }));
+        assert_eq!((lacks(&availability), availability.is_locked()), ([false, false], true));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_heartbeat_that_hangs_for_a_time_to_live_is_no_answer_unless_others_get_some() {
-        let sight = LedgerAvailability::new(true, TTL);
-        sight.ask();
+        let availability = LedgerAvailability::new(true, TTL);
+        availability.ask();
         tokio::time::advance(TTL / 2).await;
-        sight.hear();
+        availability.hear();
         tokio::time::advance(TTL / 2).await;
-        assert_eq!(lacks(&sight), [false, false], "somebody holds a lock");
+        assert_eq!(lacks(&availability), [false, false], "somebody holds a lock");
         tokio::time::advance(TTL / 2).await;
-        assert_eq!(lacks(&sight), [true, true]);
+        assert_eq!(lacks(&availability), [true, true]);
         let file = LedgerAvailability::new(false, TTL);
         file.ask();
         tokio::time::advance(TTL * 2).await;
@@ -365,29 +366,29 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_hangs_is_judged_while_it_hangs() {
-        let sight = LedgerAvailability::new(true, TTL);
-        sight.ask();
+        let availability = LedgerAvailability::new(true, TTL);
+        availability.ask();
         let beat = tokio::time::sleep(TTL * 4);
         tokio::select! {
-            () = sight.watching(beat) => panic!("nobody noticed"),
-            () = sight.until_lacking(Use::Write) => {}
+            () = availability.watching(beat) => panic!("nobody noticed"),
+            () = availability.until_lacking(Use::Write) => {}
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_lets_everybody_in_and_answers_no_heartbeat_is_not_back_until_it_was_shut() {
-        let (sight, knocks) = (LedgerAvailability::new(true, TTL), AtomicUsize::new(0));
-        sight.ask();
+        let (availability, knocks) = (LedgerAvailability::new(true, TTL), AtomicUsize::new(0));
+        availability.ask();
         tokio::time::advance(TTL).await;
-        assert_eq!(lacks(&sight), [true, true]);
+        assert_eq!(lacks(&availability), [true, true]);
         // Shut at the hundredth knock alone.
         let knock = || std::future::ready(knocks.fetch_add(1, Ordering::Relaxed) != 99);
         let back = async {
-            let mut known = sight.known.subscribe();
+            let mut known = availability.known.subscribe();
             let _ = known.wait_for(|known| !known.lacks(Use::Read)).await;
         };
         tokio::select! {
-            never = sight.knocking(knock) => match never {},
+            never = availability.knocking(knock) => match never {},
             () = back => {}
         }
         assert_eq!(knocks.load(Ordering::Relaxed), 101);

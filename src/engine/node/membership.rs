@@ -66,7 +66,7 @@ pub struct Membership {
     /// Identities that hand nothing out any more: the ledger has gone back under them.
     pub(super) silenced: RwLock<HashSet<NodeId>>,
     /// Whether the ledger answers, by its heartbeats or what is done in their place.
-    pub(super) sight: LedgerAvailability,
+    pub(super) availability: LedgerAvailability,
     /// Why the ledger must be held, until it is and this process has replayed what it remembers.
     pub(super) went_back: Mutex<Option<WentBack>>,
     /// Its replays.
@@ -118,7 +118,7 @@ impl Membership {
             registered => registered?,
         };
         let partitions = ledger.partitions().await?;
-        let sight = LedgerAvailability::new(ledger.fails_over(), settings.node_ttl);
+        let availability = LedgerAvailability::new(ledger.fails_over(), settings.node_ttl);
         let membership = Membership {
             ledger,
             clock,
@@ -130,7 +130,7 @@ impl Membership {
             known_epochs: Mutex::default(),
             memory: Mutex::new(Memory::new(node, settings.journal.keep)),
             silenced: RwLock::default(),
-            sight,
+            availability,
             went_back: Mutex::default(),
             replay: Replay::default(),
             replacing: tokio::sync::Mutex::default(),
@@ -172,8 +172,8 @@ impl Membership {
 
     /// Whether the ledger answers this process.
     #[must_use]
-    pub fn sight(&self) -> &LedgerAvailability {
-        &self.sight
+    pub fn availability(&self) -> &LedgerAvailability {
+        &self.availability
     }
 
     /// Notes an epoch that the ledger or Redis has shown.

@@ -341,7 +341,7 @@ async fn first_serial(
     caller: &Caller,
     document_id: &str,
 ) -> Result<Option<JournalRow>, Problem> {
-    if app.service.context.membership.sight().still_lacks(Use::Read).await {
+    if app.service.context.membership.availability().still_lacks(Use::Read).await {
         let detail = "the ledger does not answer";
         return Err(Problem::new(Slug::DatabaseConnection, detail).retry_soon());
     }

@@ -136,13 +136,13 @@ pub(crate) struct MembershipAnswer {
 
 /// The reference data that a caller is shown: a narrowed caller sees tables that its series refer
 /// to, and its own rows in tables of projects.
-struct Sight<'c> {
+struct TableVisibility<'c> {
     caller: &'c Caller,
     tables: BTreeSet<&'c str>,
     projects: BTreeSet<&'c str>,
 }
 
-impl<'c> Sight<'c> {
+impl<'c> TableVisibility<'c> {
     fn of(catalog: &'c Catalog, caller: &'c Caller) -> Self {
         let tables_of = |definition: &'c SeriesDefinition| {
             let own = [&definition.references.project, &definition.references.type_code];
@@ -153,7 +153,7 @@ impl<'c> Sight<'c> {
         let tables = seen.flat_map(|served| tables_of(&served.version.definition)).collect();
         let all = catalog.all().map(|served| &served.version.definition);
         let projects = all.filter_map(|it| it.references.project.as_deref()).collect();
-        Sight { caller, tables, projects }
+        TableVisibility { caller, tables, projects }
     }
 
     fn has_table(&self, table: &str) -> bool {
@@ -196,8 +196,12 @@ pub(crate) fn table_named(table: Result<Path<String>, PathRejection>) -> Result<
     table.map(|Path(table)| table).map_err(refused)
 }
 
-fn must_have(data: &ReferenceData, sight: &Sight<'_>, table: &str) -> Result<(), Problem> {
-    if data.has(table) && sight.has_table(table) {
+fn must_have(
+    data: &ReferenceData,
+    visibility: &TableVisibility<'_>,
+    table: &str,
+) -> Result<(), Problem> {
+    if data.has(table) && visibility.has_table(table) {
         return Ok(());
     }
     Err(Problem::new(Slug::TableNotFound, format!("no table has the name {table:?}")))
@@ -228,19 +232,19 @@ fn tables_of(
     query: &TableQuery,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    let (data, sight) = (catalog.reference(), Sight::of(catalog, caller));
+    let (data, visibility) = (catalog.reference(), TableVisibility::of(catalog, caller));
     let after = query.after.as_deref();
-    let names: BTreeSet<&str> = data.tables().filter(|name| sight.has_table(name)).collect();
+    let names: BTreeSet<&str> = data.tables().filter(|name| visibility.has_table(name)).collect();
     let found = names.into_iter().filter(|name| after.is_none_or(|after| *name > after));
     let (names, is_cut) = page(found, query.limit)?;
     let next = names.last().filter(|_| is_cut).map(|&name| name.to_owned());
     let table = |name: &str| {
-        let rows: Vec<&ReferenceRow> = data.rows(name).filter(|row| sight.has(row)).collect();
+        let rows: Vec<&ReferenceRow> = data.rows(name).filter(|row| visibility.has(row)).collect();
         let active = rows.iter().filter(|row| row.active).count();
         TableAnswer { table: name.to_owned(), rows: rows.len(), active }
     };
     let tables = names.into_iter().map(table).collect();
-    Ok(sight.tagged(catalog, headers, &TableList { tables, next }))
+    Ok(visibility.tagged(catalog, headers, &TableList { tables, next }))
 }
 
 /// Lists the rows of a table by id, page by page.
@@ -271,15 +275,15 @@ fn rows_of(
     query: RowQuery,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    let (data, sight) = (catalog.reference(), Sight::of(catalog, caller));
-    must_have(data, &sight, &table)?;
+    let (data, visibility) = (catalog.reference(), TableVisibility::of(catalog, caller));
+    must_have(data, &visibility, &table)?;
     let code: Option<String> = query.code.map(|code| code.nfc().collect());
     let is_asked_for = |row: &&ReferenceRow| {
         let has = |code: &String| row.code == *code || row.former_codes.contains(code);
         code.as_ref().is_none_or(has)
             && query.active.is_none_or(|active| row.active == active)
             && query.after.as_ref().is_none_or(|after| row.id > *after)
-            && sight.has(row)
+            && visibility.has(row)
     };
     let mut found: Vec<&ReferenceRow> = data.rows(&table).filter(is_asked_for).collect();
     found.sort_by(|a, b| a.id.cmp(&b.id));
@@ -290,7 +294,7 @@ fn rows_of(
         RowAnswer { id, code, name, active, former_codes }
     };
     let rows = rows.into_iter().map(shown).collect();
-    Ok(sight.tagged(catalog, headers, &RowList { table, rows, next }))
+    Ok(visibility.tagged(catalog, headers, &RowList { table, rows, next }))
 }
 
 /// Lists what the rows of a table are members of, by member, page by page.
@@ -321,8 +325,8 @@ fn memberships_of(
     query: &MembershipQuery,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    let (data, sight) = (catalog.reference(), Sight::of(catalog, caller));
-    must_have(data, &sight, &table)?;
+    let (data, visibility) = (catalog.reference(), TableVisibility::of(catalog, caller));
+    must_have(data, &visibility, &table)?;
     // No id and no name of a table has a colon.
     let place = |it: &Membership| format!("{}:{}:{}", it.id, it.of_table, it.of_id);
     let is = |wanted: &Option<String>, id: &String| wanted.as_ref().is_none_or(|it| it == id);
@@ -330,7 +334,7 @@ fn memberships_of(
         membership.table == table
             && is(&query.id, &membership.id)
             && is(&query.of_id, &membership.of_id)
-            && sight.has_membership(data, membership)
+            && visibility.has_membership(data, membership)
     });
     let mut found: Vec<(String, &Membership)> = own.map(|it| (place(it), it)).collect();
     found.sort_by(|a, b| a.0.cmp(&b.0));
@@ -338,7 +342,7 @@ fn memberships_of(
     let (memberships, is_cut) = page(later, query.limit)?;
     let next = memberships.last().filter(|_| is_cut).map(|(at, _)| at.clone());
     let memberships = memberships.into_iter().map(|(_, it)| shown(it.clone())).collect();
-    Ok(sight.tagged(catalog, headers, &MembershipList { table, memberships, next }))
+    Ok(visibility.tagged(catalog, headers, &MembershipList { table, memberships, next }))
 }
 
 pub(crate) fn shown(membership: Membership) -> MembershipAnswer {

@@ -26,13 +26,13 @@ pub struct SerialState {
 
 impl SerialState {
     /// The state of a repeated interface serial.
-    pub(crate) fn of_first_seen(sight: &FirstSeen) -> Self {
+    pub(crate) fn of_first_seen(first_seen: &FirstSeen) -> Self {
         SerialState {
             state: "accepted",
-            since: instant(sight.at_us),
-            user_id: sight.user_id.clone(),
+            since: instant(first_seen.at_us),
+            user_id: first_seen.user_id.clone(),
             attempt: None,
-            repeats: Some(sight.repeats),
+            repeats: Some(first_seen.repeats),
         }
     }
 

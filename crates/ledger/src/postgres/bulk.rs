@@ -13,7 +13,7 @@ use crate::batch::{
 };
 use crate::columns::unsigned;
 use crate::dialect::Bulk;
-use crate::journal_columns::{entry_columns, new_row_columns};
+use crate::journal_columns::{bare_entry_columns, entry_columns};
 use crate::new_row::{NewRow, ValueRange};
 use crate::seal::Writing;
 use crate::statement::Row;
@@ -31,7 +31,7 @@ macro_rules! newest {
              $6::text[], $7::bigint[]) with ordinality as q (series_id, user_id, value, since_us,
              document_hash, project, project_hash, place)
              left join lateral (select ",
-            new_row_columns!(),
+            bare_entry_columns!(),
             " from journal_row where ",
             $condition,
             " and issued_at_us >= q.since_us

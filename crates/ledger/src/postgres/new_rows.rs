@@ -1,4 +1,4 @@
-//! Lines into the journal: one statement for a batch of them and for what they have in common,
+//! Rows into the journal: one statement for a batch of them and for what they have in common,
 //! whose ids it looks up itself. An id from memory could be another's in a ledger that went back.
 
 use std::collections::HashSet;
@@ -10,23 +10,23 @@ use sqlx::{Arguments as _, Row as _};
 
 use crate::LedgerError;
 use crate::batch::{Move, Moves, nothing_above, open_in_its_epoch};
-use crate::journal_columns::{OWN, OwnColumn, own_columns, own_names};
+use crate::journal_columns::{OWN, OWN_NAMES, OwnColumn, own_columns};
 use crate::new_row::NewRow;
 use crate::number_hash;
 use crate::seal::{Sealed, Writing};
 use crate::sharing::Shared;
 
-/// How often lines are looked through for those that no unique key keeps out: others may write one
+/// How often rows are looked through for those that no unique key keeps out: others may write one
 /// in between.
 const ATTEMPTS: usize = 3;
 
-/// The first parameters, which no column of the journal moves: what lines share, and where each
-/// line's part of it stands. The lines' own columns follow, and then what a statement has further.
+/// The first parameters, which no column of the journal moves: what rows share, and where each
+/// row's part of it stands. The rows' own columns follow, and then what a statement has further.
 const SHARED_PARAMETERS: usize = 16;
 
-/// The beginning of a statement that inserts lines: the ids of what they share, and new batches.
+/// The beginning of a statement that inserts rows: the ids of what they share, and new batches.
 /// Where an id is missing there is no batch, and nothing is inserted.
-/// What one look-up for all finds is no join: a statement is mostly for a few lines. The least id
+/// What one look-up for all finds is no join: a statement is mostly for a few rows. The least id
 /// is that of `id + 0`: the least of a bare id PostgreSQL may seek by walking through all ids from
 /// the first, and does so in a ledger that was never analyzed (65 µs a name of 2,000, not 4).
 const WITH_SHARED: &str = "with name as materialized (select array(
@@ -60,7 +60,7 @@ fn insert() -> String {
         (SHARED_PARAMETERS + 1..).zip(OWN).map(write).collect::<Vec<_>>().join(", ")
     };
     format!(
-        "insert into journal ({names}, batch_id, kind_id, user_name_id, address_name_id)
+        "insert into journal ({OWN_NAMES}batch_id, kind_id, user_name_id, address_name_id)
          select {values},
            ((select array_agg(batch_id order by place) from fresh))[line.batch],
            ((select ids from kind))[line.kind], ((select ids from name))[line.user_name],
@@ -69,7 +69,6 @@ fn insert() -> String {
            unnest($14::integer[]) as address_name, unnest($15::integer[]) as kind,
            unnest($16::integer[]) as batch) as line
          where exists (select 1 from fresh)",
-        names = own_names(),
         values = list(&|(_, OwnColumn { name, cast, .. })| format!("line.{name}{cast}")),
         arrays = list(&|(number, OwnColumn { name, bound_as, .. })| {
             format!("unnest(${number}::{bound_as}[]) as {name}")
@@ -77,7 +76,7 @@ fn insert() -> String {
     )
 }
 
-/// Inserts lines.
+/// Inserts rows.
 static INSERT_ALL: LazyLock<String> = LazyLock::new(|| format!("{WITH_SHARED}{}", insert()));
 
 /// Inserts those that no unique key keeps out.
@@ -85,7 +84,7 @@ static INSERT_FREE: LazyLock<String> = LazyLock::new(|| {
     format!("{WITH_SHARED}{} on conflict do nothing returning counter_id, first_value", insert())
 });
 
-/// Moves counters and inserts lines. All parts of a statement see what was there before it.
+/// Moves counters and inserts rows. All parts of a statement see what was there before it.
 static MOVE_AND_INSERT: LazyLock<String> = LazyLock::new(|| {
     let further = |place: usize| format!("${}", SHARED_PARAMETERS + OWN.len() + place);
     format!(
@@ -125,7 +124,7 @@ fn is_kept_out(error: &sqlx::Error) -> bool {
 
 macro_rules! bound_columns {
     ($($name:ident $bound_as:literal $cast:literal ($read_as:ty) $said:expr;)*) => {
-        /// Binds the own columns of lines, each as an array.
+        /// Binds the own columns of rows, each as an array.
         fn bind_own<'l>(
             bound: &mut PgArguments,
             new_rows: &[&'l NewRow<'l>],
@@ -175,11 +174,11 @@ fn bind<'l>(
     Ok(bound)
 }
 
-/// Lines with what they have in common, on their way into the journal.
+/// Rows with what they have in common, on their way into the journal.
 pub(super) struct Lines<'l> {
     new_rows: &'l [&'l NewRow<'l>],
     shared: Shared<'l>,
-    /// Of each batch: all of the lines, or none, may be written.
+    /// Of each batch: all of the rows, or none, may be written.
     sealed: Vec<Sealed>,
     writing: &'l Writing,
 }
@@ -248,7 +247,7 @@ impl<'l> Lines<'l> {
                 return Ok(HashSet::new());
             }
             // To ask each unique key first costs a sixth of the work, and next to never keeps a
-            // line out: that is done only once a line was.
+            // row out: that is done only once a row was.
             let new_rows = Lines::new(&free, writing);
             sqlx::raw_sql("savepoint lines").execute(&mut *conn).await?;
             if new_rows.insert_all(&mut *conn).await? {
@@ -256,7 +255,7 @@ impl<'l> Lines<'l> {
                 return Ok(keys(&free));
             }
             sqlx::raw_sql("rollback to savepoint lines").execute(&mut *conn).await?;
-            // The names may be new: the trial finds none of its lines' ids otherwise.
+            // The names may be new: the trial finds none of its rows' ids otherwise.
             new_rows.intern(&mut *conn).await?;
             sqlx::raw_sql("savepoint trial").execute(&mut *conn).await?;
             let kept = new_rows.try_insert_free(&mut *conn).await?;
@@ -290,8 +289,8 @@ impl<'l> Lines<'l> {
         Err(still_missing())
     }
 
-    /// Moves counters and inserts the lines. False where a counter must not move, the ledger forgot
-    /// the node, or a unique key kept a line out.
+    /// Moves counters and inserts the rows. False where a counter must not move, the ledger forgot
+    /// the node, or a unique key kept a row out.
     pub(super) async fn move_and_insert(
         &self,
         conn: &mut PgConnection,
@@ -328,12 +327,12 @@ impl<'l> Lines<'l> {
     }
 }
 
-/// The key of a line, which is unique.
+/// The key of a row, which is unique.
 fn key(new_row: &NewRow<'_>) -> (i64, i64) {
     (new_row.value_range.counter_id, new_row.value_range.first)
 }
 
-/// A value that has an id now had none a moment ago, or fewer rows came than lines.
+/// A value that has an id now had none a moment ago, or fewer rows came back than were sent.
 fn still_missing() -> LedgerError {
     LedgerError::Conflict("lines were left out though no unique key kept them out".into())
 }

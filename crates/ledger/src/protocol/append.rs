@@ -97,7 +97,7 @@ async fn attempt(
     let writing = store.writing(node, store.clock.now_us());
     let appended = journal(&mut *tx, &writing, entries, (EntrySource::Issuer, write_mode)).await;
     if matches!(appended, Err(LedgerError::WentBack(_))) {
-        // Possibly no mark is missing: the next heartbeat must report the loss all the same.
+        // Even where no mark is missing, the next heartbeat must report the loss.
         store.last_seen.forget(node);
     }
     let appended = appended?;

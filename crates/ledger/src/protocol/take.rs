@@ -105,7 +105,7 @@ async fn attempt(
     let locked = lock(store, &mut *tx, &mut toucher, orders).await;
     store.meter.count_lock_wait(started.elapsed());
     if matches!(locked, Err(LedgerError::WentBack(_))) {
-        // Possibly no mark is missing: the next heartbeat must report the loss all the same.
+        // Even where no mark is missing, the next heartbeat must report the loss.
         store.last_seen.forget(node);
     }
     let (counters, mut dates) = locked?;

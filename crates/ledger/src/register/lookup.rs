@@ -14,7 +14,7 @@ use crate::columns::{
 };
 use crate::compressed_mask::read_mask;
 use crate::dialect::Conn;
-use crate::journal_columns::{entry_columns, new_row_columns};
+use crate::journal_columns::{bare_entry_columns, entry_columns};
 use crate::protocol::keys::{self, Key};
 use crate::protocol::put_aside;
 use crate::register::found_aside;
@@ -77,7 +77,7 @@ impl Register<'_> {
             // hold it.
             let mut query = select_rows(concat!(
                 "(select ",
-                new_row_columns!(),
+                bare_entry_columns!(),
                 ", node_id, journaled_at_us from journal_row where counter_id = $1
                  and first_value <= $2 order by first_value desc limit 1)"
             ));

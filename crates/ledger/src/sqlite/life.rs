@@ -225,7 +225,8 @@ impl SqlitePools {
         }
     }
 
-    /// A ledger that went back does not catch up by writes that happen all the same.
+    /// Each write raises the generation only of a ledger that did not go back: an unfenced write to
+    /// one that did leaves it behind.
     async fn begin_to_write(
         &self,
         required: Option<Incarnation>,

@@ -1,4 +1,4 @@
-//! Lines into the journal: a statement for their batches, one for as many lines as a statement
+//! Rows into the journal: a statement for their batches, one for as many rows as a statement
 //! takes. It looks up the ids of their common parts itself.
 
 use sqlx::error::{BoxDynError, ErrorKind};
@@ -7,15 +7,15 @@ use sqlx::{Arguments as _, AssertSqlSafe};
 
 use super::bulk::values;
 use crate::LedgerError;
-use crate::journal_columns::{OWN, own_columns, own_names};
+use crate::journal_columns::{OWN, OWN_NAMES, own_columns};
 use crate::new_row::NewRow;
 use crate::seal::Writing;
 use crate::sharing::Shared;
 
-/// What is bound for a line: its own columns, its batch, and the texts of what it shares.
+/// What is bound for a row: its own columns, its batch, and the texts of what it shares.
 const COLUMNS: usize = OWN.len() + 7;
 
-/// Inserts no more lines than a statement takes, with their batches; those that no unique key kept
+/// Inserts no more rows than a statement takes, with their batches; those that no unique key kept
 /// out.
 pub(super) async fn insert<'l>(
     conn: &mut SqliteConnection,
@@ -48,7 +48,7 @@ pub(super) async fn insert<'l>(
     Ok(written)
 }
 
-/// Whether a line is in one of the new batches.
+/// Whether a row is in one of the new batches.
 async fn stands(
     conn: &mut SqliteConnection,
     new_row: &NewRow<'_>,
@@ -70,7 +70,7 @@ fn is_missing(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| of(error.kind()))
 }
 
-/// Writes the batches of lines, sealed with those that were written.
+/// Writes the batches of rows, sealed with those that were written.
 async fn insert_batches(
     conn: &mut SqliteConnection,
     new_rows: &[&NewRow<'_>],
@@ -146,7 +146,7 @@ async fn insert_into(
     // SQLite names the columns of values so.
     let further = |place: usize| format!("column{}", OWN.len() + place);
     let statement = format!(
-        "insert into journal ({names}, batch_id, kind_id, user_name_id, address_name_id)
+        "insert into journal ({OWN_NAMES}batch_id, kind_id, user_name_id, address_name_id)
          select {own}{batch},
            (select kind_id from journal_kind k where k.series_id = {series}
              and k.version = {version} and k.type_code = {type_code} and k.project is {project}),
@@ -155,7 +155,6 @@ async fn insert_into(
              case when {address} is not null then 0 end)
          from ({rows}) as line where column1 is not null
          on conflict do nothing",
-        names = own_names(),
         batch = further(1),
         series = further(2),
         version = further(3),
@@ -174,7 +173,7 @@ async fn insert_into(
 
 macro_rules! bound_columns {
     ($($name:ident $bound_as:literal $cast:literal ($read_as:ty) $said:expr;)*) => {
-        /// Binds the own columns of a line.
+        /// Binds the own columns of a row.
         fn bind_own<'l>(
             bound: &mut SqliteArguments,
             new_row: &'l NewRow<'l>,

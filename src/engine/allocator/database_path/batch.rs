@@ -223,7 +223,7 @@ impl Batch {
         context.metrics.flight_requests.of("database").record(orders.len() as f64);
         let outcomes = result?.outcomes;
         context.membership.must_not_have_slept(started, node).await?;
-        context.membership.sight().hear();
+        context.membership.availability().hear();
         // What was taken before the ledger went back, and is answered only now, is given to no
         // caller: the processes may have agreed on a ledger without it.
         let Some(_right) = context.membership.hand_out(node) else {

@@ -71,7 +71,7 @@ impl Snowflakes {
             match self.0.try_draw() {
                 Ok(id) => return Ok(id),
                 Err(NotYet::Spent) => {
-                    if self.0.membership.sight().still_lacks(Use::Write).await {
+                    if self.0.membership.availability().still_lacks(Use::Write).await {
                         return Err(Unavailable::Ledger);
                     }
                     renewed(self.0.renewal()).await?;
