@@ -17,7 +17,8 @@ const DEPTH_MAX: usize = 7;
 type Area = (&'static str, &'static str);
 
 /// Parts without large circles.
-pub(crate) const AREAS: [Area; 2] = [("src/", "web"), ("src/", "engine")];
+pub(crate) const AREAS: [Area; 3] =
+    [("src/", "web"), ("src/", "engine"), ("crates/ledger/src/", "")];
 
 /// Modules by their paths, each with its code.
 type Modules<'c> = BTreeMap<Vec<&'c str>, &'c str>;

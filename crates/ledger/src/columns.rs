@@ -269,3 +269,8 @@ pub(super) fn partition_of(code: &str, partitions: u32) -> u32 {
     let place = hash64(code) % u64::from(partitions.max(1));
     u32::try_from(place).expect("a remainder of a u32 fits")
 }
+
+/// The columns of an ownership.
+pub(crate) fn ownership(at: At) -> Result<(i32, i64), LedgerError> {
+    Ok((small(at.partition, "partition")?, signed(at.epoch, "epoch")?))
+}

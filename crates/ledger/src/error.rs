@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{ChangeRefusal, SeriesRefusal, TokenRefusal};
+use super::{At, ChangeRefusal, SeriesRefusal, TokenRefusal};
 
 /// Why a ledger call failed.
 #[derive(Debug, Error)]
@@ -91,6 +91,11 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// The refusal of a caller whose epoch is over.
+    pub(crate) fn fenced(At { partition, epoch }: At) -> Self {
+        LedgerError::Fenced { partition, epoch }
+    }
+
     /// The same failure of a statement with its own commit, or of a COMMIT: when the answer is
     /// lost, the write may be committed.
     pub(super) fn at_commit(error: sqlx::Error) -> Self {

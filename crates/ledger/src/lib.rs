@@ -22,9 +22,11 @@ mod connections;
 mod counters;
 mod definitions;
 mod dialect;
+mod engine;
 mod error;
 mod events;
 mod exchange;
+mod fetch;
 mod fitness;
 mod giving_up;
 mod imports;
@@ -101,7 +103,7 @@ use std::sync::Arc;
 
 use calls::CALL;
 use connections::Share;
-use dialect::Engine;
+use engine::Engine;
 use numerator_runtime::clock::SharedClock;
 pub(crate) use raw_rows::RawRows;
 

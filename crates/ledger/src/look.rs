@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use numerator_runtime::clock::SharedClock;
 
-use crate::dialect::Engine;
+use crate::engine::Engine;
 use crate::schema::Schema;
 use crate::{Ledger, LedgerError, LedgerSettings, SharedLedger, postgres, sqlite};
 

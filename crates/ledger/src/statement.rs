@@ -11,7 +11,6 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Decode, Error, Postgres, Row as _, Sqlite, Type};
 
 use crate::bound::{Among, Bind, Value};
-use crate::dialect::{Conn, Reader};
 
 /// The place of the next bound value in a text that was built: no text of ours has it otherwise.
 const NEXT: char = '\u{1}';
@@ -118,59 +117,12 @@ impl<'q> SqlQuery<'q> {
             Some(lock) => Cow::Owned(text.into_owned() + lock),
         }
     }
-
-    /// Runs it.
-    ///
-    /// # Errors
-    /// The driver's error, here and in all that follow.
-    pub(crate) async fn execute<'c>(self, on: impl Into<On<'c>>) -> Result<Done, Error> {
-        match on.into() {
-            On::Conn(conn) => conn.run(self).await,
-            On::Reader(reader) => reader.acquire().await?.run(self).await,
-        }
-    }
-
-    /// All rows.
-    pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<Row>, Error> {
-        match on.into() {
-            On::Conn(conn) => self.fetch_all_by(conn).await,
-            On::Reader(reader) => self.fetch_all_by(&mut *reader.acquire().await?).await,
-        }
-    }
-
-    async fn fetch_all_by(self, conn: &mut Conn) -> Result<Vec<Row>, Error> {
-        #[cfg(test)]
-        crate::plans::note(conn, &self).await;
-        conn.all(self).await
-    }
-
-    /// The first row, if any.
-    pub(crate) async fn fetch_optional<'c>(
-        self,
-        on: impl Into<On<'c>>,
-    ) -> Result<Option<Row>, Error> {
-        match on.into() {
-            On::Conn(conn) => self.fetch_first_by(conn).await,
-            On::Reader(reader) => self.fetch_first_by(&mut *reader.acquire().await?).await,
-        }
-    }
-
-    async fn fetch_first_by(self, conn: &mut Conn) -> Result<Option<Row>, Error> {
-        #[cfg(test)]
-        crate::plans::note(conn, &self).await;
-        conn.first(self).await
-    }
-
-    /// The first row.
-    pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<Row, Error> {
-        self.fetch_optional(on).await?.ok_or(Error::RowNotFound)
-    }
 }
 
 /// A statement of which only the first column is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Scalar<'q, T> {
-    statement: SqlQuery<'q>,
+    pub(crate) statement: SqlQuery<'q>,
     column: PhantomData<fn() -> T>,
 }
 
@@ -188,44 +140,6 @@ impl<'q, T: for<'r> Column<'r>> Scalar<'q, T> {
     /// Keeps others from changing the rows that the select returns.
     pub(crate) fn for_share(self) -> Self {
         self.statement.for_share().scalar()
-    }
-
-    /// The column of all rows.
-    pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<T>, Error> {
-        self.statement.fetch_all(on).await?.iter().map(Row::first).collect()
-    }
-
-    /// That of the first row, if any.
-    pub(crate) async fn fetch_optional<'c>(
-        self,
-        on: impl Into<On<'c>>,
-    ) -> Result<Option<T>, Error> {
-        self.statement.fetch_optional(on).await?.as_ref().map(Row::first).transpose()
-    }
-
-    /// That of the first row.
-    pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<T, Error> {
-        self.statement.fetch_one(on).await?.first()
-    }
-}
-
-/// What a statement runs on.
-pub(crate) enum On<'c> {
-    /// A connection, mostly in a transaction.
-    Conn(&'c mut Conn),
-    /// A connection that reads, any free one.
-    Reader(&'c Reader),
-}
-
-impl<'c> From<&'c mut Conn> for On<'c> {
-    fn from(conn: &'c mut Conn) -> Self {
-        On::Conn(conn)
-    }
-}
-
-impl<'c> From<&'c Reader> for On<'c> {
-    fn from(reader: &'c Reader) -> Self {
-        On::Reader(reader)
     }
 }
 
@@ -270,7 +184,7 @@ impl Row {
     }
 
     /// The first column.
-    fn first<'r, T: Column<'r>>(&'r self) -> Result<T, Error> {
+    pub(crate) fn first<'r, T: Column<'r>>(&'r self) -> Result<T, Error> {
         match self {
             Row::Postgres(row) => row.try_get(0),
             Row::Sqlite(row) => row.try_get(0),

@@ -16,7 +16,7 @@ use crate::incarnation::OneIncarnation;
 use crate::last_seen::LastSeen;
 use crate::opening::{Opened, Opener};
 use crate::seal::{MacKey, Writing};
-use crate::series::acceptance::KeptSeries;
+use crate::series::kept::KeptSeries;
 
 /// The parts that outlive connections.
 #[derive(Clone, Default)]
@@ -191,4 +191,25 @@ pub(crate) async fn commit_alone(
     commit(transaction).await?;
     store.last_seen.note_change();
     Ok(())
+}
+
+/// Whether checked changes are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saving {
+    /// They are.
+    Save,
+    /// Everything is only checked.
+    DryRun,
+}
+
+/// Ends a checked change: commits it like [`commit_alone`], or takes a dry run back.
+pub(crate) async fn end(
+    store: &Store,
+    transaction: Transaction,
+    saving: Saving,
+) -> Result<(), LedgerError> {
+    match saving {
+        Saving::Save => commit_alone(store, transaction).await,
+        Saving::DryRun => Ok(transaction.rollback().await?),
+    }
 }

@@ -16,7 +16,7 @@ use crate::series::{acceptance, saving};
 use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::{Store, commit, commit_alone};
 use crate::{ArchiveFile, Event, LedgerError, NewArchiveFile, SegmentNote, events};
-use crate::{ArchivedName, document_hash, number_hash};
+use crate::{document_hash, number_hash};
 
 /// Numbers of a statement.
 const HASHES_MAX: usize = 500;
@@ -343,23 +343,4 @@ async fn must_be_fit(conn: &mut Conn) -> Result<(), LedgerError> {
         return Err(LedgerError::Refused(why.into()));
     }
     Ok(())
-}
-
-/// Whether a value moved to a file, and a number of its counter with this text and this document,
-/// or none, did: that of the project, as far as it was kept.
-pub(crate) async fn is_archived(conn: &mut Conn, name: ArchivedName) -> Result<bool, LedgerError> {
-    let found = query(
-        "select 1 from archived_number where number_hash = $1 and counter_id = $2
-         and document_hash is not distinct from $4 and coalesce(project_hash, $5) = $5
-         and (select path = 'archived' and last_value >= $3 from journal_row
-         where counter_id = $2 and first_value <= $3 order by first_value desc limit 1) limit 1",
-    )
-    .bind(name.number_hash)
-    .bind(name.counter_id)
-    .bind(name.first)
-    .bind(name.document_hash)
-    .bind(name.project_hash)
-    .fetch_optional(conn)
-    .await?;
-    Ok(found.is_some())
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::dialect::Conn;
-use crate::statement::QueryBuilder;
-use crate::{ArchiveFile, ArchivedRun, LedgerError};
+use crate::statement::{QueryBuilder, query};
+use crate::{ArchiveFile, ArchivedName, ArchivedRun, LedgerError};
 
 /// Values of a statement that inserts many.
 const NAMES_MAX: usize = 1_000;
@@ -54,4 +54,23 @@ async fn series_apart(
     );
     query.push_among(ids.into_iter().collect::<Vec<i64>>());
     Ok(query.build().scalar::<i64>().fetch_all(conn).await?.into_iter().collect())
+}
+
+/// Whether a value moved to a file, and a number of its counter with this text and this document,
+/// or none, did: that of the project, as far as it was kept.
+pub(crate) async fn is_archived(conn: &mut Conn, name: ArchivedName) -> Result<bool, LedgerError> {
+    let found = query(
+        "select 1 from archived_number where number_hash = $1 and counter_id = $2
+         and document_hash is not distinct from $4 and coalesce(project_hash, $5) = $5
+         and (select path = 'archived' and last_value >= $3 from journal_row
+         where counter_id = $2 and first_value <= $3 order by first_value desc limit 1) limit 1",
+    )
+    .bind(name.number_hash)
+    .bind(name.counter_id)
+    .bind(name.first)
+    .bind(name.document_hash)
+    .bind(name.project_hash)
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.is_some())
 }

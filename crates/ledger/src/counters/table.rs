@@ -6,9 +6,8 @@ use numerator_runtime::node::NodeId;
 
 use crate::batch::Move;
 use crate::calls::CALL;
-use crate::columns::{self, bytes, signed, small, unsigned, unsigned_small};
+use crate::columns::{self, bytes, ownership, signed, small, unsigned, unsigned_small};
 use crate::dialect::Conn;
-use crate::protocol::partitions;
 use crate::series::versions;
 use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::Store;
@@ -336,7 +335,7 @@ pub(crate) fn resolved_of(row: &Row) -> Result<Resolved, LedgerError> {
 
 /// Moves counters of the database path, one by one: fenced by the epoch in their own rows.
 pub(crate) async fn advance(conn: &mut Conn, at: At, moves: &[Move]) -> Result<(), LedgerError> {
-    let (partition, epoch) = partitions::columns(at)?;
+    let (partition, epoch) = ownership(at)?;
     for to in moves {
         let moved = query(
             "update counter set taken = $4, ceiling = $4, journaled = journaled + $5
@@ -350,7 +349,7 @@ pub(crate) async fn advance(conn: &mut Conn, at: At, moves: &[Move]) -> Result<(
         .execute(&mut *conn)
         .await?;
         if moved.rows_affected() == 0 {
-            return Err(crate::protocol::seed::fenced(at));
+            return Err(LedgerError::fenced(at));
         }
     }
     Ok(())

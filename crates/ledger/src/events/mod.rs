@@ -9,10 +9,9 @@ use uuid::Uuid;
 
 use crate::calls::noun;
 use crate::columns::{
-    bytes, from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small,
+    bytes, from_json, ownership, read_node, read_uuid, signed, small, unsigned, unsigned_small,
 };
 use crate::dialect::Conn;
-use crate::protocol::partitions::columns;
 use crate::register::gaps::{bounded, span_of};
 use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::commit;
@@ -167,7 +166,7 @@ impl Events<'_> {
     /// Events of one epoch of a partition, newest first, at most 100.
     pub async fn of(self, at: At) -> Result<Vec<Event>, LedgerError> {
         self.read(async |reader| {
-            let (partition, epoch) = columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let rows = query(
                 "select at_us, kind, partition_id, epoch, node_id, detail from event
                  where partition_id = $1 and epoch = $2 order by event_id desc limit $3",

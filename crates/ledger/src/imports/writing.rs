@@ -17,7 +17,7 @@ use crate::counters::table::by_name;
 use crate::dialect::Conn;
 use crate::number_hash;
 use crate::protocol::entries::{self, Verdict};
-use crate::protocol::restored::name;
+use crate::protocol::named_counters::name;
 use crate::protocol::{chronology, lift, put_aside};
 use crate::register::gaps::{self, Loss};
 use crate::seal::Writing;

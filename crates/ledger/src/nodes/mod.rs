@@ -1,5 +1,6 @@
 //! Nodes: which are alive, which left, whose outbox was adopted.
 
+pub(crate) mod marks;
 pub(crate) mod rows;
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,10 +10,10 @@ use numerator_runtime::node::NodeId;
 use crate::calls::{CALL, noun};
 use crate::columns::{bytes, from_json, read_node, to_json, unsigned_small};
 use crate::connections::Share;
-use crate::dialect::Conn;
 use crate::incarnation::Incarnation;
 use crate::last_seen::Marks;
-use crate::protocol::{confirmed_takes, lineage, sweeping};
+use crate::nodes::marks::{is_swept, marks, must_show_marks};
+use crate::protocol::lineage;
 use crate::statement::{query, query_scalar};
 use crate::store::{Store, commit};
 use crate::{CallFailure, Confirmed, LedgerError, NewNode, Node, NodeReport, OneIncarnation};
@@ -72,7 +73,7 @@ impl Nodes<'_> {
             let shown = marks(&mut *tx, node).await?;
             let reaches = shown.is_some_and(|marks| marks.reach(Marks { beat, batches }));
             let is_remembered = if agreed == known {
-                reaches || (shown.is_none() && sweeping::is_swept(&mut *tx, node).await?)
+                reaches || (shown.is_none() && is_swept(&mut *tx, node).await?)
             } else {
                 let replaced_at_us = lineage::replaced_at_us(&mut *tx, known).await?;
                 replaced_at_us.is_some_and(|replaced| reaches || at_us <= replaced)
@@ -248,57 +249,6 @@ impl Nodes<'_> {
         })
         .await
     }
-}
-
-/// Refuses to act for a node whose confirmations the ledger has forgotten (F9, F34).
-pub(crate) async fn must_be_remembered(
-    store: &Store,
-    conn: &mut Conn,
-    node: NodeId,
-) -> Result<(), LedgerError> {
-    if store.last_seen.of(node).is_none() {
-        return Ok(());
-    }
-    let unproven = store.last_seen.takes().unproven();
-    must_show_marks(store, conn, node).await?;
-    confirmed_takes::must_be_journaled(conn, &unproven.numbers).await
-}
-
-/// The same by the node's own row.
-async fn must_show_marks(store: &Store, conn: &mut Conn, node: NodeId) -> Result<(), LedgerError> {
-    let Some(confirmed) = store.last_seen.of(node) else { return Ok(()) };
-    match marks(conn, node).await? {
-        Some(marks) if marks.reach(confirmed) => Ok(()),
-        None if sweeping::is_swept(conn, node).await? => Ok(()),
-        _ => {
-            let what = format!("it has forgotten what it confirmed to node {node}");
-            Err(LedgerError::WentBack(what))
-        }
-    }
-}
-
-/// The marks of a node in the ledger, also of one that left; `None` where it has no such node.
-pub(crate) async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
-    let row = query("select beat, batches from node where node_id = $1")
-        .bind(bytes(&node))
-        .fetch_optional(conn)
-        .await?;
-    let marks =
-        row.map(|row| Ok(Marks { beat: row.try_get("beat")?, batches: row.try_get("batches")? }));
-    marks.transpose()
-}
-
-/// Counts a batch that the node journals in this transaction; `None` where it has no row.
-pub(crate) async fn count_batch(
-    conn: &mut Conn,
-    node: NodeId,
-) -> Result<Option<Marks>, LedgerError> {
-    let batches: Option<i64> =
-        query_scalar("update node set batches = batches + 1 where node_id = $1 returning batches")
-            .bind(bytes(&node))
-            .fetch_optional(conn)
-            .await?;
-    Ok(batches.map(|batches| Marks { beat: 0, batches }))
 }
 
 /// The heartbeat counter of each node that has not left and is not fully adopted.

@@ -23,7 +23,7 @@ use super::open::wait_for_commits;
 use crate::LedgerSettings;
 use crate::call_timeout::CallTimeout;
 use crate::connections::Share;
-use crate::dialect::Engine;
+use crate::engine::Engine;
 use crate::store::{Lasting, Store};
 
 /// How long a caller waits for a connection of the pool, which retries a refused one all that time.

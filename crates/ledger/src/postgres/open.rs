@@ -8,8 +8,8 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::{PgEngine, fitness, migrate, postgres_options};
 use crate::connections::Share;
-use crate::dialect::Engine;
-use crate::protocol::incarnation::agree;
+use crate::engine::Engine;
+use crate::protocol::holding::agree;
 use crate::schema::Migrated;
 use crate::{Lack, LedgerError, LedgerSettings, all_lacks};
 

@@ -4,10 +4,10 @@ use std::collections::{HashMap, hash_map};
 
 use numerator_runtime::node::NodeId;
 
-use crate::columns::bytes;
-use crate::protocol::append::{self, EntrySource};
+use crate::columns::{bytes, ownership};
 use crate::protocol::entries::WriteMode;
-use crate::protocol::{blame, partitions, restored};
+use crate::protocol::journaling::{self, EntrySource};
+use crate::protocol::{blame, named_counters, partitions};
 use crate::statement::query;
 use crate::store::{Store, commit_alone};
 use crate::{Adopted, At, Closing, Entry, Ledger, LedgerError};
@@ -47,7 +47,7 @@ async fn adopt(
     entries: &[Entry],
     complete: bool,
 ) -> Result<Adopted, LedgerError> {
-    let (partition, epoch) = partitions::columns(at)?;
+    let (partition, epoch) = ownership(at)?;
     let mut tx = store.begin().await?;
     // No epoch of this partition is closed while the rows are written: the closing at the time of
     // the write decides whether an entry was handed out, not one read earlier.
@@ -72,9 +72,9 @@ async fn adopt(
     }
     let (discarded, now_us) = (entries.len() - handed_out.len(), store.clock.now_us());
     // An outbox may be older than the copy to which the ledger went back (F9).
-    let found = restored::with_present_ids(&mut *tx, dead, handed_out, now_us).await?;
+    let found = named_counters::with_present_ids(&mut *tx, dead, handed_out, now_us).await?;
     let found: Vec<&Entry> = found.iter().collect();
-    let appended = append::journal(
+    let appended = journaling::journal(
         &mut *tx,
         &store.writing(dead, now_us),
         &found,

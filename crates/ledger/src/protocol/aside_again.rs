@@ -8,9 +8,9 @@ use crate::columns::{read_raw, read_uuid, signed};
 use crate::connections::Share;
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
-use crate::protocol::append::{self, EntrySource};
 use crate::protocol::entries::WriteMode;
-use crate::protocol::restored;
+use crate::protocol::journaling::{self, EntrySource};
+use crate::protocol::named_counters;
 use crate::register::gaps;
 use crate::statement::{QueryBuilder, Row, query};
 use crate::store::{Store, commit_alone};
@@ -69,7 +69,7 @@ async fn journal_again(
     let (entry, reason) = (read_raw(row.try_get("raw")?)?, row.try_get::<String>("reason")?);
     let number = entry.number.clone();
     // Counters first, in the order in which a record is put aside.
-    let found = restored::with_present_ids(&mut *tx, node, vec![entry], now_us).await?;
+    let found = named_counters::with_present_ids(&mut *tx, node, vec![entry], now_us).await?;
     let taken = found.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
     lock_all(&mut *tx, &taken.collect::<Vec<_>>()).await?;
     let rows = query(
@@ -88,7 +88,7 @@ async fn journal_again(
     let entries: Vec<&Entry> = found.iter().collect();
     let writing = store.writing(node, now_us);
     let write_mode = (EntrySource::Teller, WriteMode::Judged);
-    let appended = append::journal(&mut *tx, &writing, &entries, write_mode).await?;
+    let appended = journaling::journal(&mut *tx, &writing, &entries, write_mode).await?;
     let became = match (&appended.collisions[..], appended.known) {
         ([], 0) => JournaledAgain::Journaled,
         ([], _) => JournaledAgain::Known,

@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use crate::counters::table;
 use crate::dialect::Conn;
-use crate::protocol::append::{self, EntrySource};
 use crate::protocol::entries::WriteMode;
-use crate::protocol::restored;
+use crate::protocol::journaling::{self, EntrySource};
+use crate::protocol::named_counters;
 use crate::seal::Writing;
 use crate::statement::query;
 use crate::store::Store;
@@ -80,9 +80,9 @@ async fn take_plain(
 
 async fn take(conn: &mut Conn, writing: &Writing, entry: &Entry) -> Result<Appended, LedgerError> {
     let Writing { node, now_us, .. } = *writing;
-    let present = restored::with_present_ids(conn, node, vec![entry.clone()], now_us).await?;
+    let present = named_counters::with_present_ids(conn, node, vec![entry.clone()], now_us).await?;
     let present: Vec<&Entry> = present.iter().collect();
-    append::journal(conn, writing, &present, (EntrySource::Teller, WriteMode::Judged)).await
+    journaling::journal(conn, writing, &present, (EntrySource::Teller, WriteMode::Judged)).await
 }
 
 /// A record that is like another one in all but its texts, of a counter of its own; and that

@@ -1,20 +1,20 @@
 //! Whether the ledger still has what the database path confirmed to this process and no heartbeat
 //! shows yet (F34, F47), and how it is reported to a later incarnation (F35).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use numerator_runtime::node::NodeId;
 
 use crate::columns::signed;
 use crate::connections::Share;
 use crate::counters::table::lock_or_create_at_home;
-use crate::dialect::Conn;
-use crate::last_seen::takes::{ConfirmedNumber, Unreported};
-use crate::protocol::restored;
+use crate::last_seen::takes::Unreported;
+use crate::nodes::marks::must_be_journaled;
+use crate::protocol::named_counters;
 use crate::register::gaps::{self, Loss};
-use crate::statement::{QueryBuilder, query};
+use crate::statement::query;
 use crate::store::{Store, commit};
-use crate::{Counter, CounterSpec, GapReason, Ledger, LedgerError, archive};
+use crate::{Counter, CounterSpec, GapReason, Ledger, LedgerError};
 
 impl Ledger {
     /// Whether takes of the database path wait for [`Ledger::check_takes`].
@@ -60,7 +60,7 @@ async fn tell(store: &Store, node: NodeId, unreported: &Unreported) -> Result<()
     if unreported.reached.is_empty() {
         return Ok(());
     }
-    let mut known = restored::Definitions::default();
+    let mut known = named_counters::Definitions::default();
     let mut tx = store.begin().await?;
     for ((series_id, serial, key), reached) in &unreported.reached {
         let name = (*series_id, serial.clone(), key.clone());
@@ -104,34 +104,6 @@ pub(crate) fn must_be_reached(
         if let Some(confirmed) = confirmed.filter(|confirmed| *confirmed > counter.taken) {
             let why = format!("{} was at {confirmed} and is at {}", spec.name(), counter.taken);
             return Err(LedgerError::WentBack(why));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses where a number is missing that the database path took and committed for this process
-/// (F34). It looks for the allocation: a counter may have been taken past its value again. Of a
-/// process that slept for long, some may have moved to an archive.
-pub(crate) async fn must_be_journaled(
-    conn: &mut Conn,
-    numbers: &[ConfirmedNumber],
-) -> Result<(), LedgerError> {
-    if numbers.is_empty() {
-        return Ok(());
-    }
-    let mut query = QueryBuilder::new(
-        "select allocation_id from journal where path = 'database' and allocation_id",
-    );
-    let ids = numbers.iter().map(|number| number.allocation.as_bytes().to_vec());
-    query.push_among(ids.collect::<Vec<_>>());
-    let present: Vec<Vec<u8>> = query.build().scalar().fetch_all(&mut *conn).await?;
-    let present: HashSet<Vec<u8>> = present.into_iter().collect();
-    for number in numbers {
-        if !present.contains(number.allocation.as_bytes().as_slice())
-            && !archive::is_archived(conn, number.archived_as).await?
-        {
-            let why = "it has forgotten numbers that it confirmed";
-            return Err(LedgerError::WentBack(why.into()));
         }
     }
     Ok(())

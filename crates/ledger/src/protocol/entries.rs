@@ -4,13 +4,14 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ArchivedName;
+use crate::archive::names;
 use crate::batch::Table;
 use crate::dialect::Conn;
 use crate::new_row::{NewRow, ValueRange};
 use crate::register::gaps;
 use crate::seal::Writing;
 use crate::statement::query_scalar;
-use crate::{Entry, LedgerError, archive};
+use crate::{Entry, LedgerError};
 
 /// How entries are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +196,7 @@ async fn judge_archived(
         let ValueRange { counter_id, first, .. } = new_row.value_range;
         let document = (head.document_id, new_row.project);
         let name = ArchivedName::of(head.number, document, (counter_id, first));
-        if name.document_hash.is_some() && archive::is_archived(conn, name).await? {
+        if name.document_hash.is_some() && names::is_archived(conn, name).await? {
             verdicts[new_row.entry] = Verdict::Known;
         }
     }

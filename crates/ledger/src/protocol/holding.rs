@@ -6,12 +6,13 @@ use numerator_runtime::node::NodeId;
 use tokio::time::Instant;
 
 use crate::calls::CALL;
-use crate::columns::{Word as _, signed, small, unsigned, unsigned_small};
+use crate::columns::{signed, small};
 use crate::connections::Share;
 use crate::dialect::Conn;
-use crate::incarnation::Incarnation;
+use crate::incarnation::{Incarnation, Shown};
 use crate::protocol::fitness::must_be_whole;
 use crate::protocol::lineage::{self, Descent};
+use crate::protocol::partitions::{LockedRow, lock_all};
 use crate::protocol::{incarnation, quorum_check, stamps};
 use crate::statement::query;
 use crate::store::{Store, commit};
@@ -118,6 +119,42 @@ pub(crate) enum Asking {
 const BRANCH: &str = "it is another branch: a copy of it was released elsewhere while numbers were \
                       confirmed here";
 
+/// Why a ledger is held that is opened in another incarnation than the one agreed on.
+const PUT_BACK: &str = "the ledger went back while nobody looked: it lives another life than the \
+                        one that was agreed on";
+
+/// Takes over what was agreed on. A ledger in another incarnation by now was restored, or failed
+/// over, while no process of this handle watched: it is held immediately, before the first number.
+pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
+    let mut tx = store.reader.begin().await?;
+    let shown = store.pool().shown(&mut *tx).await?;
+    tx.commit().await?;
+    if let Some(Shown { incarnation, is_present: true, .. }) = shown {
+        store.last_seen.agree(incarnation);
+        return Ok(());
+    }
+    let mut tx = store.begin_unfenced().await?;
+    tx.lock_incarnation().await?;
+    // Another process may have been first.
+    match store.pool().shown(&mut *tx).await? {
+        Some(Shown { incarnation, is_present: true, .. }) => store.last_seen.agree(incarnation),
+        None => {
+            let first = Incarnation::first();
+            tx.agree(first).await?;
+            lineage::begin(&mut *tx, first, store.clock.now_us()).await?;
+            commit(tx).await?;
+            store.last_seen.agree(first);
+        }
+        Some(_) => {
+            drop(tx);
+            // Other processes may run that have not noticed yet.
+            let asking = if store.pool().fails_over() { Asking::All } else { Asking::Nobody };
+            hold_all(store, &[], PUT_BACK, (asking, None)).await?;
+        }
+    }
+    Ok(())
+}
+
 /// See [`crate::Ledger::hold_all`].
 pub(crate) async fn hold_all(
     store: &Store,
@@ -176,40 +213,6 @@ pub(crate) async fn hold_all(
     commit(tx).await?;
     store.last_seen.agree(next);
     Ok(held)
-}
-
-/// A partition's row while it is locked.
-pub(crate) struct LockedRow {
-    pub(crate) partition: u32,
-    pub(crate) epoch: u64,
-    pub(crate) state: PartitionState,
-    pub(crate) seen_epoch: u64,
-}
-
-impl LockedRow {
-    /// Whether a higher epoch of it was seen.
-    fn is_behind(&self, seen: &[At]) -> bool {
-        seen.iter().any(|at| at.partition == self.partition && at.epoch > self.epoch)
-    }
-}
-
-/// Locks all partitions in order: a hold of one is a hold of all, and two may run at once.
-pub(crate) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
-    let rows =
-        query("select partition_id, epoch, state, seen_epoch from partition order by partition_id")
-            .for_update()
-            .fetch_all(conn)
-            .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(LockedRow {
-                partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
-                epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
-                state: PartitionState::read(row.try_get("state")?)?,
-                seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
-            })
-        })
-        .collect()
 }
 
 /// Holds every partition and notes what was seen of each; how many were not held before.

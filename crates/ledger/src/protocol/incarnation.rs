@@ -7,14 +7,9 @@ use crate::calls::CALL;
 use crate::connections::Share;
 use crate::dialect::Transaction;
 use crate::incarnation::{Incarnation, Shown};
-use crate::protocol::holding::{self, Asking};
 use crate::protocol::lineage;
-use crate::store::{Store, commit};
+use crate::store::Store;
 use crate::{Ledger, LedgerError, Nodes, OneIncarnation};
-
-/// Why a ledger is held that is opened in another incarnation than the one agreed on.
-const PUT_BACK: &str = "the ledger went back while nobody looked: it lives another life than the \
-                        one that was agreed on";
 
 impl Ledger {
     /// The incarnation that was agreed on last, for calls that belong together.
@@ -39,38 +34,6 @@ impl Nodes<'_> {
     pub fn incarnation_of(self, node: NodeId) -> Result<OneIncarnation, LedgerError> {
         self.0.store(Share::Common).last_seen.required(Some(node)).map(OneIncarnation)
     }
-}
-
-/// Takes over what was agreed on. A ledger in another incarnation by now was restored, or failed
-/// over, while no process of this handle watched: it is held immediately, before the first number.
-pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    let shown = store.pool().shown(&mut *tx).await?;
-    tx.commit().await?;
-    if let Some(Shown { incarnation, is_present: true, .. }) = shown {
-        store.last_seen.agree(incarnation);
-        return Ok(());
-    }
-    let mut tx = store.begin_unfenced().await?;
-    tx.lock_incarnation().await?;
-    // Another process may have been first.
-    match store.pool().shown(&mut *tx).await? {
-        Some(Shown { incarnation, is_present: true, .. }) => store.last_seen.agree(incarnation),
-        None => {
-            let first = Incarnation::first();
-            tx.agree(first).await?;
-            lineage::begin(&mut *tx, first, store.clock.now_us()).await?;
-            commit(tx).await?;
-            store.last_seen.agree(first);
-        }
-        Some(_) => {
-            drop(tx);
-            // Other processes may run that have not noticed yet.
-            let asking = if store.pool().fails_over() { Asking::All } else { Asking::Nobody };
-            holding::hold_all(store, &[], PUT_BACK, (asking, None)).await?;
-        }
-    }
-    Ok(())
 }
 
 /// What the ledger shows while others are kept from changing it.

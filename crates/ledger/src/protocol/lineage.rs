@@ -4,12 +4,13 @@
 //! this ledger only where its incarnation is in the line, and nothing that was confirmed there
 //! after the next one was drawn is missing here.
 
+use crate::LedgerError;
 use crate::dialect::Conn;
 use crate::incarnation::Incarnation;
 use crate::last_seen::Marks;
+use crate::nodes::marks;
 use crate::statement::{query, query_scalar};
 use crate::store::Store;
-use crate::{LedgerError, nodes};
 
 /// When an incarnation of this ledger's line was replaced by the next one; `None` where it is not
 /// in the line, or in force.
@@ -99,5 +100,5 @@ async fn shows(
     node: numerator_runtime::node::NodeId,
     confirmed: Marks,
 ) -> Result<bool, LedgerError> {
-    Ok(nodes::marks(conn, node).await?.is_some_and(|marks| marks.reach(confirmed)))
+    Ok(marks::marks(conn, node).await?.is_some_and(|marks| marks.reach(confirmed)))
 }

@@ -4,12 +4,16 @@
 use numerator_runtime::node::NodeId;
 
 use crate::calls::CALL;
-use crate::columns::{Word, bytes, read_node, read_owner, signed, small, unsigned, unsigned_small};
+use crate::columns::{
+    Word, bytes, ownership, read_node, read_owner, signed, small, unsigned, unsigned_small,
+};
 use crate::connections::Share;
 use crate::dialect::Conn;
-use crate::statement::{On, Row, query, query_scalar};
+use crate::fetch::On;
+use crate::nodes::marks;
+use crate::statement::{Row, query, query_scalar};
 use crate::store::commit;
-use crate::{At, Closing, Counter, Ledger, LedgerError, Partition, PartitionState, Wanted, nodes};
+use crate::{At, Closing, Counter, Ledger, LedgerError, Partition, PartitionState, Wanted};
 
 impl Ledger {
     /// All partitions.
@@ -36,7 +40,7 @@ impl Ledger {
     /// true only while the ledger shows that epoch `open` (F5).
     pub async fn participate(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
         self.write(async |store| {
-            let (partition, epoch) = columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let mut tx = store.begin_as(node).await?;
             let open: Option<i32> = query_scalar(
                 "select partition_id from partition
@@ -50,7 +54,7 @@ impl Ledger {
             if open.is_none() {
                 return Ok(false);
             }
-            nodes::must_be_remembered(store, &mut *tx, node).await?;
+            marks::must_be_remembered(store, &mut *tx, node).await?;
             let alive: Option<i64> = query_scalar(
                 "select beat from node
                  where node_id = $1 and left_at_us is null and adopted_at_us is null",
@@ -132,6 +136,40 @@ pub(crate) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, 
     found(row, partition)
 }
 
+/// A partition's row while it is locked.
+pub(crate) struct LockedRow {
+    pub(crate) partition: u32,
+    pub(crate) epoch: u64,
+    pub(crate) state: PartitionState,
+    pub(crate) seen_epoch: u64,
+}
+
+impl LockedRow {
+    /// Whether a higher epoch of it was seen.
+    pub(crate) fn is_behind(&self, seen: &[At]) -> bool {
+        seen.iter().any(|at| at.partition == self.partition && at.epoch > self.epoch)
+    }
+}
+
+/// Locks all partitions in order: a hold of one is a hold of all, and two may run at once.
+pub(crate) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
+    let rows =
+        query("select partition_id, epoch, state, seen_epoch from partition order by partition_id")
+            .for_update()
+            .fetch_all(conn)
+            .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(LockedRow {
+                partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
+                epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
+                state: PartitionState::read(row.try_get("state")?)?,
+                seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
+            })
+        })
+        .collect()
+}
+
 fn found(row: Option<Row>, partition: u32) -> Result<Partition, LedgerError> {
     partition_of(&row.ok_or_else(|| no_such(partition))?)
 }
@@ -198,11 +236,6 @@ pub(crate) async fn close_held(
         .await?;
     }
     Ok(())
-}
-
-/// The columns of an ownership.
-pub(crate) fn columns(at: At) -> Result<(i32, i64), LedgerError> {
-    Ok((small(at.partition, "partition")?, signed(at.epoch, "epoch")?))
 }
 
 fn partition_of(row: &Row) -> Result<Partition, LedgerError> {

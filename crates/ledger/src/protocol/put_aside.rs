@@ -16,7 +16,7 @@ use crate::dialect::Conn;
 use crate::new_row::{NewRow, ValueRange};
 use crate::protocol::entries::{Verdict, verdict_against};
 use crate::protocol::fitness::must_be_whole;
-use crate::protocol::restored;
+use crate::protocol::named_counters;
 use crate::register::gaps;
 use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::commit;
@@ -41,7 +41,7 @@ impl Ledger {
             must_be_whole(store).await?;
             let mut tx = store.begin_unfenced().await?;
             // Its ids may predate the ledger's going back: they are other counters' by now (F9).
-            let present = restored::present_counters(&mut *tx, entry).await?;
+            let present = named_counters::present_counters(&mut *tx, entry).await?;
             let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
             ids.sort_unstable();
             ids.dedup();

@@ -9,16 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use numerator_runtime::node::NodeId;
 
 use crate::calls::CALL;
-use crate::columns::{bytes, from_json, read_node, to_json};
+use crate::columns::{bytes, from_json, ownership, read_node, to_json};
 use crate::dialect::{Conn, Transaction};
 use crate::incarnation::Incarnation;
-use crate::protocol::holding::{self, lock_all};
+use crate::nodes::marks;
+use crate::protocol::partitions::lock_all;
 use crate::protocol::{incarnation, partitions};
 use crate::statement::{query, query_scalar};
 use crate::store::{Store, commit};
-use crate::{
-    Agreement, At, Closing, Known, Ledger, LedgerError, Nodes, PartitionState, Report, nodes,
-};
+use crate::{Agreement, At, Closing, Known, Ledger, LedgerError, Nodes, PartitionState, Report};
 
 /// More epochs than this are not lost by a standby that lags: an operator looks.
 const EPOCHS_LOST_MAX: u64 = 1_000;
@@ -121,7 +120,7 @@ impl Nodes<'_> {
             let mut tx = store.begin_reading().await?;
             let mut beats = Vec::with_capacity(asked.len());
             for node in asked {
-                beats.push(nodes::marks(&mut *tx, *node).await?.map(|marks| marks.beat));
+                beats.push(marks::marks(&mut *tx, *node).await?.map(|marks| marks.beat));
             }
             tx.commit().await?;
             Ok(beats)
@@ -175,7 +174,7 @@ pub(crate) async fn agree(
     // A node with a row is of the roster, or had left, or was adopted whole, or came later: what it
     // did before is here.
     for node in seen {
-        if !roster.contains(&node) && nodes::marks(&mut *tx, node).await?.is_none() {
+        if !roster.contains(&node) && marks::marks(&mut *tx, node).await?.is_none() {
             roster.insert(node);
         }
     }
@@ -235,12 +234,12 @@ async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, Ledg
 /// journal: everything closed exact, and counters go on from what they have taken.
 async fn open_exact(
     conn: &mut Conn,
-    row: &holding::LockedRow,
+    row: &partitions::LockedRow,
     highest: u64,
     now_us: i64,
 ) -> Result<(), LedgerError> {
     let next = At { partition: row.partition, epoch: highest + 1 };
-    let (id, epoch) = partitions::columns(next)?;
+    let (id, epoch) = ownership(next)?;
     let unclosed = row.epoch.saturating_sub(1)..=highest;
     partitions::close_held(conn, row.partition, unclosed, Closing::Exact, now_us).await?;
     query(

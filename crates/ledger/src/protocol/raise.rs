@@ -1,9 +1,8 @@
 //! Ceilings of counters are raised. Never lowers one, and takes nothing.
 
 use crate::calls::CALL;
-use crate::columns::unsigned;
+use crate::columns::{ownership, unsigned};
 use crate::counters::table::lock_all;
-use crate::protocol::partitions;
 use crate::protocol::tall::{self, TALL_ROOM_MIN};
 use crate::statement::query;
 use crate::store::commit;
@@ -14,7 +13,7 @@ impl Ledger {
     /// or `None` where it does not (F4). Never lowers one.
     pub async fn raise(&self, at: At, raises: &[Raise]) -> Result<Vec<Option<i64>>, LedgerError> {
         self.call(CALL.named("raise"), async |store| {
-            let (partition, epoch) = partitions::columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let ids: Vec<i64> = raises.iter().map(|raise| raise.counter_id).collect();
             let mut ceilings = Vec::with_capacity(raises.len());
             let mut room_most = 0;

@@ -3,14 +3,16 @@
 
 use numerator_runtime::node::NodeId;
 
-use crate::columns::{Word, bytes, owner_columns, read_node, read_owner, small, unsigned};
+use crate::columns::{
+    Word, bytes, owner_columns, ownership, read_node, read_owner, small, unsigned,
+};
 use crate::dialect::Conn;
-use crate::protocol::partitions::columns;
+use crate::nodes::marks;
 use crate::statement::{Row, query, query_scalar};
 use crate::store::{commit, commit_alone};
 use crate::{
     Acknowledged, At, Claim, ClosedEpoch, Closing, Ledger, LedgerError, Owner, PartitionState,
-    Wanted, nodes,
+    Wanted,
 };
 
 impl Ledger {
@@ -30,7 +32,7 @@ impl Ledger {
             if !matches!(from, PartitionState::Open | PartitionState::Opening) {
                 return Ok(None);
             }
-            let (partition, epoch) = columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let mut tx = store.begin_as(node).await?;
             let next: Option<i64> = query_scalar(
                 "update partition set epoch = epoch + 1, state = 'recovering', actor = $4, cause
@@ -61,7 +63,7 @@ impl Ledger {
         acknowledging: &[NodeId],
     ) -> Result<Acknowledged, LedgerError> {
         self.write(async |store| {
-            let (partition, epoch) = columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let mut tx = match acknowledging.first() {
                 Some(node) => store.begin_as(*node).await?,
                 None => store.begin().await?,
@@ -72,7 +74,7 @@ impl Ledger {
             for node in acknowledging {
                 // What was committed and forgotten is not in the journal: no node may state that it
                 // is.
-                match nodes::must_be_remembered(store, &mut *tx, *node).await {
+                match marks::must_be_remembered(store, &mut *tx, *node).await {
                     Err(LedgerError::WentBack(_)) => return Ok(Acknowledged::Forgotten),
                     remembered => remembered?,
                 }
@@ -120,10 +122,10 @@ impl Ledger {
                     return Err(LedgerError::Refused(why.into()));
                 }
             };
-            let (partition, epoch) = columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let now_us = store.clock.now_us();
             let mut tx = store.begin_as(node).await?;
-            nodes::must_be_remembered(store, &mut *tx, node).await?;
+            marks::must_be_remembered(store, &mut *tx, node).await?;
             let Some(before) = lock_recovering(&mut *tx, at).await? else {
                 return Ok(Claim::Elsewhere);
             };
@@ -172,7 +174,7 @@ impl Ledger {
     /// `opening` → `open` by the node that claimed it.
     pub async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
         self.write(async |store| {
-            let (partition, epoch) = columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let mut tx = store.begin_as(node).await?;
             // The author stays in the row, so that a repeat after a lost answer gets the same
             // answer.
@@ -223,7 +225,7 @@ impl Ledger {
         closing: Option<Closing>,
     ) -> Result<Option<ClosedEpoch>, LedgerError> {
         self.read(async |reader| {
-            let (partition, epoch) = columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let row = query(
                 "select epoch, closing, closed_at_us from closed_epoch
                  where partition_id = $1 and epoch >= $2
@@ -281,7 +283,7 @@ impl Ledger {
     /// counters that were touched in it.
     pub async fn lost_at_most(&self, closed: At) -> Result<u64, LedgerError> {
         self.search(async |store| {
-            let (partition, epoch) = columns(closed)?;
+            let (partition, epoch) = ownership(closed)?;
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
             // Counters that were touched since have left the epoch; their loss is in the gap
@@ -308,7 +310,7 @@ impl Ledger {
 
 /// Locks the partition's row while it shows this epoch `recovering`; the owner of the epoch before.
 async fn lock_recovering(conn: &mut Conn, at: At) -> Result<Option<Owner>, LedgerError> {
-    let (partition, epoch) = columns(at)?;
+    let (partition, epoch) = ownership(at)?;
     let row = query(
         "select owner, incarnation from partition
          where partition_id = $1 and epoch = $2 and state = 'recovering'",
@@ -323,7 +325,7 @@ async fn lock_recovering(conn: &mut Conn, at: At) -> Result<Option<Owner>, Ledge
 
 /// Participants of the epoch before that may still hold what the journal does not have.
 async fn joined(conn: &mut Conn, at: At) -> Result<Vec<NodeId>, LedgerError> {
-    let (partition, epoch) = columns(at)?;
+    let (partition, epoch) = ownership(at)?;
     let rows: Vec<Vec<u8>> = query_scalar(
         "select node_id from participant
          where partition_id = $1 and epoch = $2 and state = 'joined' order by node_id",

@@ -1,7 +1,7 @@
 //! What is known of commits that are gone. Nothing here releases anything.
 
 use crate::calls::CALL;
-use crate::protocol::partitions;
+use crate::columns::ownership;
 use crate::statement::{query, query_scalar};
 use crate::store::commit;
 use crate::{At, Ledger, LedgerCheckup, LedgerError};
@@ -20,7 +20,7 @@ impl Ledger {
             epochs.sort_unstable_by_key(|at| at.partition);
             let mut tx = store.begin().await?;
             for at in epochs {
-                let (partition, epoch) = partitions::columns(at)?;
+                let (partition, epoch) = ownership(at)?;
                 query(
                     "update partition set vouched_epoch = $2
                      where partition_id = $1 and state = 'held' and vouched_epoch < $2",

@@ -4,9 +4,10 @@
 use numerator_runtime::node::NodeId;
 
 use crate::calls::SEARCH;
-use crate::columns::{self, bytes, read_node, signed};
+use crate::columns::{self, bytes, ownership, read_node, signed};
 use crate::counters::table::{self, Resolved, lock_all, lock_or_create};
 use crate::dialect::Conn;
+use crate::nodes::marks;
 use crate::protocol::partitions;
 use crate::protocol::unsettled::{self, START_ROWS_MAX};
 use crate::register::gaps::Loss;
@@ -14,7 +15,7 @@ use crate::statement::query;
 use crate::store::{Store, commit};
 use crate::{
     At, Counter, CounterSpec, GapReason, Ledger, LedgerError, Owner, Partition, PartitionState,
-    SeedOutcome, nodes, progression,
+    SeedOutcome, progression,
 };
 
 impl Ledger {
@@ -75,7 +76,7 @@ pub(crate) async fn seed(
     let mut outcomes = vec![None; specs.len()];
     let mut toucher = Toucher::new(at, node, now_us, None);
     let mut tx = store.begin_brief(Some(node)).await?;
-    nodes::must_be_remembered(store, &mut *tx, node).await?;
+    marks::must_be_remembered(store, &mut *tx, node).await?;
     for index in order {
         let spec = &specs[index];
         let resolved = lock_or_create(&mut *tx, at, node, spec, now_us)
@@ -113,15 +114,10 @@ fn already(resolved: &Resolved) -> Result<SeedOutcome, LedgerError> {
     })
 }
 
-/// The refusal of a caller whose epoch is over.
-pub(crate) fn fenced(at: At) -> LedgerError {
-    LedgerError::Fenced { partition: at.partition, epoch: at.epoch }
-}
-
 /// Refuses a caller in whose epoch the partition is not open.
 pub(crate) fn must_be_open(partition: &Partition, at: At) -> Result<(), LedgerError> {
     let open = partition.epoch == at.epoch && partition.state == PartitionState::Open;
-    if open { Ok(()) } else { Err(fenced(at)) }
+    if open { Ok(()) } else { Err(LedgerError::fenced(at)) }
 }
 
 /// The node that touches counters of older epochs, and the epoch for which it does.
@@ -154,13 +150,13 @@ impl Toucher {
         counter: &Counter,
         spec: &CounterSpec,
     ) -> Result<Counter, LedgerError> {
-        let (partition_id, epoch) = partitions::columns(self.at)?;
+        let (partition_id, epoch) = ownership(self.at)?;
         // The row's lock is held: what the partition says from now on about epochs older than
         // this one cannot change any more.
         let partition = partitions::read(conn, self.at.partition).await?;
         must_be_open(&partition, self.at)?;
         if self.owner.as_ref().is_some_and(|owner| *owner != partition.owner) {
-            return Err(fenced(self.at));
+            return Err(LedgerError::fenced(self.at));
         }
         let base = close(conn, counter, &partition, &mut self.rows_left, self.now_us).await?;
         let step = columns::step(spec.step)?;
@@ -181,7 +177,7 @@ impl Toucher {
         .execute(&mut *conn)
         .await?;
         if moved.rows_affected() == 0 {
-            return Err(fenced(self.at));
+            return Err(LedgerError::fenced(self.at));
         }
         Ok(Counter {
             epoch: self.at.epoch,

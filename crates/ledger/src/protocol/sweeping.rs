@@ -8,9 +8,7 @@
 //! epochs with participants, for Redis may still name their nodes (F25, W1); and a node that a
 //! participation or a lease names.
 
-use numerator_runtime::node::NodeId;
-
-use crate::columns::{bytes, signed, unsigned};
+use crate::columns::{ownership, signed, unsigned};
 use crate::dialect::Conn;
 use crate::protocol::partitions;
 use crate::statement::{QueryBuilder, query, query_scalar};
@@ -45,7 +43,7 @@ impl Ledger {
     /// bear it, or an older one, in Redis have been cold since then.
     pub async fn closed_before(&self, partition: u32, before_us: i64) -> Result<u64, LedgerError> {
         self.write(async |store| {
-            let (partition, _) = partitions::columns(At { partition, epoch: 0 })?;
+            let (partition, _) = ownership(At { partition, epoch: 0 })?;
             let mut tx = store.begin_reading().await?;
             let epoch: Option<i64> = query_scalar(
                 "select max(c.epoch) from closed_epoch c
@@ -61,12 +59,6 @@ impl Ledger {
         })
         .await
     }
-}
-
-/// Whether a node's row was swept: this ledger had it, with all that was ever confirmed to it.
-pub(crate) async fn is_swept(conn: &mut Conn, node: NodeId) -> Result<bool, LedgerError> {
-    let found = query("select 1 from swept_node where node_id = $1").bind(bytes(&node));
-    Ok(found.fetch_optional(conn).await?.is_some())
 }
 
 async fn participants(conn: &mut Conn, sweep: &Sweep) -> Result<u64, LedgerError> {

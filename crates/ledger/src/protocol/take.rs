@@ -19,16 +19,17 @@ use tokio::time::Instant;
 
 use crate::batch::{Move, Moves};
 use crate::calls::CALL;
-use crate::columns::{self, signed, unsigned};
+use crate::columns::{self, ownership, signed, unsigned};
 use crate::counters::table::{self, lock_or_create};
 use crate::dialect::Conn;
 use crate::last_seen::takes::ConfirmedNumber;
 use crate::new_row::NewRow;
+use crate::nodes::marks;
 use crate::protocol::chronology::LastDates;
 use crate::protocol::entries::{self, Verdict, WriteMode};
 use crate::protocol::keys::{self, Key, Named};
 use crate::protocol::planned::{Planned, Working};
-use crate::protocol::seed::{self, Toucher, fenced, name};
+use crate::protocol::seed::{self, Toucher, name};
 use crate::protocol::{confirmed_takes, partitions, put_aside};
 use crate::register::gaps::{self, Loss};
 use crate::register::lookup;
@@ -36,7 +37,7 @@ use crate::seal::Writing;
 use crate::store::{Store, commit};
 use crate::{
     At, CounterSpec, Entry, Found, GapReason, IssuePath, Ledger, LedgerError, Owner, TakeOutcome,
-    TakeRequest, Taken, nodes, progression,
+    TakeRequest, Taken, progression,
 };
 
 /// What orders counters for locking.
@@ -99,7 +100,7 @@ async fn attempt(
     let mut tx = store.begin_with_lock_limit(node, lock_wait).await?;
     if write_mode == WriteMode::Judged {
         // A number taken from a ledger that went back may have been issued before.
-        nodes::must_be_remembered(store, &mut *tx, node).await?;
+        marks::must_be_remembered(store, &mut *tx, node).await?;
     }
     let started = Instant::now();
     let locked = lock(store, &mut *tx, &mut toucher, orders).await;
@@ -186,7 +187,7 @@ async fn lock_counters(
         let counter = if counter.epoch == toucher.at.epoch {
             // In an epoch of the database both are moved together: this one is counted by Redis.
             if counter.ceiling != counter.taken {
-                return Err(fenced(toucher.at));
+                return Err(LedgerError::fenced(toucher.at));
             }
             counter
         } else {
@@ -295,7 +296,7 @@ impl Plan {
     fn working(&mut self, spec: &CounterSpec) -> Result<&mut Working, LedgerError> {
         self.counters
             .get_mut(&(spec.series_id, spec.serial.clone(), spec.key.clone()))
-            .ok_or_else(|| fenced(self.at))
+            .ok_or_else(|| LedgerError::fenced(self.at))
     }
 
     /// Moves the counters and journals the entries, all of them; else `None`, and nothing of this
@@ -312,7 +313,7 @@ impl Plan {
         let entries: Vec<&Entry> = self.entries.iter().collect();
         let new_rows = entries::new_rows(&entries)?;
         let verdicts = vec![Verdict::Written; entries.len()];
-        let (partition_id, epoch) = partitions::columns(self.at)?;
+        let (partition_id, epoch) = ownership(self.at)?;
         let moves = Moves {
             partition_id,
             epoch,

@@ -6,9 +6,8 @@
 
 use numerator_runtime::node::NodeId;
 
-use crate::columns::{bytes, signed, small};
+use crate::columns::{bytes, ownership, signed, small};
 use crate::counters::table::{COLUMNS, resolved_of};
-use crate::protocol::partitions;
 use crate::statement::{QueryBuilder, query, query_scalar};
 use crate::store::{Store, commit};
 use crate::{At, Counter, Ledger, LedgerError};
@@ -46,7 +45,7 @@ impl Ledger {
     /// since.
     pub async fn forget_tall(&self, of: At) -> Result<(), LedgerError> {
         self.write(async |store| {
-            let (partition, epoch) = partitions::columns(of)?;
+            let (partition, epoch) = ownership(of)?;
             let mut tx = store.begin_brief(None).await?;
             query(
                 "update partition set tall_epoch = 0
@@ -64,7 +63,7 @@ impl Ledger {
     /// Whether only this node may send flights in an epoch: all others have left it.
     pub async fn takes_alone(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
         self.read(async |reader| {
-            let (partition, epoch) = partitions::columns(at)?;
+            let (partition, epoch) = ownership(at)?;
             let others: i64 = query_scalar(
                 "select count(*) from participant where partition_id = $1 and epoch = $2
                  and state = 'joined' and node_id <> $3",
@@ -83,7 +82,7 @@ impl Ledger {
 /// Notes that an epoch has such a ceiling; nothing depends on it but the look for them. Apart from
 /// the raise, which holds locks of counters: others lock the partition first.
 pub(crate) async fn note(store: &Store, at: At) -> Result<(), LedgerError> {
-    let (partition, epoch) = partitions::columns(at)?;
+    let (partition, epoch) = ownership(at)?;
     let noted: Option<i64> =
         query_scalar("select tall_epoch from partition where partition_id = $1")
             .bind(partition)

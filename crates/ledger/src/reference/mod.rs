@@ -8,9 +8,8 @@ use serde_json::json;
 
 use crate::calls::{CALL, SEARCH, noun};
 use crate::dialect::Conn;
-use crate::series::saving::Saving;
 use crate::statement::{Row, query, query_scalar};
-use crate::store::{Store, commit_alone};
+use crate::store::{self, Saving, Store};
 use crate::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
 
 noun!(
@@ -132,10 +131,7 @@ async fn save(
     .bind(change.changed_at_us)
     .execute(&mut *tx)
     .await?;
-    match saving {
-        Saving::Save => commit_alone(store, tx).await?,
-        Saving::DryRun => tx.rollback().await?,
-    }
+    store::end(store, tx, saving).await?;
     Ok(Some(plan))
 }
 

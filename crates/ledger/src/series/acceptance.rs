@@ -7,21 +7,12 @@ use std::sync::Arc;
 use numbering::{EarlierVersion, IssuedVersion, ProofError, Series, SeriesDefinition};
 
 use crate::dialect::Conn;
-use crate::series::proving;
+use crate::series::kept::KeptSeries;
 use crate::series::succession::issued_beside;
 use crate::series::versions::{self, all_in_force};
 use crate::statement::{query, query_scalar};
 use crate::store::Store;
 use crate::{LedgerError, SeriesVersion, giving_up, reference};
-
-/// Series whose rows stay in the journal, as of a version.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct KeptSeries {
-    /// No version was saved later.
-    pub(crate) stamp: i64,
-    /// Their ids.
-    pub(crate) ids: Vec<i64>,
-}
 
 /// What one series that accepts an ambiguity is compared with.
 struct Comparison {
@@ -57,7 +48,7 @@ async fn hasty(store: &Store) -> Result<Vec<(i64, String)>, LedgerError> {
         questions.push(Comparison {
             series_id: version.series_id,
             code: version.definition.code.clone(),
-            earlier: proving::before(&mut *conn, version).await?,
+            earlier: versions::before(&mut *conn, version).await?,
             issued: issued_beside(&mut *conn, version, stretches.iter(), i64::MAX).await?,
         });
     }

@@ -3,13 +3,13 @@
 //! [`crate::RestingSeries`].
 
 use crate::dialect::Conn;
-use crate::series::proving::Proved;
+use crate::series::proving::{Proved, Saved};
 use crate::series::saving::{
-    Attempt, PROOFS_MAX, Saved, Saving, finish_save, is_used, lock_all, must_stand_at, overtaken,
-    put_in_force, start_anew, waits,
+    Attempt, PROOFS_MAX, finish_save, is_used, lock_all, must_stand_at, overtaken, put_in_force,
+    start_anew, waits,
 };
 use crate::series::versions::{self, by_id};
-use crate::store::Store;
+use crate::store::{Saving, Store};
 use crate::{ActivityChange, LedgerError, Series, SeriesRefusal, SeriesVersion};
 
 impl Series<'_> {

@@ -3,6 +3,7 @@
 
 pub(crate) mod acceptance;
 pub(crate) mod activity;
+pub(crate) mod kept;
 pub(crate) mod project_names;
 pub(crate) mod project_room;
 pub(crate) mod projects;

@@ -5,36 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::columns::to_json;
 use crate::dialect::Conn;
-use crate::series::saving::{Saving, save};
 use crate::series::versions::last_of_all;
-use crate::{
-    LedgerError, PROJECT_BYTES_MAX, PROJECT_SERIES_MAX, Series, SeriesChange, SeriesRefusal,
-    SeriesVersion,
-};
-
-impl Series<'_> {
-    /// [`crate::Series::apply`] for a caller restricted to projects: none of them may take up more
-    /// of the ledger than [`PROJECT_SERIES_MAX`] series and [`PROJECT_BYTES_MAX`] bytes.
-    ///
-    /// # Errors
-    /// The same, and `Series` with `ProjectFull`.
-    pub async fn apply_of_projects(
-        self,
-        changes: &[SeriesChange],
-    ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        let how = (Saving::Save, SavedFor::SomeProjects);
-        self.search(async |store| save(store, changes, how).await).await
-    }
-
-    /// The same as a dry run.
-    pub async fn try_of_projects(
-        self,
-        changes: &[SeriesChange],
-    ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        let how = (Saving::DryRun, SavedFor::SomeProjects);
-        self.search(async |store| save(store, changes, how).await).await
-    }
-}
+use crate::{LedgerError, PROJECT_BYTES_MAX, PROJECT_SERIES_MAX, SeriesRefusal};
 
 /// The projects for which a save is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,10 +10,18 @@ use numbering::{
 
 use crate::dialect::Conn;
 use crate::events::insert_event;
-use crate::series::saving::Saved;
 use crate::series::succession::issued_beside;
 use crate::series::{acceptance, versions};
 use crate::{Event, LedgerError, SeriesRefusal, SeriesVersion, giving_up, reference};
+
+/// A version that is in force now.
+pub(crate) struct Saved {
+    pub(crate) version: SeriesVersion,
+    /// Whether it has to be proved: what it gives, or what it takes, is not proved yet.
+    pub(crate) asks: bool,
+    /// The definition by which it took requests before, where it may now leave some to others.
+    pub(crate) frees: Option<SeriesDefinition>,
+}
 
 /// Whether some definitions may be active together, as far as it is not known yet.
 #[derive(Debug)]
@@ -58,11 +66,11 @@ impl ProofQuestion {
         let (mut new, mut earlier) = (Vec::new(), Vec::new());
         for after in asking {
             new.push(after.definition.code.clone());
-            earlier.extend(before(conn, after).await?);
+            earlier.extend(versions::before(conn, after).await?);
         }
         for other in active.iter().filter(|other| !new.contains(&other.definition.code)) {
             if other.definition.leaves_values_out() {
-                earlier.extend(before(conn, other).await?);
+                earlier.extend(versions::before(conn, other).await?);
             }
         }
         let issued = issued(conn, active, saved, &new).await?;
@@ -140,22 +148,6 @@ async fn issued(
         issued.extend(issued_beside(conn, subject, beside, first).await?);
     }
     Ok(issued)
-}
-
-/// The versions before one under which numbers may have been issued.
-pub(crate) async fn before(
-    conn: &mut Conn,
-    after: &SeriesVersion,
-) -> Result<Vec<EarlierVersion>, LedgerError> {
-    // The first has none before it.
-    if after.version == 1 {
-        return Ok(Vec::new());
-    }
-    let mut before = versions::of_used(conn, after.series_id).await?;
-    before.retain(|before| before.version < after.version);
-    let earlier =
-        |SeriesVersion { version, definition, .. }| EarlierVersion { version, definition };
-    Ok(before.into_iter().map(earlier).collect())
 }
 
 impl Proved {

@@ -7,14 +7,13 @@
 
 use numerator_runtime::node::NodeId;
 
+use crate::nodes::marks;
 use crate::protocol::partitions;
 use crate::series::saving::{is_used, lock_all, must_stand_at, note, put_in_force, start_anew};
 use crate::series::versions::by_id;
 use crate::statement::query;
 use crate::store::{Store, commit_alone};
-use crate::{
-    LedgerError, PartitionState, Series, SeriesRefusal, SeriesRemoval, SeriesVersion, nodes,
-};
+use crate::{LedgerError, PartitionState, Series, SeriesRefusal, SeriesRemoval, SeriesVersion};
 
 impl Series<'_> {
     /// Removes a series without counters for good: it is in no list any more, its code and types
@@ -41,7 +40,7 @@ async fn remove(
 ) -> Result<SeriesVersion, LedgerError> {
     let mut tx = store.begin().await?;
     // Between two heartbeats no other check has noticed a loss yet.
-    nodes::must_be_remembered(store, &mut *tx, node).await?;
+    marks::must_be_remembered(store, &mut *tx, node).await?;
     lock_all(&mut *tx).await?;
     let unknown = SeriesRefusal::Unknown { series_id: removal.series_id };
     let before = by_id(&mut *tx, removal.series_id).await?.ok_or(unknown)?;

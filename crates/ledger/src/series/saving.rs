@@ -9,32 +9,14 @@ use crate::columns::{small, to_json, unsigned_small};
 use crate::dialect::{Conn, Transaction};
 use crate::protocol::chronology;
 use crate::series::project_room::{SavedFor, must_have_room};
-use crate::series::proving::{ProofQuestion, Proved};
+use crate::series::proving::{ProofQuestion, Proved, Saved};
 use crate::series::starts;
 use crate::series::versions::{self, all_in_force, by_code, by_id};
 use crate::statement::{query, query_scalar};
-use crate::store::{Store, commit_alone};
+use crate::store::{self, Saving, Store};
 use crate::{
     EVENT_KINDS, Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion,
 };
-
-/// Whether checked changes are saved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Saving {
-    /// They are.
-    Save,
-    /// Everything is only checked.
-    DryRun,
-}
-
-/// A version that is in force now.
-pub(crate) struct Saved {
-    pub(crate) version: SeriesVersion,
-    /// Whether it has to be proved: what it gives, or what it takes, is not proved yet.
-    pub(crate) asks: bool,
-    /// The definition by which it took requests before, where it may now leave some to others.
-    pub(crate) frees: Option<SeriesDefinition>,
-}
 
 /// How often a change is proved anew because other series were saved meanwhile.
 pub(crate) const PROOFS_MAX: usize = 5;
@@ -67,6 +49,28 @@ impl crate::Series<'_> {
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError> {
         let how = (Saving::DryRun, SavedFor::AllProjects);
+        self.search(async |store| save(store, changes, how).await).await
+    }
+
+    /// [`crate::Series::apply`] for a caller restricted to projects: none of them may take up more
+    /// of the ledger than [`PROJECT_SERIES_MAX`] series and [`PROJECT_BYTES_MAX`] bytes.
+    ///
+    /// # Errors
+    /// The same, and `Series` with `ProjectFull`.
+    pub async fn apply_of_projects(
+        self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        let how = (Saving::Save, SavedFor::SomeProjects);
+        self.search(async |store| save(store, changes, how).await).await
+    }
+
+    /// The same as a dry run.
+    pub async fn try_of_projects(
+        self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        let how = (Saving::DryRun, SavedFor::SomeProjects);
         self.search(async |store| save(store, changes, how).await).await
     }
 }
@@ -154,10 +158,7 @@ pub(crate) async fn finish_save(
         proved.must_keep_texts_apart(&mut *tx).await?;
         proved.record(&mut *tx, &saved).await?;
     }
-    match saving {
-        Saving::Save => commit_alone(store, tx).await?,
-        Saving::DryRun => tx.rollback().await?,
-    }
+    store::end(store, tx, saving).await?;
     Ok(Attempt::Done(saved))
 }
 

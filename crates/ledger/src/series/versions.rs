@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use numbering::{Policy, SeriesDefinition};
+use numbering::{EarlierVersion, Policy, SeriesDefinition};
 
 use crate::calls::CALL;
 use crate::columns::{from_json, partition_of, unsigned_small};
@@ -291,4 +291,20 @@ fn version_of(row: &Row) -> Result<SeriesVersion, LedgerError> {
 
 fn definition_of(row: &Row) -> Result<SeriesDefinition, LedgerError> {
     from_json(row.try_get("definition")?, "series_version.definition")
+}
+
+/// The versions before one under which numbers may have been issued.
+pub(crate) async fn before(
+    conn: &mut Conn,
+    after: &SeriesVersion,
+) -> Result<Vec<EarlierVersion>, LedgerError> {
+    // The first has none before it.
+    if after.version == 1 {
+        return Ok(Vec::new());
+    }
+    let mut before = of_used(conn, after.series_id).await?;
+    before.retain(|before| before.version < after.version);
+    let earlier =
+        |SeriesVersion { version, definition, .. }| EarlierVersion { version, definition };
+    Ok(before.into_iter().map(earlier).collect())
 }

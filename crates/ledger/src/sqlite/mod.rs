@@ -27,7 +27,7 @@ use async_trait::async_trait;
 
 use crate::call_timeout::CallTimeout;
 use crate::connections::Share;
-use crate::dialect::Engine;
+use crate::engine::Engine;
 use crate::store::Store;
 use life::SqlitePools;
 

@@ -1,0 +1,95 @@
+//! Running statements: on a connection, mostly in a transaction, or on any free one that reads.
+
+use sqlx::Error;
+
+use crate::dialect::{Conn, Reader};
+use crate::statement::{Column, Done, Row, Scalar, SqlQuery};
+
+/// What a statement runs on.
+pub(crate) enum On<'c> {
+    /// A connection, mostly in a transaction.
+    Conn(&'c mut Conn),
+    /// A connection that reads, any free one.
+    Reader(&'c Reader),
+}
+
+impl<'c> From<&'c mut Conn> for On<'c> {
+    fn from(conn: &'c mut Conn) -> Self {
+        On::Conn(conn)
+    }
+}
+
+impl<'c> From<&'c Reader> for On<'c> {
+    fn from(reader: &'c Reader) -> Self {
+        On::Reader(reader)
+    }
+}
+
+impl SqlQuery<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// The driver's error, here and in all that follow.
+    pub(crate) async fn execute<'c>(self, on: impl Into<On<'c>>) -> Result<Done, Error> {
+        match on.into() {
+            On::Conn(conn) => conn.run(self).await,
+            On::Reader(reader) => reader.acquire().await?.run(self).await,
+        }
+    }
+
+    /// All rows.
+    pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<Row>, Error> {
+        match on.into() {
+            On::Conn(conn) => self.fetch_all_by(conn).await,
+            On::Reader(reader) => self.fetch_all_by(&mut *reader.acquire().await?).await,
+        }
+    }
+
+    async fn fetch_all_by(self, conn: &mut Conn) -> Result<Vec<Row>, Error> {
+        #[cfg(test)]
+        crate::plans::note(conn, &self).await;
+        conn.all(self).await
+    }
+
+    /// The first row, if any.
+    pub(crate) async fn fetch_optional<'c>(
+        self,
+        on: impl Into<On<'c>>,
+    ) -> Result<Option<Row>, Error> {
+        match on.into() {
+            On::Conn(conn) => self.fetch_first_by(conn).await,
+            On::Reader(reader) => self.fetch_first_by(&mut *reader.acquire().await?).await,
+        }
+    }
+
+    async fn fetch_first_by(self, conn: &mut Conn) -> Result<Option<Row>, Error> {
+        #[cfg(test)]
+        crate::plans::note(conn, &self).await;
+        conn.first(self).await
+    }
+
+    /// The first row.
+    pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<Row, Error> {
+        self.fetch_optional(on).await?.ok_or(Error::RowNotFound)
+    }
+}
+
+impl<T: for<'r> Column<'r>> Scalar<'_, T> {
+    /// The column of all rows.
+    pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<T>, Error> {
+        self.statement.fetch_all(on).await?.iter().map(Row::first).collect()
+    }
+
+    /// That of the first row, if any.
+    pub(crate) async fn fetch_optional<'c>(
+        self,
+        on: impl Into<On<'c>>,
+    ) -> Result<Option<T>, Error> {
+        self.statement.fetch_optional(on).await?.as_ref().map(Row::first).transpose()
+    }
+
+    /// That of the first row.
+    pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<T, Error> {
+        self.statement.fetch_one(on).await?.first()
+    }
+}
