@@ -169,6 +169,8 @@ impl App {
 pub(crate) async fn compute<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
+    // Boxed: the code of a task is compiled for each kind of answer, not of work.
+    let work: Box<dyn FnOnce() -> T + Send> = Box::new(work);
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Problem::internal_taking_nothing(&error))
 }

@@ -42,6 +42,8 @@ pub use problem::{Problem, ProblemBody, Slug};
 pub use server::{ConnectionBounds, HEADER_READ_TIMEOUT, HEALTH_CONNECTIONS_MAX, Lane, serve};
 pub use tls::{Tls, TlsError};
 
+use futures_util::{FutureExt as _, TryFutureExt as _};
+
 use crate::telemetry::log_lines::along;
 
 /// The counter for refusals that have no log line of their own.
@@ -59,8 +61,9 @@ where
     let work = along(work);
     #[cfg(feature = "otlp")]
     let work = tracing::Instrument::in_current_span(work);
-    match tokio::spawn(work).await {
-        Ok(outcome) => outcome.map_err(Into::into),
+    // Boxed: the runtime's code for a task is compiled for each kind of answer, not of work.
+    match tokio::spawn(work.map_err(Into::into).boxed()).await {
+        Ok(outcome) => outcome,
         Err(error) => Err(Problem::internal(&error)),
     }
 }

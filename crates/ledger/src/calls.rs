@@ -1,8 +1,9 @@
 //! A call to the ledger: its connections, its time limit, and its counting. Owns no statement.
 
-use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use tokio::time::Instant;
 
 use crate::call_timeout::CallTimeout;
@@ -147,27 +148,41 @@ impl Ledger {
     /// The same on a part of the store.
     async fn call_on<P, T>(
         &self,
-        Call { share, call_timeout, kind }: Call,
+        call: Call,
         part: fn(&Store) -> &P,
         work: impl AsyncFnOnce(&P) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
-        let store = self.0.store(share);
+        let store = self.0.store(call.share);
         let started = Instant::now();
         // Boxed: the state of a call between its statements is no part of its callers.
-        let outcome = Box::pin(self.within(&store, call_timeout, work(part(&store)))).await;
-        if matches!(outcome, Err(LedgerError::Fault(_))) {
+        let work = Box::pin(work(part(&store)));
+        // The work first: an answer that came counts, however late.
+        let outcome = match select(work, self.0.is_late(&store, call.call_timeout)).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right(((), _unfinished)) => {
+                // Before the work is dropped: its connection must not go back to a living pool.
+                self.0.give_up(&store, "the ledger does not answer");
+                Err(no_answer())
+            }
+        };
+        self.note(&store, call, started.elapsed(), outcome.as_ref().err());
+        outcome
+    }
+
+    /// Notes how a call ended. No part of [`Ledger::call_on`], which is compiled for each work.
+    fn note(&self, store: &Arc<Store>, call: Call, took: Duration, error: Option<&LedgerError>) {
+        if error.is_some_and(LedgerError::is_of_outdated_query) {
+            self.0.give_up(store, "the schema has changed");
+        }
+        if matches!(error, Some(LedgerError::Fault(_))) {
             store.faults().notify_one();
         }
-        if let Some(kind) = kind {
-            let failure = outcome.as_ref().err().map(LedgerError::reason);
-            let took = started.elapsed();
-            store.meter.count(kind, took, failure);
-            store.call_failures.note(kind, outcome.as_ref().err());
-            if matches!(call_timeout, CallTimeout::Call) {
-                store.slow.note(kind, took, outcome.as_ref().err());
-            }
+        let Some(kind) = call.kind else { return };
+        store.meter.count(kind, took, error.map(LedgerError::reason));
+        store.call_failures.note(kind, error);
+        if matches!(call.call_timeout, CallTimeout::Call) {
+            store.slow.note(kind, took, error);
         }
-        outcome
     }
 
     /// Whether the ledger accepts a connection now. One try: the connections that calls use wait
@@ -175,28 +190,8 @@ impl Ledger {
     pub async fn knock(&self) -> bool {
         self.0.knock().await
     }
+}
 
-    async fn within<T>(
-        &self,
-        store: &Arc<Store>,
-        call_timeout: CallTimeout,
-        work: impl Future<Output = Result<T, LedgerError>>,
-    ) -> Result<T, LedgerError> {
-        let mut work = pin!(work);
-        tokio::select! {
-            biased;
-            result = &mut work => {
-                if result.as_ref().is_err_and(LedgerError::is_of_outdated_query) {
-                    self.0.give_up(store, "the schema has changed");
-                }
-                result
-            }
-            () = self.0.is_late(store, call_timeout) => {
-                // Before the work is dropped: its connection must not go back to a living pool.
-                self.0.give_up(store, "the ledger does not answer");
-                let cause = "no answer in time".to_owned();
-                Err(LedgerError::Unreachable { cause, maybe_written: true })
-            }
-        }
-    }
+fn no_answer() -> LedgerError {
+    LedgerError::Unreachable { cause: "no answer in time".to_owned(), maybe_written: true }
 }

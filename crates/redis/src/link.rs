@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -324,6 +325,8 @@ async fn evaluate(client: Client, call: Call) -> Result<Value, Error> {
 fn finish(
     call: impl Future<Output = Result<Value, Error>> + Send + 'static,
 ) -> impl Future<Output = Result<Value, Error>> + Send {
+    // Boxed: the code of a task is compiled once.
+    let call: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(call);
     let task = tokio::spawn(call);
     async move {
         task.await.unwrap_or_else(|error| Err(Error::new(ErrorKind::Canceled, error.to_string())))

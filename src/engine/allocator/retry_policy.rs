@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio::sync::SemaphorePermit;
 use tokio::task::JoinError;
 use tokio::time::Instant;
@@ -65,7 +66,8 @@ pub(super) async fn attempt<T: Send + 'static>(
     if availability.still_lacks(needs).await {
         return Err(known_to_be_away());
     }
-    let outcome = tokio::spawn(call).await.unwrap_or_else(|failure| {
+    // Boxed: the code of a task is compiled for each kind of answer, not of call.
+    let outcome = tokio::spawn(call.boxed()).await.unwrap_or_else(|failure| {
         note_panic(context, &failure);
         let cause = "a background job failed; see the log".to_owned();
         Err(LedgerError::Unreachable { cause, maybe_written: false })
