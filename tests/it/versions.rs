@@ -130,7 +130,7 @@ async fn a_newer_version_migrates_sqlite_and_this_one_goes_on() {
 macro_rules! make_older {
     ($pool:expr, $migrations:literal) => {{
         let pool = $pool;
-        let mut before = sqlx::migrate!($migrations);
+        let mut before = sqlx_macros::migrate!($migrations);
         before.migrations.to_mut().pop().unwrap();
         before.run(&pool).await.unwrap();
         pool.close().await;

@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn no_migration_was_edited() {
         let all = [
-            sqlx::migrate!("../../migrations/postgres"),
-            sqlx::migrate!("../../migrations/sqlite"),
+            sqlx_macros::migrate!("../../migrations/postgres"),
+            sqlx_macros::migrate!("../../migrations/sqlite"),
         ];
         let seen = all.map(|migrator| {
             let sums = migrator.iter().map(|one| numbering::hexadecimal(&one.checksum[..8]));

@@ -53,7 +53,7 @@ pub(super) async fn run(
 
 /// The migrations of this program.
 fn known() -> Migrator {
-    sqlx::migrate!("../../migrations/postgres")
+    sqlx_macros::migrate!("../../migrations/postgres")
 }
 
 /// The state of a ledger's schema; changes nothing.

@@ -24,7 +24,7 @@ use crate::schema::{Migrated, Schema};
 use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings, Migrate};
 
-pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
+pub(super) static MIGRATIONS: Migrator = sqlx_macros::migrate!("../../migrations/sqlite");
 
 /// A statement that takes longer is a line of the log, for the analysis of single statements.
 const SLOW_STATEMENT: Duration = Duration::from_secs(1);
