@@ -1,5 +1,7 @@
 //! The input and output of the statements over many rows, the same for every engine.
 
+use sqlx_macros::FromRow;
+
 use super::last_seen::Marks;
 use super::statement::Row;
 
@@ -42,9 +44,11 @@ pub(super) enum Table {
 }
 
 /// A run that a table has already.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromRow)]
 pub(super) struct Neighbour {
+    #[sqlx(rename = "first_value")]
     pub(super) first: i64,
+    #[sqlx(rename = "last_value")]
     pub(super) last: i64,
     /// Its allocation; `None` in the gap register.
     pub(super) allocation_id: Option<Vec<u8>>,
@@ -123,33 +127,18 @@ impl Mark {
 }
 
 /// A counter before a batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromRow)]
 pub(super) struct Before {
     pub(super) counter_id: i64,
     pub(super) partition_id: i32,
     pub(super) epoch: i64,
+    #[sqlx(rename = "start_value")]
     pub(super) start: i64,
     pub(super) taken: i64,
     pub(super) ceiling: i64,
     pub(super) step: i64,
-    /// Whether any record at all is put aside: then each line is compared with those.
-    pub(super) is_any_aside: bool,
-}
-
-impl Before {
-    /// The one that a row of `counter` shows, with the column `is_any_aside`.
-    pub(super) fn of(row: &Row) -> Result<Self, sqlx::Error> {
-        Ok(Before {
-            counter_id: row.try_get("counter_id")?,
-            partition_id: row.try_get("partition_id")?,
-            epoch: row.try_get("epoch")?,
-            start: row.try_get("start_value")?,
-            taken: row.try_get("taken")?,
-            ceiling: row.try_get("ceiling")?,
-            step: row.try_get("step")?,
-            is_any_aside: row.try_get::<i64>("is_any_aside")? != 0,
-        })
-    }
+    /// 1 where any record at all is put aside, else 0: then each line is compared with those.
+    pub(super) any_aside: i64,
 }
 
 /// The target of a counter that its transaction has locked.

@@ -3,7 +3,7 @@
 use sqlx::Error;
 
 use crate::dialect::{Conn, Reader};
-use crate::statement::{Column, Done, Row, Scalar, SqlQuery};
+use crate::statement::{Done, QueryAs, Row, SqlQuery};
 
 /// What a statement runs on.
 pub(crate) enum On<'c> {
@@ -74,22 +74,22 @@ impl SqlQuery<'_> {
     }
 }
 
-impl<T: for<'r> Column<'r>> Scalar<'_, T> {
-    /// The column of all rows.
+impl<T> QueryAs<'_, T> {
+    /// All rows.
     pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<T>, Error> {
-        self.statement.fetch_all(on).await?.iter().map(Row::first).collect()
+        self.statement.fetch_all(on).await?.iter().map(self.read).collect()
     }
 
-    /// That of the first row, if any.
+    /// The first row, if any.
     pub(crate) async fn fetch_optional<'c>(
         self,
         on: impl Into<On<'c>>,
     ) -> Result<Option<T>, Error> {
-        self.statement.fetch_optional(on).await?.as_ref().map(Row::first).transpose()
+        self.statement.fetch_optional(on).await?.as_ref().map(self.read).transpose()
     }
 
-    /// That of the first row.
+    /// The first row.
     pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<T, Error> {
-        self.statement.fetch_one(on).await?.first()
+        (self.read)(&self.statement.fetch_one(on).await?)
     }
 }

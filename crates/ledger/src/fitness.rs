@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use sqlx_macros::FromRow;
+
 use crate::journal_columns::WRITTEN;
 
 /// A table that the path of a number into the journal reads or writes.
@@ -81,8 +83,9 @@ pub(crate) const NEEDED: [Needed; 22] = [
 ];
 
 /// An engine's report of a table, as far as it exists.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, FromRow)]
 pub(crate) struct Present {
+    #[sqlx(rename = "name")]
     pub(crate) table: String,
     /// As in [`Needed`].
     pub(crate) rights: String,

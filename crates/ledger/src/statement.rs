@@ -4,11 +4,10 @@
 //! of a bound value, the test for one of many, the lock of rows.
 
 use std::borrow::Cow;
-use std::marker::PhantomData;
 
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Decode, Error, Postgres, Row as _, Sqlite, Type};
+use sqlx::{Decode, Error, FromRow, Postgres, Row as _, Sqlite, Type};
 
 use crate::bound::{Among, Bind, Value};
 
@@ -38,8 +37,13 @@ pub(crate) fn query<'q>(text: &'static str) -> SqlQuery<'q> {
     SqlQuery { text: Cow::Borrowed(text), values: Vec::new(), lock: None, is_kept: true }
 }
 
+/// The same for one whose rows are read as a type.
+pub(crate) fn query_as<'q, T: for<'r> Columns<'r>>(text: &'static str) -> QueryAs<'q, T> {
+    query(text).typed()
+}
+
 /// The same for one of which only the first column is read.
-pub(crate) fn query_scalar<'q, T>(text: &'static str) -> Scalar<'q, T> {
+pub(crate) fn query_scalar<'q, T: for<'r> Column<'r>>(text: &'static str) -> QueryAs<'q, T> {
     query(text).scalar()
 }
 
@@ -65,9 +69,14 @@ impl<'q> SqlQuery<'q> {
         SqlQuery { is_kept: false, ..self }
     }
 
+    /// The same for rows that are read as a type.
+    pub(crate) fn typed<T: for<'r> Columns<'r>>(self) -> QueryAs<'q, T> {
+        QueryAs { statement: self, read: |row| row.decode() }
+    }
+
     /// The same for its first column only.
-    pub(crate) fn scalar<T>(self) -> Scalar<'q, T> {
-        Scalar { statement: self, column: PhantomData }
+    pub(crate) fn scalar<T: for<'r> Column<'r>>(self) -> QueryAs<'q, T> {
+        QueryAs { statement: self, read: |row| row.first() }
     }
 
     /// The same statement behind a text of ours, not kept prepared.
@@ -119,27 +128,27 @@ impl<'q> SqlQuery<'q> {
     }
 }
 
-/// A statement of which only the first column is read.
+/// A statement whose rows, or their first columns alone, are read as a type.
 #[derive(Clone, Debug)]
-pub(crate) struct Scalar<'q, T> {
+pub(crate) struct QueryAs<'q, T> {
     pub(crate) statement: SqlQuery<'q>,
-    column: PhantomData<fn() -> T>,
+    pub(crate) read: fn(&Row) -> Result<T, Error>,
 }
 
-impl<'q, T: for<'r> Column<'r>> Scalar<'q, T> {
+impl<'q, T> QueryAs<'q, T> {
     /// Binds the next value.
     pub(crate) fn bind(self, value: impl Bind<'q>) -> Self {
-        self.statement.bind(value).scalar()
+        QueryAs { statement: self.statement.bind(value), ..self }
     }
 
     /// Locks the rows that the select returns until the transaction ends.
     pub(crate) fn for_update(self) -> Self {
-        self.statement.for_update().scalar()
+        QueryAs { statement: self.statement.for_update(), ..self }
     }
 
     /// Keeps others from changing the rows that the select returns.
     pub(crate) fn for_share(self) -> Self {
-        self.statement.for_share().scalar()
+        QueryAs { statement: self.statement.for_share(), ..self }
     }
 }
 
@@ -174,6 +183,12 @@ impl<'r, T> Column<'r> for T where
 {
 }
 
+/// Types that can be read from a row, on any engine: those with a derived `FromRow` by the names of
+/// the columns, tuples by their order.
+pub(crate) trait Columns<'r>: FromRow<'r, PgRow> + FromRow<'r, SqliteRow> {}
+
+impl<'r, T> Columns<'r> for T where T: FromRow<'r, PgRow> + FromRow<'r, SqliteRow> {}
+
 impl Row {
     /// A column by its name.
     pub(crate) fn try_get<'r, T: Column<'r>>(&'r self, column: &str) -> Result<T, Error> {
@@ -188,6 +203,14 @@ impl Row {
         match self {
             Row::Postgres(row) => row.try_get(0),
             Row::Sqlite(row) => row.try_get(0),
+        }
+    }
+
+    /// The columns of a type.
+    pub(crate) fn decode<'r, T: Columns<'r>>(&'r self) -> Result<T, Error> {
+        match self {
+            Row::Postgres(row) => T::from_row(row),
+            Row::Sqlite(row) => T::from_row(row),
         }
     }
 }

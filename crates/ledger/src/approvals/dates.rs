@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::jump::of_series;
 use crate::dialect::Conn;
 use crate::protocol::chronology::{self, Family};
-use crate::statement::query;
+use crate::statement::{query, query_as};
 use crate::{ChangeRefusal, ChangeRequest, LedgerError, NewChange};
 
 /// Refuses a change that could not be made now; how many records are dated later.
@@ -80,7 +80,7 @@ async fn beyond(
     (upto, after): (&str, &str),
 ) -> Result<(String, i64), LedgerError> {
     let (from, to) = chronology::periods(family);
-    let row = query(
+    Ok(query_as(
         "select coalesce(max(case when j.document_date <= $6 then j.document_date end), '')
          as latest, count(case when j.document_date > $7 then 1 end) as later
          from counter c join journal_row j on j.counter_id = c.counter_id
@@ -95,8 +95,7 @@ async fn beyond(
     .bind(upto)
     .bind(after)
     .fetch_one(conn)
-    .await?;
-    Ok((row.try_get("latest")?, row.try_get("later")?))
+    .await?)
 }
 
 /// Sets the last date of a family back, whose row is locked.

@@ -21,14 +21,13 @@ pub(super) async fn try_out(
 
 /// The counter that a request names, if it is one of the series that it names.
 pub(super) async fn of_series(conn: &mut Conn, new: &NewChange) -> Result<Counter, LedgerError> {
-    let row = {
+    let row: Option<table::CounterRow> = {
         let mut query = crate::statement::QueryBuilder::new(table::COLUMNS);
         query.push("where counter_id = ").push_bind(new.counter_id);
         query.push(" and series_id = ").push_bind(new.series_id);
-        query.build().fetch_optional(conn).await?
+        query.build().typed().fetch_optional(conn).await?
     };
-    let row = row.ok_or(ChangeRefusal::UnknownCounter(new.counter_id))?;
-    Ok(table::resolved_of(&row)?.counter)
+    row.ok_or(ChangeRefusal::UnknownCounter(new.counter_id))?.try_into()
 }
 
 /// Raises the counter; the skipped values go to the gap register.

@@ -10,12 +10,13 @@ pub(crate) mod rows;
 
 use numerator_runtime::actor::FoldedActor;
 use serde_json::{Value, json};
+use sqlx_macros::FromRow;
 
 use crate::calls::{CALL, noun};
-use crate::columns::{Word, hash64, signed, unsigned};
+use crate::columns::{Word, hash64, signed, unreadable, unsigned};
 use crate::dialect::{Conn, Transaction};
 use crate::events::insert_event;
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::statement::{QueryBuilder, query, query_scalar};
 use crate::store::{Store, commit_alone};
 use crate::tokens::in_force::{must_be_in_force, must_stay_in_force};
 use crate::{
@@ -59,8 +60,8 @@ impl Approvals<'_> {
                 query.push_bind(store.clock.now_us());
             }
             query.push(" order by r.change_request_id desc limit ").push_bind(i64::from(limit));
-            let rows = query.build().fetch_all(&store.reader).await?;
-            rows.iter().map(request_of).collect()
+            let rows: Vec<ChangeRow> = query.build().typed().fetch_all(&store.reader).await?;
+            rows.into_iter().map(ChangeRequest::try_from).collect()
         })
         .await
     }
@@ -89,8 +90,8 @@ impl Approvals<'_> {
             query.push(" and r.stood_at < ").push_bind(value);
             query.push(" and r.next_value > ").push_bind(value);
             query.push(" order by r.change_request_id limit 1");
-            let row = query.build().fetch_optional(reader).await?;
-            row.as_ref().map(request_of).transpose()
+            let row: Option<ChangeRow> = query.build().typed().fetch_optional(reader).await?;
+            row.map(ChangeRequest::try_from).transpose()
         })
         .await
     }
@@ -327,36 +328,66 @@ fn select<'q>() -> QueryBuilder<'q> {
 async fn read(conn: &mut Conn, change_id: i64) -> Result<ChangeRequest, LedgerError> {
     let mut query = select();
     query.push(" where r.change_request_id = ").push_bind(change_id);
-    let row = query.build().fetch_optional(conn).await?;
-    request_of(&row.ok_or(ChangeRefusal::Unknown(change_id))?)
+    let row: Option<ChangeRow> = query.build().typed().fetch_optional(conn).await?;
+    row.ok_or(ChangeRefusal::Unknown(change_id))?.try_into()
 }
 
-fn request_of(row: &Row) -> Result<ChangeRequest, LedgerError> {
-    let (next_value, family): (Option<i64>, Option<String>) =
-        (row.try_get("next_value")?, row.try_get("family")?);
-    let wanted = match (next_value, family) {
-        (None, Some(family)) => WantedChange::LastDate { family, date: row.try_get("last_date")? },
-        (next, _) => WantedChange::NextValue(unsigned(next.unwrap_or(0), "next_value")?),
-    };
-    let dated_later: Option<i64> = row.try_get("dated_later")?;
-    Ok(ChangeRequest {
-        change_id: row.try_get("change_request_id")?,
-        series_id: row.try_get("series_id")?,
-        counter_id: row.try_get("counter_id")?,
-        serial: row.try_get("serial")?,
-        key: row.try_get("key")?,
-        wanted,
-        step: unsigned(row.try_get("step")?, "change_request.step")?,
-        stands_at: row.try_get("stands_at")?,
-        stands_on: row.try_get("stands_on")?,
-        dated_later: dated_later.map(|later| unsigned(later, "dated_later")).transpose()?,
-        reason: row.try_get("reason")?,
-        requested_by: row.try_get("requested_by")?,
-        requested_at_us: row.try_get("requested_at_us")?,
-        expires_at_us: row.try_get("expires_at_us")?,
-        state: ChangeState::read(row.try_get("state")?)?,
-        decided_by: row.try_get("decided_by")?,
-        decided_at_us: row.try_get("decided_at_us")?,
-        decision_reason: row.try_get("decision_reason")?,
-    })
+/// The columns of a request, as [`select`] names them.
+#[derive(FromRow)]
+struct ChangeRow {
+    change_request_id: i64,
+    series_id: i64,
+    counter_id: i64,
+    serial: String,
+    key: String,
+    step: i64,
+    next_value: Option<i64>,
+    stands_at: i64,
+    family: Option<String>,
+    last_date: Option<String>,
+    stands_on: Option<String>,
+    dated_later: Option<i64>,
+    reason: String,
+    requested_by: String,
+    requested_at_us: i64,
+    expires_at_us: i64,
+    state: String,
+    decided_by: Option<String>,
+    decided_at_us: Option<i64>,
+    decision_reason: Option<String>,
+}
+
+impl TryFrom<ChangeRow> for ChangeRequest {
+    type Error = LedgerError;
+
+    fn try_from(row: ChangeRow) -> Result<Self, LedgerError> {
+        let dateless = || unreadable("change_request.last_date", "null");
+        let wanted = match (row.next_value, row.family) {
+            (None, Some(family)) => {
+                WantedChange::LastDate { family, date: row.last_date.ok_or_else(dateless)? }
+            }
+            (next, _) => WantedChange::NextValue(unsigned(next.unwrap_or(0), "next_value")?),
+        };
+        let dated_later = row.dated_later.map(|later| unsigned(later, "dated_later"));
+        Ok(ChangeRequest {
+            change_id: row.change_request_id,
+            series_id: row.series_id,
+            counter_id: row.counter_id,
+            serial: row.serial,
+            key: row.key,
+            wanted,
+            step: unsigned(row.step, "change_request.step")?,
+            stands_at: row.stands_at,
+            stands_on: row.stands_on,
+            dated_later: dated_later.transpose()?,
+            reason: row.reason,
+            requested_by: row.requested_by,
+            requested_at_us: row.requested_at_us,
+            expires_at_us: row.expires_at_us,
+            state: ChangeState::read(&row.state)?,
+            decided_by: row.decided_by,
+            decided_at_us: row.decided_at_us,
+            decision_reason: row.decision_reason,
+        })
+    }
 }

@@ -7,6 +7,8 @@ pub(crate) mod rows;
 
 use std::collections::BTreeSet;
 
+use sqlx_macros::FromRow;
+
 use crate::calls::noun;
 use crate::columns::{from_json, signed, unsigned};
 use crate::dialect::Conn;
@@ -107,8 +109,8 @@ impl Archive<'_> {
             let mut query = QueryBuilder::new(FILES);
             query.push("where archive_file_id > ").push_bind(after);
             query.push(" order by archive_file_id limit ").push_bind(i64::from(limit));
-            let rows = query.build().fetch_all(reader).await?;
-            rows.iter().map(file_of).collect()
+            let rows: Vec<FileRow> = query.build().typed().fetch_all(reader).await?;
+            rows.into_iter().map(ArchiveFile::try_from).collect()
         })
         .await
     }
@@ -118,8 +120,8 @@ impl Archive<'_> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(FILES);
             query.push("where ended_at_us is null");
-            let row = query.build().fetch_optional(reader).await?;
-            row.as_ref().map(file_of).transpose()
+            let row: Option<FileRow> = query.build().typed().fetch_optional(reader).await?;
+            row.map(ArchiveFile::try_from).transpose()
         })
         .await
     }
@@ -180,8 +182,8 @@ impl Archive<'_> {
             .fetch_optional(reader)
             .await?;
             let Some(row) = row else { return Ok(None) };
-            let is_of_segment = row.try_get::<&str>("path")? == ARCHIVED
-                && row.try_get::<i64>("last_value")? >= value;
+            let (last, path): (i64, &str) = row.decode()?;
+            let is_of_segment = path == ARCHIVED && last >= value;
             if is_of_segment { note_of(&row).map(Some) } else { Ok(None) }
         })
         .await
@@ -299,22 +301,42 @@ pub(crate) fn segment_id(of: &ArchiveFile) -> &[u8] {
 const FILES: &str = "select archive_file_id, name, sha256, row_count, manifest, before_us,
     last_issued_us, written_by, written_at_us, ended_at_us, deleted_at_us from archive_file ";
 
-fn file_of(row: &Row) -> Result<ArchiveFile, LedgerError> {
-    Ok(ArchiveFile {
-        archive_file_id: row.try_get("archive_file_id")?,
-        file: NewArchiveFile {
-            name: row.try_get("name")?,
-            sha256: row.try_get("sha256")?,
-            rows: unsigned(row.try_get("row_count")?, "archive_file.row_count")?,
-            manifest: row.try_get("manifest")?,
-            before_us: row.try_get("before_us")?,
-            last_issued_us: row.try_get("last_issued_us")?,
-            written_by: row.try_get("written_by")?,
-        },
-        written_at_us: row.try_get("written_at_us")?,
-        is_ended: row.try_get::<Option<i64>>("ended_at_us")?.is_some(),
-        deleted_at_us: row.try_get("deleted_at_us")?,
-    })
+/// The columns of a file, as [`FILES`] names them.
+#[derive(FromRow)]
+struct FileRow {
+    archive_file_id: i32,
+    name: String,
+    sha256: Vec<u8>,
+    row_count: i64,
+    manifest: String,
+    before_us: i64,
+    last_issued_us: i64,
+    written_by: String,
+    written_at_us: i64,
+    ended_at_us: Option<i64>,
+    deleted_at_us: Option<i64>,
+}
+
+impl TryFrom<FileRow> for ArchiveFile {
+    type Error = LedgerError;
+
+    fn try_from(row: FileRow) -> Result<Self, LedgerError> {
+        Ok(ArchiveFile {
+            archive_file_id: row.archive_file_id,
+            file: NewArchiveFile {
+                name: row.name,
+                sha256: row.sha256,
+                rows: unsigned(row.row_count, "archive_file.row_count")?,
+                manifest: row.manifest,
+                before_us: row.before_us,
+                last_issued_us: row.last_issued_us,
+                written_by: row.written_by,
+            },
+            written_at_us: row.written_at_us,
+            is_ended: row.ended_at_us.is_some(),
+            deleted_at_us: row.deleted_at_us,
+        })
+    }
 }
 
 fn event_of(at_us: i64, kind: &str, detail: serde_json::Value) -> Event {

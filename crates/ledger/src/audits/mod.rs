@@ -4,14 +4,15 @@ pub(crate) mod rows;
 pub(crate) mod walk;
 
 use numbering::{Range, TakenRange};
+use sqlx_macros::FromRow;
 use uuid::Uuid;
 
 use crate::calls::noun;
 use crate::columns::{FurtherSerial, from_json, read_uuid, unsigned};
 use crate::dialect::Conn;
-use crate::register::gaps::{bounded, search, span_of, window};
+use crate::register::gaps::{RunRow, bounded, search, window};
 use crate::register::lookup::mask_of;
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::statement::{QueryBuilder, Row, query, query_as, query_scalar};
 use crate::store::{Store, commit_alone};
 use crate::{
     Acknowledgement, Audited, Event, LedgerError, Nobodys, Span, StandsFor, Totals, ValueOf,
@@ -70,12 +71,13 @@ impl Audits<'_> {
                 ") select j.number, j.scope, j.allocation_id from asked a
                  join journal j on j.number = a.number and j.scope = a.scope",
             );
-            let rows = query.build().once().fetch_all(&store.reader).await?;
-            let holder = |row: &Row| {
-                let id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
-                Ok((row.try_get("number")?, row.try_get("scope")?, id))
+            let rows: Vec<HolderRow> =
+                query.build().once().typed().fetch_all(&store.reader).await?;
+            let holder = |row: HolderRow| {
+                let id = read_uuid(&row.allocation_id, "journal.allocation_id")?;
+                Ok((row.number, row.scope, id))
             };
-            rows.iter().map(holder).collect()
+            rows.into_iter().map(holder).collect()
         })
         .await
     }
@@ -87,22 +89,22 @@ impl Audits<'_> {
         counters_max: u32,
     ) -> Result<Vec<(String, String)>, LedgerError> {
         self.search(async |store| {
-            let all = query("select series_id, code from series order by code")
-                .fetch_all(&store.reader)
-                .await?;
+            let all: Vec<(i64, String)> =
+                query_as("select series_id, code from series order by code")
+                    .fetch_all(&store.reader)
+                    .await?;
             let mut numbers = Vec::new();
-            for series in &all {
+            for (series_id, code) in all {
                 // By the name of the counter: its index gives them in order.
                 let newest: Vec<Option<String>> = query_scalar(
                     "select (select j.number from journal j where j.counter_id = c.counter_id
                      and j.number is not null order by j.first_value desc limit 1) from counter c
                      where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
                 )
-                .bind(series.try_get::<i64>("series_id")?)
+                .bind(series_id)
                 .bind(bounded(counters_max))
                 .fetch_all(&store.reader)
                 .await?;
-                let code: String = series.try_get("code")?;
                 numbers.extend(newest.into_iter().flatten().map(|number| (code.clone(), number)));
             }
             Ok(numbers)
@@ -114,7 +116,7 @@ impl Audits<'_> {
     /// newest first, at most `limit`.
     pub async fn nobodys(self, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
         self.search(async |store| {
-            let rows = query(
+            let rows: Vec<NobodysRow> = query_as(
                 "select allocation_id, first_value, last_value, reason from journal_rejected r
                  where acknowledged_at_us is null and not exists
                  (select 1 from counter c where c.counter_id = r.counter_id)
@@ -123,11 +125,11 @@ impl Audits<'_> {
             .bind(bounded(limit))
             .fetch_all(&store.reader)
             .await?;
-            let nobodys = |row: &Row| {
-                let allocation_id = read_uuid(row.try_get("allocation_id")?, "allocation_id")?;
-                Ok(Nobodys { allocation_id, span: span_of(row)?, reason: row.try_get("reason")? })
+            let nobodys = |row: NobodysRow| {
+                let allocation_id = read_uuid(&row.allocation_id, "allocation_id")?;
+                Ok(Nobodys { allocation_id, span: row.run.span()?, reason: row.reason })
             };
-            rows.iter().map(nobodys).collect()
+            rows.into_iter().map(nobodys).collect()
         })
         .await
     }
@@ -228,7 +230,7 @@ async fn overlaps(
 ) -> Result<Vec<Span>, LedgerError> {
     // Of the earlier rows, those that reach into the page count; of journal and gap register only
     // the last one can.
-    let rows = query(
+    let rows: Vec<RunRow> = query_as(
         "with span as (
            select first_value, last_value from journal_row where counter_id = $1
              and first_value <= $3 and first_value >= coalesce((select max(first_value)
@@ -251,7 +253,7 @@ async fn overlaps(
     .bind(i64::from(limit))
     .fetch_all(conn)
     .await?;
-    rows.iter().map(span_of).collect()
+    rows.into_iter().map(RunRow::span).collect()
 }
 
 async fn written(
@@ -280,59 +282,89 @@ async fn written(
     rows.iter().map(written_of).collect()
 }
 
+/// The columns of a row of the journal.
+#[derive(FromRow)]
+struct WrittenRow {
+    counter_id: i64,
+    first_value: i64,
+    last_value: i64,
+    allocation_id: Vec<u8>,
+    number: Option<String>,
+    context: Option<String>,
+}
+
+/// The further columns of a number. Series, version and type are missing where the row points to a
+/// missing kind.
+#[derive(FromRow)]
+struct TextRow {
+    step: i64,
+    scope: String,
+    rest: Option<String>,
+    series_id: Option<i64>,
+    version: Option<i32>,
+    type_code: Option<String>,
+    project: Option<String>,
+}
+
 fn written_of(row: &Row) -> Result<Written, LedgerError> {
-    let of = ValueOf { counter_id: row.try_get("counter_id")?, value: row.try_get("first_value")? };
-    let number: Option<String> = row.try_get("number")?;
-    let context: Option<String> = row.try_get("context")?;
-    let stands_for =
-        StandsFor::of(number.as_deref(), context.as_deref(), row.try_get("last_value")?);
+    let written: WrittenRow = row.decode()?;
+    let WrittenRow { number, context, last_value, .. } = written;
+    let of = ValueOf { counter_id: written.counter_id, value: written.first_value };
+    let stands_for = StandsFor::of(number.as_deref(), context.as_deref(), last_value);
     let text = match number {
         None => None,
-        Some(number) => Some(WrittenText {
-            made_by: made_by(row)?,
-            type_code: row.try_get::<Option<String>>("type_code")?.unwrap_or_default(),
-            project: row.try_get("project")?,
-            context,
-            scope: row.try_get("scope")?,
-            // This reads rows that others changed: an outline that is not the number's is no mask.
-            mask: mask_of(row, &number).unwrap_or_default(),
-            taken: taken_of(row, of)?,
-            number,
-        }),
+        Some(number) => {
+            let text: TextRow = row.decode()?;
+            let version = text.version.and_then(|version| u32::try_from(version).ok());
+            Some(WrittenText {
+                made_by: text.series_id.zip(version),
+                taken: taken_of(&text, of, last_value),
+                type_code: text.type_code.unwrap_or_default(),
+                project: text.project,
+                context,
+                scope: text.scope,
+                // This reads rows that others changed: an outline that is not the number's is no
+                // mask.
+                mask: mask_of(row, &number).unwrap_or_default(),
+                number,
+            })
+        }
     };
-    let allocation_id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
+    let allocation_id = read_uuid(&written.allocation_id, "journal.allocation_id")?;
     Ok(Written { of, allocation_id, text, stands_for })
 }
 
-/// Series and version of a row; none where it points to a missing kind.
-fn made_by(row: &Row) -> Result<Option<(i64, u32)>, LedgerError> {
-    let (series_id, version): (Option<i64>, Option<i32>) =
-        (row.try_get("series_id")?, row.try_get("version")?);
-    Ok(series_id.zip(version.and_then(|version| u32::try_from(version).ok())))
-}
-
 /// The values of a number's serials, where they are valid: this reads rows that others changed.
-fn taken_of(row: &Row, of: ValueOf) -> Result<Option<Vec<TakenRange>>, LedgerError> {
-    let rest: Option<String> = row.try_get("rest")?;
+fn taken_of(text: &TextRow, of: ValueOf, last: i64) -> Option<Vec<TakenRange>> {
     let column = |value: i64| u64::try_from(value).ok();
-    let (last, step): (i64, i64) = (row.try_get("last_value")?, row.try_get("step")?);
-    let (Some(first), Some(last), Some(step)) = (column(of.value), column(last), column(step))
-    else {
-        return Ok(None);
-    };
-    let mut taken =
-        vec![TakenRange { counter_id: of.counter_id, range: Range { first, last, step } }];
-    if let Some(rest) = rest {
-        let Ok(rest) = from_json::<Vec<FurtherSerial>>(&rest, "journal.rest") else {
-            return Ok(None);
-        };
+    let range = Range { first: column(of.value)?, last: column(last)?, step: column(text.step)? };
+    let mut taken = vec![TakenRange { counter_id: of.counter_id, range }];
+    if let Some(rest) = &text.rest {
+        let rest: Vec<FurtherSerial> = from_json(rest, "journal.rest").ok()?;
         taken.extend(rest.into_iter().map(|further| further.taken));
     }
     let is_sound = |taken: &TakenRange| {
         let Range { first, last, step } = taken.range;
         step >= 1 && first <= last && (last - first).is_multiple_of(step)
     };
-    Ok(taken.iter().all(is_sound).then_some(taken))
+    taken.iter().all(is_sound).then_some(taken)
+}
+
+/// The holder of a number.
+#[derive(FromRow)]
+struct HolderRow {
+    number: String,
+    scope: String,
+    allocation_id: Vec<u8>,
+}
+
+/// A rejected record of no counter.
+#[derive(FromRow)]
+struct NobodysRow {
+    allocation_id: Vec<u8>,
+    #[sqlx(flatten)]
+    run: RunRow,
+    reason: String,
 }
 
 /// How many rows a table has, and whether that is only about.

@@ -4,12 +4,13 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::try_join_all;
+use sqlx_macros::FromRow;
 use tokio::sync::mpsc;
 
 use crate::KindText;
 use crate::calls::WALK;
 use crate::dialect::{Conn, Transaction};
-use crate::statement::{QueryBuilder, Row, query};
+use crate::statement::{QueryBuilder, query_as, query_scalar};
 use crate::{Audits, Checkpoints, JournalSlice, JournalTexts, LedgerError, SealedBatch};
 
 impl Checkpoints<'_> {
@@ -21,8 +22,8 @@ impl Checkpoints<'_> {
                  from journal_batch where batch_id",
             );
             query.push_among(ids.to_vec());
-            let rows = query.build().fetch_all(reader).await?;
-            rows.iter().map(batch_of).collect()
+            let rows: Vec<BatchRow> = query.build().typed().fetch_all(reader).await?;
+            Ok(rows.into_iter().map(SealedBatch::from).collect())
         })
         .await
     }
@@ -46,11 +47,10 @@ impl Audits<'_> {
             let texts = Arc::new(texts(&mut **one).await?);
             let mut batches = Vec::new();
             for (first, last) in between {
-                let there =
-                    query("select batch_id from journal_batch where batch_id between $1 and $2");
-                for row in there.bind(first).bind(last).fetch_all(&mut **one).await? {
-                    batches.push(row.try_get("batch_id")?);
-                }
+                let there = query_scalar::<i64>(
+                    "select batch_id from journal_batch where batch_id between $1 and $2",
+                );
+                batches.extend(there.bind(first).bind(last).fetch_all(&mut **one).await?);
             }
             if let Some((first, last)) = one.journal_range().await? {
                 let walk = SliceWalk { next: Mutex::new(Some(first)), first, last, texts, to };
@@ -112,33 +112,45 @@ impl SliceWalk {
 
 /// The texts that rows of the journal point to.
 async fn texts(conn: &mut Conn) -> Result<JournalTexts, LedgerError> {
-    let mut texts = JournalTexts::default();
-    let names = query("select name_id, name from journal_name");
-    for row in names.fetch_all(&mut *conn).await? {
-        texts.names.insert(row.try_get("name_id")?, row.try_get("name")?);
-    }
-    let kinds = query("select kind_id, series_id, version, type_code, project from journal_kind");
-    for row in kinds.fetch_all(&mut *conn).await? {
-        let kind = KindText {
-            series_id: row.try_get("series_id")?,
-            version: row.try_get("version")?,
-            type_code: row.try_get("type_code")?,
-            project: row.try_get("project")?,
-        };
-        texts.kinds.insert(row.try_get("kind_id")?, kind);
-    }
-    Ok(texts)
+    let names = query_as("select name_id, name from journal_name");
+    let names = names.fetch_all(&mut *conn).await?.into_iter().collect();
+    let kinds = query_as::<KindRow>(
+        "select kind_id, series_id, version, type_code, project from journal_kind",
+    );
+    let kinds = kinds.fetch_all(&mut *conn).await?.into_iter();
+    Ok(JournalTexts { names, kinds: kinds.map(|row| (row.kind_id, row.kind)).collect() })
 }
 
-fn batch_of(row: &Row) -> Result<SealedBatch, LedgerError> {
-    Ok(SealedBatch {
-        batch_id: row.try_get("batch_id")?,
-        // The owner of the table may have removed them.
-        line_count: row.try_get::<Option<i32>>("line_count")?.unwrap_or_default(),
-        seal: row.try_get::<Option<Vec<u8>>>("seal")?.unwrap_or_default(),
-        node: row.try_get("node_id")?,
-        partition_id: row.try_get("partition_id")?,
-        epoch: row.try_get("epoch")?,
-        journaled_at_us: row.try_get("journaled_at_us")?,
-    })
+/// A kind and its id.
+#[derive(FromRow)]
+struct KindRow {
+    kind_id: i32,
+    #[sqlx(flatten)]
+    kind: KindText,
+}
+
+/// The columns of a batch. The owner of the table may have removed some values.
+#[derive(FromRow)]
+struct BatchRow {
+    batch_id: i64,
+    line_count: Option<i32>,
+    seal: Option<Vec<u8>>,
+    node_id: Vec<u8>,
+    partition_id: i32,
+    epoch: i64,
+    journaled_at_us: i64,
+}
+
+impl From<BatchRow> for SealedBatch {
+    fn from(row: BatchRow) -> Self {
+        SealedBatch {
+            batch_id: row.batch_id,
+            line_count: row.line_count.unwrap_or_default(),
+            seal: row.seal.unwrap_or_default(),
+            node: row.node_id,
+            partition_id: row.partition_id,
+            epoch: row.epoch,
+            journaled_at_us: row.journaled_at_us,
+        }
+    }
 }

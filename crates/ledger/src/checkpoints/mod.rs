@@ -8,7 +8,7 @@ pub(crate) mod rows;
 
 use crate::calls::noun;
 use crate::dialect::Conn;
-use crate::statement::{Row, query};
+use crate::statement::{query, query_as};
 use crate::store::commit;
 use crate::{LedgerError, OneIncarnation, SignedCheckpoint};
 
@@ -36,12 +36,11 @@ impl Checkpoints<'_> {
     /// Checkpoints behind one, in their order, at most `limit`.
     pub async fn list(self, after: i64, limit: u32) -> Result<Vec<SignedCheckpoint>, LedgerError> {
         self.read(async |reader| {
-            let rows = query(
+            let rows = query_as(
                 "select checkpoint_no, body, public_key, signature from checkpoint
                  where checkpoint_no > $1 order by checkpoint_no limit $2",
             );
-            let rows = rows.bind(after).bind(i64::from(limit)).fetch_all(reader).await?;
-            rows.iter().map(checkpoint_of).collect()
+            Ok(rows.bind(after).bind(i64::from(limit)).fetch_all(reader).await?)
         })
         .await
     }
@@ -80,18 +79,9 @@ impl Checkpoints<'_> {
 }
 
 async fn newest(conn: &mut Conn) -> Result<Option<SignedCheckpoint>, LedgerError> {
-    let row = query(
+    let row = query_as(
         "select checkpoint_no, body, public_key, signature from checkpoint
          order by checkpoint_no desc limit 1",
     );
-    row.fetch_optional(conn).await?.as_ref().map(checkpoint_of).transpose()
-}
-
-fn checkpoint_of(row: &Row) -> Result<SignedCheckpoint, LedgerError> {
-    Ok(SignedCheckpoint {
-        number: row.try_get("checkpoint_no")?,
-        body: row.try_get("body")?,
-        public_key: row.try_get("public_key")?,
-        signature: row.try_get("signature")?,
-    })
+    Ok(row.fetch_optional(conn).await?)
 }

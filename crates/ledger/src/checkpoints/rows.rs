@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use sqlx_macros::FromRow;
+
 use crate::{LedgerError, RawRows};
 
 /// A statement of what the ledger held, signed. Never changed nor removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct SignedCheckpoint {
     /// 1 for the first, then rising by one.
+    #[sqlx(rename = "checkpoint_no")]
     pub number: i64,
     /// What is signed: JSON, byte for byte.
     pub body: String,
@@ -138,7 +141,7 @@ pub struct JournalTexts {
 }
 
 /// What rows of one type and project have in common.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromRow)]
 pub(crate) struct KindText {
     pub(crate) series_id: i64,
     pub(crate) version: i32,

@@ -2,12 +2,13 @@
 //! counter of the page.
 
 use numbering::CounterKey;
+use sqlx_macros::FromRow;
 
 use crate::columns::signed;
-use crate::counters::table::{self, resolved_of};
+use crate::counters::table::{self, CounterRow};
 use crate::dialect::Conn;
 use crate::register::gaps::bounded;
-use crate::statement::{QueryBuilder, Row};
+use crate::statement::QueryBuilder;
 use crate::{
     COUNTERS_LOOKED_MAX, CounterFilter, Counters, Holding, KeyCondition, KeyPart, LedgerError,
     ListedCounter,
@@ -150,24 +151,30 @@ pub(crate) async fn page(
             "select series_id, serial, key from counter where counter_id <> 0 and counter_id = ",
         );
         push_filter(place.push_bind(after), filter);
-        let place = place.build().once().fetch_optional(&mut *conn).await?;
-        let Some(place) = place else { return Ok(None) };
-        let (serial, key): (String, String) = (place.try_get("serial")?, place.try_get("key")?);
+        let place: Option<(i64, String, String)> =
+            place.build().once().typed().fetch_optional(&mut *conn).await?;
+        let Some((series_id, serial, key)) = place else { return Ok(None) };
         statement.push(" and (series_id, serial, key) > (");
-        statement.push_bind(place.try_get::<i64>("series_id")?).push(", ");
+        statement.push_bind(series_id).push(", ");
         statement.push_bind(serial).push(", ").push_bind(key).push(")");
     }
     push_filter(&mut statement, filter);
     statement.push(" order by series_id, serial, key limit ");
     statement.push_bind(bounded(filter.limit));
     statement.push(") c order by c.series_id, c.serial, c.key");
-    let rows = statement.build().once().fetch_all(conn).await?;
-    let listed = |row: &Row| {
-        let counter = resolved_of(row)?.counter;
-        let last_used_at_us = row.try_get("last_used_at_us")?;
-        Ok(ListedCounter { counter, last_used_at_us })
+    let rows: Vec<ListedRow> = statement.build().once().typed().fetch_all(conn).await?;
+    let listed = |ListedRow { counter, last_used_at_us }| {
+        Ok(ListedCounter { counter: counter.try_into()?, last_used_at_us })
     };
-    rows.iter().map(listed).collect::<Result<_, _>>().map(Some)
+    rows.into_iter().map(listed).collect::<Result<_, _>>().map(Some)
+}
+
+/// A counter, and when it was used last.
+#[derive(FromRow)]
+struct ListedRow {
+    #[sqlx(flatten)]
+    counter: CounterRow,
+    last_used_at_us: Option<i64>,
 }
 
 /// The beginning of the query: which counters, and of those alone when they were used.

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 
 use crate::batch::Move;
 use crate::calls::CALL;
 use crate::columns::{self, bytes, ownership, signed, small, unsigned, unsigned_small};
 use crate::dialect::Conn;
 use crate::series::versions;
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::Store;
 use crate::{At, COUNTERS_COUNTED_MAX, Counter, CounterSpec, Counters, LedgerError};
 
@@ -50,12 +51,11 @@ impl Counters<'_> {
             let mut query = QueryBuilder::new(COLUMNS);
             query.push("where counter_id").push_among(ids.to_vec());
             let mut tx = store.begin_reading().await?;
-            let rows = query.build().fetch_all(&mut *tx).await?;
+            let rows: Vec<CounterRow> = query.build().typed().fetch_all(&mut *tx).await?;
             tx.commit().await?;
             let mut found = HashMap::with_capacity(rows.len());
-            for row in &rows {
-                let counter = resolved_of(row)?.counter;
-                found.insert(counter.counter_id, counter);
+            for row in rows {
+                found.insert(row.counter_id, Counter::try_from(row)?);
             }
             Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
         })
@@ -68,8 +68,8 @@ impl Counters<'_> {
             let mut query = QueryBuilder::new(COLUMNS);
             query.push("where counter_id > ").push_bind(after).push(" order by counter_id limit ");
             query.push_bind(i64::from(limit.min(PAGE_MAX)));
-            let rows = query.build().fetch_all(reader).await?;
-            rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+            let rows: Vec<CounterRow> = query.build().typed().fetch_all(reader).await?;
+            rows.into_iter().map(Counter::try_from).collect()
         })
         .await
     }
@@ -118,9 +118,9 @@ impl Counters<'_> {
                  order by (ceiling - taken) / step, counter_id limit ",
             );
             query.push_bind(i64::from(limit.min(PAGE_MAX)));
-            let rows = query.build().fetch_all(&mut *tx).await?;
+            let rows: Vec<CounterRow> = query.build().typed().fetch_all(&mut *tx).await?;
             tx.commit().await?;
-            rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+            rows.into_iter().map(Counter::try_from).collect()
         })
         .await
     }
@@ -148,8 +148,8 @@ pub(crate) async fn by_name(
 ) -> Result<Option<Counter>, LedgerError> {
     let mut query = QueryBuilder::new(COLUMNS);
     push_name(&mut query, series_id, serial, key);
-    let row = query.build().fetch_optional(&store.reader).await?;
-    Ok(row.as_ref().map(resolved_of).transpose()?.map(|resolved| resolved.counter))
+    let row: Option<CounterRow> = query.build().typed().fetch_optional(&store.reader).await?;
+    row.map(Counter::try_from).transpose()
 }
 
 /// Locks counters by id, in the order of their names; unknown ids are left out. Every caller locks
@@ -162,8 +162,8 @@ pub(crate) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
     query.push("where counter_id");
     query.push_among(ids.to_vec());
     query.push(" order by series_id, serial, key");
-    let rows = query.build().for_update().fetch_all(conn).await?;
-    rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+    let rows: Vec<CounterRow> = query.build().for_update().typed().fetch_all(conn).await?;
+    rows.into_iter().map(Counter::try_from).collect()
 }
 
 /// Locks the counter that a spec names, creating it where there is none. Refuses one that is not of
@@ -274,18 +274,17 @@ struct Home {
 
 /// Where a series lives until the transaction ends; `None`: the ledger does not know it.
 async fn home(conn: &mut Conn, series_id: i64) -> Result<Option<Home>, LedgerError> {
-    let series =
-        query("select partition, used_since, active_version from series where series_id = $1")
+    let series: Option<(i32, i32, i32)> =
+        query_as("select partition, used_since, active_version from series where series_id = $1")
             .for_share()
             .bind(series_id)
             .fetch_optional(conn)
             .await?;
-    let Some(series) = series else { return Ok(None) };
-    let read = |column| unsigned_small(series.try_get(column)?, column);
+    let Some((partition, used_since, active_version)) = series else { return Ok(None) };
     Ok(Some(Home {
-        partition: read("partition")?,
-        used_since: read("used_since")?,
-        active_version: read("active_version")?,
+        partition: unsigned_small(partition, "partition")?,
+        used_since: unsigned_small(used_since, "used_since")?,
+        active_version: unsigned_small(active_version, "active_version")?,
     }))
 }
 
@@ -304,8 +303,8 @@ pub(crate) async fn id_of(
 async fn lock(conn: &mut Conn, spec: &CounterSpec) -> Result<Option<Resolved>, LedgerError> {
     let mut query = QueryBuilder::new(COLUMNS);
     push_name(&mut query, spec.series_id, &spec.serial, &spec.key);
-    let row = query.build().for_update().fetch_optional(conn).await?;
-    row.as_ref().map(resolved_of).transpose()
+    let row: Option<ResolvedRow> = query.build().for_update().typed().fetch_optional(conn).await?;
+    row.map(Resolved::try_from).transpose()
 }
 
 fn push_name(query: &mut QueryBuilder<'_>, series_id: i64, serial: &str, key: &str) {
@@ -314,23 +313,58 @@ fn push_name(query: &mut QueryBuilder<'_>, series_id: i64, serial: &str, key: &s
     query.push(" and key = ").push_bind(key.to_owned());
 }
 
-/// A whole row.
-pub(crate) fn resolved_of(row: &Row) -> Result<Resolved, LedgerError> {
-    let counter = Counter {
-        counter_id: row.try_get("counter_id")?,
-        series_id: row.try_get("series_id")?,
-        serial: row.try_get("serial")?,
-        key: row.try_get("key")?,
-        partition: unsigned_small(row.try_get("partition_id")?, "counter.partition_id")?,
-        epoch: unsigned(row.try_get("epoch")?, "counter.epoch")?,
-        origin: row.try_get("origin")?,
-        start: row.try_get("start_value")?,
-        taken: row.try_get("taken")?,
-        ceiling: row.try_get("ceiling")?,
-        step: unsigned(row.try_get("step")?, "counter.step")?,
-        journaled: unsigned(row.try_get("journaled")?, "counter.journaled")?,
-    };
-    Ok(Resolved { counter, seeded_by: row.try_get("seeded_by")? })
+/// The columns of a counter, as [`COLUMNS`] names them.
+#[derive(FromRow)]
+pub(crate) struct CounterRow {
+    counter_id: i64,
+    series_id: i64,
+    serial: String,
+    key: String,
+    partition_id: i32,
+    epoch: i64,
+    origin: i64,
+    start_value: i64,
+    taken: i64,
+    ceiling: i64,
+    step: i64,
+    journaled: i64,
+}
+
+/// The same with its seeder.
+#[derive(FromRow)]
+struct ResolvedRow {
+    #[sqlx(flatten)]
+    counter: CounterRow,
+    seeded_by: Vec<u8>,
+}
+
+impl TryFrom<CounterRow> for Counter {
+    type Error = LedgerError;
+
+    fn try_from(row: CounterRow) -> Result<Self, LedgerError> {
+        Ok(Counter {
+            counter_id: row.counter_id,
+            series_id: row.series_id,
+            serial: row.serial,
+            key: row.key,
+            partition: unsigned_small(row.partition_id, "counter.partition_id")?,
+            epoch: unsigned(row.epoch, "counter.epoch")?,
+            origin: row.origin,
+            start: row.start_value,
+            taken: row.taken,
+            ceiling: row.ceiling,
+            step: unsigned(row.step, "counter.step")?,
+            journaled: unsigned(row.journaled, "counter.journaled")?,
+        })
+    }
+}
+
+impl TryFrom<ResolvedRow> for Resolved {
+    type Error = LedgerError;
+
+    fn try_from(row: ResolvedRow) -> Result<Self, LedgerError> {
+        Ok(Resolved { counter: row.counter.try_into()?, seeded_by: row.seeded_by })
+    }
 }
 
 /// Moves counters of the database path, one by one: fenced by the epoch in their own rows.

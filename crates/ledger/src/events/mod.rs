@@ -5,6 +5,7 @@ pub(crate) mod rows;
 use std::collections::HashSet;
 
 use numbering::TakenRange;
+use sqlx_macros::FromRow;
 use uuid::Uuid;
 
 use crate::calls::noun;
@@ -12,8 +13,8 @@ use crate::columns::{
     bytes, from_json, ownership, read_node, read_uuid, signed, small, unsigned, unsigned_small,
 };
 use crate::dialect::Conn;
-use crate::register::gaps::{bounded, span_of};
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::register::gaps::{RunRow, bounded};
+use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{
     At, Collision, EVENT_KINDS, Event, EventFilter, EventPlace, Ledger, LedgerError, Register,
@@ -33,7 +34,7 @@ impl Register<'_> {
     /// Recorded collisions that are not acknowledged, newest first.
     pub async fn collisions(self, limit: u32) -> Result<Vec<Collision>, LedgerError> {
         self.read(async |reader| {
-            let rows = query(
+            let rows: Vec<CollisionRow> = query_as(
                 "select counter_id, first_value, last_value, allocation_id, other_allocation_id,
                  number,
                  noted_at_us from collision where acknowledged_at_us is null
@@ -42,21 +43,7 @@ impl Register<'_> {
             .bind(bounded(limit))
             .fetch_all(reader)
             .await?;
-            rows.iter()
-                .map(|row| {
-                    let other: Option<Vec<u8>> = row.try_get("other_allocation_id")?;
-                    let other =
-                        other.map(|other| read_uuid(&other, "collision.other_allocation_id"));
-                    Ok(Collision {
-                        allocation_id: read_uuid(row.try_get("allocation_id")?, "allocation_id")?,
-                        other_allocation_id: other.transpose()?,
-                        number: row.try_get("number")?,
-                        counter_id: row.try_get("counter_id")?,
-                        span: span_of(row)?,
-                        noted_at_us: row.try_get("noted_at_us")?,
-                    })
-                })
-                .collect()
+            rows.into_iter().map(Collision::try_from).collect()
         })
         .await
     }
@@ -78,7 +65,7 @@ impl Register<'_> {
         self.search(async |store| {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
-            let row = query(
+            let counts = query_as(
                 "select (select count(*) from journal) as journal, (select count(*) from gap) as
                  gaps,
                  (select count(*) from revision) as revisions",
@@ -87,13 +74,12 @@ impl Register<'_> {
             .await?;
             let (collisions, acknowledged, rejected) = explained(&mut *tx).await?;
             tx.commit().await?;
-            let (journal, revisions): (i64, i64) =
-                (row.try_get("journal")?, row.try_get("revisions")?);
+            let (journal, gaps, revisions): (i64, i64, i64) = counts;
             Ok(Totals {
                 // Each revision has a row of the journal too, which is not a number.
                 journal: unsigned(journal - revisions, "journal")?,
                 revisions: unsigned(revisions, "revision")?,
-                gaps: unsigned(row.try_get("gaps")?, "gaps")?,
+                gaps: unsigned(gaps, "gaps")?,
                 collisions,
                 acknowledged,
                 rejected,
@@ -152,13 +138,12 @@ impl Events<'_> {
             }
             query.push(" order by at_us desc, event_id desc limit ");
             query.push_bind(bounded(filter.limit));
-            let rows = query.build().fetch_all(reader).await?;
-            let place = |row: &Row| {
-                let place =
-                    EventPlace { at_us: row.try_get("at_us")?, event_id: row.try_get("event_id")? };
-                Ok((place, event_of(row)?))
+            let rows: Vec<EventRow> = query.build().typed().fetch_all(reader).await?;
+            let placed = |row: EventRow| {
+                let place = EventPlace { at_us: row.at_us, event_id: row.event_id };
+                Ok((place, row.try_into()?))
             };
-            rows.iter().map(place).collect()
+            rows.into_iter().map(placed).collect()
         })
         .await
     }
@@ -167,8 +152,8 @@ impl Events<'_> {
     pub async fn of(self, at: At) -> Result<Vec<Event>, LedgerError> {
         self.read(async |reader| {
             let (partition, epoch) = ownership(at)?;
-            let rows = query(
-                "select at_us, kind, partition_id, epoch, node_id, detail from event
+            let rows: Vec<EventRow> = query_as(
+                "select event_id, at_us, kind, partition_id, epoch, node_id, detail from event
                  where partition_id = $1 and epoch = $2 order by event_id desc limit $3",
             )
             .bind(partition)
@@ -176,7 +161,7 @@ impl Events<'_> {
             .bind(bounded(0))
             .fetch_all(reader)
             .await?;
-            rows.iter().map(event_of).collect()
+            rows.into_iter().map(Event::try_from).collect()
         })
         .await
     }
@@ -218,17 +203,18 @@ impl Ledger {
 
 /// How many collisions are not acknowledged, how many are, and how many rejected rows are not.
 pub(crate) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), LedgerError> {
-    let row = query(
+    let counts = query_as(
         "select (select count(*) from collision where acknowledged_at_us is null) as collisions,
          (select count(*) from collision where acknowledged_at_us is not null) as acknowledged,
          (select count(*) from journal_rejected where acknowledged_at_us is null) as rejected",
     )
     .fetch_one(conn)
     .await?;
+    let (collisions, acknowledged, rejected): (i64, i64, i64) = counts;
     Ok((
-        unsigned(row.try_get("collisions")?, "collisions")?,
-        unsigned(row.try_get("acknowledged")?, "acknowledged")?,
-        unsigned(row.try_get("rejected")?, "rejected")?,
+        unsigned(collisions, "collisions")?,
+        unsigned(acknowledged, "acknowledged")?,
+        unsigned(rejected, "rejected")?,
     ))
 }
 
@@ -250,16 +236,60 @@ pub(crate) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), L
     Ok(())
 }
 
-fn event_of(row: &Row) -> Result<Event, LedgerError> {
-    let partition: Option<i32> = row.try_get("partition_id")?;
-    let epoch: Option<i64> = row.try_get("epoch")?;
-    let node: Option<Vec<u8>> = row.try_get("node_id")?;
-    Ok(Event {
-        at_us: row.try_get("at_us")?,
-        kind: row.try_get("kind")?,
-        partition: partition.map(|value| unsigned_small(value, "partition_id")).transpose()?,
-        epoch: epoch.map(|value| unsigned(value, "event.epoch")).transpose()?,
-        node_id: node.map(|node| read_node(&node, "event.node_id")).transpose()?,
-        detail: from_json(row.try_get("detail")?, "event.detail")?,
-    })
+/// The columns of an event.
+#[derive(FromRow)]
+struct EventRow {
+    event_id: i64,
+    at_us: i64,
+    kind: String,
+    partition_id: Option<i32>,
+    epoch: Option<i64>,
+    node_id: Option<Vec<u8>>,
+    detail: String,
+}
+
+impl TryFrom<EventRow> for Event {
+    type Error = LedgerError;
+
+    fn try_from(row: EventRow) -> Result<Self, LedgerError> {
+        let partition = row.partition_id.map(|value| unsigned_small(value, "partition_id"));
+        let node = row.node_id.map(|node| read_node(&node, "event.node_id"));
+        Ok(Event {
+            at_us: row.at_us,
+            kind: row.kind,
+            partition: partition.transpose()?,
+            epoch: row.epoch.map(|value| unsigned(value, "event.epoch")).transpose()?,
+            node_id: node.transpose()?,
+            detail: from_json(&row.detail, "event.detail")?,
+        })
+    }
+}
+
+/// The columns of a collision.
+#[derive(FromRow)]
+struct CollisionRow {
+    counter_id: i64,
+    #[sqlx(flatten)]
+    run: RunRow,
+    allocation_id: Vec<u8>,
+    other_allocation_id: Option<Vec<u8>>,
+    number: String,
+    noted_at_us: i64,
+}
+
+impl TryFrom<CollisionRow> for Collision {
+    type Error = LedgerError;
+
+    fn try_from(row: CollisionRow) -> Result<Self, LedgerError> {
+        let other = row.other_allocation_id;
+        let other = other.map(|other| read_uuid(&other, "collision.other_allocation_id"));
+        Ok(Collision {
+            allocation_id: read_uuid(&row.allocation_id, "allocation_id")?,
+            other_allocation_id: other.transpose()?,
+            number: row.number,
+            counter_id: row.counter_id,
+            span: row.run.span()?,
+            noted_at_us: row.noted_at_us,
+        })
+    }
 }

@@ -2,12 +2,13 @@
 //! to serials that carried it.
 
 use numbering::ExchangeKind;
+use sqlx_macros::FromRow;
 
 use crate::calls::CALL;
 use crate::columns::unsigned_small;
 use crate::dialect::Conn;
 use crate::register::shown;
-use crate::statement::{QueryBuilder, Row};
+use crate::statement::QueryBuilder;
 use crate::store::Store;
 use crate::{ChainQuery, Exchange, LedgerError, Link, LinkName, LinkPlace, RowVisibility};
 
@@ -73,23 +74,34 @@ async fn issued(
     query.push(" or (issued_at_us = ").push_bind(at_us).push(" and number > ");
     query.push_bind(number.map_or("", String::as_str));
     query.push(") order by issued_at_us, number limit ").push_bind(i64::from(asked.limit));
-    let rows = query.build().fetch_all(conn).await?;
-    rows.iter().map(issued_link).collect()
+    let rows: Vec<IssuedRow> = query.build().typed().fetch_all(conn).await?;
+    Ok(rows.into_iter().map(Link::from).collect())
 }
 
-fn issued_link(row: &Row) -> Result<Link, LedgerError> {
-    let serial: String = row.try_get("number")?;
-    let name = LinkName::Issued(serial.clone());
-    Ok(Link {
-        place: LinkPlace { at_us: row.try_get("issued_at_us")?, name },
-        serial,
-        event: "issued".into(),
-        attempt: None,
-        document_id: row.try_get("document_id")?,
-        user_id: row.try_get("user_id")?,
-        ip_address: row.try_get("ip_address")?,
-        reason: None,
-    })
+/// An issued serial.
+#[derive(FromRow)]
+struct IssuedRow {
+    number: String,
+    document_id: Option<String>,
+    user_id: String,
+    ip_address: Option<String>,
+    issued_at_us: i64,
+}
+
+impl From<IssuedRow> for Link {
+    fn from(row: IssuedRow) -> Self {
+        let name = LinkName::Issued(row.number.clone());
+        Link {
+            place: LinkPlace { at_us: row.issued_at_us, name },
+            serial: row.number,
+            event: "issued".into(),
+            attempt: None,
+            document_id: row.document_id,
+            user_id: row.user_id,
+            ip_address: row.ip_address,
+            reason: None,
+        }
+    }
 }
 
 /// The events of serials that carried the unified serial.
@@ -113,22 +125,37 @@ async fn events(
     query.push(" or e.serial_event_id > ").push_bind(event_id).push(")");
     shown::push_serial_events(&mut query, "e", shown);
     query.push(" order by e.at_us, e.serial_event_id limit ").push_bind(i64::from(asked.limit));
-    let rows = query.build().fetch_all(conn).await?;
-    rows.iter().map(event_link).collect()
+    let rows: Vec<SerialEventRow> = query.build().typed().fetch_all(conn).await?;
+    rows.into_iter().map(Link::try_from).collect()
 }
 
-fn event_link(row: &Row) -> Result<Link, LedgerError> {
-    let attempt: Option<i32> = row.try_get("attempt")?;
-    let attempt = attempt.map(|attempt| unsigned_small(attempt, "serial_event.attempt"));
-    let name = LinkName::Event(row.try_get("serial_event_id")?);
-    Ok(Link {
-        place: LinkPlace { at_us: row.try_get("at_us")?, name },
-        serial: row.try_get("serial")?,
-        event: row.try_get("kind")?,
-        attempt: attempt.transpose()?,
-        document_id: None,
-        user_id: row.try_get("user_id")?,
-        ip_address: row.try_get("ip_address")?,
-        reason: row.try_get("reason")?,
-    })
+/// An event of a serial.
+#[derive(FromRow)]
+struct SerialEventRow {
+    serial_event_id: i64,
+    serial: String,
+    kind: String,
+    attempt: Option<i32>,
+    at_us: i64,
+    user_id: String,
+    ip_address: Option<String>,
+    reason: Option<String>,
+}
+
+impl TryFrom<SerialEventRow> for Link {
+    type Error = LedgerError;
+
+    fn try_from(row: SerialEventRow) -> Result<Self, LedgerError> {
+        let attempt = row.attempt.map(|attempt| unsigned_small(attempt, "serial_event.attempt"));
+        Ok(Link {
+            place: LinkPlace { at_us: row.at_us, name: LinkName::Event(row.serial_event_id) },
+            serial: row.serial,
+            event: row.kind,
+            attempt: attempt.transpose()?,
+            document_id: None,
+            user_id: row.user_id,
+            ip_address: row.ip_address,
+            reason: row.reason,
+        })
+    }
 }

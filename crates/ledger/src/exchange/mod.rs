@@ -4,15 +4,22 @@
 pub(crate) mod chain;
 pub(crate) mod rows;
 
+use sqlx_macros::FromRow;
+
 use crate::calls::{CALL, noun};
-use crate::columns::{Word, signed, small, unsigned, unsigned_small};
+use crate::columns::{Word, signed, small, unsigned};
 use crate::dialect::Conn;
-use crate::statement::{Row, query};
+use crate::exchange::rows::StepRow;
+use crate::statement::{query, query_as};
 use crate::store::commit_alone;
 use crate::{
     BeginStep, Begun, Checked, EndStep, Ended, Ending, FirstSeen, InterfaceCheck, LedgerError,
     Principal, Step, StepState,
 };
+
+/// The sight of an interface serial.
+const SEEN: &str = "select accepted_at_us, accepted_by, accepted_key, repeats from interface_check
+     where serial = $1";
 
 /// The step of a serial.
 const STEP: &str = "select serial, unified_serial, state, attempt, begun_at_us, begun_by,
@@ -143,20 +150,12 @@ impl Exchange<'_> {
         check: &InterfaceCheck,
     ) -> Result<Option<Checked>, LedgerError> {
         self.call(CALL, async |store| {
-            let row = query(
-                "select accepted_at_us, accepted_by, accepted_key from interface_check
-                 where serial = $1",
-            )
-            .bind(&check.serial)
-            .fetch_optional(&store.reader)
-            .await?;
-            let Some(row) = row else { return Ok(None) };
-            let at_us: i64 = row.try_get("accepted_at_us")?;
-            let user_id: String = row.try_get("accepted_by")?;
-            let key: Option<String> = row.try_get("accepted_key")?;
+            let seen: Option<CheckRow> =
+                query_as(SEEN).bind(&check.serial).fetch_optional(&store.reader).await?;
+            let Some(seen) = seen else { return Ok(None) };
+            let at_us = seen.accepted_at_us;
             let since_us = store.clock.now_us().saturating_sub(check.window_us);
-            let is_same =
-                at_us > since_us && is_same_call(&check.principal, &user_id, key.as_deref());
+            let is_same = at_us > since_us && seen.is_of(&check.principal);
             Ok(is_same.then_some(Checked::Accepted { at_us, replayed: true }))
         })
         .await
@@ -177,8 +176,8 @@ impl Exchange<'_> {
 
     async fn step(self, serial: &str) -> Result<Option<Step>, LedgerError> {
         self.read(async |reader| {
-            let row = query(STEP).bind(serial).fetch_optional(reader).await?;
-            row.as_ref().map(step_of).transpose()
+            let row: Option<StepRow> = query_as(STEP).bind(serial).fetch_optional(reader).await?;
+            row.map(Step::try_from).transpose()
         })
         .await
     }
@@ -207,27 +206,35 @@ async fn repeated(
     check: &InterfaceCheck,
     now_us: i64,
 ) -> Result<Checked, LedgerError> {
-    let row = query(
-        "select accepted_at_us, accepted_by, accepted_key, repeats from interface_check
-         where serial = $1",
-    )
-    .bind(&check.serial)
-    .fetch_one(&mut *conn)
-    .await?;
-    let at_us = row.try_get("accepted_at_us")?;
-    let user_id: String = row.try_get("accepted_by")?;
-    let key: Option<String> = row.try_get("accepted_key")?;
-    if is_same_call(&check.principal, &user_id, key.as_deref()) {
+    let seen: CheckRow = query_as(SEEN).bind(&check.serial).fetch_one(&mut *conn).await?;
+    let at_us = seen.accepted_at_us;
+    if seen.is_of(&check.principal) {
         return Ok(Checked::Accepted { at_us, replayed: true });
     }
-    let repeats = unsigned(row.try_get("repeats")?, "interface_check.repeats")? + 1;
+    let repeats = unsigned(seen.repeats, "interface_check.repeats")? + 1;
     query("update interface_check set repeats = $2, repeated_at_us = $3 where serial = $1")
         .bind(&check.serial)
         .bind(signed(repeats, "repeats")?)
         .bind(now_us)
         .execute(conn)
         .await?;
-    Ok(Checked::Repeated(FirstSeen { at_us, user_id, repeats }))
+    Ok(Checked::Repeated(FirstSeen { at_us, user_id: seen.accepted_by, repeats }))
+}
+
+/// An interface serial that was seen.
+#[derive(FromRow)]
+struct CheckRow {
+    accepted_at_us: i64,
+    accepted_by: String,
+    accepted_key: Option<String>,
+    repeats: i64,
+}
+
+impl CheckRow {
+    /// Whether a call is the repetition of the one that was accepted.
+    fn is_of(&self, principal: &Principal) -> bool {
+        is_same_call(principal, &self.accepted_by, self.accepted_key.as_deref())
+    }
 }
 
 /// Whether a call is the repetition of a noted one: only a key can show it.
@@ -289,29 +296,14 @@ fn ended(step: &Step, end: &EndStep, now_us: i64) -> Step {
 
 /// The step of a serial, its row locked until the transaction ends.
 async fn locked(conn: &mut Conn, serial: &str) -> Result<Option<Step>, LedgerError> {
-    let row = query(STEP).for_update().bind(serial).fetch_optional(conn).await?;
-    row.as_ref().map(step_of).transpose()
+    let row: Option<StepRow> =
+        query_as(STEP).for_update().bind(serial).fetch_optional(conn).await?;
+    row.map(Step::try_from).transpose()
 }
 
 /// A row that was inserted or found a moment ago is missing, although no statement deletes one.
 fn lost() -> LedgerError {
     LedgerError::Refused("system_step: a row has vanished; somebody else deletes from it".into())
-}
-
-fn step_of(row: &Row) -> Result<Step, LedgerError> {
-    Ok(Step {
-        serial: row.try_get("serial")?,
-        unified_serial: row.try_get("unified_serial")?,
-        state: StepState::read(row.try_get("state")?)?,
-        attempt: unsigned_small(row.try_get("attempt")?, "system_step.attempt")?,
-        begun_at_us: row.try_get("begun_at_us")?,
-        begun_by: row.try_get("begun_by")?,
-        begun_key: row.try_get("begun_key")?,
-        ended_at_us: row.try_get("ended_at_us")?,
-        ended_by: row.try_get("ended_by")?,
-        result: row.try_get("result")?,
-        reason: row.try_get("reason")?,
-    })
 }
 
 /// Writes a step whose row is locked.

@@ -1,6 +1,11 @@
 //! The records of exchange serials: interface serials that were seen, steps of system serials, and
 //! the chain of a unified serial.
 
+use sqlx_macros::FromRow;
+
+use crate::LedgerError;
+use crate::columns::{Word, unsigned_small};
+
 /// The caller, its address, and its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Principal {
@@ -86,6 +91,42 @@ pub struct Step {
     pub result: Option<String>,
     /// Why it failed.
     pub reason: Option<String>,
+}
+
+/// The columns of a step.
+#[derive(FromRow)]
+pub(crate) struct StepRow {
+    serial: String,
+    unified_serial: Option<String>,
+    state: String,
+    attempt: i32,
+    begun_at_us: i64,
+    begun_by: String,
+    begun_key: Option<String>,
+    ended_at_us: Option<i64>,
+    ended_by: Option<String>,
+    result: Option<String>,
+    reason: Option<String>,
+}
+
+impl TryFrom<StepRow> for Step {
+    type Error = LedgerError;
+
+    fn try_from(row: StepRow) -> Result<Self, LedgerError> {
+        Ok(Step {
+            serial: row.serial,
+            unified_serial: row.unified_serial,
+            state: StepState::read(&row.state)?,
+            attempt: unsigned_small(row.attempt, "system_step.attempt")?,
+            begun_at_us: row.begun_at_us,
+            begun_by: row.begun_by,
+            begun_key: row.begun_key,
+            ended_at_us: row.ended_at_us,
+            ended_by: row.ended_by,
+            result: row.result,
+            reason: row.reason,
+        })
+    }
 }
 
 /// A step that wants to run.

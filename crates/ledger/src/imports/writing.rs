@@ -22,7 +22,7 @@ use crate::protocol::{chronology, lift, put_aside};
 use crate::register::gaps::{self, Loss};
 use crate::seal::Writing;
 use crate::series::saving;
-use crate::statement::{QueryBuilder, query};
+use crate::statement::{QueryBuilder, query_as};
 use crate::store::{Store, commit_alone};
 use crate::{
     At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, ImportedVersion, Imports,
@@ -30,6 +30,7 @@ use crate::{
 };
 use documents::BroughtDocuments;
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 
 /// Rows per statement: far below an engine's limit of parameters.
 const ROWS_PER_STATEMENT: usize = 500;
@@ -249,6 +250,7 @@ fn name_of(counter: &ImportedCounter) -> (i64, String, String) {
 }
 
 /// An existing counter.
+#[derive(FromRow)]
 struct Existing {
     counter_id: i64,
     /// Its highest value in the ledger: it may be higher, and never falls.
@@ -261,7 +263,7 @@ async fn standing(
     conn: &mut Conn,
     counter: &ImportedCounter,
 ) -> Result<Option<Existing>, LedgerError> {
-    let row = query(
+    Ok(query_as(
         "select c.counter_id, c.taken, (select cast(coalesce(sum((g.last_value - g.first_value)
          / g.step + 1), 0) as bigint) from gap g where g.counter_id = c.counter_id
          and g.reason = 'before-import') as open
@@ -271,15 +273,7 @@ async fn standing(
     .bind(&counter.serial)
     .bind(&counter.key)
     .fetch_optional(conn)
-    .await?;
-    row.map(|row| {
-        Ok(Existing {
-            counter_id: row.try_get("counter_id")?,
-            taken: row.try_get("taken")?,
-            open: row.try_get("open")?,
-        })
-    })
-    .transpose()
+    .await?)
 }
 
 /// All imported values up to the present one of a counter must have been open.

@@ -12,7 +12,7 @@ use crate::columns::bytes;
 use crate::dialect::Conn;
 use crate::last_seen::Marks;
 use crate::last_seen::takes::ConfirmedNumber;
-use crate::statement::{QueryBuilder, query, query_scalar};
+use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::Store;
 
 /// Refuses to act for a node whose confirmations the ledger has forgotten (F9, F34).
@@ -48,13 +48,11 @@ pub(crate) async fn must_show_marks(
 
 /// The marks of a node in the ledger, also of one that left; `None` where it has no such node.
 pub(crate) async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
-    let row = query("select beat, batches from node where node_id = $1")
+    let row: Option<(i64, i64)> = query_as("select beat, batches from node where node_id = $1")
         .bind(bytes(&node))
         .fetch_optional(conn)
         .await?;
-    let marks =
-        row.map(|row| Ok(Marks { beat: row.try_get("beat")?, batches: row.try_get("batches")? }));
-    marks.transpose()
+    Ok(row.map(|(beat, batches)| Marks { beat, batches }))
 }
 
 /// Counts a batch that the node journals in this transaction; `None` where it has no row.

@@ -6,6 +6,7 @@ pub(crate) mod rows;
 use std::collections::{BTreeMap, HashMap};
 
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 
 use crate::calls::{CALL, noun};
 use crate::columns::{bytes, from_json, read_node, to_json, unsigned_small};
@@ -14,7 +15,7 @@ use crate::incarnation::Incarnation;
 use crate::last_seen::Marks;
 use crate::nodes::marks::{is_swept, marks, must_show_marks};
 use crate::protocol::lineage;
-use crate::statement::{query, query_scalar};
+use crate::statement::{query, query_as, query_scalar};
 use crate::store::{Store, commit};
 use crate::{CallFailure, Confirmed, LedgerError, NewNode, Node, NodeReport, OneIncarnation};
 
@@ -177,7 +178,7 @@ impl Nodes<'_> {
     /// Nodes that have not left and are not fully adopted.
     pub async fn list(self) -> Result<Vec<Node>, LedgerError> {
         self.call(CALL.of(Share::Watch), async |store| {
-            let rows = query(
+            let rows: Vec<NodeRow> = query_as(
                 "select node_id, label, version, beat, started_at_us, sight, report,
                  told_at_us - heard_at_us as clock_ahead_us from node
                  where left_at_us is null and adopted_at_us is null order by started_at_us,
@@ -186,21 +187,21 @@ impl Nodes<'_> {
             .fetch_all(&store.reader)
             .await?;
             let mut joined = participations(store).await?;
-            rows.iter()
+            rows.into_iter()
                 .map(|row| {
-                    let node_id = read_node(row.try_get("node_id")?, "node.node_id")?;
-                    let sight: Option<&str> = row.try_get("sight")?;
-                    let words: Option<&str> = row.try_get("report")?;
+                    let node_id = read_node(&row.node_id, "node.node_id")?;
+                    let sight = row.sight.map(|sight| from_json(&sight, "node.sight"));
+                    let words = row.report.map(|words| from_json(&words, "node.report"));
                     Ok(Node {
                         node_id,
                         partitions: joined.remove(&node_id).unwrap_or_default(),
-                        label: row.try_get("label")?,
-                        version: row.try_get("version")?,
-                        beat: row.try_get("beat")?,
-                        started_at_us: row.try_get("started_at_us")?,
-                        clock_ahead_us: row.try_get("clock_ahead_us")?,
-                        sight: sight.map(|sight| from_json(sight, "node.sight")).transpose()?,
-                        words: words.map(|words| from_json(words, "node.report")).transpose()?,
+                        label: row.label,
+                        version: row.version,
+                        beat: row.beat,
+                        started_at_us: row.started_at_us,
+                        clock_ahead_us: row.clock_ahead_us,
+                        sight: sight.transpose()?,
+                        words: words.transpose()?,
                     })
                 })
                 .collect()
@@ -251,20 +252,32 @@ impl Nodes<'_> {
     }
 }
 
+/// The columns of a node. Its clock is ahead of the server's by the difference of what both said.
+#[derive(FromRow)]
+struct NodeRow {
+    node_id: Vec<u8>,
+    label: String,
+    version: String,
+    beat: i64,
+    started_at_us: i64,
+    sight: Option<String>,
+    report: Option<String>,
+    clock_ahead_us: Option<i64>,
+}
+
 /// The heartbeat counter of each node that has not left and is not fully adopted.
 async fn living(store: &Store) -> Result<Vec<(NodeId, i64)>, LedgerError> {
-    let rows =
-        query("select node_id, beat from node where left_at_us is null and adopted_at_us is null")
-            .fetch_all(&store.reader)
-            .await?;
-    rows.iter()
-        .map(|row| Ok((read_node(row.try_get("node_id")?, "node.node_id")?, row.try_get("beat")?)))
-        .collect()
+    let rows: Vec<(Vec<u8>, i64)> = query_as(
+        "select node_id, beat from node where left_at_us is null and adopted_at_us is null",
+    )
+    .fetch_all(&store.reader)
+    .await?;
+    rows.iter().map(|(node, beat)| Ok((read_node(node, "node.node_id")?, *beat))).collect()
 }
 
 /// The partitions in which each present node may have left an outbox.
 async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, LedgerError> {
-    let rows = query(
+    let rows: Vec<(Vec<u8>, i32)> = query_as(
         "select distinct p.node_id, p.partition_id from participant p
          join node n on n.node_id = p.node_id
          where n.left_at_us is null and n.adopted_at_us is null and p.state = 'joined'
@@ -273,13 +286,10 @@ async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, Ledg
     .fetch_all(&store.reader)
     .await?;
     let mut joined: HashMap<NodeId, Vec<u32>> = HashMap::new();
-    for row in &rows {
-        let node = read_node(row.try_get("node_id")?, "participant.node_id")?;
-        let partition: i32 = row.try_get("partition_id")?;
-        joined
-            .entry(node)
-            .or_default()
-            .push(unsigned_small(partition, "participant.partition_id")?);
+    for (node, partition) in rows {
+        let node = read_node(&node, "participant.node_id")?;
+        let partition = unsigned_small(partition, "participant.partition_id")?;
+        joined.entry(node).or_default().push(partition);
     }
     Ok(joined)
 }

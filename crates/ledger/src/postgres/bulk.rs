@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{FromRow as _, Row as _};
 
 use super::new_rows::Lines;
 use super::{definitions, slices};
@@ -87,15 +87,9 @@ impl Bulk for PgConnection {
             value_ranges.iter().map(|value_range| value_range.counter_id).collect();
         let lasts: Vec<i64> = value_ranges.iter().map(|value_range| value_range.last).collect();
         let rows = sqlx::query(statement).bind(counters).bind(lasts).fetch_all(&mut *self).await?;
-        let neighbour = |row: PgRow| {
-            Ok(Neighbour {
-                first: row.try_get("first_value")?,
-                last: row.try_get("last_value")?,
-                allocation_id: row.try_get("allocation_id")?,
-            })
-        };
+        let neighbour = |row: Option<PgRow>| row.as_ref().map(Neighbour::from_row).transpose();
         let placed = in_place(rows, value_ranges.len())?;
-        placed.into_iter().map(|row| row.map(neighbour).transpose()).collect()
+        Ok(placed.into_iter().map(neighbour).collect::<Result<_, _>>()?)
     }
 
     async fn newest(
@@ -165,7 +159,7 @@ impl Bulk for PgConnection {
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
         let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
         // Values are set from the row itself: by then its newest version, after any former holder.
-        let rows = sqlx::query(concat!(
+        Ok(sqlx::query_as(concat!(
             "with held as materialized (
                select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling,
                  c.step, m.last,
@@ -181,7 +175,7 @@ impl Bulk for PgConnection {
              returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling,
                h.step, ",
             is_any_aside!(),
-            " as is_any_aside",
+            " as any_aside",
         ))
         .bind(column(|mark| mark.counter_id))
         .bind(column(|mark| mark.last))
@@ -190,8 +184,7 @@ impl Bulk for PgConnection {
         .bind(column(|mark| mark.step))
         .bind(column(|mark| mark.count))
         .fetch_all(&mut *self)
-        .await?;
-        rows.into_iter().map(|row| Ok(Before::of(&Row::Postgres(row))?)).collect()
+        .await?)
     }
 
     async fn make_room(&mut self, run: ValueRange) -> Result<u64, LedgerError> {

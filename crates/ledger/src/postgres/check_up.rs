@@ -1,14 +1,25 @@
 //! How a PostgreSQL server keeps commits, as far as a session of the program may see it.
 
-use sqlx::{PgPool, Row as _};
+use sqlx::PgPool;
+use sqlx_macros::FromRow;
 
 use crate::{LedgerCheckup, LedgerConfigWarning, LedgerError};
+
+/// Settings of a session, and standbys of its server.
+#[derive(FromRow)]
+struct Settings {
+    fsync: String,
+    full_page_writes: String,
+    synchronous_commit: String,
+    standbys: i64,
+    hidden: i64,
+}
 
 /// The settings that this session may see.
 pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, LedgerError> {
     // A base backup under way is no standby yet. Without the right to see them all, the rows of
     // others' sessions are there without content.
-    let row = sqlx::query(
+    let row: Settings = sqlx::query_as(
         "select current_setting('fsync') as fsync,
          current_setting('full_page_writes') as full_page_writes,
          current_setting('synchronous_commit') as synchronous_commit,
@@ -18,17 +29,16 @@ pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, Ledg
     .fetch_one(connections)
     .await?;
     let mut checkup = LedgerCheckup::default();
-    let setting: String = row.try_get("synchronous_commit")?;
-    if row.try_get::<String, _>("fsync")? == "off" {
+    let Settings { synchronous_commit: setting, standbys, hidden, .. } = row;
+    if row.fsync == "off" {
         checkup.config_warnings.push(LedgerConfigWarning::NoFsync);
     }
-    if row.try_get::<String, _>("full_page_writes")? == "off" {
+    if row.full_page_writes == "off" {
         checkup.config_warnings.push(LedgerConfigWarning::NoFullPageWrites);
     }
     if matches!(&*setting, "off" | "local") {
         checkup.config_warnings.push(LedgerConfigWarning::LazyCommit { setting });
     }
-    let (standbys, hidden): (i64, i64) = (row.try_get("standbys")?, row.try_get("hidden")?);
     if standbys > 0 {
         checkup.config_warnings.push(LedgerConfigWarning::AsynchronousStandby { standbys });
     }

@@ -1,6 +1,7 @@
 //! The tables, keys and rights that records need, as a session of PostgreSQL has them.
 
-use sqlx::{PgExecutor, Row as _};
+use sqlx::PgExecutor;
+use sqlx_macros::FromRow;
 
 use crate::fitness::{NEEDED, Present, lacks};
 use crate::{Lack, LedgerError};
@@ -30,19 +31,22 @@ const PRESENT: &str = "
     left join (select c.oid from pg_class c join pg_namespace p on p.oid = c.relnamespace
       and p.nspname = current_schema() where c.relname = $2) as s on true";
 
+/// A table, and whether the sequence may be drawn from.
+#[derive(FromRow)]
+struct PresentRow {
+    #[sqlx(flatten)]
+    table: Present,
+    draws: bool,
+}
+
 /// The missing requirements.
 pub(super) async fn missing(connection: impl PgExecutor<'_>) -> Result<Vec<Lack>, LedgerError> {
     let names: Vec<&str> = NEEDED.iter().map(|needed| needed.table).collect();
-    let rows = sqlx::query(PRESENT).bind(names).bind(SEQUENCE).fetch_all(connection).await?;
+    let rows = sqlx::query_as(PRESENT).bind(names).bind(SEQUENCE).fetch_all(connection).await?;
     let (mut present, mut draws) = (Vec::with_capacity(rows.len()), false);
-    for row in rows {
-        draws = row.try_get("draws")?;
-        present.push(Present {
-            table: row.try_get("name")?,
-            rights: row.try_get("rights")?,
-            columns: row.try_get("columns")?,
-            keys: row.try_get("keys")?,
-        });
+    for PresentRow { table, draws: may_draw } in rows {
+        draws = may_draw;
+        present.push(table);
     }
     let mut lacks = lacks(&present, true);
     if !draws && !present.is_empty() {

@@ -15,7 +15,7 @@ use crate::columns::read_uuid;
 use crate::connections::Connections;
 use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
-use crate::statement::{QueryBuilder, Row, query};
+use crate::statement::{QueryBuilder, query_as, query_scalar};
 use crate::{Lack, LedgerCheckup, LedgerError};
 
 /// The longest wait for one lock of work that is repeated in the background (journal, seeds,
@@ -93,8 +93,8 @@ impl Pool for PgConnections {
 
     async fn begin_together(&self) -> Result<Vec<Transaction>, LedgerError> {
         let mut first = self.begin(None, Begin::Snapshot).await?;
-        let moment = query("select pg_export_snapshot() as moment").fetch_one(&mut *first).await?;
-        let moment: String = moment.try_get("moment")?;
+        let moment = query_scalar::<String>("select pg_export_snapshot()");
+        let moment = moment.fetch_one(&mut *first).await?;
         // The server gave it: digits, letters and dashes.
         let begin = self.beginning(Begin::Snapshot);
         let begin = format!("{begin}; set transaction snapshot '{moment}'");
@@ -103,19 +103,15 @@ impl Pool for PgConnections {
     }
 
     async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {
-        let row = query(
+        let row: Option<(i64, Vec<u8>, bool)> = query_as(
             "select number, nonce, life = ledger_life() and born = xmin::text::bigint
              as is_present from incarnation",
         )
         .fetch_optional(conn)
         .await?;
-        let shown = |row: Row| -> Result<Shown, LedgerError> {
-            let nonce = read_uuid(row.try_get("nonce")?, "incarnation.nonce")?;
-            let incarnation = Incarnation { number: row.try_get("number")?, nonce };
-            let is_present = row.try_get("is_present")?;
-            Ok(Shown { incarnation, is_present, marked: None })
-        };
-        row.map(shown).transpose()
+        let Some((number, nonce, is_present)) = row else { return Ok(None) };
+        let incarnation = Incarnation { number, nonce: read_uuid(&nonce, "incarnation.nonce")? };
+        Ok(Some(Shown { incarnation, is_present, marked: None }))
     }
 
     async fn held_counters(

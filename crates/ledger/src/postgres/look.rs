@@ -2,8 +2,9 @@
 //! itself keeps from writing.
 
 use numerator_runtime::clock::SharedClock;
+use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use sqlx::{Connection as _, Row as _};
+use sqlx_macros::FromRow;
 
 use super::PgEngine;
 use super::migrate::standing;
@@ -34,6 +35,21 @@ const FACTS: &str = "
         where c.relname = 'journal' and n.nspname = current_schema()
         and pg_has_role(current_user, c.relowner, 'member')) as owns_record";
 
+/// The columns of [`FACTS`].
+#[derive(FromRow)]
+struct FactsRow {
+    connections_max: i64,
+    reserved: i64,
+    of_user: Option<i64>,
+    of_database: Option<i64>,
+    others: i64,
+    is_standby: bool,
+    is_read_only: bool,
+    has_schema: bool,
+    may_create: bool,
+    owns_record: bool,
+}
+
 /// Looks at the database that `url` names.
 ///
 /// # Errors
@@ -54,23 +70,17 @@ pub(crate) async fn look(
 }
 
 async fn facts(connection: &mut PgConnection) -> Result<ServerFacts, LedgerError> {
-    let row = sqlx::query(FACTS).fetch_one(connection).await?;
-    let count = |name: &str| -> Result<u64, LedgerError> {
-        Ok(u64::try_from(row.try_get::<i64, _>(name)?).unwrap_or_default())
-    };
-    let bound = |name: &str| -> Result<Option<u64>, LedgerError> {
-        let bound: Option<i64> = row.try_get(name)?;
-        Ok(bound.map(|bound| u64::try_from(bound).unwrap_or_default()))
-    };
+    let row: FactsRow = sqlx::query_as(FACTS).fetch_one(connection).await?;
+    let count = |count: i64| u64::try_from(count).unwrap_or_default();
     Ok(ServerFacts {
-        connections_max: count("connections_max")?,
-        connections_reserved: count("reserved")?,
-        connections_allowed: [bound("of_user")?, bound("of_database")?],
-        connections_of_others: count("others")?,
-        is_standby: row.try_get("is_standby")?,
-        is_read_only: row.try_get("is_read_only")?,
-        has_schema: row.try_get("has_schema")?,
-        may_create: row.try_get("may_create")?,
-        owns_record: row.try_get("owns_record")?,
+        connections_max: count(row.connections_max),
+        connections_reserved: count(row.reserved),
+        connections_allowed: [row.of_user.map(count), row.of_database.map(count)],
+        connections_of_others: count(row.others),
+        is_standby: row.is_standby,
+        is_read_only: row.is_read_only,
+        has_schema: row.has_schema,
+        may_create: row.may_create,
+        owns_record: row.owns_record,
     })
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use numerator_runtime::node::NodeId;
-use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
 
 use crate::LedgerError;
@@ -79,7 +78,7 @@ impl Locks for PgConnection {
         node: NodeId,
         counters: Vec<i64>,
     ) -> Result<Option<(String, String)>, LedgerError> {
-        let row = sqlx::query(
+        Ok(sqlx::query_as(
             "select f.document_id, f.number from journal_row i join journal_row f
              on f.document_id = i.document_id and f.series_id = i.series_id
              where i.counter_id = any ($1) and i.node_id = $2 and f.node_id <> $2
@@ -89,8 +88,7 @@ impl Locks for PgConnection {
         .bind(node.0.as_bytes().as_slice())
         .bind(oldest.to_string())
         .fetch_optional(self)
-        .await?;
-        row.map(|row| Ok((row.try_get("document_id")?, row.try_get("number")?))).transpose()
+        .await?)
     }
 
     async fn allow_long_search(&mut self) -> Result<(), LedgerError> {

@@ -1,6 +1,7 @@
 //! Records that are put aside, on their way into the journal after all.
 
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 use uuid::Uuid;
 
 use crate::calls::SEARCH;
@@ -12,7 +13,7 @@ use crate::protocol::entries::WriteMode;
 use crate::protocol::journaling::{self, EntrySource};
 use crate::protocol::named_counters;
 use crate::register::gaps;
-use crate::statement::{QueryBuilder, Row, query};
+use crate::statement::{QueryBuilder, query, query_as};
 use crate::store::{Store, commit_alone};
 use crate::{Entry, Event, JournaledAgain, Ledger, LedgerError, PutAside, events};
 
@@ -28,8 +29,8 @@ impl Ledger {
             );
             query.push_bind(after).push(" order by journal_rejected_id limit ");
             query.push_bind(gaps::bounded(limit));
-            let rows = query.build().fetch_all(&store.reader).await?;
-            rows.iter().map(put_aside_of).collect()
+            let rows: Vec<AsideRow> = query.build().typed().fetch_all(&store.reader).await?;
+            rows.into_iter().map(PutAside::try_from).collect()
         })
         .await
     }
@@ -61,18 +62,19 @@ async fn journal_again(
 ) -> Result<JournaledAgain, LedgerError> {
     let (id, now_us) = (allocation_id.as_bytes().as_slice(), store.clock.now_us());
     let mut tx = store.begin().await?;
-    let row = query("select raw, reason from journal_rejected where allocation_id = $1 limit 1")
-        .bind(id)
-        .fetch_optional(&mut *tx)
-        .await?;
-    let Some(row) = row else { return Ok(JournaledAgain::Gone) };
-    let (entry, reason) = (read_raw(row.try_get("raw")?)?, row.try_get::<String>("reason")?);
+    let row: Option<(String, String)> =
+        query_as("select raw, reason from journal_rejected where allocation_id = $1 limit 1")
+            .bind(id)
+            .fetch_optional(&mut *tx)
+            .await?;
+    let Some((entry, reason)) = row else { return Ok(JournaledAgain::Gone) };
+    let entry = read_raw(&entry)?;
     let number = entry.number.clone();
     // Counters first, in the order in which a record is put aside.
     let found = named_counters::with_present_ids(&mut *tx, node, vec![entry], now_us).await?;
     let taken = found.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
     lock_all(&mut *tx, &taken.collect::<Vec<_>>()).await?;
-    let rows = query(
+    let rows: Vec<AsideRange> = query_as(
         "delete from journal_rejected where allocation_id = $1
          returning counter_id, first_value, last_value, step",
     )
@@ -110,17 +112,29 @@ async fn journal_again(
     Ok(became)
 }
 
+/// The values of a record that was put aside.
+#[derive(FromRow)]
+struct AsideRange {
+    counter_id: i64,
+    first_value: i64,
+    last_value: i64,
+    step: i64,
+}
+
 /// Reverts the count of a counter for a record that was put aside: its row of the journal counts
 /// for the same.
-async fn take_back(conn: &mut Conn, row: &Row, entries: &[Entry]) -> Result<(), LedgerError> {
-    let (first, last): (i64, i64) = (row.try_get("first_value")?, row.try_get("last_value")?);
-    let step: i64 = row.try_get("step")?;
+async fn take_back(
+    conn: &mut Conn,
+    range: &AsideRange,
+    entries: &[Entry],
+) -> Result<(), LedgerError> {
+    let AsideRange { counter_id, first_value: first, last_value: last, step } = *range;
     let epoch = entries.first().map_or(Ok(0), |entry| signed(entry.at.epoch, "epoch"))?;
     query(
         "update counter set journaled = journaled - $2 where counter_id = $1 and epoch = $3
          and step = $4 and start_value < $5 and journaled >= $2",
     )
-    .bind(row.try_get::<i64>("counter_id")?)
+    .bind(counter_id)
     .bind((last - first) / step.max(1) + 1)
     .bind(epoch)
     .bind(step)
@@ -130,13 +144,28 @@ async fn take_back(conn: &mut Conn, row: &Row, entries: &[Entry]) -> Result<(), 
     Ok(())
 }
 
-fn put_aside_of(row: &Row) -> Result<PutAside, LedgerError> {
-    Ok(PutAside {
-        id: row.try_get("journal_rejected_id")?,
-        allocation_id: read_uuid(row.try_get("allocation_id")?, "allocation_id")?,
-        entry: read_raw(row.try_get("raw")?).ok(),
-        reason: row.try_get("reason")?,
-        rejected_at_us: row.try_get("rejected_at_us")?,
-        acknowledged_by: row.try_get("acknowledged_by")?,
-    })
+/// The columns of a record that is put aside.
+#[derive(FromRow)]
+struct AsideRow {
+    journal_rejected_id: i64,
+    allocation_id: Vec<u8>,
+    raw: String,
+    reason: String,
+    rejected_at_us: i64,
+    acknowledged_by: Option<String>,
+}
+
+impl TryFrom<AsideRow> for PutAside {
+    type Error = LedgerError;
+
+    fn try_from(row: AsideRow) -> Result<Self, LedgerError> {
+        Ok(PutAside {
+            id: row.journal_rejected_id,
+            allocation_id: read_uuid(&row.allocation_id, "allocation_id")?,
+            entry: read_raw(&row.raw).ok(),
+            reason: row.reason,
+            rejected_at_us: row.rejected_at_us,
+            acknowledged_by: row.acknowledged_by,
+        })
+    }
 }

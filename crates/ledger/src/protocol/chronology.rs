@@ -9,8 +9,10 @@
 
 use std::collections::BTreeMap;
 
+use sqlx_macros::FromRow;
+
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, query, query_scalar};
+use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::Store;
 use crate::{ImportedCounter, LedgerError, TakeRequest};
 
@@ -156,6 +158,7 @@ async fn lock_or_search(
 }
 
 /// How far a family's journal has been looked through, and the latest date up to there.
+#[derive(FromRow)]
 struct Search {
     last_date: String,
     /// Its last counter's key,
@@ -170,7 +173,7 @@ async fn search_family(
     family: Family<'_>,
     rows_max: u32,
 ) -> Result<(), LedgerError> {
-    let row = query(
+    let row = query_as(
         "select last_date, key, value from chronology_search
          where series_id = $1 and serial = $2 and family = $3",
     )
@@ -181,9 +184,7 @@ async fn search_family(
     .fetch_optional(&mut *conn)
     .await?;
     // Another transaction has done the last slice meanwhile.
-    let Some(row) = row else { return Ok(()) };
-    let (last_date, key) = (row.try_get("last_date")?, row.try_get("key")?);
-    let mut search = Search { last_date, key, value: row.try_get("value")? };
+    let Some(mut search) = row else { return Ok(()) };
     if look(conn, family, &mut search, rows_max).await? {
         return create(conn, family, &search.last_date).await;
     }
@@ -215,7 +216,7 @@ async fn look(
             return Ok(true);
         };
         let value = if key == search.key { search.value } else { -1 };
-        let row = query(
+        let slice = query_as(
             "select count(*) as rows, max(document_date) as last_date,
              max(last_value) as last from (
              select document_date, last_value from journal_row
@@ -228,8 +229,7 @@ async fn look(
         .bind(left)
         .fetch_one(&mut *conn)
         .await?;
-        let (rows, last): (i64, Option<i64>) = (row.try_get("rows")?, row.try_get("last")?);
-        let date: Option<String> = row.try_get("last_date")?;
+        let (rows, date, last): (i64, Option<String>, Option<i64>) = slice;
         search.last_date = date.unwrap_or_default().max(std::mem::take(&mut search.last_date));
         search.key = key;
         search.value = last.filter(|_| rows == left).unwrap_or(WHOLE);
@@ -253,21 +253,19 @@ async fn next_counter(
     query.push_bind(search.key.clone()).push(" and key < ").push_bind(to);
     query.push(" and (key = ").push_bind(family.key).push(" or key >= ").push_bind(from);
     query.push(") order by key limit 1");
-    let row = query.build().fetch_optional(conn).await?;
-    row.map(|row| Ok((row.try_get("counter_id")?, row.try_get("key")?))).transpose()
+    Ok(query.build().typed().fetch_optional(conn).await?)
 }
 
 /// One slice for a family whose date is being looked for; false where there is none.
 pub(crate) async fn search_slice(conn: &mut Conn, rows_max: u32) -> Result<bool, LedgerError> {
-    let row = query(
+    let row: Option<CounterName> = query_as(
         "select series_id, serial, family from chronology_search
          order by series_id, serial, family limit 1",
     )
     .fetch_optional(&mut *conn)
     .await?;
-    let Some(row) = row else { return Ok(false) };
-    let (serial, key): (String, String) = (row.try_get("serial")?, row.try_get("family")?);
-    let family = Family { series_id: row.try_get("series_id")?, serial: &serial, key: &key };
+    let Some((series_id, serial, key)) = row else { return Ok(false) };
+    let family = Family { series_id, serial: &serial, key: &key };
     search_family(conn, family, rows_max).await?;
     Ok(true)
 }

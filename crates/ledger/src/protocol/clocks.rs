@@ -8,7 +8,7 @@ use crate::calls::CALL;
 use crate::columns::{bytes, read_node};
 use crate::connections::Share;
 use crate::dialect::Conn;
-use crate::statement::{query, query_scalar};
+use crate::statement::{query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{Heard, Ledger, LedgerError, LedgerTimes};
 
@@ -81,15 +81,10 @@ async fn server(conn: &mut Conn) -> Result<Option<Heard>, LedgerError> {
 
 /// The times reported by nodes that have not ended.
 async fn told(conn: &mut Conn) -> Result<Vec<(NodeId, i64)>, LedgerError> {
-    let rows = query(
+    let rows = query_as::<(Vec<u8>, i64)>(
         "select node_id, told_at_us from node
          where left_at_us is null and adopted_at_us is null and told_at_us is not null",
     );
     let rows = rows.fetch_all(conn).await?;
-    rows.iter()
-        .map(|row| {
-            let node = read_node(row.try_get("node_id")?, "node.node_id")?;
-            Ok((node, row.try_get("told_at_us")?))
-        })
-        .collect()
+    rows.iter().map(|(node, told)| Ok((read_node(node, "node.node_id")?, *told))).collect()
 }

@@ -33,7 +33,7 @@ pub(crate) async fn journal(
     let mut new_rows = entries::new_rows(entries)?;
     let marks: Vec<Mark> = of_counters(&new_rows).map(mark).collect();
     let before = advance(conn, &marks, entry_source).await?;
-    let is_any_aside = before.iter().any(|before| before.is_any_aside);
+    let is_any_aside = before.iter().any(|before| before.any_aside != 0);
     if entry_source == EntrySource::Issuer {
         must_be_below_ceilings(conn, &new_rows, &before).await?;
     }

@@ -63,13 +63,10 @@ impl Names {
             "select counter_id, series_id, serial, key from counter where counter_id",
         );
         query.push_among(ids.into_iter().collect());
-        let rows = query.build().fetch_all(&mut *conn).await?;
-        let mut names = HashMap::with_capacity(rows.len());
-        for row in rows {
-            let name = (row.try_get("series_id")?, row.try_get("serial")?, row.try_get("key")?);
-            names.insert(row.try_get("counter_id")?, name);
-        }
-        Ok(Names(names))
+        let rows: Vec<(i64, i64, String, String)> =
+            query.build().typed().fetch_all(&mut *conn).await?;
+        let named = |(id, series_id, serial, key)| (id, (series_id, serial, key));
+        Ok(Names(rows.into_iter().map(named).collect()))
     }
 
     /// Whether a serial's id is that of the counter of its name. The row that keeps the text of a

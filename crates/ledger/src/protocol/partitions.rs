@@ -2,6 +2,7 @@
 //! partition's row, so that a leader that bumps the epoch misses no participant (F5).
 
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 
 use crate::calls::CALL;
 use crate::columns::{
@@ -11,7 +12,7 @@ use crate::connections::Share;
 use crate::dialect::Conn;
 use crate::fetch::On;
 use crate::nodes::marks;
-use crate::statement::{Row, query, query_scalar};
+use crate::statement::{query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{At, Closing, Counter, Ledger, LedgerError, Partition, PartitionState, Wanted};
 
@@ -95,7 +96,7 @@ impl Ledger {
 
 /// All partitions.
 async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
-    let rows = query(
+    let rows: Vec<PartitionRow> = query_as(
         "select partition_id, epoch, state, owner, incarnation, last_closing,
          last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to,
          lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us
@@ -103,13 +104,13 @@ async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
     )
     .fetch_all(on)
     .await?;
-    rows.iter().map(partition_of).collect()
+    rows.into_iter().map(Partition::try_from).collect()
 }
 
 /// Reads a partition's row without locking it. Good for what only rises (its epoch, what was
 /// lifted); never a fence.
 pub(crate) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
-    let row = query(
+    let row = query_as(
         "select partition_id, epoch, state, owner, incarnation, last_closing,
          last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to,
          lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us
@@ -123,7 +124,7 @@ pub(crate) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, L
 
 /// Reads a partition's row and keeps it as it is until the transaction ends.
 pub(crate) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
-    let row = query(
+    let row = query_as(
         "select partition_id, epoch, state, owner, incarnation, last_closing,
          last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to,
          lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us
@@ -153,25 +154,26 @@ impl LockedRow {
 
 /// Locks all partitions in order: a hold of one is a hold of all, and two may run at once.
 pub(crate) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
-    let rows =
-        query("select partition_id, epoch, state, seen_epoch from partition order by partition_id")
-            .for_update()
-            .fetch_all(conn)
-            .await?;
-    rows.iter()
-        .map(|row| {
+    let rows: Vec<(i32, i64, String, i64)> = query_as(
+        "select partition_id, epoch, state, seen_epoch from partition order by partition_id",
+    )
+    .for_update()
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(partition, epoch, state, seen_epoch)| {
             Ok(LockedRow {
-                partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
-                epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
-                state: PartitionState::read(row.try_get("state")?)?,
-                seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
+                partition: unsigned_small(partition, "partition_id")?,
+                epoch: unsigned(epoch, "partition.epoch")?,
+                state: PartitionState::read(&state)?,
+                seen_epoch: unsigned(seen_epoch, "partition.seen_epoch")?,
             })
         })
         .collect()
 }
 
-fn found(row: Option<Row>, partition: u32) -> Result<Partition, LedgerError> {
-    partition_of(&row.ok_or_else(|| no_such(partition))?)
+fn found(row: Option<PartitionRow>, partition: u32) -> Result<Partition, LedgerError> {
+    row.ok_or_else(|| no_such(partition))?.try_into()
 }
 
 fn no_such(partition: u32) -> LedgerError {
@@ -238,29 +240,51 @@ pub(crate) async fn close_held(
     Ok(())
 }
 
-fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
-    let state = PartitionState::read(row.try_get("state")?)?;
-    let actor: Option<Vec<u8>> = row.try_get("actor")?;
-    let actor = actor.as_deref().map(|actor| read_node(actor, "partition.actor")).transpose()?;
-    let closing: Option<String> = row.try_get("last_closing")?;
-    let epoch = |column| unsigned(row.try_get(column)?, column);
-    let lender: Option<Vec<u8>> = row.try_get("lender")?;
-    Ok(Partition {
-        partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
-        epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
-        state,
-        owner: read_owner(row.try_get("owner")?, row.try_get("incarnation")?)?,
-        last_closing: closing.as_deref().map(Closing::read).transpose()?,
-        last_ceiling_epoch: epoch("last_ceiling_epoch")?,
-        lifted_epoch: epoch("lifted_epoch")?,
-        actor: actor.filter(|_| state != PartitionState::Open),
-        cause: row.try_get("cause")?,
-        wanted: Wanted::read(row.try_get("wanted")?)?,
-        is_lent: row.try_get::<Option<Vec<u8>>>("lent_to")?.is_some(),
-        lender: lender.as_deref().map(|id| read_node(id, "partition.lender")).transpose()?,
-        tall_epoch: unsigned(row.try_get("tall_epoch")?, "partition.tall_epoch")?,
-        seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
-        vouched_epoch: unsigned(row.try_get("vouched_epoch")?, "partition.vouched_epoch")?,
-        changed_at_us: row.try_get("changed_at_us")?,
-    })
+/// The columns of a partition.
+#[derive(FromRow)]
+struct PartitionRow {
+    partition_id: i32,
+    epoch: i64,
+    state: String,
+    owner: String,
+    incarnation: Option<String>,
+    last_closing: Option<String>,
+    last_ceiling_epoch: i64,
+    lifted_epoch: i64,
+    actor: Option<Vec<u8>>,
+    cause: String,
+    wanted: String,
+    lent_to: Option<Vec<u8>>,
+    lender: Option<Vec<u8>>,
+    tall_epoch: i64,
+    seen_epoch: i64,
+    vouched_epoch: i64,
+    changed_at_us: i64,
+}
+
+impl TryFrom<PartitionRow> for Partition {
+    type Error = LedgerError;
+
+    fn try_from(row: PartitionRow) -> Result<Self, LedgerError> {
+        let state = PartitionState::read(&row.state)?;
+        let node = |id: Option<Vec<u8>>, column| id.map(|id| read_node(&id, column)).transpose();
+        Ok(Partition {
+            partition: unsigned_small(row.partition_id, "partition_id")?,
+            epoch: unsigned(row.epoch, "partition.epoch")?,
+            state,
+            owner: read_owner(&row.owner, row.incarnation)?,
+            last_closing: row.last_closing.as_deref().map(Closing::read).transpose()?,
+            last_ceiling_epoch: unsigned(row.last_ceiling_epoch, "last_ceiling_epoch")?,
+            lifted_epoch: unsigned(row.lifted_epoch, "lifted_epoch")?,
+            actor: node(row.actor, "partition.actor")?.filter(|_| state != PartitionState::Open),
+            cause: row.cause,
+            wanted: Wanted::read(&row.wanted)?,
+            is_lent: row.lent_to.is_some(),
+            lender: node(row.lender, "partition.lender")?,
+            tall_epoch: unsigned(row.tall_epoch, "partition.tall_epoch")?,
+            seen_epoch: unsigned(row.seen_epoch, "partition.seen_epoch")?,
+            vouched_epoch: unsigned(row.vouched_epoch, "partition.vouched_epoch")?,
+            changed_at_us: row.changed_at_us,
+        })
+    }
 }

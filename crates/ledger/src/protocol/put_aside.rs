@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use sqlx_macros::FromRow;
+
 use crate::batch::Mark;
 use crate::calls::CALL;
 use crate::columns::{raw, read_raw, signed, unsigned};
@@ -18,7 +20,7 @@ use crate::protocol::entries::{Verdict, verdict_against};
 use crate::protocol::fitness::must_be_whole;
 use crate::protocol::named_counters;
 use crate::register::gaps;
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{AsideNames, Projects, document_hash, key_hash, number_hash};
 use crate::{Entry, Found, Ledger, LedgerError, Position, Question};
@@ -78,6 +80,15 @@ impl Ledger {
     }
 }
 
+/// The values of a record that is put aside.
+#[derive(FromRow)]
+struct RangeAside {
+    counter_id: i64,
+    first_value: i64,
+    last_value: i64,
+    allocation_id: Vec<u8>,
+}
+
 /// Finds entries that are put aside, or meet the number or the values of one that is.
 pub(crate) async fn judge(
     conn: &mut Conn,
@@ -91,19 +102,17 @@ pub(crate) async fn judge(
          where counter_id",
     );
     query.push_among(counters.into_iter().collect());
-    for row in query.build().fetch_all(&mut *conn).await? {
-        let (counter_id, first): (i64, i64) =
-            (row.try_get("counter_id")?, row.try_get("first_value")?);
-        let (last, id): (i64, Vec<u8>) =
-            (row.try_get("last_value")?, row.try_get("allocation_id")?);
+    let rows: Vec<RangeAside> = query.build().typed().fetch_all(&mut *conn).await?;
+    for row in rows {
         let meets = |new_row: &&NewRow<'_>| {
             let value_range = new_row.value_range;
-            value_range.counter_id == counter_id
-                && value_range.first <= last
-                && value_range.last >= first
+            value_range.counter_id == row.counter_id
+                && value_range.first <= row.last_value
+                && value_range.last >= row.first_value
         };
         for new_row in new_rows.iter().filter(meets) {
-            let verdict = verdict_against(new_row, first, Some(id.clone()));
+            let verdict =
+                verdict_against(new_row, row.first_value, Some(row.allocation_id.clone()));
             // An entry that is put aside is accounted for, and would be counted twice.
             if verdict == Verdict::Known || verdicts[new_row.entry] == Verdict::Written {
                 verdicts[new_row.entry] = verdict;
@@ -151,6 +160,15 @@ pub(crate) struct Aside {
     pub(crate) rejected_at_us: i64,
 }
 
+/// A record that is put aside, as it is kept.
+#[derive(FromRow)]
+struct RawAside {
+    counter_id: i64,
+    first_value: i64,
+    raw: String,
+    rejected_at_us: i64,
+}
+
 /// Records that may have one of the names, by the columns of their hashes, and those without any
 /// name; without columns all of them. Newest first.
 pub(crate) async fn named(
@@ -158,8 +176,7 @@ pub(crate) async fn named(
     columns: &[(&'static str, Vec<i64>)],
 ) -> Result<Vec<Aside>, LedgerError> {
     let mut query = QueryBuilder::new(
-        "select counter_id, first_value, last_value, allocation_id, raw, rejected_at_us
-         from journal_rejected",
+        "select counter_id, first_value, raw, rejected_at_us from journal_rejected",
     );
     let mut before = " where ";
     for (column, hashes) in columns.iter().filter(|(_, hashes)| !hashes.is_empty()) {
@@ -167,16 +184,14 @@ pub(crate) async fn named(
         before = " or ";
     }
     query.push(" order by journal_rejected_id desc limit ").push_bind(ROWS_MAX);
-    asides(&query.build().fetch_all(conn).await?)
+    Ok(asides(query.build().typed().fetch_all(conn).await?))
 }
 
 /// Each allocation of rows once; what this version cannot read is left out.
-fn asides(rows: &[Row]) -> Result<Vec<Aside>, LedgerError> {
+fn asides(rows: Vec<RawAside>) -> Vec<Aside> {
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-    for row in rows {
-        let Ok(mut entry) = read_raw(row.try_get("raw")?) else { continue };
-        let (counter_id, first): (i64, i64) =
-            (row.try_get("counter_id")?, row.try_get("first_value")?);
+    for RawAside { counter_id, first_value: first, raw, rejected_at_us } in rows {
+        let Ok(mut entry) = read_raw(&raw) else { continue };
         let Some(head) = entry.taken.first_mut() else { continue };
         // A further serial's row says nothing of the number.
         if plausible(head, counter_id).0.first != first || !seen.insert(entry.record.allocation_id)
@@ -186,9 +201,9 @@ fn asides(rows: &[Row]) -> Result<Vec<Aside>, LedgerError> {
         if counter_id != NO_COUNTER {
             head.counter_id = counter_id;
         }
-        found.push(Aside { entry, rejected_at_us: row.try_get("rejected_at_us")? });
+        found.push(Aside { entry, rejected_at_us });
     }
-    Ok(found)
+    found
 }
 
 /// Adds records that are put aside to the journal's answers to questions, each for a document of
@@ -234,7 +249,7 @@ pub(crate) async fn of_allocations(
          where allocation_id",
     );
     query.push_among(ids);
-    let found = asides(&query.build().fetch_all(conn).await?)?;
+    let found = asides(query.build().typed().fetch_all(conn).await?);
     Ok(found.into_iter().map(|aside| aside.entry).collect())
 }
 
@@ -244,7 +259,7 @@ pub(crate) async fn of_value(
     counter_id: i64,
     value: i64,
 ) -> Result<Option<Aside>, LedgerError> {
-    let rows = query(
+    let rows = query_as(
         "select counter_id, first_value, raw, rejected_at_us from journal_rejected
          where counter_id = $1 and first_value <= $2 and last_value >= $2
          and ($2 - first_value) % step = 0",
@@ -254,7 +269,7 @@ pub(crate) async fn of_value(
     .fetch_all(conn)
     .await?;
     let is_first = |aside: &Aside| aside.entry.taken[0].counter_id == counter_id;
-    Ok(asides(&rows)?.into_iter().find(is_first))
+    Ok(asides(rows).into_iter().find(is_first))
 }
 
 /// The record at a place of a list: also of a counter that the ledger does not have.
@@ -262,7 +277,7 @@ pub(crate) async fn of_place(
     conn: &mut Conn,
     place: Position,
 ) -> Result<Option<Aside>, LedgerError> {
-    let rows = query(
+    let rows = query_as(
         "select counter_id, first_value, raw, rejected_at_us from journal_rejected
          where counter_id in ($1, $2) and first_value = $3",
     )
@@ -275,7 +290,7 @@ pub(crate) async fn of_place(
         aside.entry.record.issued_at_us == place.issued_at_us
             && aside.entry.taken[0].counter_id == place.of.counter_id
     };
-    Ok(asides(&rows)?.into_iter().find(is_there))
+    Ok(asides(rows).into_iter().find(is_there))
 }
 
 /// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 
 use crate::calls::CALL;
 use crate::columns::{bytes, from_json, ownership, read_node, to_json};
@@ -15,7 +16,7 @@ use crate::incarnation::Incarnation;
 use crate::nodes::marks;
 use crate::protocol::partitions::lock_all;
 use crate::protocol::{incarnation, partitions};
-use crate::statement::{query, query_scalar};
+use crate::statement::{query, query_as, query_scalar};
 use crate::store::{Store, commit};
 use crate::{Agreement, At, Closing, Known, Ledger, LedgerError, Nodes, PartitionState, Report};
 
@@ -34,7 +35,7 @@ pub(crate) async fn begin(
         roster.extend(from_json::<Vec<NodeId>>(&text, "inquest.roster")?);
     }
     // One whose outbox was not whole when it was adopted has accounted for nothing.
-    let present = query(
+    let present = query_scalar::<Vec<u8>>(
         "select node_id from node where left_at_us is null and adopted_at_us is null
          union select p.node_id from participant p
          join partition a on a.partition_id = p.partition_id
@@ -42,8 +43,8 @@ pub(crate) async fn begin(
          and not exists (select 1 from closed_epoch c
              where c.partition_id = p.partition_id and c.epoch = p.epoch)",
     );
-    for row in present.fetch_all(&mut **tx).await? {
-        roster.insert(read_node(row.try_get("node_id")?, "node.node_id")?);
+    for node in present.fetch_all(&mut **tx).await? {
+        roster.insert(read_node(&node, "node.node_id")?);
     }
     end(&mut **tx).await?;
     query("insert into inquest (nonce, roster, begun_at_us) values ($1, $2, $3)")
@@ -205,29 +206,42 @@ pub(crate) async fn agree(
 
 /// The reports under a nonce.
 async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, LedgerError> {
-    let rows = query(
+    let rows: Vec<ReportRow> = query_as(
         "select node_id, is_complete, identities, epochs, seen from inquest_report
          where nonce = $1",
     )
     .bind(nonce.as_bytes().as_slice())
     .fetch_all(conn)
     .await?;
-    rows.iter()
-        .map(|row| {
-            let text = |column| -> Result<&str, LedgerError> { Ok(row.try_get(column)?) };
-            let epochs: Vec<(u32, u64)> = from_json(text("epochs")?, "inquest_report.epochs")?;
-            let at = |(partition, epoch)| At { partition, epoch };
-            Ok(Report {
-                node: read_node(row.try_get("node_id")?, "inquest_report.node_id")?,
-                identities: from_json(text("identities")?, "inquest_report.identities")?,
-                is_complete: row.try_get("is_complete")?,
-                known: Known {
-                    epochs: epochs.into_iter().map(at).collect(),
-                    nodes: from_json(text("seen")?, "inquest_report.seen")?,
-                },
-            })
+    rows.into_iter().map(Report::try_from).collect()
+}
+
+/// The columns of a report.
+#[derive(FromRow)]
+struct ReportRow {
+    node_id: Vec<u8>,
+    is_complete: bool,
+    identities: String,
+    epochs: String,
+    seen: String,
+}
+
+impl TryFrom<ReportRow> for Report {
+    type Error = LedgerError;
+
+    fn try_from(row: ReportRow) -> Result<Self, LedgerError> {
+        let epochs: Vec<(u32, u64)> = from_json(&row.epochs, "inquest_report.epochs")?;
+        let at = |(partition, epoch)| At { partition, epoch };
+        Ok(Report {
+            node: read_node(&row.node_id, "inquest_report.node_id")?,
+            identities: from_json(&row.identities, "inquest_report.identities")?,
+            is_complete: row.is_complete,
+            known: Known {
+                epochs: epochs.into_iter().map(at).collect(),
+                nodes: from_json(&row.seen, "inquest_report.seen")?,
+            },
         })
-        .collect()
+    }
 }
 
 /// Opens a held partition above every known epoch. All that was handed out before is in the

@@ -4,7 +4,7 @@ use crate::calls::CALL;
 use crate::columns::{ownership, unsigned};
 use crate::counters::table::lock_all;
 use crate::protocol::tall::{self, TALL_ROOM_MIN};
-use crate::statement::query;
+use crate::statement::query_as;
 use crate::store::commit;
 use crate::{At, Ledger, LedgerError, Raise};
 
@@ -22,7 +22,7 @@ impl Ledger {
             for raise in raises {
                 // Partition and epoch are in the row that changes: one read elsewhere may be stale
                 // by the time the row lock is granted.
-                let row = query(
+                let row: Option<(i64, i64)> = query_as(
                     "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end
                      where counter_id = $1 and partition_id = $2 and epoch = $3
                      returning ceiling, (ceiling - taken) / step as room",
@@ -33,12 +33,8 @@ impl Ledger {
                 .bind(raise.ceiling)
                 .fetch_optional(&mut *tx)
                 .await?;
-                let Some(row) = row else {
-                    ceilings.push(None);
-                    continue;
-                };
-                room_most = row.try_get::<i64>("room")?.max(room_most);
-                ceilings.push(Some(row.try_get("ceiling")?));
+                ceilings.push(row.map(|(ceiling, _)| ceiling));
+                room_most = row.map_or(0, |(_, room)| room).max(room_most);
             }
             commit(tx).await?;
             if unsigned(room_most, "room")? >= TALL_ROOM_MIN

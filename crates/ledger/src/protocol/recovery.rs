@@ -8,7 +8,7 @@ use crate::columns::{
 };
 use crate::dialect::Conn;
 use crate::nodes::marks;
-use crate::statement::{Row, query, query_scalar};
+use crate::statement::{query, query_as, query_scalar};
 use crate::store::{commit, commit_alone};
 use crate::{
     Acknowledged, At, Claim, ClosedEpoch, Closing, Ledger, LedgerError, Owner, PartitionState,
@@ -226,7 +226,7 @@ impl Ledger {
     ) -> Result<Option<ClosedEpoch>, LedgerError> {
         self.read(async |reader| {
             let (partition, epoch) = ownership(at)?;
-            let row = query(
+            let row: Option<(i64, String, i64)> = query_as(
                 "select epoch, closing, closed_at_us from closed_epoch
                  where partition_id = $1 and epoch >= $2
                  and (cast($3 as text) is null or closing = $3) order by epoch limit 1",
@@ -236,9 +236,8 @@ impl Ledger {
             .bind(closing.map(Word::word))
             .fetch_optional(reader)
             .await?;
-            let Some(row) = row else { return Ok(None) };
-            let epoch: i64 = row.try_get("epoch")?;
-            let missing = query(
+            let Some((epoch, closing, closed_at_us)) = row else { return Ok(None) };
+            let missing: Vec<(Vec<u8>, String)> = query_as(
                 "select p.node_id, coalesce(n.label, '') as label from participant p
                  left join node n on n.node_id = p.node_id
                  where p.partition_id = $1 and p.epoch = $2 and p.state = 'joined' order by
@@ -248,15 +247,14 @@ impl Ledger {
             .bind(epoch)
             .fetch_all(reader)
             .await?;
-            let named = |row: &Row| -> Result<_, LedgerError> {
-                let node = read_node(row.try_get("node_id")?, "participant.node_id")?;
-                Ok((node, row.try_get("label")?))
+            let named = |(node, label): (Vec<u8>, String)| -> Result<_, LedgerError> {
+                Ok((read_node(&node, "participant.node_id")?, label))
             };
             Ok(Some(ClosedEpoch {
                 at: At { epoch: unsigned(epoch, "closed_epoch.epoch")?, ..at },
-                closing: Closing::read(row.try_get("closing")?)?,
-                closed_at_us: row.try_get("closed_at_us")?,
-                missing: missing.iter().map(named).collect::<Result<_, _>>()?,
+                closing: Closing::read(&closing)?,
+                closed_at_us,
+                missing: missing.into_iter().map(named).collect::<Result<_, _>>()?,
             }))
         })
         .await
@@ -311,7 +309,7 @@ impl Ledger {
 /// Locks the partition's row while it shows this epoch `recovering`; the owner of the epoch before.
 async fn lock_recovering(conn: &mut Conn, at: At) -> Result<Option<Owner>, LedgerError> {
     let (partition, epoch) = ownership(at)?;
-    let row = query(
+    let row: Option<(String, Option<String>)> = query_as(
         "select owner, incarnation from partition
          where partition_id = $1 and epoch = $2 and state = 'recovering'",
     )
@@ -320,7 +318,7 @@ async fn lock_recovering(conn: &mut Conn, at: At) -> Result<Option<Owner>, Ledge
     .bind(epoch)
     .fetch_optional(conn)
     .await?;
-    row.map(|row| read_owner(row.try_get("owner")?, row.try_get("incarnation")?)).transpose()
+    row.map(|(owner, incarnation)| read_owner(&owner, incarnation)).transpose()
 }
 
 /// Participants of the epoch before that may still hold what the journal does not have.

@@ -1,10 +1,11 @@
 //! The deployment: what is written once per ledger.
 
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 
 use crate::columns::{HASH, bytes, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::dialect::Conn;
-use crate::statement::{Row, query, query_scalar};
+use crate::statement::{query, query_as, query_scalar};
 use crate::store::commit_alone;
 use crate::{Deployment, Ledger, LedgerError, Series};
 
@@ -55,10 +56,8 @@ impl Ledger {
     /// What the ledger was set up with; none where it was not yet. Writes nothing.
     pub async fn stored_deployment(&self) -> Result<Option<Deployment>, LedgerError> {
         self.read(async |reader| {
-            let row = query("select deployment_id, partitions, prefix from deployment")
-                .fetch_optional(reader)
-                .await?;
-            row.map(|row| read_deployment(&row)).transpose()
+            let row: Option<DeploymentRow> = query_as(DEPLOYMENT).fetch_optional(reader).await?;
+            row.map(Deployment::try_from).transpose()
         })
         .await
     }
@@ -77,10 +76,9 @@ impl Ledger {
             if there.is_none() {
                 write(&mut *tx, wanted, store.clock.now_us()).await?;
             }
-            let row = query("select deployment_id, partitions, prefix, hash from deployment")
-                .fetch_one(&mut *tx)
-                .await?;
-            let there = read_deployment(&row)?;
+            let row: DeploymentRow = query_as(DEPLOYMENT).fetch_one(&mut *tx).await?;
+            let hash = row.hash.clone();
+            let there = Deployment::try_from(row)?;
             let differ = |setting, here: String, there: String| {
                 if here == there {
                     Ok(())
@@ -90,7 +88,7 @@ impl Ledger {
             };
             differ("partitions", wanted.partitions.to_string(), there.partitions.to_string())?;
             differ("redis.prefix", wanted.prefix.clone(), there.prefix.clone())?;
-            differ("hash", HASH.to_owned(), row.try_get("hash")?)?;
+            differ("hash", HASH.to_owned(), hash)?;
             commit_alone(store, tx).await?;
             Ok(there)
         })
@@ -131,12 +129,27 @@ impl Series<'_> {
     }
 }
 
-fn read_deployment(row: &Row) -> Result<Deployment, LedgerError> {
-    Ok(Deployment {
-        deployment_id: read_uuid(row.try_get("deployment_id")?, "deployment_id")?,
-        partitions: unsigned_small(row.try_get("partitions")?, "partitions")?,
-        prefix: row.try_get("prefix")?,
-    })
+const DEPLOYMENT: &str = "select deployment_id, partitions, prefix, hash from deployment";
+
+/// The columns of [`DEPLOYMENT`].
+#[derive(FromRow)]
+struct DeploymentRow {
+    deployment_id: Vec<u8>,
+    partitions: i32,
+    prefix: String,
+    hash: String,
+}
+
+impl TryFrom<DeploymentRow> for Deployment {
+    type Error = LedgerError;
+
+    fn try_from(row: DeploymentRow) -> Result<Self, LedgerError> {
+        Ok(Deployment {
+            deployment_id: read_uuid(&row.deployment_id, "deployment_id")?,
+            partitions: unsigned_small(row.partitions, "partitions")?,
+            prefix: row.prefix,
+        })
+    }
 }
 
 /// A duration as settings spell it.

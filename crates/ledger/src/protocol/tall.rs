@@ -7,7 +7,7 @@
 use numerator_runtime::node::NodeId;
 
 use crate::columns::{bytes, ownership, signed, small};
-use crate::counters::table::{COLUMNS, resolved_of};
+use crate::counters::table::{COLUMNS, CounterRow};
 use crate::statement::{QueryBuilder, query, query_scalar};
 use crate::store::{Store, commit};
 use crate::{At, Counter, Ledger, LedgerError};
@@ -34,9 +34,9 @@ impl Ledger {
             query.push(" and (ceiling - taken) / step >= ");
             query.push_bind(signed(room_min, "room")?);
             query.push(" limit ").push_bind(LOOK_MAX);
-            let rows = query.build().fetch_all(&mut *tx).await?;
+            let rows: Vec<CounterRow> = query.build().typed().fetch_all(&mut *tx).await?;
             tx.commit().await?;
-            rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+            rows.into_iter().map(Counter::try_from).collect()
         })
         .await
     }

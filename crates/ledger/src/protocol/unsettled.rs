@@ -10,12 +10,14 @@
 //! only while its counter's row is locked, after looking once more: the writer of a late row holds
 //! that lock too, and so finds the gap, or has its row found.
 
+use sqlx_macros::FromRow;
+
 use crate::columns::{Word, signed, unsigned};
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
 use crate::protocol::chronology;
 use crate::register::gaps::{self, Loss};
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{GapReason, Ledger, LedgerError, Unsettled};
 
@@ -142,12 +144,12 @@ impl Ledger {
     pub async fn unsettled(&self, limit: u32) -> Result<Vec<Unsettled>, LedgerError> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(
-                "select counter_id, epoch, after_value, upto_value, step, journaled, found
+                "select counter_id, epoch, after_value, upto_value, step, reason, journaled, found
                  from unsettled order by unsettled_id limit ",
             );
             query.push_bind(gaps::bounded(limit));
-            let rows = query.build().fetch_all(reader).await?;
-            rows.iter().map(unsettled_of).collect()
+            let rows: Vec<UnsettledRow> = query.build().typed().fetch_all(reader).await?;
+            rows.into_iter().map(Unsettled::try_from).collect()
         })
         .await
     }
@@ -167,7 +169,7 @@ async fn oldest(conn: &mut Conn) -> Result<Option<i64>, LedgerError> {
 }
 
 async fn lock(conn: &mut Conn, unsettled_id: i64) -> Result<Option<UnsettledSpan>, LedgerError> {
-    let row = query(
+    let row: Option<UnsettledRow> = query_as(
         "select counter_id, epoch, after_value, upto_value, step, reason, journaled, found
          from unsettled where unsettled_id = $1 and after_value < upto_value",
     )
@@ -175,19 +177,7 @@ async fn lock(conn: &mut Conn, unsettled_id: i64) -> Result<Option<UnsettledSpan
     .bind(unsettled_id)
     .fetch_optional(conn)
     .await?;
-    row.map(|row| {
-        let loss = Loss {
-            counter_id: row.try_get("counter_id")?,
-            after: row.try_get("after_value")?,
-            upto: row.try_get("upto_value")?,
-            step: row.try_get("step")?,
-            reason: GapReason::read(row.try_get("reason")?)?,
-            epoch: unsigned(row.try_get("epoch")?, "unsettled.epoch")?,
-        };
-        let (journaled, found) = (row.try_get("journaled")?, row.try_get("found")?);
-        Ok(UnsettledSpan { loss, journaled, found })
-    })
-    .transpose()
+    row.map(UnsettledSpan::try_from).transpose()
 }
 
 impl UnsettledSpan {
@@ -231,15 +221,46 @@ impl UnsettledSpan {
     }
 }
 
-fn unsettled_of(row: &Row) -> Result<Unsettled, LedgerError> {
-    let (after, upto): (i64, i64) = (row.try_get("after_value")?, row.try_get("upto_value")?);
-    let (journaled, found): (i64, i64) = (row.try_get("journaled")?, row.try_get("found")?);
-    let step: i64 = row.try_get("step")?;
-    let is_looked_through = after >= upto;
-    Ok(Unsettled {
-        counter_id: row.try_get("counter_id")?,
-        epoch: unsigned(row.try_get("epoch")?, "unsettled.epoch")?,
-        left: upto.abs_diff(after) / step.unsigned_abs().max(1),
-        gone: if is_looked_through { journaled.abs_diff(found) } else { 0 },
-    })
+/// The columns of what is unsettled.
+#[derive(FromRow)]
+struct UnsettledRow {
+    counter_id: i64,
+    epoch: i64,
+    after_value: i64,
+    upto_value: i64,
+    step: i64,
+    reason: String,
+    journaled: i64,
+    found: i64,
+}
+
+impl TryFrom<UnsettledRow> for UnsettledSpan {
+    type Error = LedgerError;
+
+    fn try_from(row: UnsettledRow) -> Result<Self, LedgerError> {
+        let loss = Loss {
+            counter_id: row.counter_id,
+            after: row.after_value,
+            upto: row.upto_value,
+            step: row.step,
+            reason: GapReason::read(&row.reason)?,
+            epoch: unsigned(row.epoch, "unsettled.epoch")?,
+        };
+        Ok(UnsettledSpan { loss, journaled: row.journaled, found: row.found })
+    }
+}
+
+impl TryFrom<UnsettledRow> for Unsettled {
+    type Error = LedgerError;
+
+    fn try_from(row: UnsettledRow) -> Result<Self, LedgerError> {
+        let UnsettledRow { after_value: after, upto_value: upto, step, .. } = row;
+        let is_looked_through = after >= upto;
+        Ok(Unsettled {
+            counter_id: row.counter_id,
+            epoch: unsigned(row.epoch, "unsettled.epoch")?,
+            left: upto.abs_diff(after) / step.unsigned_abs().max(1),
+            gone: if is_looked_through { row.journaled.abs_diff(row.found) } else { 0 },
+        })
+    }
 }

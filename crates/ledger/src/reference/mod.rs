@@ -5,10 +5,11 @@ pub(crate) mod rows;
 
 use numbering::{Membership, ReferenceData, ReferenceRow};
 use serde_json::json;
+use sqlx_macros::FromRow;
 
 use crate::calls::{CALL, SEARCH, noun};
 use crate::dialect::Conn;
-use crate::statement::{Row, query, query_scalar};
+use crate::statement::{query, query_as, query_scalar};
 use crate::store::{self, Saving, Store};
 use crate::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
 
@@ -201,7 +202,7 @@ async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<()
 
 /// Rows and all their codes in one statement: no reader sees half a renaming.
 pub(crate) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
-    let found = query(
+    let found: Vec<CodeRow> = query_as(
         "select r.table_name, r.reference_id, r.code, r.name, r.active, c.code as used
          from reference_row r join reference_code c
          on c.table_name = r.table_name and c.reference_id = r.reference_id
@@ -210,7 +211,7 @@ pub(crate) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> 
     .fetch_all(&mut *conn)
     .await?;
     let mut rows: Vec<ReferenceRow> = Vec::new();
-    for (row, used) in found.iter().map(row_of).collect::<Result<Vec<_>, _>>()? {
+    for (row, used) in found.into_iter().map(CodeRow::read) {
         let is_last = |last: &&mut ReferenceRow| (&last.table, &last.id) == (&row.table, &row.id);
         let is_present = used == row.code;
         if rows.last_mut().filter(is_last).is_none() {
@@ -220,35 +221,59 @@ pub(crate) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> 
             row.former_codes.push(used);
         }
     }
-    let memberships = query(
+    let memberships: Vec<MembershipRow> = query_as(
         "select table_name, reference_id, of_table_name, of_reference_id, active from membership
          order by table_name, reference_id, of_table_name, of_reference_id",
     )
     .fetch_all(conn)
     .await?;
-    let memberships = memberships.iter().map(membership_of).collect::<Result<Vec<_>, _>>()?;
+    let memberships = memberships.into_iter().map(Membership::from).collect::<Vec<_>>();
     Ok(ReferenceData::new(rows, memberships))
 }
 
 /// A row, and one of the codes that it has or had.
-fn row_of(row: &Row) -> Result<(ReferenceRow, String), LedgerError> {
-    let read = ReferenceRow {
-        table: row.try_get("table_name")?,
-        id: row.try_get("reference_id")?,
-        code: row.try_get("code")?,
-        name: row.try_get("name")?,
-        active: row.try_get::<i32>("active")? == 1,
-        former_codes: Vec::new(),
-    };
-    Ok((read, row.try_get("used")?))
+#[derive(FromRow)]
+struct CodeRow {
+    table_name: String,
+    reference_id: String,
+    code: String,
+    name: String,
+    active: i32,
+    used: String,
 }
 
-fn membership_of(row: &Row) -> Result<Membership, LedgerError> {
-    Ok(Membership {
-        table: row.try_get("table_name")?,
-        id: row.try_get("reference_id")?,
-        of_table: row.try_get("of_table_name")?,
-        of_id: row.try_get("of_reference_id")?,
-        active: row.try_get::<i32>("active")? == 1,
-    })
+impl CodeRow {
+    fn read(self) -> (ReferenceRow, String) {
+        let row = ReferenceRow {
+            table: self.table_name,
+            id: self.reference_id,
+            code: self.code,
+            name: self.name,
+            active: self.active == 1,
+            former_codes: Vec::new(),
+        };
+        (row, self.used)
+    }
+}
+
+/// The columns of a membership.
+#[derive(FromRow)]
+struct MembershipRow {
+    table_name: String,
+    reference_id: String,
+    of_table_name: String,
+    of_reference_id: String,
+    active: i32,
+}
+
+impl From<MembershipRow> for Membership {
+    fn from(row: MembershipRow) -> Self {
+        Membership {
+            table: row.table_name,
+            id: row.reference_id,
+            of_table: row.of_table_name,
+            of_id: row.of_reference_id,
+            active: row.active == 1,
+        }
+    }
 }

@@ -6,12 +6,13 @@ mod ends;
 use std::collections::HashMap;
 
 use ends::{end, files, part, revised};
+use sqlx_macros::FromRow;
 
 use crate::accounting::{Met, Open, Walk, What};
 use crate::columns::{Word, read_uuid, unsigned};
 use crate::counters::list;
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, Row, query};
+use crate::statement::{QueryBuilder, Row, query, query_as, query_scalar};
 use crate::{
     AccountRequest, Accounted, BoundRows, Counter, CounterAccount, CounterFilter, DatedPart,
     EntryKind, EntryRow, GapReason, LedgerError, Register, Run,
@@ -143,9 +144,9 @@ async fn account_for_all(
 /// bind all of them: a batch without a proof up to there may be older than the key. Without such a
 /// checkpoint nothing shows that there is a key.
 async fn before_key(conn: &mut Conn) -> Result<i64, LedgerError> {
-    let first = query("select body from checkpoint where checkpoint_no = 1");
-    let Some(row) = first.fetch_optional(conn).await? else { return Ok(i64::MAX) };
-    let body: serde_json::Value = serde_json::from_str(row.try_get("body")?).unwrap_or_default();
+    let first = query_scalar::<String>("select body from checkpoint where checkpoint_no = 1");
+    let Some(body) = first.fetch_optional(conn).await? else { return Ok(i64::MAX) };
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
     let said = body["before_key"].as_i64();
     Ok(said.or_else(|| body["batches"]["upto"].as_i64()).unwrap_or(0))
 }
@@ -160,14 +161,13 @@ struct Left {
 type Ownership = (u64, bool);
 
 async fn owners(conn: &mut Conn) -> Result<HashMap<u32, Ownership>, LedgerError> {
-    let rows = query("select partition_id, epoch, owner from partition").fetch_all(conn).await?;
-    let owned = |row: &Row| {
-        let partition: i32 = row.try_get("partition_id")?;
-        let epoch = unsigned(row.try_get("epoch")?, "partition.epoch")?;
-        let owner: &str = row.try_get("owner")?;
+    let rows: Vec<(i32, i64, String)> =
+        query_as("select partition_id, epoch, owner from partition").fetch_all(conn).await?;
+    let owned = |(partition, epoch, owner): (i32, i64, String)| {
+        let epoch = unsigned(epoch, "partition.epoch")?;
         Ok((partition.unsigned_abs(), (epoch, owner == "redis")))
     };
-    rows.iter().map(owned).collect()
+    rows.into_iter().map(owned).collect()
 }
 
 /// What is not settled of a counter: what was not looked at, and how much is gone.
@@ -175,6 +175,16 @@ async fn owners(conn: &mut Conn) -> Result<HashMap<u32, Ownership>, LedgerError>
 struct Unlooked {
     stretches: Vec<(i64, i64)>,
     gone: u64,
+}
+
+/// Values of a closed epoch.
+#[derive(FromRow)]
+struct UnlookedRow {
+    counter_id: i64,
+    after_value: i64,
+    upto_value: i64,
+    journaled: i64,
+    found: i64,
 }
 
 async fn unsettled(
@@ -188,14 +198,13 @@ async fn unsettled(
     query.push_among(counters.iter().map(|counter| counter.counter_id).collect::<Vec<i64>>());
     query.push(" order by counter_id, after_value");
     let mut found: HashMap<i64, Unlooked> = HashMap::new();
-    for row in query.build().fetch_all(conn).await? {
-        let (after, upto): (i64, i64) = (row.try_get("after_value")?, row.try_get("upto_value")?);
-        let (journaled, seen): (i64, i64) = (row.try_get("journaled")?, row.try_get("found")?);
-        let unlooked = found.entry(row.try_get("counter_id")?).or_default();
-        if after < upto {
-            unlooked.stretches.push((after, upto));
+    let rows: Vec<UnlookedRow> = query.build().typed().fetch_all(conn).await?;
+    for row in rows {
+        let unlooked = found.entry(row.counter_id).or_default();
+        if row.after_value < row.upto_value {
+            unlooked.stretches.push((row.after_value, row.upto_value));
         } else {
-            unlooked.gone += journaled.abs_diff(seen);
+            unlooked.gone += row.journaled.abs_diff(row.found);
         }
     }
     Ok(found)
@@ -225,12 +234,13 @@ async fn account_for(
     loop {
         let rows = page(conn, counter.counter_id, after).await?;
         let Some(last) = rows.last() else { break };
-        after = (last.try_get("first_value")?, last.try_get("place")?, last.try_get("id")?);
+        let last: PageRow<'_> = last.decode()?;
+        after = (last.run.first, last.place, last.id);
         let count = rows.len() as u64;
         let Some(rest) = left.rows.checked_sub(count) else { return Ok(None) };
         left.rows = rest;
         for row in &rows {
-            walk.meet(seen.meet(row, order)?);
+            walk.meet(seen.meet(&row.decode()?, order)?);
         }
         if count < ROWS_PAGE.unsigned_abs() {
             break;
@@ -264,6 +274,23 @@ async fn account_for(
     }))
 }
 
+/// The columns of [`PAGE`].
+#[derive(FromRow)]
+struct PageRow<'r> {
+    place: i64,
+    id: i64,
+    #[sqlx(flatten)]
+    run: Run,
+    word: &'r str,
+    epoch: i64,
+    at_us: i64,
+    allocation_id: Option<&'r [u8]>,
+    said_by: Option<&'r str>,
+    said: Option<&'r str>,
+    batch_id: Option<i64>,
+    is_sealed: i64,
+}
+
 async fn page(
     conn: &mut Conn,
     counter_id: i64,
@@ -290,13 +317,8 @@ struct Seen {
 }
 
 impl Seen {
-    fn meet(&mut self, row: &Row, order: &AccountRequest) -> Result<Met, LedgerError> {
-        let run = Run {
-            first: row.try_get("first_value")?,
-            last: row.try_get("last_value")?,
-            step: row.try_get("step")?,
-        };
-        let (place, word): (i64, &str) = (row.try_get("place")?, row.try_get("word")?);
+    fn meet(&mut self, row: &PageRow<'_>, order: &AccountRequest) -> Result<Met, LedgerError> {
+        let PageRow { run, place, word, .. } = *row;
         if matches!(place, 0 | 2) && run.first > self.start {
             self.of_epoch += run.count();
         }
@@ -304,7 +326,7 @@ impl Seen {
             0 => {
                 self.first.get_or_insert(run);
                 self.last = Some(run);
-                self.bind(row, order)?;
+                self.bind(row, order);
                 match word {
                     ARCHIVED => {
                         self.archived += 1;
@@ -326,10 +348,10 @@ impl Seen {
     }
 
     /// Counts how a row of the journal is bound.
-    fn bind(&mut self, row: &Row, order: &AccountRequest) -> Result<(), LedgerError> {
-        let batch_id = row.try_get::<Option<i64>>("batch_id")?.unwrap_or_default();
+    fn bind(&mut self, row: &PageRow<'_>, order: &AccountRequest) {
+        let batch_id = row.batch_id.unwrap_or_default();
         // 0: of a batch that is not there, 1: without a proof, 2: with one.
-        let sealed: i64 = row.try_get("is_sealed")?;
+        let sealed = row.is_sealed;
         let place = match &order.seen {
             _ if sealed == 0 => &mut self.rows.keyless,
             Some(_) if sealed == 1 && batch_id > self.before_key => &mut self.rows.keyless,
@@ -338,19 +360,16 @@ impl Seen {
             _ => &mut self.rows.later,
         };
         *place += 1;
-        Ok(())
     }
 }
 
-fn entry_row(row: &Row) -> Result<EntryRow, LedgerError> {
-    let allocation_id: Option<&[u8]> = row.try_get("allocation_id")?;
-    let said_by: Option<String> = row.try_get("said_by")?;
-    let said: Option<String> = row.try_get("said")?;
+fn entry_row(row: &PageRow<'_>) -> Result<EntryRow, LedgerError> {
+    let said = row.said.unwrap_or_default();
     Ok(EntryRow {
-        id: row.try_get("id")?,
-        noted_at_us: row.try_get("at_us")?,
-        epoch: unsigned(row.try_get("epoch")?, "gap.epoch")?,
-        allocation_id: allocation_id.map(|id| read_uuid(id, "allocation_id")).transpose()?,
-        explained: said_by.map(|by| (by, said.unwrap_or_default())),
+        id: row.id,
+        noted_at_us: row.at_us,
+        epoch: unsigned(row.epoch, "gap.epoch")?,
+        allocation_id: row.allocation_id.map(|id| read_uuid(id, "allocation_id")).transpose()?,
+        explained: row.said_by.map(|by| (by.to_owned(), said.to_owned())),
     })
 }

@@ -4,7 +4,7 @@
 use numerator_runtime::actor::through;
 
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, Row};
+use crate::statement::QueryBuilder;
 use crate::{JournalFilter, LedgerError};
 
 /// Actors whose rows are looked for one after the other, each by its index; of more, all rows are
@@ -64,11 +64,9 @@ async fn named(
         // An identity that asked for itself has no person.
         _ => {}
     }
-    let rows = query.build().fetch_all(conn).await?;
-    let actor_of = |row: &Row| Ok((row.try_get("name_id")?, row.try_get("name")?));
-    let actors = rows.iter().map(actor_of).collect::<Result<Vec<(i32, String)>, LedgerError>>();
+    let actors: Vec<(i32, String)> = query.build().typed().fetch_all(conn).await?;
     // A pattern does not fix the place of the first sign, nor, in SQLite, distinguish A from a.
-    Ok(actors?.into_iter().filter(|(_, actor)| filter.is_of_actor(actor)).collect())
+    Ok(actors.into_iter().filter(|(_, actor)| filter.is_of_actor(actor)).collect())
 }
 
 /// A text as a pattern that means itself, escaped by `!`.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numbering::{Range, TakenRange};
+use sqlx_macros::FromRow;
 
 use crate::calls::CALL;
 use crate::columns::{read_uuid, unsigned};
@@ -13,7 +14,7 @@ use crate::number_hash;
 use crate::protocol::chronology::{self, Family};
 use crate::register::lookup::{journal_row_of, select_rows};
 use crate::register::{found_aside, shown};
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::statement::{QueryBuilder, query_as, query_scalar};
 use crate::store::{Store, commit_alone};
 use crate::{
     Audits, Counters, Entry, IssuePath, JournalRow, LedgerError, NewRevision, Position,
@@ -101,11 +102,10 @@ impl Register<'_> {
             let mut known = QueryBuilder::new(COLUMNS);
             known.push("where r.counter_id = ").push_bind(new.of.counter_id);
             known.push(" and r.value = ").push_bind(new.of.value);
-            let known = known.build().fetch_all(&mut *tx).await?;
-            let known = known.iter().map(revision_of).collect::<Result<Vec<_>, _>>()?;
+            let known: Vec<RevisionRow> = known.build().typed().fetch_all(&mut *tx).await?;
             let count = known.len();
             if let Some(same) = known.into_iter().find(|revision| revision.rev == new.rev) {
-                return Ok(Revised::Known(same));
+                return Ok(Revised::Known(same.try_into()?));
             }
             if count >= REVISIONS_MAX as usize {
                 return Ok(Revised::TooMany);
@@ -146,9 +146,9 @@ impl Register<'_> {
                     "join asked a on a.counter_id = r.counter_id and a.value = r.value
                      order by r.revision_id",
                 );
-                let rows = query.build().once().fetch_all(reader).await?;
-                for row in &rows {
-                    revisions.push(revision_of(row)?);
+                let rows: Vec<RevisionRow> = query.build().once().typed().fetch_all(reader).await?;
+                for row in rows {
+                    revisions.push(row.try_into()?);
                 }
             }
             Ok(revisions)
@@ -184,8 +184,8 @@ impl Register<'_> {
                 query.push(")");
             }
             query.push(" order by r.revision_id limit ").push_bind(i64::from(limit.min(PAGE_MAX)));
-            let rows = query.build().fetch_all(reader).await?;
-            rows.iter().map(revision_of).collect()
+            let rows: Vec<RevisionRow> = query.build().typed().fetch_all(reader).await?;
+            rows.into_iter().map(Revision::try_from).collect()
         })
         .await
     }
@@ -212,9 +212,9 @@ impl Audits<'_> {
                  order by r.revision_id limit ",
             );
             query.push_bind(i64::from(limit.min(PAGE_MAX)));
-            let rows = query.build().fetch_all(&mut *tx).await?;
+            let rows: Vec<RevisionRow> = query.build().typed().fetch_all(&mut *tx).await?;
             tx.commit().await?;
-            rows.iter().map(revision_of).collect()
+            rows.into_iter().map(Revision::try_from).collect()
         })
         .await
     }
@@ -241,7 +241,7 @@ async fn insert(
     new: &NewRevision,
     scope: &str,
 ) -> Result<Option<(i64, Revision)>, LedgerError> {
-    let row = query(
+    let row: Option<NewRevisionRow> = query_as(
         "insert into revision (counter_id, value, rev, allocation_id, number, scope, document_id,
          user_id, ip_address, reason, revised_at_us)
          select $1, $2, $3, $4, $5, $6, document_id, $7, $8, $9, $10 from journal
@@ -261,7 +261,7 @@ async fn insert(
     .bind(new.revised_at_us)
     .fetch_optional(conn)
     .await?;
-    row.map(|row| Ok((row.try_get("revision_id")?, revision_of(&row)?))).transpose()
+    row.map(|row| Ok((row.revision_id, row.revision.try_into()?))).transpose()
 }
 
 /// Writes the journal row that keeps the text from every number; false where one has it. Waits for
@@ -308,16 +308,43 @@ async fn keep_text(
     Ok(!conn.insert_new_rows(&new_rows, &writing).await?.is_empty())
 }
 
-fn revision_of(row: &Row) -> Result<Revision, LedgerError> {
-    Ok(Revision {
-        of: ValueOf { counter_id: row.try_get("counter_id")?, value: row.try_get("value")? },
-        allocation_id: read_uuid(row.try_get("allocation_id")?, "revision.allocation_id")?,
-        rev: row.try_get("rev")?,
-        number: row.try_get("number")?,
-        document_id: row.try_get("document_id")?,
-        user_id: row.try_get("user_id")?,
-        ip_address: row.try_get("ip_address")?,
-        reason: row.try_get("reason")?,
-        revised_at_us: row.try_get("revised_at_us")?,
-    })
+/// The columns of a revision, as [`COLUMNS`] names them.
+#[derive(FromRow)]
+struct RevisionRow {
+    #[sqlx(flatten)]
+    of: ValueOf,
+    allocation_id: Vec<u8>,
+    rev: String,
+    number: String,
+    document_id: String,
+    user_id: String,
+    ip_address: Option<String>,
+    reason: Option<String>,
+    revised_at_us: i64,
+}
+
+/// A revision that was just written, and its id.
+#[derive(FromRow)]
+struct NewRevisionRow {
+    revision_id: i64,
+    #[sqlx(flatten)]
+    revision: RevisionRow,
+}
+
+impl TryFrom<RevisionRow> for Revision {
+    type Error = LedgerError;
+
+    fn try_from(row: RevisionRow) -> Result<Self, LedgerError> {
+        Ok(Revision {
+            of: row.of,
+            allocation_id: read_uuid(&row.allocation_id, "revision.allocation_id")?,
+            rev: row.rev,
+            number: row.number,
+            document_id: row.document_id,
+            user_id: row.user_id,
+            ip_address: row.ip_address,
+            reason: row.reason,
+            revised_at_us: row.revised_at_us,
+        })
+    }
 }

@@ -226,9 +226,9 @@ async fn with_origins(conn: &mut Conn, rows: &[Row]) -> Result<Vec<JournalRow>, 
             ") select v.series_id, v.version, v.definition from asked a
              join series_version v on v.series_id = a.series_id and v.version = a.version",
         );
-        for row in query.build().once().fetch_all(conn).await? {
-            let definition: String = row.try_get("definition")?;
-            origins.insert(version(&row)?, Origin::read(&definition)?);
+        let rows: Vec<(i64, i32, String)> = query.build().once().typed().fetch_all(conn).await?;
+        for (series_id, version, definition) in rows {
+            origins.insert((series_id, version), Origin::read(&definition)?);
         }
     }
     // A version that is not in the ledger says nothing.

@@ -1,11 +1,12 @@
 //! The gap register, and the searches for values that nothing accounts for.
 
 use numerator_runtime::metrics::count_gap;
+use sqlx_macros::FromRow;
 
 use crate::columns::{Word, signed, unsigned, unsigned_small};
 use crate::dialect::Conn;
 use crate::new_row::ValueRange;
-use crate::statement::{QueryBuilder, Row, query};
+use crate::statement::{QueryBuilder, query, query_as};
 use crate::{At, Audits, Gap, GapFilter, GapReason, LedgerError, Register, Span, progression};
 
 /// Holes registered per statement when an epoch is closed.
@@ -52,7 +53,7 @@ impl Audits<'_> {
         self.search(async |store| {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
-            let rows = query(
+            let rows: Vec<RunRow> = query_as(
                 "with span as (
                    select first_value, last_value from journal_row where counter_id = $1
                    union all select first_value, last_value from journal_rejected where
@@ -70,7 +71,7 @@ impl Audits<'_> {
             .fetch_all(&mut *tx)
             .await?;
             tx.commit().await?;
-            rows.iter().map(span_of).collect()
+            rows.into_iter().map(RunRow::span).collect()
         })
         .await
     }
@@ -95,8 +96,8 @@ impl Register<'_> {
                 query.push(" and g.reason = ").push_bind(reason.word());
             }
             query.push(" order by g.gap_id desc limit ").push_bind(bounded(filter.limit));
-            let rows = query.build().fetch_all(reader).await?;
-            rows.iter().map(gap_of).collect()
+            let rows: Vec<GapRow> = query.build().typed().fetch_all(reader).await?;
+            rows.into_iter().map(Gap::try_from).collect()
         })
         .await
     }
@@ -114,7 +115,7 @@ pub(crate) async fn search(
     limit: u32,
 ) -> Result<Vec<(i64, i64)>, LedgerError> {
     // The journal is read from the row that reaches into the search on, not from its beginning.
-    let rows = query(
+    Ok(query_as(
         "with span as (
            select first_value, last_value, step from journal_row
              where counter_id = $1 and first_value <= $3 and last_value > $2
@@ -146,10 +147,7 @@ pub(crate) async fn search(
     .bind(i64::from(limit))
     .bind(step)
     .fetch_all(conn)
-    .await?;
-    rows.iter()
-        .map(|row| Ok((row.try_get("first_missing")?, row.try_get("last_missing")?)))
-        .collect()
+    .await?)
 }
 
 /// A search for values that nothing accounts for, and what to record of them.
@@ -193,8 +191,7 @@ pub(crate) async fn window(
     }
     query.push(") as spans order by first_value limit ").push_bind(i64::from(rows_max));
     query.push(") as spans_of_window");
-    let row = query.build().fetch_one(conn).await?;
-    let (rows, last): (i64, Option<i64>) = (row.try_get("rows")?, row.try_get("last")?);
+    let (rows, last): (i64, Option<i64>) = query.build().typed().fetch_one(conn).await?;
     let rows = u32::try_from(rows).unwrap_or(u32::MAX);
     let end = last.filter(|_| rows == rows_max).map_or(upto, |last| last.min(upto));
     Ok((rows, end))
@@ -244,10 +241,19 @@ pub(crate) async fn register(
     Ok(())
 }
 
+/// The run of a gap.
+#[derive(FromRow)]
+struct GapRun {
+    gap_id: i64,
+    first_value: i64,
+    last_value: i64,
+    step: i64,
+}
+
 /// Removes from the register a run that turned up after all; what is left of a gap keeps its
 /// reason, its epoch and its time.
 pub(crate) async fn shrink(conn: &mut Conn, value_range: ValueRange) -> Result<(), LedgerError> {
-    let rows = query(
+    let rows: Vec<GapRun> = query_as(
         "select gap_id, first_value, last_value, step from gap
          where counter_id = $1 and first_value <= $3 and last_value >= $2",
     )
@@ -256,9 +262,8 @@ pub(crate) async fn shrink(conn: &mut Conn, value_range: ValueRange) -> Result<(
     .bind(value_range.last)
     .fetch_all(&mut *conn)
     .await?;
-    for row in rows {
-        let gap_id: i64 = row.try_get("gap_id")?;
-        let run = (row.try_get("first_value")?, row.try_get("last_value")?, row.try_get("step")?);
+    for GapRun { gap_id, first_value, last_value, step } in rows {
+        let run = (first_value, last_value, step);
         let left = progression::without(run, (value_range.first, value_range.last));
         // The upper part first: the row's own first value may move there only once it is free.
         if let [_, (first, last)] = left[..] {
@@ -290,28 +295,56 @@ pub(crate) async fn shrink(conn: &mut Conn, value_range: ValueRange) -> Result<(
     Ok(())
 }
 
-fn gap_of(row: &Row) -> Result<Gap, LedgerError> {
-    let step: i64 = row.try_get("step")?;
-    Ok(Gap {
-        counter_id: row.try_get("counter_id")?,
-        series_id: row.try_get("series_id")?,
-        serial: row.try_get("serial")?,
-        key: row.try_get("key")?,
-        at: At {
-            partition: unsigned_small(row.try_get("partition_id")?, "counter.partition_id")?,
-            epoch: unsigned(row.try_get("epoch")?, "gap.epoch")?,
-        },
-        span: span_of(row)?,
-        step: unsigned(step, "gap.step")?,
-        reason: GapReason::read(row.try_get("reason")?)?,
-        noted_at_us: row.try_get("noted_at_us")?,
-    })
+/// The columns of a gap.
+#[derive(FromRow)]
+struct GapRow {
+    counter_id: i64,
+    series_id: i64,
+    serial: String,
+    key: String,
+    partition_id: i32,
+    epoch: i64,
+    #[sqlx(flatten)]
+    run: RunRow,
+    step: i64,
+    reason: String,
+    noted_at_us: i64,
 }
 
-/// The run of a row.
-pub(crate) fn span_of(row: &Row) -> Result<Span, LedgerError> {
-    Ok(Span {
-        first: unsigned(row.try_get("first_value")?, "first_value")?,
-        last: unsigned(row.try_get("last_value")?, "last_value")?,
-    })
+impl TryFrom<GapRow> for Gap {
+    type Error = LedgerError;
+
+    fn try_from(row: GapRow) -> Result<Self, LedgerError> {
+        Ok(Gap {
+            counter_id: row.counter_id,
+            series_id: row.series_id,
+            serial: row.serial,
+            key: row.key,
+            at: At {
+                partition: unsigned_small(row.partition_id, "counter.partition_id")?,
+                epoch: unsigned(row.epoch, "gap.epoch")?,
+            },
+            span: row.run.span()?,
+            step: unsigned(row.step, "gap.step")?,
+            reason: GapReason::read(&row.reason)?,
+            noted_at_us: row.noted_at_us,
+        })
+    }
+}
+
+/// The first and the last value of a row.
+#[derive(Clone, Copy, FromRow)]
+pub(crate) struct RunRow {
+    pub(crate) first_value: i64,
+    pub(crate) last_value: i64,
+}
+
+impl RunRow {
+    /// The run of a row.
+    pub(crate) fn span(self) -> Result<Span, LedgerError> {
+        Ok(Span {
+            first: unsigned(self.first_value, "first_value")?,
+            last: unsigned(self.last_value, "last_value")?,
+        })
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::statement::{QueryBuilder, query};
+use crate::statement::{QueryBuilder, query_as};
 use crate::{LedgerError, Register};
 
 impl Register<'_> {
@@ -12,7 +12,7 @@ impl Register<'_> {
         self.search(async |store| {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
-            let rows = query(
+            let firsts: Vec<(i64, i64)> = query_as(
                 "select counter_id, min(first_value) as first_value from journal
                  where issued_at_us >= $1 group by counter_id",
             )
@@ -20,9 +20,7 @@ impl Register<'_> {
             .fetch_all(&mut *tx)
             .await?;
             tx.commit().await?;
-            rows.iter()
-                .map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?)))
-                .collect()
+            Ok(firsts.into_iter().collect())
         })
         .await
     }
@@ -42,8 +40,7 @@ impl Register<'_> {
                 query.push(" and first_value < ").push_bind(first);
             }
             query.push(" order by first_value desc limit 1");
-            let row = query.build().fetch_optional(&store.reader).await?;
-            Ok(row.map(|row| row.try_get("last_value")).transpose()?)
+            Ok(query.build().scalar().fetch_optional(&store.reader).await?)
         })
         .await
     }

@@ -50,9 +50,10 @@ async fn codes_of(conn: &mut Conn, questions: &[Question]) -> Result<Codes, Ledg
             query.push(if index == 0 { "(" } else { ", " }).push_bind(id);
         }
         query.push(")");
-        for row in query.build().once().fetch_all(&mut *conn).await? {
-            let id = row.try_get("reference_id")?;
-            codes.entry((table.to_owned(), id)).or_default().push(row.try_get("code")?);
+        let rows: Vec<(String, String)> =
+            query.build().once().typed().fetch_all(&mut *conn).await?;
+        for (id, code) in rows {
+            codes.entry((table.to_owned(), id)).or_default().push(code);
         }
     }
     Ok(codes)

@@ -82,8 +82,8 @@ async fn below(
     query.push(" and serial = ").push_bind(serial.to_owned());
     query.push(" and taken < ").push_bind(value).push(" order by counter_id desc limit ");
     query.push_bind(signed(COUNTERS_COUNTED_MAX, "counters")?);
-    let rows = query.build().fetch_all(conn).await?;
-    rows.iter().map(|row| Ok(table::resolved_of(row)?.counter)).collect()
+    let rows: Vec<table::CounterRow> = query.build().typed().fetch_all(conn).await?;
+    rows.into_iter().map(Counter::try_from).collect()
 }
 
 /// The value that a counter goes on after, as far as the ledger knows.

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use numbering::{EarlierVersion, Policy, SeriesDefinition};
+use sqlx_macros::FromRow;
 
 use crate::calls::CALL;
 use crate::columns::{from_json, partition_of, unsigned_small};
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::statement::{QueryBuilder, query_as, query_scalar};
 use crate::store::Store;
 use crate::{
     CounterSpec, LedgerError, RestingSeries, SERIES_MAX, Series, SeriesRefusal, SeriesVersion,
@@ -231,7 +232,7 @@ pub(crate) async fn history(conn: &mut Conn, series_id: i64) -> Result<Vec<Stret
 }
 
 pub(crate) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, LedgerError> {
-    let rows = query(
+    let rows: Vec<RestingRow> = query_as(
         "select s.series_id, s.partition, v.version, v.active, v.definition, v.saved_by,
          v.reason, v.saved_at_us, v.series_version_id, n.series_version_id as next_id
          from series s
@@ -244,53 +245,93 @@ pub(crate) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, L
     )
     .fetch_all(conn)
     .await?;
-    let resting = rows
-        .iter()
-        .map(|row| Ok(RestingSeries { last: version_of(row)?, since: row.try_get("next_id")? }));
-    resting.collect()
+    let resting =
+        |row: RestingRow| Ok(RestingSeries { last: row.last.try_into()?, since: row.next_id });
+    rows.into_iter().map(resting).collect()
 }
 
 async fn stretches(conn: &mut Conn, query: QueryBuilder<'_>) -> Result<Vec<Stretch>, LedgerError> {
-    let rows = query.build().fetch_all(conn).await?;
-    let stretch = |row: &Row| {
-        Ok(Stretch {
-            series_id: row.try_get("series_id")?,
-            version: unsigned_small(row.try_get("version")?, "version")?,
-            active: row.try_get::<i32>("active")? == 1,
-            definition: Arc::new(definition_of(row)?),
-            from: row.try_get("since")?,
-            to: row.try_get("until")?,
-        })
-    };
-    rows.iter().map(stretch).collect()
+    let rows: Vec<StretchRow> = query.build().typed().fetch_all(conn).await?;
+    rows.into_iter().map(Stretch::try_from).collect()
 }
 
 async fn fetch(
     conn: &mut Conn,
     query: QueryBuilder<'_>,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let rows = query.build().fetch_all(conn).await?;
-    rows.iter().map(version_of).collect()
+    let rows: Vec<VersionRow> = query.build().typed().fetch_all(conn).await?;
+    rows.into_iter().map(SeriesVersion::try_from).collect()
 }
 
-fn version_of(row: &Row) -> Result<SeriesVersion, LedgerError> {
-    let definition = definition_of(row)?;
-    Ok(SeriesVersion {
-        series_id: row.try_get("series_id")?,
-        version: unsigned_small(row.try_get("version")?, "version")?,
-        active: row.try_get::<i32>("active")? == 1,
-        partition: unsigned_small(row.try_get("partition")?, "partition")?,
-        definition,
-        saved_by: row.try_get("saved_by")?,
-        saved_at_us: row.try_get("saved_at_us")?,
-        reason: row.try_get("reason")?,
-        is_new: false,
-        stamp: row.try_get("series_version_id")?,
-    })
+/// The columns of a version, as [`COLUMNS`] names them.
+#[derive(FromRow)]
+struct VersionRow {
+    series_id: i64,
+    partition: i32,
+    version: i32,
+    active: i32,
+    definition: String,
+    saved_by: String,
+    reason: String,
+    saved_at_us: i64,
+    series_version_id: i64,
 }
 
-fn definition_of(row: &Row) -> Result<SeriesDefinition, LedgerError> {
-    from_json(row.try_get("definition")?, "series_version.definition")
+/// The last active version of a series at rest, and the id of the version that follows.
+#[derive(FromRow)]
+struct RestingRow {
+    #[sqlx(flatten)]
+    last: VersionRow,
+    next_id: i64,
+}
+
+/// The columns of a version with its time, as [`STRETCHES`] names them.
+#[derive(FromRow)]
+struct StretchRow {
+    series_id: i64,
+    version: i32,
+    active: i32,
+    definition: String,
+    since: i64,
+    until: Option<i64>,
+}
+
+impl TryFrom<VersionRow> for SeriesVersion {
+    type Error = LedgerError;
+
+    fn try_from(row: VersionRow) -> Result<Self, LedgerError> {
+        Ok(SeriesVersion {
+            series_id: row.series_id,
+            version: unsigned_small(row.version, "version")?,
+            active: row.active == 1,
+            partition: unsigned_small(row.partition, "partition")?,
+            definition: definition_of(&row.definition)?,
+            saved_by: row.saved_by,
+            saved_at_us: row.saved_at_us,
+            reason: row.reason,
+            is_new: false,
+            stamp: row.series_version_id,
+        })
+    }
+}
+
+impl TryFrom<StretchRow> for Stretch {
+    type Error = LedgerError;
+
+    fn try_from(row: StretchRow) -> Result<Self, LedgerError> {
+        Ok(Stretch {
+            series_id: row.series_id,
+            version: unsigned_small(row.version, "version")?,
+            active: row.active == 1,
+            definition: Arc::new(definition_of(&row.definition)?),
+            from: row.since,
+            to: row.until,
+        })
+    }
+}
+
+fn definition_of(text: &str) -> Result<SeriesDefinition, LedgerError> {
+    from_json(text, "series_version.definition")
 }
 
 /// The versions before one under which numbers may have been issued.

@@ -8,11 +8,12 @@ pub(crate) mod lease;
 use std::time::Duration;
 
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 
 use crate::calls::{CALL, noun};
 use crate::columns::{bytes, read_node, unreadable};
 use crate::dialect::Conn;
-use crate::statement::{Row, query};
+use crate::statement::{query, query_as, query_scalar};
 use crate::store::{Store, commit};
 use crate::{HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
 
@@ -52,7 +53,7 @@ impl Snowflakes<'_> {
             let mut tx = store.begin().await?;
             // An earlier end than the one that was committed: the ledger went back, and the number
             // may have been given away before it did.
-            let row = query(
+            let extended = query_scalar(
                 "update snowflake_lease set until_ms = case when until_ms < $4 then $4 else
                  until_ms end
                  where node_number = $1 and holder = $2 and until_ms >= $3 returning until_ms",
@@ -63,12 +64,8 @@ impl Snowflakes<'_> {
             .bind(until_ms)
             .fetch_optional(&mut *tx)
             .await?;
-            let extended = match row {
-                Some(row) => Some(SnowflakeLease { until_ms: row.try_get("until_ms")?, ..*lease }),
-                None => None,
-            };
             commit(tx).await?;
-            Ok(extended)
+            Ok(extended.map(|until_ms| SnowflakeLease { until_ms, ..*lease }))
         })
         .await
     }
@@ -95,25 +92,32 @@ impl Snowflakes<'_> {
 
 /// See [`crate::Snowflakes::held`].
 async fn held(store: &Store) -> Result<Vec<HeldNumber>, LedgerError> {
-    let rows = query(
+    let rows: Vec<HeldRow> = query_as(
         "select l.node_number, l.holder, l.until_ms from snowflake_lease l
          join node n on n.node_id = l.holder
          where n.left_at_us is null and n.adopted_at_us is null order by l.node_number",
     )
     .fetch_all(&store.reader)
     .await?;
-    let held = |row: &Row| {
+    let held = |row: HeldRow| {
         Ok(HeldNumber {
-            node_number: number_of(row)?,
-            holder: read_node(row.try_get("holder")?, "snowflake_lease.holder")?,
-            until_ms: row.try_get("until_ms")?,
+            node_number: number_of(row.node_number)?,
+            holder: read_node(&row.holder, "snowflake_lease.holder")?,
+            until_ms: row.until_ms,
         })
     };
-    rows.iter().map(held).collect()
+    rows.into_iter().map(held).collect()
 }
 
-fn number_of(row: &Row) -> Result<u16, LedgerError> {
-    let number: i32 = row.try_get("node_number")?;
+/// The columns of a lease.
+#[derive(FromRow)]
+struct HeldRow {
+    node_number: i32,
+    holder: Vec<u8>,
+    until_ms: i64,
+}
+
+fn number_of(number: i32) -> Result<u16, LedgerError> {
     u16::try_from(number)
         .map_err(|_| unreadable("snowflake_lease.node_number", &number.to_string()))
 }
@@ -132,7 +136,7 @@ async fn take(
         .execute(&mut *tx)
         .await?;
     // Locked: its last holder may be awake, and move its end.
-    let free = query(
+    let free: Option<(i32, i64)> = query_as(
         "select l.node_number, l.until_ms from snowflake_lease l
          where not exists (select 1 from node n where n.node_id = l.holder
          and n.left_at_us is null and n.adopted_at_us is null)
@@ -141,9 +145,9 @@ async fn take(
     .for_update()
     .fetch_optional(&mut *tx)
     .await?;
-    let Some(row) = free else { return Ok(None) };
-    let node_number = number_of(&row)?;
-    let from_ms = now_ms.max(row.try_get("until_ms")?);
+    let Some((node_number, until_ms)) = free else { return Ok(None) };
+    let node_number = number_of(node_number)?;
+    let from_ms = now_ms.max(until_ms);
     let until_ms = from_ms.saturating_add(millis(lease));
     query("update snowflake_lease set holder = $2, until_ms = $3 where node_number = $1")
         .bind(i32::from(node_number))

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, FromRow as _, Row as _};
 
 use super::{definitions, new_rows, slices};
 use crate::batch::{
@@ -126,11 +126,7 @@ impl Bulk for SqliteConnection {
                 query = query.bind(place).bind(value_range.counter_id).bind(value_range.last);
             }
             for row in query.fetch_all(&mut *self).await? {
-                *slot(found, &row)? = Some(Neighbour {
-                    first: row.try_get("first_value")?,
-                    last: row.try_get("last_value")?,
-                    allocation_id: row.try_get("allocation_id")?,
-                });
+                *slot(found, &row)? = Some(Neighbour::from_row(&row)?);
             }
         }
         Ok(found)
@@ -227,13 +223,13 @@ impl Bulk for SqliteConnection {
         let mut query = QueryBuilder::new(concat!(
             "select counter_id, partition_id, epoch, start_value, taken, ceiling, step, ",
             is_any_aside!(),
-            " as is_any_aside from counter where counter_id",
+            " as any_aside from counter where counter_id",
         ));
         query.push_among(marks.iter().map(|mark| mark.counter_id).collect::<Vec<i64>>());
         let rows = self.all(query.build()).await?;
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
-            let before = Before::of(&row)?;
+            let before: Before = row.decode()?;
             found.insert(before.counter_id, before);
         }
         for mark in marks {

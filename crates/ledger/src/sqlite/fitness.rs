@@ -1,14 +1,14 @@
 //! The tables and keys that records need, as a file of SQLite has them. SQLite has no rights.
 
-use sqlx::{Row as _, SqlitePool};
+use sqlx::SqlitePool;
 
-use crate::fitness::{NEEDED, Present, lacks};
+use crate::fitness::{Present, lacks};
 use crate::{Lack, LedgerError};
 
 /// The columns of a table, and of its unique keys those that are whole; the key that is the row's
 /// own id has no index.
 const PRESENT: &str = r#"
-    select m.name,
+    select m.name, '' as rights,
       (select group_concat(x.name, ' ') from pragma_table_info(m.name) x) as columns,
       coalesce((select group_concat((select group_concat(k.name, ',')
         from pragma_index_info(i.name) k), ' ') from pragma_index_list(m.name) i
@@ -19,14 +19,6 @@ const PRESENT: &str = r#"
 
 /// The missing requirements.
 pub(super) async fn missing(writer: &SqlitePool) -> Result<Vec<Lack>, LedgerError> {
-    let mut present = Vec::with_capacity(NEEDED.len());
-    for row in sqlx::query(PRESENT).fetch_all(writer).await? {
-        present.push(Present {
-            table: row.try_get("name")?,
-            rights: String::new(),
-            columns: row.try_get("columns")?,
-            keys: row.try_get("keys")?,
-        });
-    }
+    let present: Vec<Present> = sqlx::query_as(PRESENT).fetch_all(writer).await?;
     Ok(lacks(&present, false))
 }

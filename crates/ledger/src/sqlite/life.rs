@@ -17,7 +17,7 @@ use crate::columns::read_uuid;
 use crate::connections::Connections;
 use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
-use crate::statement::{Row, query, query_scalar};
+use crate::statement::{query_as, query_scalar};
 use crate::{Lack, LedgerCheckup, LedgerError};
 
 /// Why nothing is begun.
@@ -285,14 +285,12 @@ async fn reaches(conn: &mut Conn, come: &Come, marked: Option<Come>) -> Result<b
 }
 
 async fn come(conn: &mut Conn) -> Result<Option<Come>, LedgerError> {
-    let row = query("select number, nonce, generation from incarnation")
-        .fetch_optional(conn)
-        .await
-        .map_err(LedgerError::at_begin)?;
-    let come = |row: Row| -> Result<Come, LedgerError> {
-        let nonce = read_uuid(row.try_get("nonce")?, "incarnation.nonce")?;
-        let incarnation = Incarnation { number: row.try_get("number")?, nonce };
-        Ok(Come { incarnation, generation: row.try_get("generation")? })
-    };
-    row.map(come).transpose()
+    let row: Option<(i64, Vec<u8>, i64)> =
+        query_as("select number, nonce, generation from incarnation")
+            .fetch_optional(conn)
+            .await
+            .map_err(LedgerError::at_begin)?;
+    let Some((number, nonce, generation)) = row else { return Ok(None) };
+    let incarnation = Incarnation { number, nonce: read_uuid(&nonce, "incarnation.nonce")? };
+    Ok(Some(Come { incarnation, generation }))
 }

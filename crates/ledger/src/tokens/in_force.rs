@@ -2,6 +2,8 @@
 //! request. A process's tokens in memory may be older than a revocation that another one has
 //! confirmed.
 
+use sqlx_macros::FromRow;
+
 use crate::dialect::Conn;
 use crate::statement::{SqlQuery, query};
 use crate::{LedgerError, ShownToken, TokenRefusal};
@@ -27,6 +29,14 @@ pub(crate) async fn must_be_in_force(
     look(conn, shown, now_us, |question| question).await
 }
 
+/// What decides whether a token is in force.
+#[derive(FromRow)]
+struct Force {
+    sha256: Vec<u8>,
+    expires_at_us: Option<i64>,
+    revoked_at_us: Option<i64>,
+}
+
 async fn look(
     conn: &mut Conn,
     shown: Option<ShownToken>,
@@ -36,13 +46,11 @@ async fn look(
     let Some(ShownToken { token_id, sha256 }) = shown else { return Ok(()) };
     let question =
         query("select sha256, expires_at_us, revoked_at_us from token where token_id = $1");
-    let row = locked(question.bind(token_id)).fetch_optional(conn).await?;
-    let row = row.ok_or(TokenRefusal::NotInForce)?;
-    let (expires_at_us, revoked_at_us): (Option<i64>, Option<i64>) =
-        (row.try_get("expires_at_us")?, row.try_get("revoked_at_us")?);
-    let is_present = row.try_get::<Vec<u8>>("sha256")? == sha256;
-    let is_over = expires_at_us.is_some_and(|at| at <= now_us);
-    if is_present && revoked_at_us.is_none() && !is_over {
+    let row = locked(question.bind(token_id)).typed::<Force>().fetch_optional(conn).await?;
+    let force = row.ok_or(TokenRefusal::NotInForce)?;
+    let is_present = force.sha256 == sha256;
+    let is_over = force.expires_at_us.is_some_and(|at| at <= now_us);
+    if is_present && force.revoked_at_us.is_none() && !is_over {
         return Ok(());
     }
     Err(TokenRefusal::NotInForce.into())

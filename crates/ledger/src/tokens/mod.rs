@@ -7,6 +7,7 @@ pub(crate) mod rows;
 pub(crate) mod told;
 
 use serde_json::{Value, json};
+use sqlx_macros::FromRow;
 
 use crate::calls::{CALL, noun};
 use crate::columns::{from_json, signed, to_json, unreadable, unsigned};
@@ -281,41 +282,74 @@ async fn existing(conn: &mut Conn, name: &str) -> Result<StoredToken, LedgerErro
     Ok(find(conn, name).await?.ok_or_else(unknown)?)
 }
 
+/// The listed columns of a token.
+#[derive(FromRow)]
+struct TokenRow {
+    token_id: i64,
+    name: String,
+    former_until_us: Option<i64>,
+    roles: String,
+    series: String,
+    projects: String,
+    count_max: Option<i64>,
+    expires_at_us: Option<i64>,
+    created_by: String,
+    created_at_us: i64,
+    revoked_by: Option<String>,
+    revoked_at_us: Option<i64>,
+    last_used_at_us: Option<i64>,
+    requests_per_minute: Option<i64>,
+    speaks_for_people: bool,
+}
+
+/// The same with the hashes.
+#[derive(FromRow)]
+struct TokenRowWithSecrets {
+    #[sqlx(flatten)]
+    token: TokenRow,
+    sha256: Vec<u8>,
+    former_sha256: Option<Vec<u8>>,
+}
+
+impl TryFrom<TokenRow> for StoredToken {
+    type Error = LedgerError;
+
+    fn try_from(row: TokenRow) -> Result<Self, LedgerError> {
+        let most = |most: Option<i64>, column| most.map(|most| unsigned(most, column)).transpose();
+        Ok(StoredToken {
+            token_id: row.token_id,
+            name: row.name,
+            rights: TokenRights {
+                roles: from_json(&row.roles, "token.roles")?,
+                series: from_json(&row.series, "token.series")?,
+                projects: from_json(&row.projects, "token.projects")?,
+                count_max: most(row.count_max, "count_max")?,
+                requests_per_minute: most(row.requests_per_minute, "requests_per_minute")?,
+                speaks_for_people: row.speaks_for_people,
+                expires_at_us: row.expires_at_us,
+            },
+            former_until_us: row.former_until_us,
+            created_by: row.created_by,
+            created_at_us: row.created_at_us,
+            revoked_by: row.revoked_by,
+            revoked_at_us: row.revoked_at_us,
+            last_used_at_us: row.last_used_at_us,
+        })
+    }
+}
+
 pub(crate) fn token_of(row: &Row) -> Result<StoredToken, LedgerError> {
-    let most = |column: &'static str| -> Result<Option<u64>, LedgerError> {
-        let most: Option<i64> = row.try_get(column)?;
-        most.map(|most| unsigned(most, column)).transpose()
-    };
-    let rights = TokenRights {
-        roles: from_json(row.try_get("roles")?, "token.roles")?,
-        series: from_json(row.try_get("series")?, "token.series")?,
-        projects: from_json(row.try_get("projects")?, "token.projects")?,
-        count_max: most("count_max")?,
-        requests_per_minute: most("requests_per_minute")?,
-        speaks_for_people: row.try_get("speaks_for_people")?,
-        expires_at_us: row.try_get("expires_at_us")?,
-    };
-    Ok(StoredToken {
-        token_id: row.try_get("token_id")?,
-        name: row.try_get("name")?,
-        rights,
-        former_until_us: row.try_get("former_until_us")?,
-        created_by: row.try_get("created_by")?,
-        created_at_us: row.try_get("created_at_us")?,
-        revoked_by: row.try_get("revoked_by")?,
-        revoked_at_us: row.try_get("revoked_at_us")?,
-        last_used_at_us: row.try_get("last_used_at_us")?,
-    })
+    row.decode::<TokenRow>()?.try_into()
 }
 
 pub(crate) fn in_force(row: &Row) -> Result<TokenInForce, LedgerError> {
     let hash = |bytes: Vec<u8>| {
         <[u8; 32]>::try_from(bytes).map_err(|_| unreadable("token.sha256", "no SHA-256"))
     };
-    let former: Option<Vec<u8>> = row.try_get("former_sha256")?;
+    let TokenRowWithSecrets { token, sha256, former_sha256 } = row.decode()?;
     Ok(TokenInForce {
-        token: token_of(row)?,
-        sha256: hash(row.try_get("sha256")?)?,
-        former_sha256: former.map(hash).transpose()?,
+        token: token.try_into()?,
+        sha256: hash(sha256)?,
+        former_sha256: former_sha256.map(hash).transpose()?,
     })
 }

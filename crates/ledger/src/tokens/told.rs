@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use numbering::hexadecimal;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use sqlx_macros::FromRow;
 
 use crate::calls::SEARCH;
 use crate::columns::from_json;
@@ -135,6 +136,14 @@ pub(crate) async fn is_recorded(conn: &mut Conn, row: &Row) -> Result<bool, Ledg
     Ok(judge(&token, fingerprint.as_deref(), &said[&token.name]).is_none())
 }
 
+/// An event of a token.
+#[derive(FromRow)]
+struct TokenEvent {
+    event_id: i64,
+    kind: String,
+    detail: String,
+}
+
 /// Reads events back from the newest, as far as is needed: a fingerprint covers all, and where none
 /// is compared the first event of a token has what it was given.
 async fn read_events(
@@ -149,15 +158,12 @@ async fn read_events(
              where kind in ('token-created', 'token-revoked', 'token-rotated') and event_id < ",
         );
         query.push_bind(before).push(" order by event_id desc limit ").push_bind(PAGE_EVENTS);
-        let rows = query.build().fetch_all(&mut *conn).await?;
-        let Some(last) = rows.last() else { break };
-        before = last.try_get("event_id")?;
-        for row in &rows {
+        let events: Vec<TokenEvent> = query.build().typed().fetch_all(&mut *conn).await?;
+        let Some(last) = events.last() else { break };
+        before = last.event_id;
+        for TokenEvent { kind, detail, .. } in events {
             // An unreadable event has no content.
-            let Ok(detail) = from_json::<Value>(row.try_get("detail")?, "event.detail") else {
-                continue;
-            };
-            let kind: String = row.try_get("kind")?;
+            let Ok(detail) = from_json::<Value>(&detail, "event.detail") else { continue };
             let name = detail["name"].as_str().unwrap_or_default();
             let Some(of_token) = said.get_mut(name).filter(|it| it.goes_on(with_secrets)) else {
                 continue;

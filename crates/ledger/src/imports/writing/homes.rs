@@ -14,7 +14,7 @@ use crate::dialect::Conn;
 use crate::protocol::lift::{self, Stand};
 use crate::protocol::partitions;
 use crate::series::{saving, versions};
-use crate::statement::query;
+use crate::statement::query_as;
 use crate::{
     Counter, ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion,
     giving_up, reference,
@@ -37,19 +37,19 @@ pub(super) async fn homes(
         counters.iter().map(|counter| (counter.series_id, counter.version)).collect();
     let mut homes = HashMap::with_capacity(versions.len());
     for (series_id, version) in versions {
-        let row = query("select partition, active_version from series where series_id = $1")
+        let row = query_as("select partition, active_version from series where series_id = $1")
             .for_share()
             .bind(series_id)
             .fetch_optional(&mut *conn)
             .await?;
         let none = || LedgerError::Refused(format!("there is no series {series_id}"));
-        let row = row.ok_or_else(none)?;
-        let active = unsigned_small(row.try_get("active_version")?, "series.active_version")?;
+        let (partition, active): (i32, i32) = row.ok_or_else(none)?;
+        let active = unsigned_small(active, "series.active_version")?;
         if active != version {
             let why = "has just been changed; look at the report again";
             return Err(LedgerError::Refused(format!("series {series_id} {why}")));
         }
-        let partition = unsigned_small(row.try_get("partition")?, "series.partition")?;
+        let partition = unsigned_small(partition, "series.partition")?;
         // A ledger that went back may have forgotten exactly the counters that would be new.
         if partitions::read(conn, partition).await?.state == PartitionState::Held {
             return Err(LedgerError::Refused(lift::held(partition)));

@@ -3,13 +3,14 @@
 
 use numbering::PartialNumber;
 use serde::Deserialize;
+use sqlx_macros::FromRow;
 
 use super::ARCHIVED;
 use crate::columns::{read_raw, unsigned};
 use crate::counters::list;
 use crate::dialect::Conn;
 use crate::register::lookup::mask_of;
-use crate::statement::{Row, query, query_scalar};
+use crate::statement::{Row, query, query_as, query_scalar};
 use crate::{AccountEnd, AccountPart, Counter, DatedPart, LedgerError, Run};
 
 /// Files of the archive that an account names.
@@ -30,6 +31,15 @@ const COLLIDED: &str = "select c.collision_id as id, c.first_value, c.last_value
      and j.first_value <= c.first_value order by j.first_value desc limit 1),
      c.first_value - 1) < c.first_value order by c.collision_id limit $3";
 
+/// A row of the journal at an end of an account.
+#[derive(FromRow)]
+struct EndRow<'r> {
+    number: Option<String>,
+    path: &'r str,
+    context: Option<&'r str>,
+    issued_at_us: i64,
+}
+
 /// The number of a value, from the row that begins at another one.
 pub(super) async fn end(
     conn: &mut Conn,
@@ -45,15 +55,13 @@ pub(super) async fn end(
     .bind(first)
     .fetch_one(conn)
     .await?;
-    let text: Option<String> = row.try_get("number")?;
-    let number = match text {
+    let EndRow { number, path, context, issued_at_us } = row.decode()?;
+    let number = match number {
         Some(number) if value != first => filled(&row, &number, value),
         number => number,
     };
-    let path: &str = row.try_get("path")?;
-    let context: Option<&str> = row.try_get("context")?;
     let file = context.filter(|_| path == ARCHIVED).map(file_of);
-    Ok(Some(AccountEnd { value, number, issued_at_us: row.try_get("issued_at_us")?, file }))
+    Ok(Some(AccountEnd { value, number, issued_at_us, file }))
 }
 
 /// The part of a counter's numbers that was asked for; none where all of them were.
@@ -72,12 +80,15 @@ pub(super) async fn part(
          and document_date >= $3 and document_date <= $4",
     )
     .bind(upto)
+    .typed()
     .fetch_one(&mut *conn)
     .await?;
+    let (count, first): (i64, Option<i64>) = sums;
     let last =
         of("select first_value, last_value from journal_row where counter_id = $1 and path <> $2
          and document_date >= $3 and document_date <= $4 order by first_value desc limit 1")
         .bind(upto)
+        .typed()
         .fetch_optional(&mut *conn)
         .await?;
     // Such a row shows the latest date of those it represents.
@@ -87,18 +98,23 @@ pub(super) async fn part(
         .scalar()
         .fetch_one(&mut *conn)
         .await?;
-    let first = sums.try_get::<Option<i64>>("first_value")?.map(|first| (first, first));
-    let read = |row: Row| -> Result<(i64, i64), LedgerError> {
-        Ok((row.try_get("first_value")?, row.try_get("last_value")?))
-    };
-    let last = last.map(read).transpose()?;
+    let first = first.map(|first| (first, first));
     Ok(Some(AccountPart {
-        values: unsigned(sums.try_get("count")?, "count")?,
+        values: unsigned(count, "count")?,
         first: end(conn, counter.counter_id, first).await?,
         last: end(conn, counter.counter_id, last).await?,
         kept_aside: beside(conn, counter.counter_id, days).await?,
         archived: unsigned(archived, "count")?,
     }))
+}
+
+/// A record outside the journal.
+#[derive(FromRow)]
+struct BesideRow {
+    id: i64,
+    #[sqlx(flatten)]
+    run: Run,
+    raw: String,
 }
 
 /// How many values, dated so, have their records outside the journal. A record that cannot be read
@@ -112,18 +128,16 @@ async fn beside(
     for page in [REJECTED, COLLIDED] {
         let mut after = 0_i64;
         loop {
-            let page = query(page).bind(counter_id).bind(after).bind(BESIDE_PAGE);
-            let rows = page.fetch_all(&mut *conn).await?;
+            let page = query_as(page).bind(counter_id).bind(after).bind(BESIDE_PAGE);
+            let rows: Vec<BesideRow> = page.fetch_all(&mut *conn).await?;
             for row in &rows {
-                after = row.try_get("id")?;
-                let entry = read_raw(row.try_get("raw")?);
+                after = row.id;
+                let entry = read_raw(&row.raw);
                 let is_dated = |date: &String| from <= date && date <= upto;
                 if entry.is_ok_and(|entry| !is_dated(&entry.record.document_date)) {
                     continue;
                 }
-                let (first, last): (i64, i64) =
-                    (row.try_get("first_value")?, row.try_get("last_value")?);
-                count += Run { first, last, step: row.try_get("step")? }.count();
+                count += row.run.count();
             }
             if rows.len() as u64 != BESIDE_PAGE.unsigned_abs() {
                 break;
@@ -160,7 +174,7 @@ pub(super) async fn files(
     if archived == 0 {
         return Ok((Vec::new(), 0));
     }
-    let rows = query(
+    let contexts: Vec<String> = query_scalar(
         "select distinct context from journal_row where counter_id = $1 and path = $2
          and context is not null order by context",
     )
@@ -169,8 +183,8 @@ pub(super) async fn files(
     .fetch_all(conn)
     .await?;
     let mut names = Vec::new();
-    for row in &rows {
-        let name = file_of(row.try_get("context")?);
+    for context in &contexts {
+        let name = file_of(context);
         if names.last() != Some(&name) {
             names.push(name);
         }

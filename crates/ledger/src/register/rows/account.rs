@@ -1,5 +1,6 @@
 //! Accounts of counters as auditors read them: every value once, with what accounts for it.
 
+use sqlx_macros::FromRow;
 use uuid::Uuid;
 
 use crate::{Counter, CounterFilter, GapReason, KeyCondition};
@@ -59,11 +60,13 @@ pub enum Accounted {
 }
 
 /// A run of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct Run {
     /// First value.
+    #[sqlx(rename = "first_value")]
     pub first: i64,
     /// Last value.
+    #[sqlx(rename = "last_value")]
     pub last: i64,
     /// Distance between two, at least 1.
     pub step: i64,

@@ -1,6 +1,7 @@
 //! Documents: the place of a number among those of its document, and its revisions.
 
 use serde::Serialize;
+use sqlx_macros::FromRow;
 use uuid::Uuid;
 
 use crate::JournalRow;
@@ -27,7 +28,7 @@ impl Position {
 }
 
 /// What names a number in the journal: the first value that its first serial took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, FromRow)]
 pub struct ValueOf {
     /// The counter.
     pub counter_id: i64,
