@@ -7,7 +7,7 @@ use crate::dialect::Conn;
 use crate::protocol::lift::{self, Stand};
 use crate::register::gaps::{self, Loss};
 use crate::statement::query;
-use crate::{ChangeRefusal, ChangeRequest, Counter, GapReason, LedgerError, NewChange};
+use crate::{ChangeRefusal, ChangeRequest, Counter, CounterRow, GapReason, LedgerError, NewChange};
 
 /// Refuses a change that could not be made now, as far as the ledger knows.
 pub(super) async fn try_out(
@@ -21,7 +21,7 @@ pub(super) async fn try_out(
 
 /// The counter that a request names, if it is one of the series that it names.
 pub(super) async fn of_series(conn: &mut Conn, new: &NewChange) -> Result<Counter, LedgerError> {
-    let row: Option<table::CounterRow> = {
+    let row: Option<CounterRow> = {
         let mut query = crate::statement::QueryBuilder::new(table::COLUMNS);
         query.push("where counter_id = ").push_bind(new.counter_id);
         query.push(" and series_id = ").push_bind(new.series_id);

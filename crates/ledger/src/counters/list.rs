@@ -5,13 +5,13 @@ use numbering::CounterKey;
 use sqlx_macros::FromRow;
 
 use crate::columns::signed;
-use crate::counters::table::{self, CounterRow};
+use crate::counters::table;
 use crate::dialect::Conn;
 use crate::register::gaps::bounded;
 use crate::statement::QueryBuilder;
 use crate::{
-    COUNTERS_LOOKED_MAX, CounterFilter, Counters, Holding, KeyCondition, KeyPart, LedgerError,
-    ListedCounter,
+    COUNTERS_LOOKED_MAX, CounterFilter, CounterRow, Counters, Holding, KeyCondition, KeyPart,
+    LedgerError, ListedCounter,
 };
 
 /// A key with each part between two separators.

@@ -12,7 +12,7 @@ use crate::dialect::Conn;
 use crate::series::versions;
 use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::Store;
-use crate::{At, COUNTERS_COUNTED_MAX, Counter, CounterSpec, Counters, LedgerError};
+use crate::{At, COUNTERS_COUNTED_MAX, Counter, CounterRow, CounterSpec, Counters, LedgerError};
 
 /// Most counters of a page.
 const PAGE_MAX: u32 = 10_000;
@@ -55,7 +55,8 @@ impl Counters<'_> {
             tx.commit().await?;
             let mut found = HashMap::with_capacity(rows.len());
             for row in rows {
-                found.insert(row.counter_id, Counter::try_from(row)?);
+                let counter = Counter::try_from(row)?;
+                found.insert(counter.counter_id, counter);
             }
             Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
         })
@@ -272,19 +273,27 @@ struct Home {
     active_version: u32,
 }
 
+/// The columns of a series that say so.
+#[derive(FromRow)]
+struct HomeRow {
+    partition: i32,
+    used_since: i32,
+    active_version: i32,
+}
+
 /// Where a series lives until the transaction ends; `None`: the ledger does not know it.
 async fn home(conn: &mut Conn, series_id: i64) -> Result<Option<Home>, LedgerError> {
-    let series: Option<(i32, i32, i32)> =
+    let series: Option<HomeRow> =
         query_as("select partition, used_since, active_version from series where series_id = $1")
             .for_share()
             .bind(series_id)
             .fetch_optional(conn)
             .await?;
-    let Some((partition, used_since, active_version)) = series else { return Ok(None) };
+    let Some(series) = series else { return Ok(None) };
     Ok(Some(Home {
-        partition: unsigned_small(partition, "partition")?,
-        used_since: unsigned_small(used_since, "used_since")?,
-        active_version: unsigned_small(active_version, "active_version")?,
+        partition: unsigned_small(series.partition, "partition")?,
+        used_since: unsigned_small(series.used_since, "used_since")?,
+        active_version: unsigned_small(series.active_version, "active_version")?,
     }))
 }
 
@@ -315,48 +324,10 @@ fn push_name(query: &mut QueryBuilder<'_>, series_id: i64, serial: &str, key: &s
 
 /// The columns of a counter, as [`COLUMNS`] names them.
 #[derive(FromRow)]
-pub(crate) struct CounterRow {
-    counter_id: i64,
-    series_id: i64,
-    serial: String,
-    key: String,
-    partition_id: i32,
-    epoch: i64,
-    origin: i64,
-    start_value: i64,
-    taken: i64,
-    ceiling: i64,
-    step: i64,
-    journaled: i64,
-}
-
-/// The same with its seeder.
-#[derive(FromRow)]
 struct ResolvedRow {
     #[sqlx(flatten)]
     counter: CounterRow,
     seeded_by: Vec<u8>,
-}
-
-impl TryFrom<CounterRow> for Counter {
-    type Error = LedgerError;
-
-    fn try_from(row: CounterRow) -> Result<Self, LedgerError> {
-        Ok(Counter {
-            counter_id: row.counter_id,
-            series_id: row.series_id,
-            serial: row.serial,
-            key: row.key,
-            partition: unsigned_small(row.partition_id, "counter.partition_id")?,
-            epoch: unsigned(row.epoch, "counter.epoch")?,
-            origin: row.origin,
-            start: row.start_value,
-            taken: row.taken,
-            ceiling: row.ceiling,
-            step: unsigned(row.step, "counter.step")?,
-            journaled: unsigned(row.journaled, "counter.journaled")?,
-        })
-    }
 }
 
 impl TryFrom<ResolvedRow> for Resolved {

@@ -65,7 +65,7 @@ impl Register<'_> {
         self.search(async |store| {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
-            let counts = query_as(
+            let counts: Counts = query_as(
                 "select (select count(*) from journal) as journal, (select count(*) from gap) as
                  gaps,
                  (select count(*) from revision) as revisions",
@@ -74,7 +74,7 @@ impl Register<'_> {
             .await?;
             let (collisions, acknowledged, rejected) = explained(&mut *tx).await?;
             tx.commit().await?;
-            let (journal, gaps, revisions): (i64, i64, i64) = counts;
+            let Counts { journal, gaps, revisions } = counts;
             Ok(Totals {
                 // Each revision has a row of the journal too, which is not a number.
                 journal: unsigned(journal - revisions, "journal")?,
@@ -201,20 +201,35 @@ impl Ledger {
     }
 }
 
+/// Rows of tables.
+#[derive(FromRow)]
+struct Counts {
+    journal: i64,
+    gaps: i64,
+    revisions: i64,
+}
+
+/// Collisions without an explanation and with one, and rejected rows without.
+#[derive(FromRow)]
+struct ExplainedCounts {
+    collisions: i64,
+    acknowledged: i64,
+    rejected: i64,
+}
+
 /// How many collisions are not acknowledged, how many are, and how many rejected rows are not.
 pub(crate) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), LedgerError> {
-    let counts = query_as(
+    let counts: ExplainedCounts = query_as(
         "select (select count(*) from collision where acknowledged_at_us is null) as collisions,
          (select count(*) from collision where acknowledged_at_us is not null) as acknowledged,
          (select count(*) from journal_rejected where acknowledged_at_us is null) as rejected",
     )
     .fetch_one(conn)
     .await?;
-    let (collisions, acknowledged, rejected): (i64, i64, i64) = counts;
     Ok((
-        unsigned(collisions, "collisions")?,
-        unsigned(acknowledged, "acknowledged")?,
-        unsigned(rejected, "rejected")?,
+        unsigned(counts.collisions, "collisions")?,
+        unsigned(counts.acknowledged, "acknowledged")?,
+        unsigned(counts.rejected, "rejected")?,
     ))
 }
 

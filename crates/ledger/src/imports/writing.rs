@@ -77,9 +77,8 @@ impl Imports<'_> {
                     ") select j.number, j.scope from asked a
                      join journal j on j.number = a.number and j.scope = a.scope",
                 );
-                for row in query.build().once().fetch_all(&store.reader).await? {
-                    there.insert((row.try_get("number")?, row.try_get("scope")?));
-                }
+                let rows = query.build().once().typed::<(String, String)>();
+                there.extend(rows.fetch_all(&store.reader).await?);
             }
             // Last: a row that moves meanwhile is found in one of the two.
             let archived = archive::archived(store, numbers).await?;

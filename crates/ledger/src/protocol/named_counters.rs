@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 
 use numbering::{SerialDefinition, SeriesDefinition};
 use numerator_runtime::node::NodeId;
+use sqlx_macros::FromRow;
 
 use crate::columns::from_json;
 use crate::counters::table::{id_of, lock_or_create_at_home};
@@ -52,6 +53,15 @@ pub(crate) async fn present_counters(
     Ok(ids)
 }
 
+/// A counter and its name.
+#[derive(FromRow)]
+struct NameRow {
+    counter_id: i64,
+    series_id: i64,
+    serial: String,
+    key: String,
+}
+
 /// The names that the ledger has to the ids of entries' counters.
 struct Names(HashMap<i64, (i64, String, String)>);
 
@@ -63,9 +73,8 @@ impl Names {
             "select counter_id, series_id, serial, key from counter where counter_id",
         );
         query.push_among(ids.into_iter().collect());
-        let rows: Vec<(i64, i64, String, String)> =
-            query.build().typed().fetch_all(&mut *conn).await?;
-        let named = |(id, series_id, serial, key)| (id, (series_id, serial, key));
+        let rows: Vec<NameRow> = query.build().typed().fetch_all(&mut *conn).await?;
+        let named = |row: NameRow| (row.counter_id, (row.series_id, row.serial, row.key));
         Ok(Names(rows.into_iter().map(named).collect()))
     }
 

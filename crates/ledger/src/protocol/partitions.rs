@@ -152,24 +152,37 @@ impl LockedRow {
     }
 }
 
+/// The columns of [`LockedRow`].
+#[derive(FromRow)]
+struct LockedColumns {
+    partition_id: i32,
+    epoch: i64,
+    state: String,
+    seen_epoch: i64,
+}
+
+impl TryFrom<LockedColumns> for LockedRow {
+    type Error = LedgerError;
+
+    fn try_from(row: LockedColumns) -> Result<Self, LedgerError> {
+        Ok(LockedRow {
+            partition: unsigned_small(row.partition_id, "partition_id")?,
+            epoch: unsigned(row.epoch, "partition.epoch")?,
+            state: PartitionState::read(&row.state)?,
+            seen_epoch: unsigned(row.seen_epoch, "partition.seen_epoch")?,
+        })
+    }
+}
+
 /// Locks all partitions in order: a hold of one is a hold of all, and two may run at once.
 pub(crate) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
-    let rows: Vec<(i32, i64, String, i64)> = query_as(
+    let rows: Vec<LockedColumns> = query_as(
         "select partition_id, epoch, state, seen_epoch from partition order by partition_id",
     )
     .for_update()
     .fetch_all(conn)
     .await?;
-    rows.into_iter()
-        .map(|(partition, epoch, state, seen_epoch)| {
-            Ok(LockedRow {
-                partition: unsigned_small(partition, "partition_id")?,
-                epoch: unsigned(epoch, "partition.epoch")?,
-                state: PartitionState::read(&state)?,
-                seen_epoch: unsigned(seen_epoch, "partition.seen_epoch")?,
-            })
-        })
-        .collect()
+    rows.into_iter().map(LockedRow::try_from).collect()
 }
 
 fn found(row: Option<PartitionRow>, partition: u32) -> Result<Partition, LedgerError> {

@@ -7,10 +7,10 @@
 use numerator_runtime::node::NodeId;
 
 use crate::columns::{bytes, ownership, signed, small};
-use crate::counters::table::{COLUMNS, CounterRow};
+use crate::counters::table::COLUMNS;
 use crate::statement::{QueryBuilder, query, query_scalar};
 use crate::store::{Store, commit};
-use crate::{At, Counter, Ledger, LedgerError};
+use crate::{At, Counter, CounterRow, Ledger, LedgerError};
 
 /// How many numbers below a ceiling make it a tall one, at least.
 pub const TALL_ROOM_MIN: u64 = 1_000;

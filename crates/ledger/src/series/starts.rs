@@ -13,7 +13,10 @@ use crate::counters::table;
 use crate::dialect::Conn;
 use crate::protocol::partitions;
 use crate::statement::QueryBuilder;
-use crate::{BelowStart, COUNTERS_COUNTED_MAX, Counter, LedgerError, SeriesRefusal, SeriesVersion};
+use crate::{
+    BelowStart, COUNTERS_COUNTED_MAX, Counter, CounterRow, LedgerError, SeriesRefusal,
+    SeriesVersion,
+};
 
 /// Counters that a refusal names.
 const NAMED_MAX: usize = 3;
@@ -82,7 +85,7 @@ async fn below(
     query.push(" and serial = ").push_bind(serial.to_owned());
     query.push(" and taken < ").push_bind(value).push(" order by counter_id desc limit ");
     query.push_bind(signed(COUNTERS_COUNTED_MAX, "counters")?);
-    let rows: Vec<table::CounterRow> = query.build().typed().fetch_all(conn).await?;
+    let rows: Vec<CounterRow> = query.build().typed().fetch_all(conn).await?;
     rows.into_iter().map(Counter::try_from).collect()
 }
 

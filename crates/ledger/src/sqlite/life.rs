@@ -11,6 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use numerator_runtime::owned::remedy;
 use sqlx::{Error, Sqlite, SqlitePool};
+use sqlx_macros::FromRow;
 
 use super::mark::{Come, MarkFile};
 use crate::columns::read_uuid;
@@ -285,12 +286,19 @@ async fn reaches(conn: &mut Conn, come: &Come, marked: Option<Come>) -> Result<b
 }
 
 async fn come(conn: &mut Conn) -> Result<Option<Come>, LedgerError> {
-    let row: Option<(i64, Vec<u8>, i64)> =
-        query_as("select number, nonce, generation from incarnation")
-            .fetch_optional(conn)
-            .await
-            .map_err(LedgerError::at_begin)?;
-    let Some((number, nonce, generation)) = row else { return Ok(None) };
+    let row: Option<ComeRow> = query_as("select number, nonce, generation from incarnation")
+        .fetch_optional(conn)
+        .await
+        .map_err(LedgerError::at_begin)?;
+    let Some(ComeRow { number, nonce, generation }) = row else { return Ok(None) };
     let incarnation = Incarnation { number, nonce: read_uuid(&nonce, "incarnation.nonce")? };
     Ok(Some(Come { incarnation, generation }))
+}
+
+/// The columns of [`Come`].
+#[derive(FromRow)]
+struct ComeRow {
+    number: i64,
+    nonce: Vec<u8>,
+    generation: i64,
 }

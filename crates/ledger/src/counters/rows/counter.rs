@@ -2,8 +2,10 @@
 
 use numerator_runtime::node::NodeId;
 use serde::Serialize;
+use sqlx_macros::FromRow;
 
-use crate::At;
+use crate::columns::{unsigned, unsigned_small};
+use crate::{At, LedgerError};
 
 /// A counter as a request names it: its identity, and what creates it where there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +116,44 @@ pub struct Counter {
     pub step: u64,
     /// How many values of this epoch the journal holds.
     pub journaled: u64,
+}
+
+/// The columns of a counter but for its seeder.
+#[derive(FromRow)]
+pub(crate) struct CounterRow {
+    counter_id: i64,
+    series_id: i64,
+    serial: String,
+    key: String,
+    partition_id: i32,
+    epoch: i64,
+    origin: i64,
+    start_value: i64,
+    taken: i64,
+    ceiling: i64,
+    step: i64,
+    journaled: i64,
+}
+
+impl TryFrom<CounterRow> for Counter {
+    type Error = LedgerError;
+
+    fn try_from(row: CounterRow) -> Result<Self, LedgerError> {
+        Ok(Counter {
+            counter_id: row.counter_id,
+            series_id: row.series_id,
+            serial: row.serial,
+            key: row.key,
+            partition: unsigned_small(row.partition_id, "counter.partition_id")?,
+            epoch: unsigned(row.epoch, "counter.epoch")?,
+            origin: row.origin,
+            start: row.start_value,
+            taken: row.taken,
+            ceiling: row.ceiling,
+            step: unsigned(row.step, "counter.step")?,
+            journaled: unsigned(row.journaled, "counter.journaled")?,
+        })
+    }
 }
 
 impl Counter {
