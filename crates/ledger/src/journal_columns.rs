@@ -1,39 +1,118 @@
-//! The columns of the table `journal`: one list. The inserts of both engines, what both read back
-//! for seals, and the check of what a database has derive from it. What a row says towards its seal
-//! is a form of its own, which no further column changes (`seal`). The names in the lists are the
-//! schema's names of the columns. Owns no statement.
+//! The columns of a row of the journal: one list. The inserts of both engines, what both read back
+//! for seals, the check of what a database has, the form of seals, the rows that look-ups and
+//! archives read, and the columns of archive files derive from it. Names are those of the schema.
+//! Owns no statement.
+//!
+//! A further column of the table is one more entry at the end of the list, of the kind `later`.
 
-use crate::seal::{RowText, path_of};
-use crate::{JournalTexts, SealedRow, StandsFor};
+/// Calls a macro with the columns of a row, in the order in which they are bound, read and sealed.
+///
+/// An entry is a column of the view `journal_row`: its documentation, its kind, its name, and its
+/// type as a row is read. The kind is `sealed` for the columns of the first form of seals; `digest`
+/// for the one of them that the view shows in hexadecimal; `later` for a column that was added
+/// since, whose type is an `Option`. Rows in which it is null are sealed as they were before it was
+/// added.
+///
+/// In braces is the column of the table `journal` from which the view takes it, if there is one:
+/// its name, its type on PostgreSQL, the cast of a value there, its type when read, and the value
+/// that a row binds. The view takes the others from what a row shares with other rows.
+macro_rules! journal_columns {
+    ([$($arg:tt)*] $($with:tt)+) => {
+        $($with)+! { [$($arg)*]
+            /// Its counter.
+            sealed counter_id: i64 {
+                counter_id "bigint" "" (i64) |new_row| new_row.value_range.counter_id
+            }
+            /// First value.
+            sealed first_value: i64 {
+                first_value "bigint" "" (i64) |new_row| new_row.value_range.first
+            }
+            /// Last value.
+            sealed last_value: i64 { last_value "bigint" "" (Option<i64>) NewRow::further_last }
+            /// Distance between two values.
+            sealed step: i64 { step "bigint" "" (Option<i64>) NewRow::further_step }
+            /// The allocation.
+            sealed allocation_id: Vec<u8> {
+                allocation_id "bytea" "" (&'r [u8]) |new_row| new_row.allocation_id
+            }
+            /// The number; of a row of a further serial none.
+            sealed number: Option<String> {
+                number "text" "" (Option<&'r str>) |row| row.head.as_ref().map(|head| head.number)
+            }
+            /// Its scope.
+            sealed scope: Option<String> {
+                scope "text" "" (Option<&'r str>) |row| row.head.as_ref().map(|head| head.scope)
+            }
+            /// Its partially rendered text,
+            sealed mask: Option<String> { mask "text" "" (Option<&'r str>) NewRow::mask }
+            /// or the compressed form of that.
+            sealed outline: Option<String> {
+                outline "text" "" (Option<&'r str>) NewRow::compressed_mask
+            }
+            /// Its further serials, JSON.
+            sealed rest: Option<String> {
+                rest "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.rest.as_deref()
+            }
+            /// The variables, JSON.
+            sealed context: Option<String> { context "text" "" (Option<&'r str>) NewRow::context }
+            /// The document.
+            sealed document_id: Option<String> {
+                document_id "text" "" (Option<&'r str>) |row| row.head.as_ref()?.document_id
+            }
+            /// The caller's key.
+            sealed idempotency_key: Option<String> {
+                idempotency_key "text" "" (Option<&'r str>)
+                    |row| row.head.as_ref()?.record.idempotency_key.as_deref()
+            }
+            /// The series.
+            sealed series_id: i64 {}
+            /// Its version.
+            sealed version: i32 {}
+            /// The requested document type.
+            sealed type_code: String {}
+            /// The requested project.
+            sealed project: Option<String> {}
+            /// Civil date of the document.
+            sealed document_date: String {
+                document_day "text" "::date" (Day) |new_row| new_row.document_date
+            }
+            /// The user who requested it.
+            sealed user_id: String {}
+            /// The caller's address.
+            sealed ip_address: Option<String> {}
+            /// First half of a SHA-256 of the request.
+            digest payload_digest: Option<Vec<u8>> {
+                digest "bytea" "" (Option<&'r [u8]>) |new_row| new_row.digest.as_deref()
+            }
+            /// When the request was accepted.
+            sealed issued_at_us: i64 { issued_at_us "bigint" "" (i64) |row| row.issued_at_us }
+            /// How often it was tried again.
+            sealed retry_count: i32 { retry_count "integer" "" (Option<i32>) NewRow::retries }
+            /// The path that took it: `redis`, `database`, `imported`.
+            sealed path: String { path "text" "" (Option<&'r str>) NewRow::other_path }
+        }
+    };
+}
+pub(crate) use journal_columns;
 
-/// Calls a macro with a row's own columns, in the order of binding and reading. Each has its name,
-/// its type on PostgreSQL, the cast of a value there, its type when read, and the value that a row
-/// binds.
+/// Calls a macro with a row's own columns, those in braces in [`journal_columns`].
 macro_rules! own_columns {
-    ($with:ident) => {
-        $with! {
-            counter_id "bigint" "" (i64) |new_row| new_row.value_range.counter_id;
-            first_value "bigint" "" (i64) |new_row| new_row.value_range.first;
-            last_value "bigint" "" (Option<i64>) NewRow::further_last;
-            step "bigint" "" (Option<i64>) NewRow::further_step;
-            allocation_id "bytea" "" (&'r [u8]) |new_row| new_row.allocation_id;
-            number "text" "" (Option<&'r str>) |row| row.head.as_ref().map(|head| head.number);
-            scope "text" "" (Option<&'r str>) |row| row.head.as_ref().map(|head| head.scope);
-            mask "text" "" (Option<&'r str>) NewRow::mask;
-            outline "text" "" (Option<&'r str>) NewRow::compressed_mask;
-            rest "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.rest.as_deref();
-            context "text" "" (Option<&'r str>) NewRow::context;
-            document_id "text" "" (Option<&'r str>) |new_row| new_row.head.as_ref()?.document_id;
-            idempotency_key "text" "" (Option<&'r str>) |row| row.head.as_ref()?.idempotency_key;
-            document_day "text" "::date" (Day) |new_row| new_row.document_date;
-            digest "bytea" "" (Option<&'r [u8]>) |new_row| new_row.digest.as_deref();
-            issued_at_us "bigint" "" (i64) |new_row| new_row.issued_at_us;
-            retry_count "integer" "" (Option<i32>) NewRow::retries;
-            path "text" "" (Option<&'r str>) NewRow::other_path;
+    ($($with:tt)+) => {
+        $crate::journal_columns::journal_columns! {
+            [$($with)+] $crate::journal_columns::only_own
         }
     };
 }
 pub(crate) use own_columns;
+
+macro_rules! only_own {
+    ([$($with:tt)+] $($(#[$about:meta])* $kind:ident $name:ident: $type:ty { $(
+        $own:ident $bound_as:literal $cast:literal ($read_as:ty) $said:expr
+    )? })*) => {
+        $($with)+! { $($($own $bound_as $cast ($read_as) $said;)?)* }
+    };
+}
+pub(crate) use only_own;
 
 /// A column whose value no other row shares.
 pub(crate) struct OwnColumn {
@@ -86,98 +165,41 @@ pub(crate) fn read_columns() -> String {
     SHARED.into_iter().chain(own).collect::<Vec<_>>().join(", ")
 }
 
-impl<Day> Stored<'_, Day> {
-    /// The row on its way to the seal of its batch, with the civil date of its document.
-    pub(crate) fn sealed(
-        &self,
-        ids: &SharedIds,
-        texts: &JournalTexts,
-        document_date: Option<&str>,
-    ) -> SealedRow {
-        let kind = ids.kind_id.and_then(|id| texts.kinds.get(&id));
-        let user = ids.user_name_id.and_then(|id| texts.names.get(&id));
-        let address = ids.address_name_id.and_then(|id| texts.names.get(&id));
-        let last = self.last_value.unwrap_or(self.first_value);
-        // An address that is not there is none that was left out.
-        let is_whole = ids.address_name_id.is_none() || address.is_some();
-        let whole = kind.zip(user).zip(document_date).filter(|_| is_whole);
-        let bytes = whole.map(|((kind, user), document_date)| {
-            let row = RowText {
-                counter_id: self.counter_id,
-                first: self.first_value,
-                last,
-                step: self.step.unwrap_or(1),
-                allocation_id: self.allocation_id,
-                number: self.number,
-                scope: self.scope,
-                mask: self.mask,
-                compressed_mask: self.outline,
-                rest: self.rest,
-                context: self.context,
-                document_id: self.document_id,
-                idempotency_key: self.idempotency_key,
-                series_id: kind.series_id,
-                version: kind.version,
-                type_code: &kind.type_code,
-                project: kind.project.as_deref(),
-                document_date,
-                user_id: user,
-                ip_address: address.map(String::as_str),
-                digest: self.digest,
-                issued_at_us: self.issued_at_us,
-                retry_count: self.retry_count.unwrap_or(0),
-                path: path_of(self.path, self.number, self.context),
-            };
-            row.bytes()
-        });
-        let stands_for = StandsFor::of(self.number, self.context, last);
-        let says_more = stands_for.is_some() && self.path.is_some();
-        SealedRow {
-            batch_id: ids.batch_id.unwrap_or_default(),
-            counter_id: self.counter_id,
-            first: self.first_value,
-            bytes,
-            stands_for,
-            says_more,
-        }
-    }
-}
-
-/// Calls a macro with the columns of the view `journal_row` that make an entry.
-macro_rules! entry_list {
-    ($($with:tt)+) => {
-        $($with)+! {
-            counter_id first_value last_value step allocation_id number scope mask outline rest
-            context document_id idempotency_key series_id version type_code project document_date
-            user_id ip_address payload_digest issued_at_us retry_count path partition_id epoch
-        }
-    };
-}
-pub(crate) use entry_list;
-
 macro_rules! bare {
-    ($first:ident $($name:ident)*) => { concat!(stringify!($first) $(, ", ", stringify!($name))*) };
+    ([] $($(#[$about:meta])* $kind:ident $name:ident: $type:ty { $($own:tt)* })*) => {
+        concat!(
+            $(stringify!($name), ", ",)*
+            "batch_id, partition_id, epoch, node_id, journaled_at_us"
+        )
+    };
 }
 pub(crate) use bare;
 
 macro_rules! of_view {
-    ($($name:ident)*) => { concat!($("j.", stringify!($name), ", ",)* "c.serial, c.key") };
+    ([] $($(#[$about:meta])* $kind:ident $name:ident: $type:ty { $($own:tt)* })*) => {
+        concat!(
+            $("j.", stringify!($name), ", ",)*
+            "j.batch_id, j.partition_id, j.epoch, j.node_id, j.journaled_at_us, c.serial, c.key"
+        )
+    };
 }
 pub(crate) use of_view;
 
-/// The columns of the view `journal_row` that make an entry. Statements name the columns that they
-/// read and write: a column that a newer version adds stops no process of this one.
+/// The columns of the view `journal_row`, with those of the row's batch. Statements name the
+/// columns that they read and write: a column that a newer version adds stops no process of this
+/// one.
 macro_rules! bare_entry_columns {
     () => {
-        $crate::journal_columns::entry_list!($crate::journal_columns::bare)
+        $crate::journal_columns::journal_columns!([] $crate::journal_columns::bare)
     };
 }
 pub(crate) use bare_entry_columns;
 
-/// The columns of an entry, of `journal_row` as `j` and its counter as `c`.
+/// The same of `journal_row` as `j`, with those of its counter as `c`: what
+/// [`crate::ArchivedRow::read`] reads.
 macro_rules! entry_columns {
     () => {
-        $crate::journal_columns::entry_list!($crate::journal_columns::of_view)
+        $crate::journal_columns::journal_columns!([] $crate::journal_columns::of_view)
     };
 }
 pub(crate) use entry_columns;

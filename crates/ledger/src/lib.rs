@@ -47,6 +47,7 @@ mod quorum_check;
 mod raw_rows;
 mod reference;
 mod register;
+mod row_text;
 mod safety;
 mod schema;
 mod seal;

@@ -3,7 +3,8 @@
 
 use super::columns::{FurtherSerial, digest_bytes, signed, small, to_json};
 use super::compressed_mask::Form;
-use super::{Entry, IssuePath, LedgerError};
+use super::row_text::RowText;
+use super::{Entry, IssuePath, LedgerError, Record};
 
 /// A run of values of one counter, as columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +60,8 @@ pub(super) struct Head<'a> {
     /// The variables, JSON.
     pub(super) context: Option<String>,
     pub(super) document_id: Option<&'a str>,
-    pub(super) idempotency_key: Option<&'a str>,
+    /// For the other columns that only this row carries.
+    pub(super) record: &'a Record,
 }
 
 impl<'a> NewRow<'a> {
@@ -134,7 +136,14 @@ impl<'a> NewRow<'a> {
                 epoch: signed(entry.at.epoch, "epoch")?,
             })
         };
-        entry.taken.iter().map(new_row).collect()
+        let new_rows: Result<Vec<Self>, LedgerError> = entry.taken.iter().map(new_row).collect();
+        let new_rows = new_rows?;
+        // PostgreSQL takes no NUL, SQLite would: one rule for both. The further rows have no text
+        // that the first has not.
+        match new_rows.first().and_then(|new_row| RowText::of(new_row).with_nul()) {
+            Some(column) => Err(refused(column, "contains the character NUL; leave it out")),
+            None => Ok(new_rows),
+        }
     }
 }
 
@@ -159,7 +168,7 @@ impl<'a> Head<'a> {
                 Some(to_json(&record.context, "context")?)
             },
             document_id: record.document_id.as_deref(),
-            idempotency_key: record.idempotency_key.as_deref(),
+            record,
         })
     }
 }
@@ -167,9 +176,8 @@ impl<'a> Head<'a> {
 /// Refuses content that the journal could not give back unchanged.
 fn check(entry: &Entry) -> Result<(), LedgerError> {
     let record = &*entry.record;
-    let refuse = |field: &str, why: &str| Err(LedgerError::Refused(format!("{field}: {why}")));
     if entry.taken.is_empty() || entry.taken.len() != record.counter_keys.len() {
-        return refuse("counter_keys", "one for each serial taken, and at least one");
+        return Err(refused("counter_keys", "one for each serial taken, and at least one"));
     }
     for taken in &entry.taken {
         let range = taken.range;
@@ -177,7 +185,7 @@ fn check(entry: &Entry) -> Result<(), LedgerError> {
             && range.first <= range.last
             && (range.last - range.first).is_multiple_of(range.step);
         if !sound {
-            return refuse("taken", "a range begins at its first value and ends on its step");
+            return Err(refused("taken", "a range begins at its first value and ends on its step"));
         }
     }
     // A column for dates would take other texts for one, and give back another text than it got.
@@ -189,24 +197,11 @@ fn check(entry: &Entry) -> Result<(), LedgerError> {
         text.len() == 10 && text.bytes().enumerate().all(place)
     };
     if !is_date(&record.document_date) {
-        return refuse("document_date", "is no date; use YYYY-MM-DD");
-    }
-    // PostgreSQL takes no NUL, SQLite would: one rule for both. JSON columns escape it.
-    let texts = [
-        ("number", Some(&entry.number)),
-        ("scope", Some(&record.scope)),
-        ("mask", Some(&record.mask)),
-        ("type", Some(&record.type_code)),
-        ("project", record.project.as_ref()),
-        ("document_id", record.document_id.as_ref()),
-        ("user_id", Some(&record.user_id)),
-        ("ip_address", record.ip_address.as_ref()),
-        ("idempotency_key", record.idempotency_key.as_ref()),
-    ];
-    for (field, text) in texts {
-        if text.is_some_and(|text| text.contains('\0')) {
-            return refuse(field, "contains the character NUL; leave it out");
-        }
+        return Err(refused("document_date", "is no date; use YYYY-MM-DD"));
     }
     Ok(())
+}
+
+fn refused(field: &str, why: &str) -> LedgerError {
+    LedgerError::Refused(format!("{field}: {why}"))
 }

@@ -1,5 +1,5 @@
-//! The seal of a journal batch: the content of its rows, as bytes of one form for every engine, and
-//! their SHA-256. Owns no statement. The form is part of the record and is described in
+//! The seal of a journal batch: the SHA-256 of the content of its rows, which has one form for
+//! every engine (`row_text`). Owns no statement. The form is part of the record and is described in
 //! `docs/record.md`: a change of it breaks every earlier seal.
 
 use std::fmt;
@@ -10,6 +10,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::SealedBatch;
 use super::new_row::NewRow;
+pub(super) use super::row_text::ARCHIVED;
+use super::row_text::{RowText, SealedValue as _};
 use super::sharing::Batch;
 
 /// The beginning of every seal: its form.
@@ -50,12 +52,6 @@ fn authenticate(key: &[u8], text: &[u8]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// The path of a segment, which represents archived rows, in `journal_row`.
-pub(super) const ARCHIVED: &str = "archived";
-
-/// Room for a row of usual size.
-const BYTES_USUAL: usize = 320;
-
 /// The writer of lines, and the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writing {
@@ -75,138 +71,6 @@ pub(super) struct BatchHead<'b> {
     pub(super) rows: i32,
 }
 
-/// The word that `journal_row` shows as a row's path: that of the column, or of segments.
-pub(super) fn path_of<'r>(
-    path: Option<&'r str>,
-    number: Option<&str>,
-    context: Option<&str>,
-) -> &'r str {
-    if number.is_none() && context.is_some() { ARCHIVED } else { path.unwrap_or("redis") }
-}
-
-/// The content of a row of the journal, without its batch's part.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RowText<'r> {
-    pub(super) counter_id: i64,
-    pub(super) first: i64,
-    pub(super) last: i64,
-    pub(super) step: i64,
-    pub(super) allocation_id: &'r [u8],
-    pub(super) number: Option<&'r str>,
-    pub(super) scope: Option<&'r str>,
-    pub(super) mask: Option<&'r str>,
-    pub(super) compressed_mask: Option<&'r str>,
-    pub(super) rest: Option<&'r str>,
-    pub(super) context: Option<&'r str>,
-    pub(super) document_id: Option<&'r str>,
-    pub(super) idempotency_key: Option<&'r str>,
-    pub(super) series_id: i64,
-    pub(super) version: i32,
-    pub(super) type_code: &'r str,
-    pub(super) project: Option<&'r str>,
-    pub(super) document_date: &'r str,
-    pub(super) user_id: &'r str,
-    pub(super) ip_address: Option<&'r str>,
-    pub(super) digest: Option<&'r [u8]>,
-    pub(super) issued_at_us: i64,
-    pub(super) retry_count: i32,
-    pub(super) path: &'r str,
-}
-
-impl<'r> RowText<'r> {
-    /// The content of a line.
-    fn of(new_row: &'r NewRow<'_>) -> Self {
-        let head = new_row.head.as_ref();
-        RowText {
-            counter_id: new_row.value_range.counter_id,
-            first: new_row.value_range.first,
-            last: new_row.value_range.last,
-            step: new_row.step,
-            allocation_id: new_row.allocation_id,
-            number: head.map(|head| head.number),
-            scope: head.map(|head| head.scope),
-            mask: new_row.mask(),
-            compressed_mask: new_row.compressed_mask(),
-            rest: head.and_then(|head| head.rest.as_deref()),
-            context: new_row.context(),
-            document_id: head.and_then(|head| head.document_id),
-            idempotency_key: head.and_then(|head| head.idempotency_key),
-            series_id: new_row.series_id,
-            version: new_row.version,
-            type_code: new_row.type_code,
-            project: new_row.project,
-            document_date: new_row.document_date,
-            user_id: new_row.user_id,
-            ip_address: new_row.ip_address,
-            digest: new_row.digest.as_deref(),
-            issued_at_us: new_row.issued_at_us,
-            retry_count: new_row.retry_count,
-            path: path_of(
-                Some(new_row.path.name()),
-                head.map(|head| head.number),
-                new_row.context(),
-            ),
-        }
-    }
-
-    /// Its bytes.
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(BYTES_USUAL);
-        self.write(&mut bytes);
-        bytes
-    }
-
-    /// Adds its bytes: integers of 8 bytes, the highest first; texts and bytes after their length
-    /// of 4; optional values after a 0, or a 1 and then the value.
-    pub(super) fn write(&self, to: &mut Vec<u8>) {
-        for integer in [self.counter_id, self.first, self.last, self.step] {
-            to.extend(integer.to_be_bytes());
-        }
-        write_bytes(to, self.allocation_id);
-        for text in [
-            self.number,
-            self.scope,
-            self.mask,
-            self.compressed_mask,
-            self.rest,
-            self.context,
-            self.document_id,
-            self.idempotency_key,
-        ] {
-            write_option(to, text.map(str::as_bytes));
-        }
-        for integer in [self.series_id, i64::from(self.version)] {
-            to.extend(integer.to_be_bytes());
-        }
-        write_bytes(to, self.type_code.as_bytes());
-        write_option(to, self.project.map(str::as_bytes));
-        write_bytes(to, self.document_date.as_bytes());
-        write_bytes(to, self.user_id.as_bytes());
-        write_option(to, self.ip_address.map(str::as_bytes));
-        write_option(to, self.digest);
-        for integer in [self.issued_at_us, i64::from(self.retry_count)] {
-            to.extend(integer.to_be_bytes());
-        }
-        write_bytes(to, self.path.as_bytes());
-    }
-}
-
-fn write_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
-    let length = u32::try_from(bytes.len()).expect("a row has no text of 4 GiB");
-    to.extend(length.to_be_bytes());
-    to.extend(bytes);
-}
-
-fn write_option(to: &mut Vec<u8>, bytes: Option<&[u8]>) {
-    match bytes {
-        None => to.push(0),
-        Some(bytes) => {
-            to.push(1);
-            write_bytes(to, bytes);
-        }
-    }
-}
-
 /// A seal in the making: the rows come in the order of their counters and first values.
 pub(super) struct Sealing(Sha256);
 
@@ -214,11 +78,11 @@ impl Sealing {
     /// Of a batch.
     pub(super) fn begin(head: BatchHead<'_>) -> Self {
         let mut bytes = FORM.to_vec();
-        write_bytes(&mut bytes, head.node);
+        head.node.write(&mut bytes);
         for integer in
             [i64::from(head.partition_id), head.epoch, head.journaled_at_us, i64::from(head.rows)]
         {
-            bytes.extend(integer.to_be_bytes());
+            integer.write(&mut bytes);
         }
         Sealing(Sha256::new_with_prefix(bytes))
     }
@@ -300,12 +164,12 @@ impl RowDigest {
 
     pub(super) fn integer(mut self, integer: Option<i64>) -> Self {
         let bytes = integer.map(i64::to_be_bytes);
-        write_option(&mut self.0, bytes.as_ref().map(<[u8; 8]>::as_slice));
+        bytes.as_ref().map(<[u8; 8]>::as_slice).write(&mut self.0);
         self
     }
 
     pub(super) fn bytes(mut self, bytes: Option<&[u8]>) -> Self {
-        write_option(&mut self.0, bytes);
+        bytes.write(&mut self.0);
         self
     }
 

@@ -1,6 +1,8 @@
 //! Rows as columns of a Parquet file, there and back. The columns are part of the record:
-//! `docs/record.md` lists them.
+//! `docs/record.md` lists them. Which there are, and in which order, derives from the list of the
+//! journal's columns; here are their names in a file.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
@@ -13,53 +15,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader as _, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::Type;
 
-use crate::ledger::ArchivedRow;
-
-/// The columns, in the language of Parquet.
-const SCHEMA: &str = "message journal {
-    required int64 batch_id;
-    required int64 counter_id;
-    required int64 first_value;
-    required int64 last_value;
-    required int64 step;
-    required int64 config_id;
-    required int64 config_version;
-    required int64 issued_at (timestamp(micros, true));
-    required int64 retry_count;
-    required int64 partition_id;
-    required int64 epoch;
-    required int64 journaled_at (timestamp(micros, true));
-    optional binary number (utf8);
-    optional binary scope (utf8);
-    optional binary mask (utf8);
-    optional binary outline (utf8);
-    optional binary rest (utf8);
-    optional binary context (utf8);
-    optional binary document_id (utf8);
-    optional binary idempotency_key (utf8);
-    optional binary project (utf8);
-    optional binary ip_address (utf8);
-    required binary type (utf8);
-    required binary document_date (utf8);
-    required binary user_id (utf8);
-    required binary path (utf8);
-    required binary series (utf8);
-    required binary serial (utf8);
-    required binary counter_key (utf8);
-    required binary allocation_id;
-    required binary node_id;
-    optional binary payload_digest;
-}";
-
-/// Columns of integers, which come first.
-const LONGS: usize = 12;
-
-/// For the columns of bytes, in their order: whether they may be null.
-const BYTES: [bool; 20] = [
-    true, true, true, true, true, true, true, true, true, true, false, false, false, false, false,
-    false, false, false, false, true,
-];
+use crate::ledger::{ArchivedRow, Cell, FileColumn, FileColumnKind};
 
 /// Most rows of a group, which is read as a whole.
 pub(super) const GROUP_ROWS_MAX: usize = 20_000;
@@ -74,92 +32,37 @@ const GROUP_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Most bytes of the cells of a group that is written, unless it is of one row.
 const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-fn longs(row: &ArchivedRow) -> [i64; LONGS] {
-    [
-        row.batch_id,
-        row.counter_id,
-        row.first,
-        row.last,
-        row.step,
-        row.series_id,
-        row.version,
-        row.issued_at_us,
-        row.retry_count,
-        row.partition_id,
-        row.epoch,
-        row.journaled_at_us,
-    ]
+/// How many columns the files of the first version have.
+fn first_columns() -> usize {
+    FileColumn::all().iter().filter(|column| !column.is_later).count()
 }
 
-fn bytes(row: &ArchivedRow) -> [Option<&[u8]>; BYTES.len()] {
-    fn text(text: &Option<String>) -> Option<&[u8]> {
-        text.as_deref().map(str::as_bytes)
+/// The name of a column in a file, and what Parquet is told of its values.
+fn named(column: &FileColumn) -> (&'static str, &'static str) {
+    match column.name {
+        "series_id" => ("config_id", ""),
+        "version" => ("config_version", ""),
+        "type_code" => ("type", " (utf8)"),
+        "key" => ("counter_key", " (utf8)"),
+        name if column.kind.is_text() => (name, " (utf8)"),
+        name => match name.strip_suffix("_us") {
+            Some(name) => (name, " (timestamp(micros, true))"),
+            None => (name, ""),
+        },
     }
-    [
-        text(&row.number),
-        text(&row.scope),
-        text(&row.mask),
-        text(&row.compressed_mask),
-        text(&row.rest),
-        text(&row.context),
-        text(&row.document_id),
-        text(&row.idempotency_key),
-        text(&row.project),
-        text(&row.ip_address),
-        Some(row.type_code.as_bytes()),
-        Some(row.document_date.as_bytes()),
-        Some(row.user_id.as_bytes()),
-        Some(row.path.as_bytes()),
-        Some(row.series.as_bytes()),
-        Some(row.serial.as_bytes()),
-        Some(row.counter_key.as_bytes()),
-        Some(&row.allocation_id),
-        Some(&row.node_id),
-        row.digest.as_deref(),
-    ]
 }
 
-/// A row of the columns' values at one place, in their order; `None` if a text is not valid.
-fn row_of(longs: [i64; LONGS], bytes: [Option<ByteArray>; BYTES.len()]) -> Option<ArchivedRow> {
-    let mut bytes = bytes.into_iter();
-    let mut blob = || bytes.next().flatten().map(|bytes| bytes.data().to_vec());
-    let read = |text: Option<Vec<u8>>| text.map(String::from_utf8).transpose().ok();
-    let row = ArchivedRow {
-        batch_id: longs[0],
-        counter_id: longs[1],
-        first: longs[2],
-        last: longs[3],
-        step: longs[4],
-        series_id: longs[5],
-        version: longs[6],
-        issued_at_us: longs[7],
-        retry_count: longs[8],
-        partition_id: longs[9],
-        epoch: longs[10],
-        journaled_at_us: longs[11],
-        // In the order of the columns, too.
-        number: read(blob())?,
-        scope: read(blob())?,
-        mask: read(blob())?,
-        compressed_mask: read(blob())?,
-        rest: read(blob())?,
-        context: read(blob())?,
-        document_id: read(blob())?,
-        idempotency_key: read(blob())?,
-        project: read(blob())?,
-        ip_address: read(blob())?,
-        type_code: read(blob())??,
-        document_date: read(blob())??,
-        user_id: read(blob())??,
-        path: read(blob())??,
-        series: read(blob())??,
-        serial: read(blob())??,
-        counter_key: read(blob())??,
-        allocation_id: blob()?,
-        node_id: blob()?,
-        digest: blob(),
-    };
-    Some(row)
+/// A schema of these columns.
+fn schema(columns: &[FileColumn]) -> anyhow::Result<Type> {
+    let mut text = String::from("message journal {");
+    for column in columns {
+        let presence = if column.kind.is_optional() { "optional" } else { "required" };
+        let kind = if column.kind == FileColumnKind::Integer { "int64" } else { "binary" };
+        let (name, values) = named(column);
+        write!(text, " {presence} {kind} {name}{values};")?;
+    }
+    text.push_str(" }");
+    Ok(parse_message_type(&text)?)
 }
 
 /// A file that rows are written to, group by group.
@@ -167,7 +70,7 @@ pub(super) struct RowWriter<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> RowWriter<W> {
     pub(super) fn begin(to: W) -> anyhow::Result<Self> {
-        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let schema = Arc::new(schema(FileColumn::all())?);
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by("numerator archive 1".into())
@@ -181,7 +84,8 @@ impl<W: Write + Send> RowWriter<W> {
         while from < rows.len() {
             let mut size = 0;
             let fits = |row: &&ArchivedRow| {
-                size += bytes(row).into_iter().flatten().map(<[u8]>::len).sum::<usize>();
+                let cells = FileColumn::all().iter().filter_map(|column| column.get(row).bytes());
+                size += cells.map(<[u8]>::len).sum::<usize>();
                 size <= WRITTEN_BYTES_MAX
             };
             let until = from + rows[from..].iter().take_while(fits).count().max(1);
@@ -193,21 +97,22 @@ impl<W: Write + Send> RowWriter<W> {
 
     fn write_group(&mut self, rows: &[ArchivedRow]) -> anyhow::Result<()> {
         let mut group = self.0.next_row_group()?;
-        for index in 0..LONGS {
-            let values: Vec<i64> = rows.iter().map(|row| longs(row)[index]).collect();
-            let mut column = group.next_column()?.context("the schema has fewer columns")?;
-            column.typed::<Int64Type>().write_batch(&values, None, None)?;
-            column.close()?;
-        }
-        for (index, is_optional) in BYTES.into_iter().enumerate() {
-            let cells = rows.iter().map(|row| bytes(row)[index]);
-            let levels: Vec<i16> = cells.clone().map(|cell| i16::from(cell.is_some())).collect();
-            let values: Vec<ByteArray> =
-                cells.flatten().map(|bytes| ByteArray::from(bytes.to_vec())).collect();
-            let mut column = group.next_column()?.context("the schema has fewer columns")?;
-            let levels = is_optional.then_some(levels.as_slice());
-            column.typed::<ByteArrayType>().write_batch(&values, levels, None)?;
-            column.close()?;
+        for column in FileColumn::all() {
+            let mut to = group.next_column()?.context("the schema has fewer columns")?;
+            let cells = rows.iter().map(|row| column.get(row));
+            if column.kind == FileColumnKind::Integer {
+                let values: Vec<i64> = cells.filter_map(Cell::integer).collect();
+                to.typed::<Int64Type>().write_batch(&values, None, None)?;
+            } else {
+                let cells = cells.map(Cell::bytes);
+                let levels: Vec<i16> =
+                    cells.clone().map(|cell| i16::from(cell.is_some())).collect();
+                let values: Vec<ByteArray> =
+                    cells.flatten().map(|bytes| ByteArray::from(bytes.to_vec())).collect();
+                let levels = column.kind.is_optional().then_some(levels.as_slice());
+                to.typed::<ByteArrayType>().write_batch(&values, levels, None)?;
+            }
+            to.close()?;
         }
         group.close()?;
         Ok(())
@@ -219,21 +124,23 @@ impl<W: Write + Send> RowWriter<W> {
     }
 }
 
-/// A file whose rows are read, group by group.
-pub(super) struct RowReader(SerializedFileReader<File>);
+/// A file whose rows are read, group by group, and its columns.
+pub(super) struct RowReader(SerializedFileReader<File>, &'static [FileColumn]);
 
 impl RowReader {
-    /// Opens one.
+    /// Opens one. A file of an earlier version ends before the columns that were added since.
     ///
     /// # Errors
     /// A file of another form, or with other columns.
     pub(super) fn open(file: File) -> anyhow::Result<Self> {
         let reader = SerializedFileReader::new(file)?;
-        let schema = parse_message_type(SCHEMA)?;
-        if *reader.metadata().file_metadata().schema() != schema {
+        let metadata = reader.metadata().file_metadata();
+        let count = metadata.schema_descr().num_columns().max(first_columns());
+        let columns = FileColumn::all().get(..count).unwrap_or(FileColumn::all());
+        if *metadata.schema() != schema(columns)? {
             bail!("it has other columns than an archive of this version");
         }
-        Ok(RowReader(reader))
+        Ok(RowReader(reader, columns))
     }
 
     /// How many groups it has.
@@ -248,28 +155,33 @@ impl RowReader {
         if count > GROUP_ROWS_MAX {
             bail!("a group has {count} rows, more than an archive writes");
         }
-        let mut integers = vec![[0; LONGS]; count];
-        for index in 0..LONGS {
-            let column = read_longs(&*group, index, count)?;
-            for (row, value) in integers.iter_mut().zip(column) {
-                row[index] = value;
-            }
-        }
-        let mut texts: Vec<[Option<ByteArray>; BYTES.len()]> =
-            (0..count).map(|_| Default::default()).collect();
+        let mut rows = vec![ArchivedRow::default(); count];
         let mut room = GROUP_BYTES_MAX;
-        for (index, is_optional) in BYTES.into_iter().enumerate() {
-            let column = read_bytes(&*group, LONGS + index, count, is_optional)?;
-            if !column.iter().flatten().all(|cell| has_room(&mut room, cell.len())) {
-                bail!("column {} holds more than an archive writes", LONGS + index);
-            }
-            for (row, value) in texts.iter_mut().zip(column) {
-                row[index] = value;
-            }
+        for (index, column) in self.1.iter().enumerate() {
+            let is_set = if column.kind == FileColumnKind::Integer {
+                let values = read_longs(&*group, index, count)?;
+                set_all(column, &mut rows, values.into_iter().map(Cell::Integer))
+            } else {
+                let cells = read_bytes(&*group, index, count, column.kind.is_optional())?;
+                if !cells.iter().flatten().all(|cell| has_room(&mut room, cell.len())) {
+                    bail!("column {index} holds more than an archive writes");
+                }
+                let cells = cells.iter().map(|cell| cell.as_ref().map(ByteArray::data));
+                set_all(column, &mut rows, cells.map(Cell::Bytes))
+            };
+            is_set.context("a text is not UTF-8, or missing")?;
         }
-        let rows = integers.into_iter().zip(texts).map(|(longs, bytes)| row_of(longs, bytes));
-        rows.collect::<Option<_>>().context("a text is not UTF-8, or missing")
+        Ok(rows)
     }
+}
+
+/// Sets a column's values in rows; `None` where one is no value of the column.
+fn set_all<'c>(
+    column: &FileColumn,
+    rows: &mut [ArchivedRow],
+    cells: impl Iterator<Item = Cell<'c>>,
+) -> Option<()> {
+    rows.iter_mut().zip(cells).try_for_each(|(row, cell)| column.set(row, cell))
 }
 
 /// Whether a cell of a group is one that an archive may have written; takes its room.
@@ -328,8 +240,8 @@ mod tests {
         let full = ArchivedRow {
             batch_id: 7,
             counter_id: 3,
-            first: 1,
-            last: 9,
+            first_value: 1,
+            last_value: 9,
             step: 2,
             version: 1,
             number: Some("คคง.-1".into()),
@@ -337,15 +249,19 @@ mod tests {
             type_code: "LETTER".into(),
             document_date: "2026-01-02".into(),
             allocation_id: vec![1; 16],
-            digest: Some(vec![0, 255]),
+            payload_digest: Some(vec![0, 255]),
             node_id: vec![2; 16],
             ..ArchivedRow::default()
         };
         let rows: Vec<ArchivedRow> = (0..100)
             .map(|value| {
-                let row = ArchivedRow { first: value, ..full.clone() };
+                let row = ArchivedRow { first_value: value, ..full.clone() };
                 let is_bare = value % 3 == 0;
-                if is_bare { ArchivedRow { number: None, digest: None, ..row } } else { row }
+                if is_bare {
+                    ArchivedRow { number: None, payload_digest: None, ..row }
+                } else {
+                    row
+                }
             })
             .collect();
         let mut writer = RowWriter::begin(tempfile::tempfile().unwrap()).unwrap();
@@ -355,6 +271,46 @@ mod tests {
         let read: Vec<ArchivedRow> =
             (0..reader.groups()).flat_map(|group| reader.read(group).unwrap()).collect();
         assert_eq!(read, rows);
+    }
+
+    #[test]
+    fn files_have_the_columns_of_the_record_in_their_order() {
+        let expected = "message journal {
+            required int64 batch_id;
+            required int64 counter_id;
+            required int64 first_value;
+            required int64 last_value;
+            required int64 step;
+            required int64 config_id;
+            required int64 config_version;
+            required int64 issued_at (timestamp(micros, true));
+            required int64 retry_count;
+            required int64 partition_id;
+            required int64 epoch;
+            required int64 journaled_at (timestamp(micros, true));
+            optional binary number (utf8);
+            optional binary scope (utf8);
+            optional binary mask (utf8);
+            optional binary outline (utf8);
+            optional binary rest (utf8);
+            optional binary context (utf8);
+            optional binary document_id (utf8);
+            optional binary idempotency_key (utf8);
+            optional binary project (utf8);
+            optional binary ip_address (utf8);
+            required binary type (utf8);
+            required binary document_date (utf8);
+            required binary user_id (utf8);
+            required binary path (utf8);
+            required binary series (utf8);
+            required binary serial (utf8);
+            required binary counter_key (utf8);
+            required binary allocation_id;
+            required binary node_id;
+            optional binary payload_digest;
+        }";
+        let first = schema(&FileColumn::all()[..first_columns()]).unwrap();
+        assert_eq!(first, parse_message_type(expected).unwrap());
     }
 
     /// A text that is in a file once may belong to each of its rows.

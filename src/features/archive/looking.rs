@@ -244,10 +244,10 @@ async fn compare_numbers(
                         && row.allocation_id != holder.as_bytes()
                 };
                 if let Some(row) = part.iter().find(is_other) {
-                    let ArchivedRow { counter_id, first, .. } = row;
+                    let ArchivedRow { counter_id, first_value, .. } = row;
                     checked.add(format!(
-                        "{name}: {number} of counter {counter_id} value {first} stands in the \
-                         journal again, of allocation {holder}"
+                        "{name}: {number} of counter {counter_id} value {first_value} stands in \
+                         the journal again, of allocation {holder}"
                     ));
                 }
             }

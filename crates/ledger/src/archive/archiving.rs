@@ -9,7 +9,7 @@ use numerator_runtime::node::NodeId;
 
 use crate::RunEnd;
 use crate::archive::{self, names};
-use crate::columns::{digest_bytes, read_uuid, to_json};
+use crate::columns::{read_uuid, to_json};
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
 use crate::journal_columns::entry_columns;
@@ -38,7 +38,7 @@ const OLDEST: &str = "(select j.issued_at_us from journal j where j.counter_id =
 const ROWS: &str = concat!(
     "select ",
     entry_columns!(),
-    ", j.batch_id, j.node_id, j.journaled_at_us, coalesce(s.code, '') as code
+    ", coalesce(s.code, '') as code
      from journal_row j join counter c on c.counter_id = j.counter_id
      left join series s on s.series_id = j.series_id where "
 );
@@ -266,11 +266,11 @@ async fn must_stay(store: &Store, rows: &[ArchivedRow]) -> Result<Vec<bool>, Led
          and value <= $3",
     )
     .bind(first.counter_id)
-    .bind(first.first)
-    .bind(last.first)
+    .bind(first.first_value)
+    .bind(last.first_value)
     .fetch_all(&store.reader)
     .await?;
-    Ok(rows.iter().map(|row| revised.contains(&row.first)).collect())
+    Ok(rows.iter().map(|row| revised.contains(&row.first_value)).collect())
 }
 
 async fn write_segments(
@@ -326,41 +326,7 @@ fn segment_of<'a>(
 }
 
 fn archived_row_of(row: &Row) -> Result<ArchivedRow, LedgerError> {
-    let small = |column: &str| row.try_get::<i32>(column).map(i64::from);
     // Nothing is archived that could not be read back.
     read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
-    Ok(ArchivedRow {
-        batch_id: row.try_get("batch_id")?,
-        counter_id: row.try_get("counter_id")?,
-        first: row.try_get("first_value")?,
-        last: row.try_get("last_value")?,
-        step: row.try_get("step")?,
-        series_id: row.try_get("series_id")?,
-        version: small("version")?,
-        issued_at_us: row.try_get("issued_at_us")?,
-        retry_count: small("retry_count")?,
-        partition_id: small("partition_id")?,
-        epoch: row.try_get("epoch")?,
-        journaled_at_us: row.try_get("journaled_at_us")?,
-        allocation_id: row.try_get("allocation_id")?,
-        digest: digest_bytes(row.try_get("payload_digest")?)?,
-        node_id: row.try_get("node_id")?,
-        number: row.try_get("number")?,
-        scope: row.try_get("scope")?,
-        mask: row.try_get("mask")?,
-        compressed_mask: row.try_get("outline")?,
-        rest: row.try_get("rest")?,
-        context: row.try_get("context")?,
-        document_id: row.try_get("document_id")?,
-        idempotency_key: row.try_get("idempotency_key")?,
-        project: row.try_get("project")?,
-        ip_address: row.try_get("ip_address")?,
-        type_code: row.try_get("type_code")?,
-        document_date: row.try_get("document_date")?,
-        user_id: row.try_get("user_id")?,
-        path: row.try_get("path")?,
-        series: row.try_get("code")?,
-        serial: row.try_get("serial")?,
-        counter_key: row.try_get("key")?,
-    })
+    ArchivedRow::read(row, row.try_get("code")?)
 }

@@ -1,125 +1,135 @@
 //! Rows of the journal that move to files, and the segments that represent them.
 
+mod file_columns;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use numbering::{Range, TakenRange};
+use numbering::{Range, TakenRange, hexadecimal};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{
-    FurtherSerial, Word as _, from_json, hash64, read_node, read_uuid, unreadable, unsigned,
+    FurtherSerial, Word as _, digest_bytes, from_json, hash64, read_node, read_uuid, unreadable,
 };
 use crate::compressed_mask::read_mask;
-use crate::seal::{RowDigest, RowText};
+use crate::journal_columns::journal_columns;
+use crate::row_text::{ColumnType as _, RowText};
+use crate::seal::RowDigest;
+use crate::statement::Row;
 use crate::{At, Entry, IssuePath, JournalRow, LedgerError, Record, SealedRow, project_hash};
+use file_columns::InFile;
+pub use file_columns::{Cell, FileColumn, FileColumnKind};
 
-/// A row of the journal as an archive keeps it: the columns of the view `journal_row`, with the
-/// counter's name and the code of its series.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ArchivedRow {
-    /// Its batch.
-    pub batch_id: i64,
-    /// Its counter.
-    pub counter_id: i64,
-    /// First value.
-    pub first: i64,
-    /// Last value.
-    pub last: i64,
-    /// Distance between two values.
-    pub step: i64,
-    /// The series.
-    pub series_id: i64,
-    /// Its version.
-    pub version: i64,
-    /// When the request was accepted.
-    pub issued_at_us: i64,
-    /// How often it was tried again.
-    pub retry_count: i64,
-    /// The partition that took it.
-    pub partition_id: i64,
-    /// Its epoch.
-    pub epoch: i64,
-    /// When the row was written.
-    pub journaled_at_us: i64,
-    /// The allocation.
-    pub allocation_id: Vec<u8>,
-    /// First half of a SHA-256 of the request.
-    pub digest: Option<Vec<u8>>,
-    /// The node that wrote the row.
-    pub node_id: Vec<u8>,
-    /// The number; of a row of a further serial none.
-    pub number: Option<String>,
-    /// Its scope.
-    pub scope: Option<String>,
-    /// Its partially rendered text,
-    pub mask: Option<String>,
-    /// or the outline of that.
-    pub compressed_mask: Option<String>,
-    /// Its further serials, JSON.
-    pub rest: Option<String>,
-    /// The variables, JSON.
-    pub context: Option<String>,
-    /// The document.
-    pub document_id: Option<String>,
-    /// The caller's key.
-    pub idempotency_key: Option<String>,
-    /// The requested project.
-    pub project: Option<String>,
-    /// The caller's address.
-    pub ip_address: Option<String>,
-    /// The requested document type.
-    pub type_code: String,
-    /// Civil date of the document.
-    pub document_date: String,
-    /// The user who requested it.
-    pub user_id: String,
-    /// The path that took it: `redis`, `database`, `imported`.
-    pub path: String,
-    /// Code of the series.
-    pub series: String,
-    /// Name of the counter's serial.
-    pub serial: String,
-    /// The counter's key.
-    pub counter_key: String,
+/// Reads a column of the view `journal_row`.
+macro_rules! read_column {
+    (digest $name:ident $row:ident) => {
+        digest_bytes($row.try_get(stringify!($name))?)?
+    };
+    ($kind:ident $name:ident $row:ident) => {
+        $row.try_get(stringify!($name))?
+    };
 }
 
-impl ArchivedRow {
-    fn text(&self) -> RowText<'_> {
-        RowText {
-            counter_id: self.counter_id,
-            first: self.first,
-            last: self.last,
-            step: self.step,
-            allocation_id: &self.allocation_id,
-            number: self.number.as_deref(),
-            scope: self.scope.as_deref(),
-            mask: self.mask.as_deref(),
-            compressed_mask: self.compressed_mask.as_deref(),
-            rest: self.rest.as_deref(),
-            context: self.context.as_deref(),
-            document_id: self.document_id.as_deref(),
-            idempotency_key: self.idempotency_key.as_deref(),
-            series_id: self.series_id,
-            version: i32::try_from(self.version).unwrap_or(i32::MAX),
-            type_code: &self.type_code,
-            project: self.project.as_deref(),
-            document_date: &self.document_date,
-            user_id: &self.user_id,
-            ip_address: self.ip_address.as_deref(),
-            digest: self.digest.as_deref(),
-            issued_at_us: self.issued_at_us,
-            retry_count: i32::try_from(self.retry_count).unwrap_or(i32::MAX),
-            path: &self.path,
+/// A column of files that has a field's values.
+macro_rules! file_column {
+    ($kind:ident $name:ident: $type:ty) => {
+        FileColumn {
+            name: stringify!($name),
+            kind: <$type as InFile>::KIND,
+            is_later: is_later!($kind),
+            get: |row| row.$name.cell(),
+            set: |row, cell| {
+                row.$name = InFile::of(cell)?;
+                Some(())
+            },
         }
-    }
+    };
+}
 
+macro_rules! is_later {
+    (later) => {
+        true
+    };
+    ($kind:ident) => {
+        false
+    };
+}
+
+macro_rules! archived_row {
+    ([] $($(#[$about:meta])* $kind:ident $name:ident: $type:ty { $($own:tt)* })*) => {
+        /// A row of the view `journal_row`, with the counter's name and the code of its series: as
+        /// look-ups read it, and as an archive keeps it.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct ArchivedRow {
+            /// Its batch.
+            pub batch_id: i64,
+            $($(#[$about])* pub $name: $type,)*
+            /// The partition that took it.
+            pub partition_id: i32,
+            /// Its epoch.
+            pub epoch: i64,
+            /// When the row was written.
+            pub journaled_at_us: i64,
+            /// The node that wrote the row.
+            pub node_id: Vec<u8>,
+            /// Code of the series.
+            pub series: String,
+            /// Name of the counter's serial.
+            pub serial: String,
+            /// The counter's key.
+            pub key: String,
+        }
+
+        impl ArchivedRow {
+            /// A row with the columns of `entry_columns`.
+            ///
+            /// # Errors
+            /// A row that has no counter, or points to something that is missing.
+            pub(crate) fn read(row: &Row, series: String) -> Result<Self, LedgerError> {
+                Ok(ArchivedRow {
+                    batch_id: row.try_get("batch_id")?,
+                    $($name: read_column!($kind $name row),)*
+                    partition_id: row.try_get("partition_id")?,
+                    epoch: row.try_get("epoch")?,
+                    journaled_at_us: row.try_get("journaled_at_us")?,
+                    node_id: row.try_get("node_id")?,
+                    series,
+                    serial: row.try_get("serial")?,
+                    key: row.try_get("key")?,
+                })
+            }
+
+            fn text(&self) -> RowText<'_> {
+                RowText { $($name: self.$name.borrowed(),)* }
+            }
+        }
+
+        /// The columns of files, in the order of the fields.
+        fn all_columns() -> Vec<FileColumn> {
+            vec![
+                file_column!(sealed batch_id: i64),
+                $(file_column!($kind $name: $type),)*
+                file_column!(sealed partition_id: i32),
+                file_column!(sealed epoch: i64),
+                file_column!(sealed journaled_at_us: i64),
+                file_column!(sealed node_id: Vec<u8>),
+                file_column!(sealed series: String),
+                file_column!(sealed serial: String),
+                file_column!(sealed key: String),
+            ]
+        }
+    };
+}
+journal_columns!([] archived_row);
+
+impl ArchivedRow {
     /// The row on its way to the seal of its batch.
     #[must_use]
     pub fn sealed(&self) -> SealedRow {
         SealedRow {
             batch_id: self.batch_id,
             counter_id: self.counter_id,
-            first: self.first,
+            first: self.first_value,
             bytes: Some(self.text().bytes()),
             stands_for: None,
             says_more: false,
@@ -132,13 +142,13 @@ impl ArchivedRow {
         RowDigest::of("archived row")
             .bytes(Some(before))
             .integer(Some(self.batch_id))
-            .integer(Some(self.partition_id))
+            .integer(Some(i64::from(self.partition_id)))
             .integer(Some(self.epoch))
             .bytes(Some(&self.node_id))
             .integer(Some(self.journaled_at_us))
             .bytes(Some(self.series.as_bytes()))
             .bytes(Some(self.serial.as_bytes()))
-            .bytes(Some(self.counter_key.as_bytes()))
+            .bytes(Some(self.key.as_bytes()))
             .bytes(Some(&self.text().bytes()))
             .end()
     }
@@ -147,66 +157,75 @@ impl ArchivedRow {
     /// serial.
     ///
     /// # Errors
-    /// `Refused` for content that no journal holds.
+    /// `Fault` for content that no journal holds.
     pub fn journal_row(&self) -> Result<Option<JournalRow>, LedgerError> {
-        let Some(number) = self.number.clone() else { return Ok(None) };
+        self.clone().into_journal_row("archive", String::new())
+    }
+
+    /// The same for a row of a table, whose name errors give, with the template of its series.
+    pub(crate) fn into_journal_row(
+        self,
+        table: &str,
+        template: String,
+    ) -> Result<Option<JournalRow>, LedgerError> {
+        let Some(number) = self.number else { return Ok(None) };
+        let column = |name: &str| format!("{table}.{name}");
+        let count = |value: i64, name: &str| {
+            u64::try_from(value).map_err(|_| unreadable(&column(name), &value.to_string()))
+        };
+        let small = |value: i32, name: &str| {
+            u32::try_from(value).map_err(|_| unreadable(&column(name), &value.to_string()))
+        };
         let rest: Vec<FurtherSerial> = match &self.rest {
-            Some(text) => from_json(text, "archive.rest")?,
+            Some(text) => from_json(text, &column("rest"))?,
             None => Vec::new(),
         };
+        let context: BTreeMap<String, String> = match &self.context {
+            Some(text) => from_json(text, &column("context"))?,
+            None => BTreeMap::new(),
+        };
         let range = Range {
-            first: unsigned(self.first, "archive.first_value")?,
-            last: unsigned(self.last, "archive.last_value")?,
-            step: unsigned(self.step, "archive.step")?,
+            first: count(self.first_value, "first_value")?,
+            last: count(self.last_value, "last_value")?,
+            step: count(self.step, "step")?,
         };
         let mut taken = vec![TakenRange { counter_id: self.counter_id, range }];
-        let mut serials = vec![self.serial.clone()];
-        let mut counter_keys = vec![self.counter_key.clone()];
+        let (mut serials, mut counter_keys) = (vec![self.serial], vec![self.key]);
         for further in rest {
             serials.push(further.serial);
             taken.push(further.taken);
             counter_keys.push(further.key);
         }
-        let small = |value: i64, column: &str| {
-            u32::try_from(value).map_err(|_| unreadable(column, &value.to_string()))
-        };
-        let context: BTreeMap<String, String> = match &self.context {
-            Some(text) => from_json(text, "archive.context")?,
-            None => BTreeMap::new(),
-        };
         let record = Record {
-            allocation_id: read_uuid(&self.allocation_id, "archive.allocation_id")?,
+            allocation_id: read_uuid(&self.allocation_id, &column("allocation_id"))?,
             series_id: self.series_id,
-            version: small(self.version, "archive.version")?,
-            type_code: self.type_code.clone(),
-            project: self.project.clone(),
-            scope: self.scope.clone().unwrap_or_default(),
-            mask: read_mask(self.mask.clone(), self.compressed_mask.as_deref(), &number)?,
-            document_id: self.document_id.clone(),
-            document_date: self.document_date.clone(),
+            version: small(self.version, "version")?,
+            type_code: self.type_code,
+            project: self.project,
+            scope: self.scope.ok_or_else(|| unreadable(&column("scope"), "null"))?,
+            mask: read_mask(self.mask, self.outline.as_deref(), &number)?,
+            document_id: self.document_id,
+            document_date: self.document_date,
             context,
             serials,
             counter_keys,
-            user_id: self.user_id.clone(),
-            ip_address: self.ip_address.clone(),
-            idempotency_key: self.idempotency_key.clone(),
-            payload_digest: numbering::hexadecimal(self.digest.as_deref().unwrap_or_default()),
+            user_id: self.user_id,
+            ip_address: self.ip_address,
+            idempotency_key: self.idempotency_key,
+            payload_digest: hexadecimal(self.payload_digest.as_deref().unwrap_or_default()),
             issued_at_us: self.issued_at_us,
         };
-        let partition = small(self.partition_id, "archive.partition_id")?;
-        let epoch = unsigned(self.epoch, "archive.epoch")?;
+        let at = At {
+            partition: small(self.partition_id, "partition_id")?,
+            epoch: count(self.epoch, "epoch")?,
+        };
+        let retry_count = small(self.retry_count, "retry_count")?;
+        let (record, path) = (Arc::new(record), IssuePath::read(&self.path)?);
         Ok(Some(JournalRow {
-            entry: Entry {
-                record: Arc::new(record),
-                taken,
-                number,
-                at: At { partition, epoch },
-                retry_count: small(self.retry_count, "archive.retry_count")?,
-                path: IssuePath::read(&self.path)?,
-            },
-            series: self.series.clone(),
-            template: String::new(),
-            node_id: read_node(&self.node_id, "archive.node_id")?,
+            entry: Entry { record, taken, number, at, retry_count, path },
+            series: self.series,
+            template,
+            node_id: read_node(&self.node_id, &column("node_id"))?,
             journaled_at_us: self.journaled_at_us,
             is_put_aside: false,
         }))
@@ -253,7 +272,7 @@ impl ArchivedRun {
         let follows = |pair: &[ArchivedRow]| {
             let [one, next] = pair else { return false };
             let of = |row: &ArchivedRow| (row.counter_id, row.step, row.partition_id, row.epoch);
-            of(one) == of(next) && one.last.checked_add(one.step) == Some(next.first)
+            of(one) == of(next) && one.last_value.checked_add(one.step) == Some(next.first_value)
         };
         let more =
             rows.windows(2).take(rows_max.saturating_sub(1)).take_while(|pair| follows(pair));
@@ -276,16 +295,16 @@ impl ArchivedRun {
         };
         Some(ArchivedRun {
             counter_id: first.counter_id,
-            first: first.first,
-            last: last.last,
+            first: first.first_value,
+            last: last.last_value,
             rows: rows.len() as u64,
             step: first.step,
-            partition_id: i32::try_from(first.partition_id).ok()?,
+            partition_id: first.partition_id,
             epoch: first.epoch,
             digest,
             newest: RunEnd {
                 series_id: last.series_id,
-                version: i32::try_from(last.version).ok()?,
+                version: last.version,
                 type_code: last.type_code.clone(),
                 project: last.project.clone(),
                 issued_at_us: rows.iter().map(|row| row.issued_at_us).max()?,

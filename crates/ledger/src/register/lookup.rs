@@ -1,17 +1,13 @@
 //! Journal rows back as entries: by the keys of a retry, by an earlier attempt, for auditors.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use numbering::{Range, TakenRange};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::batch::{Earlier, WantedKey};
 use crate::calls::CALL;
-use crate::columns::{
-    FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
-};
+use crate::columns::{from_json, unreadable};
 use crate::compressed_mask::read_mask;
 use crate::dialect::Conn;
 use crate::journal_columns::{bare_entry_columns, entry_columns};
@@ -20,9 +16,7 @@ use crate::protocol::put_aside;
 use crate::register::found_aside;
 use crate::series::projects;
 use crate::statement::{QueryBuilder, Row, query};
-use crate::{
-    At, Entry, Found, IssuePath, JournalRow, Ledger, LedgerError, Question, Record, Register,
-};
+use crate::{ArchivedRow, Entry, Found, JournalRow, Ledger, LedgerError, Question, Register};
 use crate::{Projects, document_hash, project_hash};
 
 impl Ledger {
@@ -78,7 +72,7 @@ impl Register<'_> {
             let mut query = select_rows(concat!(
                 "(select ",
                 bare_entry_columns!(),
-                ", node_id, journaled_at_us from journal_row where counter_id = $1
+                " from journal_row where counter_id = $1
                  and first_value <= $2 order by first_value desc limit 1)"
             ));
             query.push(
@@ -250,7 +244,7 @@ pub(crate) fn select_bare_rows(journal: &str) -> QueryBuilder<'_> {
 
 fn select_of_versions<'q>(further: &str, journal: &str) -> QueryBuilder<'q> {
     let mut query = QueryBuilder::new("select ");
-    query.push(entry_columns!()).push(", j.node_id, j.journaled_at_us").push(further);
+    query.push(entry_columns!()).push(further);
     // Every row has its counter. An inner join would let a planner without statistics begin with
     // the counter, and read all of its rows for each row that is wanted.
     query.push(" from ").push(journal);
@@ -286,15 +280,9 @@ pub(crate) fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
 
 /// A row of [`select_bare_rows`].
 pub(crate) fn bare_row_of(row: &Row, origin: Origin) -> Result<JournalRow, LedgerError> {
-    let Origin { code: series, template } = origin;
-    Ok(JournalRow {
-        entry: entry_of(row)?,
-        series,
-        template,
-        node_id: read_node(row.try_get("node_id")?, "journal.node_id")?,
-        journaled_at_us: row.try_get("journaled_at_us")?,
-        is_put_aside: false,
-    })
+    let Origin { code, template } = origin;
+    let row = ArchivedRow::read(row, code)?.into_journal_row("journal", template)?;
+    row.ok_or_else(|| unreadable("journal.number", "null"))
 }
 
 /// The partially rendered text of a row's number.
@@ -305,59 +293,5 @@ pub(crate) fn mask_of(row: &Row, number: &str) -> Result<String, LedgerError> {
 
 /// The entry of a first serial's row.
 fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
-    let rest: Option<String> = row.try_get("rest")?;
-    let rest: Vec<FurtherSerial> = match rest {
-        Some(text) => from_json(&text, "journal.rest")?,
-        None => Vec::new(),
-    };
-    let context: Option<String> = row.try_get("context")?;
-    let number: String = row.try_get("number")?;
-    let first = TakenRange {
-        counter_id: row.try_get("counter_id")?,
-        range: Range {
-            first: unsigned(row.try_get("first_value")?, "journal.first_value")?,
-            last: unsigned(row.try_get("last_value")?, "journal.last_value")?,
-            step: unsigned(row.try_get("step")?, "journal.step")?,
-        },
-    };
-    let (mut taken, mut counter_keys) = (vec![first], vec![row.try_get("key")?]);
-    let mut serials = vec![row.try_get("serial")?];
-    for further in rest {
-        serials.push(further.serial);
-        taken.push(further.taken);
-        counter_keys.push(further.key);
-    }
-    let record = Record {
-        allocation_id: read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?,
-        series_id: row.try_get("series_id")?,
-        version: unsigned_small(row.try_get("version")?, "journal.version")?,
-        type_code: row.try_get("type_code")?,
-        project: row.try_get("project")?,
-        scope: row.try_get("scope")?,
-        mask: mask_of(row, &number)?,
-        document_id: row.try_get("document_id")?,
-        document_date: row.try_get("document_date")?,
-        context: match context {
-            Some(text) => from_json(&text, "journal.context")?,
-            None => std::collections::BTreeMap::new(),
-        },
-        serials,
-        counter_keys,
-        user_id: row.try_get("user_id")?,
-        ip_address: row.try_get("ip_address")?,
-        idempotency_key: row.try_get("idempotency_key")?,
-        payload_digest: row.try_get("payload_digest")?,
-        issued_at_us: row.try_get("issued_at_us")?,
-    };
-    Ok(Entry {
-        record: Arc::new(record),
-        taken,
-        number,
-        at: At {
-            partition: unsigned_small(row.try_get("partition_id")?, "journal.partition_id")?,
-            epoch: unsigned(row.try_get("epoch")?, "journal.epoch")?,
-        },
-        retry_count: unsigned_small(row.try_get("retry_count")?, "journal.retry_count")?,
-        path: IssuePath::read(row.try_get("path")?)?,
-    })
+    bare_row_of(row, Origin::default()).map(|row| row.entry)
 }
