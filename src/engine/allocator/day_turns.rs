@@ -231,18 +231,14 @@ impl CheckedRequest {
             version: served.version.version,
             type_code: request.inputs.type_code.clone(),
             project: request.inputs.project.clone(),
-            scope: String::new(),
-            mask: String::new(),
             document_id: request.document_id.clone(),
-            document_date: String::new(),
             context: request.inputs.context.clone(),
-            serials: Vec::new(),
-            counter_keys: Vec::new(),
             user_id: request.user_id.clone(),
             ip_address: request.ip_address.clone(),
             idempotency_key: request.idempotency_key.clone(),
             payload_digest: digest(request),
             issued_at_us,
+            ..Record::default()
         };
         let documents = served.series.documents_of(&request.inputs);
         let counter = NO_COUNTER.to_owned();

@@ -123,11 +123,9 @@ fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
         serials: serials.iter().map(|serial| serial.name.clone()).collect(),
         counter_keys: draft.keys.iter().map(ToString::to_string).collect(),
         user_id: row.user_id.unwrap_or_else(|| user_id.to_owned()),
-        ip_address: None,
-        idempotency_key: None,
-        // This service received no request for it.
-        payload_digest: String::new(),
         issued_at_us,
+        // This service received no request for it.
+        ..Record::default()
     };
     Entry {
         record: Arc::new(record),

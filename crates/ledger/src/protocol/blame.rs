@@ -99,19 +99,17 @@ fn plain(like: &Entry, id: Uuid) -> (Entry, CounterSpec) {
         series_id,
         version,
         type_code: text.clone(),
-        project: None,
         scope: text.clone(),
         mask: text.clone(),
         document_id: Some(text.clone()),
         document_date: day.to_zoned(TimeZone::UTC).date().to_string(),
-        context: std::collections::BTreeMap::new(),
         serials: vec!["SEQ".into(); serials],
         counter_keys: vec![text.clone(); serials],
         user_id: text.clone(),
-        ip_address: None,
         idempotency_key: Some(text.clone()),
         payload_digest: "00".into(),
         issued_at_us,
+        ..Record::default()
     };
     let entry = Entry {
         record: std::sync::Arc::new(record),

@@ -15,50 +15,71 @@ use crate::{At, CounterSpec, Projects, Span};
 /// Room for an ordinary record on its way through Redis.
 const FLAT_BYTES: usize = 384;
 
-/// Everything that the journal needs to know of an allocation but its values. Made before the
-/// values are taken; travels as JSON through the outbox and the idempotency records, where a reader
-/// takes a list of the fields as well as an object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// Chosen before the flight (F10).
-    pub allocation_id: Uuid,
-    /// The series.
-    pub series_id: i64,
-    /// Its version.
-    pub version: u32,
-    /// Document type asked for.
-    pub type_code: String,
-    /// Project asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
-    /// Uniqueness scope as text.
-    pub scope: String,
-    /// The text of the partially rendered number, as the journal's column `mask` keeps it.
-    pub mask: String,
-    /// The document, where the caller named one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub document_id: Option<String>,
-    /// Civil date of the document.
-    pub document_date: String,
-    /// The variables of the request.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub context: BTreeMap<String, String>,
-    /// Names of the serials; none of the row that keeps the text of a revision.
-    pub serials: Vec<String>,
-    /// Counter keys, one per serial.
-    pub counter_keys: Vec<String>,
-    /// Who asked.
-    pub user_id: String,
-    /// From where.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ip_address: Option<String>,
-    /// The caller's `Idempotency-Key` (with `#i` for the item of a batch).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idempotency_key: Option<String>,
-    /// Hash of the payload, hex.
-    pub payload_digest: String,
-    /// When the request was accepted.
-    pub issued_at_us: i64,
+/// Declares a type, and how its fields are written one after the other.
+macro_rules! with_list {
+    ($(#[$of:meta])* pub struct $name:ident {
+        $($(#[$about:meta])* pub $field:ident: $type:ty,)*
+    }) => {
+        $(#[$of])*
+        pub struct $name {
+            $($(#[$about])* pub $field: $type,)*
+        }
+
+        impl $name {
+            fn write_fields<S: SerializeSeq>(&self, list: &mut S) -> Result<(), S::Error> {
+                $(list.serialize_element(&self.$field)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+with_list! {
+    /// Everything that the journal needs to know of an allocation but its values. Made before the
+    /// values are taken; travels as JSON through the outbox and the idempotency records, where a
+    /// reader takes a list of the fields as well as an object.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Record {
+        /// Chosen before the flight (F10).
+        pub allocation_id: Uuid,
+        /// The series.
+        pub series_id: i64,
+        /// Its version.
+        pub version: u32,
+        /// Document type asked for.
+        pub type_code: String,
+        /// Project asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub project: Option<String>,
+        /// Uniqueness scope as text.
+        pub scope: String,
+        /// The text of the partially rendered number, as the journal's column `mask` keeps it.
+        pub mask: String,
+        /// The document, where the caller named one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub document_id: Option<String>,
+        /// Civil date of the document.
+        pub document_date: String,
+        /// The variables of the request.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub context: BTreeMap<String, String>,
+        /// Names of the serials; none of the row that keeps the text of a revision.
+        pub serials: Vec<String>,
+        /// Counter keys, one per serial.
+        pub counter_keys: Vec<String>,
+        /// Who asked.
+        pub user_id: String,
+        /// From where.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub ip_address: Option<String>,
+        /// The caller's `Idempotency-Key` (with `#i` for the item of a batch).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub idempotency_key: Option<String>,
+        /// Hash of the payload, hex.
+        pub payload_digest: String,
+        /// When the request was accepted.
+        pub issued_at_us: i64,
+    }
 }
 
 impl Record {
@@ -71,23 +92,7 @@ impl Record {
     pub fn to_flat_json(&self) -> String {
         let mut json = serde_json::Serializer::new(Vec::with_capacity(FLAT_BYTES));
         let written = json.serialize_seq(None).and_then(|mut list| {
-            list.serialize_element(&self.allocation_id)?;
-            list.serialize_element(&self.series_id)?;
-            list.serialize_element(&self.version)?;
-            list.serialize_element(&self.type_code)?;
-            list.serialize_element(&self.project)?;
-            list.serialize_element(&self.scope)?;
-            list.serialize_element(&self.mask)?;
-            list.serialize_element(&self.document_id)?;
-            list.serialize_element(&self.document_date)?;
-            list.serialize_element(&self.context)?;
-            list.serialize_element(&self.serials)?;
-            list.serialize_element(&self.counter_keys)?;
-            list.serialize_element(&self.user_id)?;
-            list.serialize_element(&self.ip_address)?;
-            list.serialize_element(&self.idempotency_key)?;
-            list.serialize_element(&self.payload_digest)?;
-            list.serialize_element(&self.issued_at_us)?;
+            self.write_fields(&mut list)?;
             SerializeSeq::end(list)
         });
         written.expect("a record is plain data");
