@@ -9,32 +9,36 @@ use rust_xlsxwriter::{Workbook, XlsxError};
 
 use super::Format;
 use super::target::Target;
+use crate::features::numbers::answer::ValuesAnswer;
 use crate::features::register::cells::inert;
 use crate::features::register::rows::{ExportedRow, FoundRow, NumberRow};
 
+/// What a column shows of a row.
+type CellOf = for<'r> fn(&'r ExportedRow<'_>) -> anyhow::Result<Cow<'r, str>>;
+
 /// The columns: those of the audit trail under its names, then the rest.
-const COLUMNS: [&str; 21] = [
-    "document_id",
-    "generated_number",
-    "counter_key",
-    "template_used",
-    "user_id",
-    "ip_address",
-    "timestamp",
-    "retry_count",
-    "series",
-    "config_version",
-    "type",
-    "project",
-    "document_date",
-    "first",
-    "last",
-    "serials",
-    "path",
-    "idempotency_key",
-    "allocation_id",
-    "journaled_at",
-    "service",
+const COLUMNS: &[(&str, CellOf)] = &[
+    ("document_id", |row| Ok(text(row.about.document_id))),
+    ("generated_number", |row| Ok(row.generated_number.into())),
+    ("counter_key", |row| Ok(serde_json::to_string(&row.about.source.counter_key)?.into())),
+    ("template_used", |row| Ok(row.about.template_used.into())),
+    ("user_id", |row| Ok(row.about.user_id.into())),
+    ("ip_address", |row| Ok(text(row.about.ip_address))),
+    ("timestamp", |row| Ok(row.timestamp.as_str().into())),
+    ("retry_count", |row| Ok(row.about.retry_count.to_string().into())),
+    ("series", |row| Ok(row.about.source.series.into())),
+    ("config_version", |row| Ok(row.about.source.config_version.to_string().into())),
+    ("type", |row| Ok(row.about.source.type_code.into())),
+    ("project", |row| Ok(text(row.about.source.project))),
+    ("document_date", |row| Ok(row.about.document_date.into())),
+    ("first", |row| Ok(value(row, |values| values.first).into())),
+    ("last", |row| Ok(value(row, |values| values.last).into())),
+    ("serials", |row| Ok(serde_json::to_string(&row.about.serials)?.into())),
+    ("path", |row| Ok(row.about.path.name().into())),
+    ("idempotency_key", |row| Ok(text(row.about.idempotency_key))),
+    ("allocation_id", |row| Ok(row.about.allocation_id.to_string().into())),
+    ("journaled_at", |row| Ok(row.about.journaled_at.as_str().into())),
+    ("service", |row| Ok(text(row.about.service))),
 ];
 
 /// Most rows of a sheet, its head among them.
@@ -63,7 +67,7 @@ impl Writer {
         match format {
             Format::Csv => {
                 let mut csv = Box::new(csv::Writer::from_writer(target));
-                csv.write_record(COLUMNS).with_context(|| place.clone())?;
+                csv.write_record(names()).with_context(|| place.clone())?;
                 Ok(Writer::Csv { csv, place })
             }
             Format::Jsonl => Ok(Writer::Lines { lines: BufWriter::new(target), place }),
@@ -135,7 +139,7 @@ impl Sheet {
         }
         workbook.add_worksheet_with_constant_memory()?.set_name("numbers")?;
         let mut sheet = Sheet { workbook, rows: 0 };
-        sheet.write(&COLUMNS.map(Cow::Borrowed))?;
+        sheet.write(&names().map(Cow::Borrowed).collect::<Vec<_>>())?;
         Ok(sheet)
     }
 
@@ -162,37 +166,23 @@ impl Sheet {
     }
 }
 
+/// The head.
+fn names() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|(name, _)| *name)
+}
+
 /// The cells of a row, in the order of the columns.
-fn cells<'r>(row: &'r ExportedRow<'_>) -> anyhow::Result<[Cow<'r, str>; COLUMNS.len()]> {
-    fn text(text: Option<&str>) -> Cow<'_, str> {
-        Cow::Borrowed(text.unwrap_or_default())
-    }
-    let (about, source) = (&row.about, &row.about.source);
-    let values = about.serials.first();
-    let value = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
-    Ok([
-        text(about.document_id),
-        row.generated_number.into(),
-        serde_json::to_string(&source.counter_key)?.into(),
-        about.template_used.into(),
-        about.user_id.into(),
-        text(about.ip_address),
-        row.timestamp.as_str().into(),
-        about.retry_count.to_string().into(),
-        source.series.into(),
-        source.config_version.to_string().into(),
-        source.type_code.into(),
-        text(source.project),
-        about.document_date.into(),
-        value(values.map(|values| values.first)).into(),
-        value(values.map(|values| values.last)).into(),
-        serde_json::to_string(&about.serials)?.into(),
-        about.path.name().into(),
-        text(about.idempotency_key),
-        about.allocation_id.to_string().into(),
-        about.journaled_at.as_str().into(),
-        text(about.service),
-    ])
+fn cells<'r>(row: &'r ExportedRow<'_>) -> anyhow::Result<Vec<Cow<'r, str>>> {
+    COLUMNS.iter().map(|(_, cell)| cell(row)).collect()
+}
+
+fn text(text: Option<&str>) -> Cow<'_, str> {
+    Cow::Borrowed(text.unwrap_or_default())
+}
+
+/// A value of the first serial.
+fn value(row: &ExportedRow<'_>, of: impl Fn(&ValuesAnswer) -> u64) -> String {
+    row.about.serials.first().map(|values| of(values).to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]
