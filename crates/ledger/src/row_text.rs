@@ -268,44 +268,151 @@ impl<Day> Stored<'_, Day> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ColumnType, SealedValue};
+    use std::sync::Arc;
 
-    /// The own values of a made-up row.
-    struct Stored<'r, Day> {
-        counter_id: i64,
-        cost_centre: Option<&'r str>,
-        note: Option<Day>,
-    }
+    use numbering::{Range, TakenRange};
+    use uuid::Uuid;
 
-    struct RowShared<'r> {
-        user_id: &'r str,
-    }
+    use super::*;
+    use crate::{At, Entry, IssuePath, Record};
 
-    row_text! { []
-        /// Its counter.
-        sealed counter_id: i64 { counter_id }
-        /// A user.
-        sealed user_id: String {}
-        /// A column that was added.
-        later cost_centre: Option<String> { cost_centre }
+    /// Bytes in the form that `docs/record.md` describes, written by hand.
+    #[derive(Default)]
+    struct Form(Vec<u8>);
+
+    impl Form {
+        fn integers(mut self, integers: &[i64]) -> Self {
+            self.0.extend(integers.iter().flat_map(|integer| integer.to_be_bytes()));
+            self
+        }
+
+        fn bytes(mut self, bytes: &[u8]) -> Self {
+            self.0.extend([0, 0, 0, u8::try_from(bytes.len()).expect("short")]);
+            self.0.extend(bytes);
+            self
+        }
+
+        fn optional(mut self, texts: &[Option<&str>]) -> Self {
+            for text in texts {
+                self.0.push(u8::from(text.is_some()));
+                if let Some(text) = text {
+                    self = self.bytes(text.as_bytes());
+                }
+            }
+            self
+        }
     }
 
     #[test]
-    fn a_later_column_changes_nothing_where_it_is_null() {
-        let bytes = |cost_centre| {
-            let row = Stored { counter_id: 1, cost_centre, note: None::<()> };
-            assert!(row.note.is_none());
-            let text = RowText::whole(&row, &RowShared { user_id: "u" });
-            assert_eq!(text.with_nul(), None);
-            let mut bytes = Vec::new();
-            text.write(&mut bytes);
-            bytes
+    fn a_row_is_sealed_in_the_form_that_the_record_describes() {
+        let record = Record {
+            allocation_id: Uuid::from_u128(7),
+            series_id: 3,
+            version: 2,
+            type_code: "SPO".into(),
+            scope: "all".into(),
+            mask: "SPO-20240122-{0:3}".into(),
+            document_date: "2024-01-22".into(),
+            counter_keys: vec!["type=SPO".into()],
+            user_id: "user".into(),
+            ip_address: Some("::1".into()),
+            idempotency_key: Some("key".into()),
+            payload_digest: "00ff".into(),
+            issued_at_us: 5,
+            ..Record::default()
         };
-        let before = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, b'u'];
-        assert_eq!(bytes(None), before);
-        let after = bytes(Some("c"));
-        let (same, added) = after.split_at(before.len());
-        assert_eq!(same, before);
-        assert_eq!(added, b"\xff\0\0\0\x0bcost_centre\0\0\0\x01c");
+        let range = Range { first: 1, last: 9, step: 2 };
+        let entry = Entry {
+            record: Arc::new(record),
+            taken: vec![TakenRange { counter_id: 11, range }],
+            number: "SPO-20240122-001".into(),
+            at: At { partition: 1, epoch: 1 },
+            retry_count: 4,
+            path: IssuePath::Redis,
+        };
+        let new_rows = NewRow::of(0, &entry).expect("content that columns take");
+        let expected = Form::default()
+            .integers(&[11, 1, 9, 2])
+            .bytes(Uuid::from_u128(7).as_bytes())
+            .optional(&[Some("SPO-20240122-001"), Some("all"), None, Some("13{0:3}")])
+            .optional(&[None, None, None, Some("key")])
+            .integers(&[3, 2])
+            .bytes(b"SPO")
+            .optional(&[None])
+            .bytes(b"2024-01-22")
+            .bytes(b"user")
+            .optional(&[Some("::1")]);
+        let mut expected = expected.0;
+        expected.extend([1, 0, 0, 0, 2, 0, 255]);
+        let expected = Form(expected).integers(&[5, 4]).bytes(b"redis");
+        assert_eq!(RowText::of(&new_rows[0]).bytes(), expected.0);
+    }
+
+    #[test]
+    fn a_text_with_nul_is_refused_by_its_column() {
+        let with = |document_id: &str| {
+            let record = Record {
+                document_id: Some(document_id.into()),
+                document_date: "2024-01-22".into(),
+                counter_keys: vec![String::new()],
+                ..Record::default()
+            };
+            let range = Range { first: 1, last: 1, step: 1 };
+            let entry = Entry {
+                record: Arc::new(record),
+                taken: vec![TakenRange { counter_id: 1, range }],
+                number: "1".into(),
+                at: At { partition: 1, epoch: 1 },
+                retry_count: 0,
+                path: IssuePath::Redis,
+            };
+            NewRow::of(0, &entry).map(|rows| rows.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(with("d"), Ok(1));
+        let refused = with("d\0").expect_err("NUL");
+        assert!(refused.contains("document_id: contains the character NUL"), "{refused}");
+    }
+
+    /// A made-up list with a column that was added.
+    mod added {
+        use super::super::{ColumnType, SealedValue};
+
+        struct Stored<'r, Day> {
+            counter_id: i64,
+            cost_centre: Option<&'r str>,
+            day: Day,
+        }
+
+        struct RowShared<'r> {
+            user_id: &'r str,
+        }
+
+        row_text! { []
+            /// A counter.
+            sealed counter_id: i64 { counter_id }
+            /// A user.
+            sealed user_id: String {}
+            /// A column that was added.
+            later cost_centre: Option<String> { cost_centre }
+        }
+
+        #[test]
+        fn a_later_column_changes_no_bytes_where_it_is_null() {
+            let bytes = |cost_centre| {
+                let row = Stored { counter_id: 1, cost_centre, day: "2024-01-22" };
+                assert_eq!(row.day.len(), 10);
+                let text = RowText::whole(&row, &RowShared { user_id: "u" });
+                assert_eq!(text.with_nul(), None);
+                let mut bytes = Vec::new();
+                text.write(&mut bytes);
+                bytes
+            };
+            let before = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, b'u'];
+            assert_eq!(bytes(None), before);
+            let after = bytes(Some("c"));
+            let (same, added) = after.split_at(before.len());
+            assert_eq!(same, before);
+            assert_eq!(added, b"\xff\0\0\0\x0bcost_centre\0\0\0\x01c");
+        }
     }
 }
