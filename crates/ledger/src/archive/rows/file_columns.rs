@@ -117,74 +117,33 @@ pub(super) trait InFile: Sized {
     fn of(cell: Cell<'_>) -> Option<Self>;
 }
 
-impl InFile for i64 {
-    const KIND: FileColumnKind = FileColumnKind::Integer;
+/// Implements [`InFile`] for types: their kind, and the ways to a cell and back.
+macro_rules! in_file {
+    ($($type:ty, $kind:ident, $cell:expr, $of:expr;)*) => {
+        $(impl InFile for $type {
+            const KIND: FileColumnKind = FileColumnKind::$kind;
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Integer(*self)
-    }
+            fn cell(&self) -> Cell<'_> {
+                let cell: fn(&Self) -> Cell<'_> = $cell;
+                cell(self)
+            }
 
-    fn of(cell: Cell<'_>) -> Option<Self> {
-        cell.integer()
-    }
+            fn of<'c>(cell: Cell<'c>) -> Option<Self> {
+                let of: fn(Cell<'c>) -> Option<Self> = $of;
+                of(cell)
+            }
+        })*
+    };
 }
-
-impl InFile for i32 {
-    const KIND: FileColumnKind = FileColumnKind::Integer;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Integer(i64::from(*self))
-    }
-
-    fn of(cell: Cell<'_>) -> Option<Self> {
-        i32::try_from(cell.integer()?).ok()
-    }
-}
-
-impl InFile for Vec<u8> {
-    const KIND: FileColumnKind = FileColumnKind::Bytes;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Bytes(Some(self))
-    }
-
-    fn of(cell: Cell<'_>) -> Option<Self> {
-        cell.bytes().map(<[u8]>::to_vec)
-    }
-}
-
-impl InFile for Option<Vec<u8>> {
-    const KIND: FileColumnKind = FileColumnKind::OptionalBytes;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Bytes(self.as_deref())
-    }
-
-    fn of(cell: Cell<'_>) -> Option<Self> {
-        Some(cell.bytes().map(<[u8]>::to_vec))
-    }
-}
-
-impl InFile for String {
-    const KIND: FileColumnKind = FileColumnKind::Text;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Bytes(Some(self.as_bytes()))
-    }
-
-    fn of(cell: Cell<'_>) -> Option<Self> {
-        String::from_utf8(cell.bytes()?.to_vec()).ok()
-    }
-}
-
-impl InFile for Option<String> {
-    const KIND: FileColumnKind = FileColumnKind::OptionalText;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Bytes(self.as_deref().map(str::as_bytes))
-    }
-
-    fn of(cell: Cell<'_>) -> Option<Self> {
-        cell.bytes().map(|bytes| String::from_utf8(bytes.to_vec())).transpose().ok()
-    }
+in_file! {
+    i64, Integer, |value| Cell::Integer(*value), Cell::integer;
+    i32, Integer, |value| Cell::Integer(i64::from(*value)),
+        |cell| i32::try_from(cell.integer()?).ok();
+    Vec<u8>, Bytes, |bytes| Cell::Bytes(Some(bytes)), |cell| cell.bytes().map(<[u8]>::to_vec);
+    Option<Vec<u8>>, OptionalBytes, |bytes| Cell::Bytes(bytes.as_deref()),
+        |cell| Some(cell.bytes().map(<[u8]>::to_vec));
+    String, Text, |text| Cell::Bytes(Some(text.as_bytes())),
+        |cell| String::from_utf8(cell.bytes()?.to_vec()).ok();
+    Option<String>, OptionalText, |text| Cell::Bytes(text.as_deref().map(str::as_bytes)),
+        |cell| cell.bytes().map(|bytes| String::from_utf8(bytes.to_vec())).transpose().ok();
 }
