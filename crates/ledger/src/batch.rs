@@ -3,7 +3,7 @@
 use sqlx_macros::FromRow;
 
 use super::last_seen::Marks;
-use super::statement::Row;
+use super::query::Row;
 
 /// The condition of a statement on counters `c`: the journal, the records that it refused and the
 /// gap register have nothing above the counter's last value.

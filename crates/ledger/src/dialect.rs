@@ -1,6 +1,6 @@
 //! The interface of an engine: its connections, the transactions on them, and the statements that
 //! differ between engines. An engine is a folder that implements the traits of this page, a kind of
-//! [`crate::statement::Row`], and the line of [`crate::open`] that knows its URLs.
+//! [`crate::query::Row`], and the line of [`crate::open`] that knows its URLs.
 //!
 //! All statements that engines share are with their nouns, and in `protocol`.
 
@@ -17,8 +17,8 @@ use crate::batch::{Before, Earlier, Mark, Moves, Neighbour, Newest, Table, Wante
 use crate::connections::Connections;
 use crate::incarnation::{Incarnation, Shown};
 use crate::new_row::{NewRow, ValueRange};
+use crate::query::{Done, Row, SqlQuery};
 use crate::seal::Writing;
-use crate::statement::{Done, Row, SqlQuery};
 use crate::{Lack, LedgerCheckup, LedgerError, RawRows};
 
 /// How a transaction begins.

@@ -1,11 +1,11 @@
-//! Running statements: on a connection, mostly in a transaction, or on any free one that reads.
+//! Running queries: on a connection, mostly in a transaction, or on any free one that reads.
 
 use sqlx::Error;
 
 use crate::dialect::{Conn, Reader};
-use crate::statement::{Done, QueryAs, Row, SqlQuery};
+use crate::query::{Done, QueryAs, Row, SqlQuery};
 
-/// What a statement runs on.
+/// What a query runs on.
 pub(crate) enum On<'c> {
     /// A connection, mostly in a transaction.
     Conn(&'c mut Conn),
@@ -77,7 +77,7 @@ impl SqlQuery<'_> {
 impl<T> QueryAs<'_, T> {
     /// All rows.
     pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<T>, Error> {
-        self.statement.fetch_all(on).await?.iter().map(self.read).collect()
+        self.query.fetch_all(on).await?.iter().map(self.read).collect()
     }
 
     /// The first row, if any.
@@ -85,11 +85,11 @@ impl<T> QueryAs<'_, T> {
         self,
         on: impl Into<On<'c>>,
     ) -> Result<Option<T>, Error> {
-        self.statement.fetch_optional(on).await?.as_ref().map(self.read).transpose()
+        self.query.fetch_optional(on).await?.as_ref().map(self.read).transpose()
     }
 
     /// The first row.
     pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<T, Error> {
-        (self.read)(&self.statement.fetch_one(on).await?)
+        (self.read)(&self.query.fetch_one(on).await?)
     }
 }

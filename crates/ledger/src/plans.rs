@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::dialect::Conn;
-use crate::statement::SqlQuery;
+use crate::query::SqlQuery;
 
 mod lists;
 

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::jump::of_series;
 use crate::dialect::Conn;
 use crate::protocol::chronology::{self, Family};
-use crate::statement::{query, query_as};
+use crate::query::{query, query_as};
 use crate::{ChangeRefusal, ChangeRequest, LedgerError, NewChange};
 
 /// Refuses a change that could not be made now; how many records are dated later.

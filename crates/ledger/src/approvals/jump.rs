@@ -5,8 +5,8 @@ use crate::columns::{self, signed};
 use crate::counters::table;
 use crate::dialect::Conn;
 use crate::protocol::lift::{self, Stand};
+use crate::query::query;
 use crate::register::gaps::{self, Loss};
-use crate::statement::query;
 use crate::{ChangeRefusal, ChangeRequest, Counter, CounterRow, GapReason, LedgerError, NewChange};
 
 /// Refuses a change that could not be made now, as far as the ledger knows.
@@ -22,7 +22,7 @@ pub(super) async fn try_out(
 /// The counter that a request names, if it is one of the series that it names.
 pub(super) async fn of_series(conn: &mut Conn, new: &NewChange) -> Result<Counter, LedgerError> {
     let row: Option<CounterRow> = {
-        let mut query = crate::statement::QueryBuilder::new(table::COLUMNS);
+        let mut query = crate::query::QueryBuilder::new(table::COLUMNS);
         query.push("where counter_id = ").push_bind(new.counter_id);
         query.push(" and series_id = ").push_bind(new.series_id);
         query.build().typed().fetch_optional(conn).await?

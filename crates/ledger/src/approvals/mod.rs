@@ -16,7 +16,7 @@ use crate::calls::{CALL, noun};
 use crate::columns::{Word, hash64, signed, unreadable, unsigned};
 use crate::dialect::{Conn, Transaction};
 use crate::events::insert_event;
-use crate::statement::{QueryBuilder, query, query_scalar};
+use crate::query::{QueryBuilder, query, query_scalar};
 use crate::store::{Store, commit_alone};
 use crate::tokens::in_force::{must_be_in_force, must_stay_in_force};
 use crate::{

@@ -14,9 +14,9 @@ use crate::counters::table::lock_all;
 use crate::dialect::Conn;
 use crate::journal_columns::entry_columns;
 use crate::new_row::{NewRow, ValueRange};
+use crate::query::{QueryBuilder, Row, query, query_scalar};
 use crate::seal::{ARCHIVED, Writing};
 use crate::series::acceptance::kept;
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
 use crate::store::{Store, commit};
 use crate::{Archive, ArchiveFile, ArchivedRow, ArchivedRun, IssuePath, LedgerError, SegmentNote};
 

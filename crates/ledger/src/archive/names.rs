@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, query};
+use crate::query::{QueryBuilder, query};
 use crate::{ArchiveFile, ArchivedName, ArchivedRun, LedgerError};
 
 /// Values of a statement that inserts many.

@@ -13,9 +13,9 @@ use crate::columns::{
 };
 use crate::compressed_mask::read_mask;
 use crate::journal_columns::journal_columns;
+use crate::query::Row;
 use crate::row_text::{ColumnType as _, RowText};
 use crate::seal::RowDigest;
-use crate::statement::Row;
 use crate::{At, Entry, IssuePath, JournalRow, LedgerError, Record, SealedRow, project_hash};
 use file_columns::InFile;
 pub use file_columns::{Cell, FileColumn, FileColumnKind};

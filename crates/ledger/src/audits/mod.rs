@@ -10,9 +10,9 @@ use uuid::Uuid;
 use crate::calls::noun;
 use crate::columns::{FurtherSerial, from_json, read_uuid, unsigned};
 use crate::dialect::Conn;
+use crate::query::{QueryBuilder, Row, query, query_as, query_scalar};
 use crate::register::gaps::{RunRow, bounded, search, window};
 use crate::register::lookup::mask_of;
-use crate::statement::{QueryBuilder, Row, query, query_as, query_scalar};
 use crate::store::{Store, commit_alone};
 use crate::{
     Acknowledgement, Audited, Event, LedgerError, Nobodys, Span, StandsFor, Totals, ValueOf,

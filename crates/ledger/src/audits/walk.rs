@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use crate::KindText;
 use crate::calls::WALK;
 use crate::dialect::{Conn, Transaction};
-use crate::statement::{QueryBuilder, query_as, query_scalar};
+use crate::query::{QueryBuilder, query_as, query_scalar};
 use crate::{Audits, Checkpoints, JournalSlice, JournalTexts, LedgerError, SealedBatch};
 
 impl Checkpoints<'_> {

@@ -3,8 +3,8 @@
 //! never changes.
 
 use crate::calls::CALL;
+use crate::query::{QueryBuilder, Row, query_scalar};
 use crate::seal::RowDigest;
-use crate::statement::{QueryBuilder, Row, query_scalar};
 use crate::store::Store;
 use crate::{Bindable, Bound, Checkpoints, LedgerError, MacCheck, OneIncarnation};
 

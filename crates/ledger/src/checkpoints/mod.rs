@@ -8,7 +8,7 @@ pub(crate) mod rows;
 
 use crate::calls::noun;
 use crate::dialect::Conn;
-use crate::statement::{query, query_as};
+use crate::query::{query, query_as};
 use crate::store::commit;
 use crate::{LedgerError, OneIncarnation, SignedCheckpoint};
 

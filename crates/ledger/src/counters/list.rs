@@ -7,8 +7,8 @@ use sqlx_macros::FromRow;
 use crate::columns::signed;
 use crate::counters::table;
 use crate::dialect::Conn;
+use crate::query::QueryBuilder;
 use crate::register::gaps::bounded;
-use crate::statement::QueryBuilder;
 use crate::{
     COUNTERS_LOOKED_MAX, CounterFilter, CounterRow, Counters, Holding, KeyCondition, KeyPart,
     LedgerError, ListedCounter,

@@ -9,8 +9,8 @@ use crate::batch::Move;
 use crate::calls::CALL;
 use crate::columns::{self, bytes, ownership, signed, small, unsigned, unsigned_small};
 use crate::dialect::Conn;
+use crate::query::{QueryBuilder, query, query_as, query_scalar};
 use crate::series::versions;
-use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::Store;
 use crate::{At, COUNTERS_COUNTED_MAX, Counter, CounterRow, CounterSpec, Counters, LedgerError};
 

@@ -13,8 +13,8 @@ use crate::columns::{
     bytes, from_json, ownership, read_node, read_uuid, signed, small, unsigned, unsigned_small,
 };
 use crate::dialect::Conn;
+use crate::query::{QueryBuilder, query, query_as, query_scalar};
 use crate::register::gaps::{RunRow, bounded};
-use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{
     At, Collision, EVENT_KINDS, Event, EventFilter, EventPlace, Ledger, LedgerError, Register,

@@ -7,8 +7,8 @@ use sqlx_macros::FromRow;
 use crate::calls::CALL;
 use crate::columns::unsigned_small;
 use crate::dialect::Conn;
+use crate::query::QueryBuilder;
 use crate::register::shown;
-use crate::statement::QueryBuilder;
 use crate::store::Store;
 use crate::{ChainQuery, Exchange, LedgerError, Link, LinkName, LinkPlace, RowVisibility};
 

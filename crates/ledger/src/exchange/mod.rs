@@ -10,7 +10,7 @@ use crate::calls::{CALL, noun};
 use crate::columns::{Word, signed, small, unsigned};
 use crate::dialect::Conn;
 use crate::exchange::rows::StepRow;
-use crate::statement::{query, query_as};
+use crate::query::{query, query_as};
 use crate::store::commit_alone;
 use crate::{
     BeginStep, Begun, Checked, EndStep, Ended, Ending, FirstSeen, InterfaceCheck, LedgerError,

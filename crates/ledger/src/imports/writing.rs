@@ -19,10 +19,10 @@ use crate::number_hash;
 use crate::protocol::entries::{self, Verdict};
 use crate::protocol::named_counters::name;
 use crate::protocol::{chronology, lift, put_aside};
+use crate::query::{QueryBuilder, query_as};
 use crate::register::gaps::{self, Loss};
 use crate::seal::Writing;
 use crate::series::saving;
-use crate::statement::{QueryBuilder, query_as};
 use crate::store::{Store, commit_alone};
 use crate::{
     At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, ImportedVersion, Imports,

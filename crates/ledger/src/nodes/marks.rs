@@ -12,7 +12,7 @@ use crate::columns::bytes;
 use crate::dialect::Conn;
 use crate::last_seen::Marks;
 use crate::last_seen::takes::ConfirmedNumber;
-use crate::statement::{QueryBuilder, query, query_as, query_scalar};
+use crate::query::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::Store;
 
 /// Refuses to act for a node whose confirmations the ledger has forgotten (F9, F34).

@@ -15,7 +15,7 @@ use crate::incarnation::Incarnation;
 use crate::last_seen::Marks;
 use crate::nodes::marks::{is_swept, marks, must_show_marks};
 use crate::protocol::lineage;
-use crate::statement::{query, query_as, query_scalar};
+use crate::query::{query, query_as, query_scalar};
 use crate::store::{Store, commit};
 use crate::{CallFailure, Confirmed, LedgerError, NewNode, Node, NodeReport, OneIncarnation};
 

@@ -8,7 +8,7 @@ use testkit::postgres::Postgres;
 use uuid::Uuid;
 
 use super::{EXPLAINED, Explained};
-use crate::statement::QueryBuilder;
+use crate::query::QueryBuilder;
 use crate::store::commit;
 use crate::{
     Bindable, ChainQuery, CounterFilter, Deployment, EventFilter, GapFilter, JournalFilter, Ledger,

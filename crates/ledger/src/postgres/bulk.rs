@@ -15,8 +15,8 @@ use crate::columns::unsigned;
 use crate::dialect::Bulk;
 use crate::journal_columns::{bare_entry_columns, entry_columns};
 use crate::new_row::{NewRow, ValueRange};
+use crate::query::Row;
 use crate::seal::Writing;
-use crate::statement::Row;
 use crate::{LedgerError, RawRows};
 
 /// The newest row under a condition, for each key; next to it, or alone, the file that may have

@@ -15,7 +15,7 @@ use crate::columns::read_uuid;
 use crate::connections::Connections;
 use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
-use crate::statement::{QueryBuilder, query_as, query_scalar};
+use crate::query::{QueryBuilder, query_as, query_scalar};
 use crate::{Lack, LedgerCheckup, LedgerError};
 
 /// The longest wait for one lock of work that is repeated in the background (journal, seeds,

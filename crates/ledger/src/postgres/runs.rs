@@ -8,7 +8,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, Error, Postgres};
 
 use crate::bound::Value;
 use crate::dialect::Runs;
-use crate::statement::{Done, Row, RowLock, SqlQuery};
+use crate::query::{Done, Row, RowLock, SqlQuery};
 
 #[async_trait]
 impl Runs for PgConnection {

@@ -8,7 +8,7 @@ use crate::columns::{bytes, ownership};
 use crate::protocol::entries::WriteMode;
 use crate::protocol::journaling::{self, EntrySource};
 use crate::protocol::{blame, named_counters, partitions};
-use crate::statement::query;
+use crate::query::query;
 use crate::store::{Store, commit_alone};
 use crate::{Adopted, At, Closing, Entry, Ledger, LedgerError};
 

@@ -12,8 +12,8 @@ use crate::dialect::Conn;
 use crate::protocol::entries::WriteMode;
 use crate::protocol::journaling::{self, EntrySource};
 use crate::protocol::named_counters;
+use crate::query::{QueryBuilder, query, query_as};
 use crate::register::gaps;
-use crate::statement::{QueryBuilder, query, query_as};
 use crate::store::{Store, commit_alone};
 use crate::{Entry, Event, JournaledAgain, Ledger, LedgerError, PutAside, events};
 

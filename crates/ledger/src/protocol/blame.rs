@@ -15,8 +15,8 @@ use crate::dialect::Conn;
 use crate::protocol::entries::WriteMode;
 use crate::protocol::journaling::{self, EntrySource};
 use crate::protocol::named_counters;
+use crate::query::query;
 use crate::seal::Writing;
-use crate::statement::query;
 use crate::store::Store;
 use crate::{Appended, CounterSpec, Entry, LedgerError, Record};
 

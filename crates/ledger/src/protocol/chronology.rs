@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use sqlx_macros::FromRow;
 
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, query, query_as, query_scalar};
+use crate::query::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::Store;
 use crate::{ImportedCounter, LedgerError, TakeRequest};
 

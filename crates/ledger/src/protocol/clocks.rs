@@ -8,7 +8,7 @@ use crate::calls::CALL;
 use crate::columns::{bytes, read_node};
 use crate::connections::Share;
 use crate::dialect::Conn;
-use crate::statement::{query, query_as, query_scalar};
+use crate::query::{query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{Heard, Ledger, LedgerError, LedgerTimes};
 

@@ -11,8 +11,8 @@ use crate::counters::table::lock_or_create_at_home;
 use crate::last_seen::takes::Unreported;
 use crate::nodes::marks::must_be_journaled;
 use crate::protocol::named_counters;
+use crate::query::query;
 use crate::register::gaps::{self, Loss};
-use crate::statement::query;
 use crate::store::{Store, commit};
 use crate::{Counter, CounterSpec, GapReason, Ledger, LedgerError};
 

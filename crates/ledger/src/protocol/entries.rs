@@ -8,9 +8,9 @@ use crate::archive::names;
 use crate::batch::Table;
 use crate::dialect::Conn;
 use crate::new_row::{NewRow, ValueRange};
+use crate::query::query_scalar;
 use crate::register::gaps;
 use crate::seal::Writing;
-use crate::statement::query_scalar;
 use crate::{Entry, LedgerError};
 
 /// How entries are written.

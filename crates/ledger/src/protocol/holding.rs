@@ -14,7 +14,7 @@ use crate::protocol::fitness::must_be_whole;
 use crate::protocol::lineage::{self, Descent};
 use crate::protocol::partitions::{LockedRow, lock_all};
 use crate::protocol::{incarnation, quorum_check, stamps};
-use crate::statement::query;
+use crate::query::query;
 use crate::store::{Store, commit};
 use crate::{At, Confirmed, Ledger, LedgerError, PartitionState, Stamps, snowflakes};
 

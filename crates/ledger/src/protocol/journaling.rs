@@ -7,8 +7,8 @@ use crate::dialect::Conn;
 use crate::new_row::{NewRow, ValueRange};
 use crate::protocol::entries::{self, Judged, Verdict, WriteMode};
 use crate::protocol::{partitions, put_aside};
+use crate::query::query;
 use crate::seal::Writing;
-use crate::statement::query;
 use crate::{Appended, Entry, LedgerError};
 
 /// The source of entries.

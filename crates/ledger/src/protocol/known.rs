@@ -4,7 +4,7 @@
 use numerator_runtime::node::NodeId;
 
 use crate::columns::{bytes, unsigned};
-use crate::statement::{query, query_scalar};
+use crate::query::{query, query_scalar};
 use crate::store::commit;
 use crate::{Ledger, LedgerError, Stamps};
 

@@ -9,7 +9,7 @@ use crate::counters::table::lock_all;
 use crate::dialect::Conn;
 use crate::protocol::partitions;
 use crate::protocol::seed::settle_locked;
-use crate::statement::query;
+use crate::query::query;
 use crate::{Counter, LedgerError, Owner, Partition, PartitionState};
 
 /// A counter whose row is locked.

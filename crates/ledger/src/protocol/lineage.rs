@@ -9,7 +9,7 @@ use crate::dialect::Conn;
 use crate::incarnation::Incarnation;
 use crate::last_seen::Marks;
 use crate::nodes::marks;
-use crate::statement::{query, query_scalar};
+use crate::query::{query, query_scalar};
 use crate::store::Store;
 
 /// When an incarnation of this ledger's line was replaced by the next one; `None` where it is not

@@ -5,7 +5,7 @@ use numerator_runtime::node::NodeId;
 use uuid::Uuid;
 
 use crate::columns::{bytes, small, unsigned_small};
-use crate::statement::{query, query_scalar};
+use crate::query::{query, query_scalar};
 use crate::store::commit;
 use crate::{Ledger, LedgerError};
 

@@ -10,7 +10,7 @@ use sqlx_macros::FromRow;
 use crate::columns::from_json;
 use crate::counters::table::{id_of, lock_or_create_at_home};
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, query_scalar};
+use crate::query::{QueryBuilder, query_scalar};
 use crate::{CounterSpec, Entry, LedgerError, Record};
 
 /// What was issued is journaled regardless of later versions of its series.

@@ -12,7 +12,7 @@ use crate::connections::Share;
 use crate::dialect::Conn;
 use crate::fetch::On;
 use crate::nodes::marks;
-use crate::statement::{query, query_as, query_scalar};
+use crate::query::{query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{At, Closing, Counter, Ledger, LedgerError, Partition, PartitionState, Wanted};
 

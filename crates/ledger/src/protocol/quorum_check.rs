@@ -16,7 +16,7 @@ use crate::incarnation::Incarnation;
 use crate::nodes::marks;
 use crate::protocol::partitions::lock_all;
 use crate::protocol::{incarnation, partitions};
-use crate::statement::{query, query_as, query_scalar};
+use crate::query::{query, query_as, query_scalar};
 use crate::store::{Store, commit};
 use crate::{Agreement, At, Closing, Known, Ledger, LedgerError, Nodes, PartitionState, Report};
 

@@ -4,7 +4,7 @@ use crate::calls::CALL;
 use crate::columns::{ownership, unsigned};
 use crate::counters::table::lock_all;
 use crate::protocol::tall::{self, TALL_ROOM_MIN};
-use crate::statement::query_as;
+use crate::query::query_as;
 use crate::store::commit;
 use crate::{At, Ledger, LedgerError, Raise};
 

@@ -8,7 +8,7 @@ use crate::columns::{
 };
 use crate::dialect::Conn;
 use crate::nodes::marks;
-use crate::statement::{query, query_as, query_scalar};
+use crate::query::{query, query_as, query_scalar};
 use crate::store::{commit, commit_alone};
 use crate::{
     Acknowledged, At, Claim, ClosedEpoch, Closing, Ledger, LedgerError, Owner, PartitionState,

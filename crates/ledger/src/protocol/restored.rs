@@ -17,7 +17,7 @@ use crate::protocol::journaling::{self, EntrySource};
 use crate::protocol::named_counters::{Definitions, found_by_name};
 use crate::protocol::partitions::lock_all;
 use crate::protocol::{blame, partitions, quorum_check, seed};
-use crate::statement::query;
+use crate::query::query;
 use crate::store::{Store, commit};
 use crate::{
     Appended, At, Closing, Counter, Entry, Ledger, LedgerError, Lift, PartitionState, Released,

@@ -2,7 +2,7 @@
 
 use crate::calls::CALL;
 use crate::columns::ownership;
-use crate::statement::{query, query_scalar};
+use crate::query::{query, query_scalar};
 use crate::store::commit;
 use crate::{At, Ledger, LedgerCheckup, LedgerError};
 

@@ -10,8 +10,8 @@ use crate::dialect::Conn;
 use crate::nodes::marks;
 use crate::protocol::partitions;
 use crate::protocol::unsettled::{self, START_ROWS_MAX};
+use crate::query::query;
 use crate::register::gaps::Loss;
-use crate::statement::query;
 use crate::store::{Store, commit};
 use crate::{
     At, Counter, CounterSpec, GapReason, Ledger, LedgerError, Owner, Partition, PartitionState,

@@ -5,7 +5,7 @@ use sqlx_macros::FromRow;
 
 use crate::columns::{HASH, bytes, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::dialect::Conn;
-use crate::statement::{query, query_as, query_scalar};
+use crate::query::{query, query_as, query_scalar};
 use crate::store::commit_alone;
 use crate::{Deployment, Ledger, LedgerError, Series};
 

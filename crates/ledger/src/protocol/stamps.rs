@@ -5,7 +5,7 @@ use sqlx_macros::FromRow;
 
 use crate::calls::CALL;
 use crate::columns::read_uuid;
-use crate::statement::query_as;
+use crate::query::query_as;
 use crate::store::Store;
 use crate::{Ledger, LedgerError, Reference, Series, Stamps};
 

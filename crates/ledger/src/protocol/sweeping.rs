@@ -11,7 +11,7 @@
 use crate::columns::{ownership, signed, unsigned};
 use crate::dialect::Conn;
 use crate::protocol::partitions;
-use crate::statement::{QueryBuilder, query, query_scalar};
+use crate::query::{QueryBuilder, query, query_scalar};
 use crate::store::commit;
 use crate::{At, Ledger, LedgerError, Sweep, Swept};
 

@@ -8,7 +8,7 @@ use numerator_runtime::node::NodeId;
 
 use crate::columns::{bytes, ownership, signed, small};
 use crate::counters::table::COLUMNS;
-use crate::statement::{QueryBuilder, query, query_scalar};
+use crate::query::{QueryBuilder, query, query_scalar};
 use crate::store::{Store, commit};
 use crate::{At, Counter, CounterRow, Ledger, LedgerError};
 

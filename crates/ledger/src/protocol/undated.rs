@@ -3,7 +3,7 @@
 
 use crate::columns::hash64;
 use crate::dialect::Conn;
-use crate::statement::{query, query_scalar};
+use crate::query::{query, query_scalar};
 use crate::store::commit;
 use crate::{Ledger, LedgerError};
 

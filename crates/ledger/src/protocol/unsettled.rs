@@ -16,8 +16,8 @@ use crate::columns::{Word, signed, unsigned};
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
 use crate::protocol::chronology;
+use crate::query::{QueryBuilder, query, query_as, query_scalar};
 use crate::register::gaps::{self, Loss};
-use crate::statement::{QueryBuilder, query, query_as, query_scalar};
 use crate::store::commit;
 use crate::{GapReason, Ledger, LedgerError, Unsettled};
 

@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 
 use crate::calls::{CALL, SEARCH, noun};
 use crate::dialect::Conn;
-use crate::statement::{query, query_as, query_scalar};
+use crate::query::{query, query_as, query_scalar};
 use crate::store::{self, Saving, Store};
 use crate::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
 

@@ -12,7 +12,7 @@ use crate::accounting::{Met, Open, Walk, What};
 use crate::columns::{Word, read_uuid, unsigned};
 use crate::counters::list;
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, Row, query, query_as, query_scalar};
+use crate::query::{QueryBuilder, Row, query, query_as, query_scalar};
 use crate::{
     AccountRequest, Accounted, BoundRows, Counter, CounterAccount, CounterFilter, DatedPart,
     EntryKind, EntryRow, GapReason, LedgerError, Register, Run,

@@ -4,7 +4,7 @@
 use numerator_runtime::actor::through;
 
 use crate::dialect::Conn;
-use crate::statement::QueryBuilder;
+use crate::query::QueryBuilder;
 use crate::{JournalFilter, LedgerError};
 
 /// Actors whose rows are looked for one after the other, each by its index; of more, all rows are

@@ -12,9 +12,9 @@ use crate::dialect::Conn;
 use crate::new_row::NewRow;
 use crate::number_hash;
 use crate::protocol::chronology::{self, Family};
+use crate::query::{QueryBuilder, query_as, query_scalar};
 use crate::register::lookup::{journal_row_of, select_rows};
 use crate::register::{found_aside, shown};
-use crate::statement::{QueryBuilder, query_as, query_scalar};
 use crate::store::{Store, commit_alone};
 use crate::{
     Audits, Counters, Entry, IssuePath, JournalRow, LedgerError, NewRevision, Position,

@@ -11,10 +11,10 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::calls::{CALL, SEARCH};
 use crate::dialect::Conn;
 use crate::protocol::put_aside;
+use crate::query::{QueryBuilder, Row, query_scalar};
 use crate::register::actors::{self, User};
 use crate::register::lookup::{Origin, bare_row_of, journal_row_of, select_bare_rows, select_rows};
 use crate::register::{found_aside, shown};
-use crate::statement::{QueryBuilder, Row, query_scalar};
 use crate::{
     JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Register, RowVisibility,
     SEARCH_ROWS_MAX, Series, Sort,

@@ -5,9 +5,9 @@ use uuid::Uuid;
 
 use crate::dialect::Conn;
 use crate::protocol::put_aside::{Aside, named};
+use crate::query::query_scalar;
 use crate::register::find::text_of;
 use crate::register::lookup::Origin;
-use crate::statement::query_scalar;
 use crate::{
     Entry, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Record, RowVisibility,
     Sort,

@@ -6,7 +6,7 @@ use sqlx_macros::FromRow;
 use crate::columns::{Word, signed, unsigned, unsigned_small};
 use crate::dialect::Conn;
 use crate::new_row::ValueRange;
-use crate::statement::{QueryBuilder, query, query_as};
+use crate::query::{QueryBuilder, query, query_as};
 use crate::{At, Audits, Gap, GapFilter, GapReason, LedgerError, Register, Span, progression};
 
 /// Holes registered per statement when an epoch is closed.

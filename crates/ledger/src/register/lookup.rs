@@ -13,9 +13,9 @@ use crate::dialect::Conn;
 use crate::journal_columns::{bare_entry_columns, entry_columns};
 use crate::protocol::keys::{self, Key};
 use crate::protocol::put_aside;
+use crate::query::{QueryBuilder, Row, query};
 use crate::register::found_aside;
 use crate::series::projects;
-use crate::statement::{QueryBuilder, Row, query};
 use crate::{ArchivedRow, Entry, Found, JournalRow, Ledger, LedgerError, Question, Register};
 use crate::{Projects, document_hash, project_hash};
 

@@ -3,7 +3,7 @@
 use numbering::ExchangeKind;
 use numerator_runtime::actor::through;
 
-use crate::statement::QueryBuilder;
+use crate::query::QueryBuilder;
 use crate::{CodesWithin, RowVisibility};
 
 /// Keeps the visible rows of the journal, in a search that calls them `alias`.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::statement::{QueryBuilder, query_as};
+use crate::query::{QueryBuilder, query_as};
 use crate::{LedgerError, Register};
 
 impl Register<'_> {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use numbering::{EarlierVersion, IssuedVersion, ProofError, Series, SeriesDefinition};
 
 use crate::dialect::Conn;
+use crate::query::{query, query_scalar};
 use crate::series::kept::KeptSeries;
 use crate::series::succession::issued_beside;
 use crate::series::versions::{self, all_in_force};
-use crate::statement::{query, query_scalar};
 use crate::store::Store;
 use crate::{LedgerError, SeriesVersion, giving_up, reference};
 

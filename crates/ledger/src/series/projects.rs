@@ -10,7 +10,7 @@ use numbering::DocumentsOf;
 
 use crate::Projects;
 use crate::dialect::Conn;
-use crate::statement::QueryBuilder;
+use crate::query::QueryBuilder;
 use crate::{LedgerError, Question};
 
 /// Codes of rows, by table and id.

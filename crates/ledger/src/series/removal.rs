@@ -9,9 +9,9 @@ use numerator_runtime::node::NodeId;
 
 use crate::nodes::marks;
 use crate::protocol::partitions;
+use crate::query::query;
 use crate::series::saving::{is_used, lock_all, must_stand_at, note, put_in_force, start_anew};
 use crate::series::versions::by_id;
-use crate::statement::query;
 use crate::store::{Store, commit_alone};
 use crate::{LedgerError, PartitionState, Series, SeriesRefusal, SeriesRemoval, SeriesVersion};
 

@@ -8,11 +8,11 @@ use serde_json::json;
 use crate::columns::{small, to_json, unsigned_small};
 use crate::dialect::{Conn, Transaction};
 use crate::protocol::chronology;
+use crate::query::{query, query_scalar};
 use crate::series::project_room::{SavedFor, must_have_room};
 use crate::series::proving::{ProofQuestion, Proved, Saved};
 use crate::series::starts;
 use crate::series::versions::{self, all_in_force, by_code, by_id};
-use crate::statement::{query, query_scalar};
 use crate::store::{self, Saving, Store};
 use crate::{
     EVENT_KINDS, Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion,

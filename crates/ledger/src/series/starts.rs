@@ -12,7 +12,7 @@ use crate::columns::signed;
 use crate::counters::table;
 use crate::dialect::Conn;
 use crate::protocol::partitions;
-use crate::statement::QueryBuilder;
+use crate::query::QueryBuilder;
 use crate::{
     BelowStart, COUNTERS_COUNTED_MAX, Counter, CounterRow, LedgerError, SeriesRefusal,
     SeriesVersion,

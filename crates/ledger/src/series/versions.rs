@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 use crate::calls::CALL;
 use crate::columns::{from_json, partition_of, unsigned_small};
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, query_as, query_scalar};
+use crate::query::{QueryBuilder, query_as, query_scalar};
 use crate::store::Store;
 use crate::{
     CounterSpec, LedgerError, RestingSeries, SERIES_MAX, Series, SeriesRefusal, SeriesVersion,

@@ -13,7 +13,7 @@ use sqlx_macros::FromRow;
 use crate::calls::{CALL, noun};
 use crate::columns::{bytes, read_node, unreadable};
 use crate::dialect::Conn;
-use crate::statement::{query, query_as, query_scalar};
+use crate::query::{query, query_as, query_scalar};
 use crate::store::{Store, commit};
 use crate::{HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
 

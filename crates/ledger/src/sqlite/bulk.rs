@@ -15,8 +15,8 @@ use crate::batch::{
 use crate::dialect::{Bulk, Runs as _};
 use crate::journal_columns::entry_columns;
 use crate::new_row::{NewRow, ValueRange};
+use crate::query::{QueryBuilder, Row};
 use crate::seal::Writing;
-use crate::statement::{QueryBuilder, Row};
 use crate::{LedgerError, RawRows};
 
 /// Most rows of a statement, a power of two.

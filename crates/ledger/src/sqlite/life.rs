@@ -18,7 +18,7 @@ use crate::columns::read_uuid;
 use crate::connections::Connections;
 use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
-use crate::statement::{query_as, query_scalar};
+use crate::query::{query_as, query_scalar};
 use crate::{Lack, LedgerCheckup, LedgerError};
 
 /// Why nothing is begun.

@@ -8,7 +8,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, Error, Sqlite};
 
 use crate::bound::Value;
 use crate::dialect::Runs;
-use crate::statement::{Done, Row, SqlQuery};
+use crate::query::{Done, Row, SqlQuery};
 
 #[async_trait]
 impl Runs for SqliteConnection {

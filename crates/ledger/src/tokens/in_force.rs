@@ -5,7 +5,7 @@
 use sqlx_macros::FromRow;
 
 use crate::dialect::Conn;
-use crate::statement::{SqlQuery, query};
+use crate::query::{SqlQuery, query};
 use crate::{LedgerError, ShownToken, TokenRefusal};
 
 /// Refuses the request of a token that is not in force. Locks its row: a revocation either came

@@ -13,7 +13,7 @@ use crate::calls::{CALL, noun};
 use crate::columns::{from_json, signed, to_json, unreadable, unsigned};
 use crate::dialect::Conn;
 use crate::events::insert_event;
-use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::query::{QueryBuilder, Row, query, query_scalar};
 use crate::store::{commit, commit_alone};
 use crate::tokens::in_force::must_be_in_force;
 use crate::tokens::told::{fingerprint, is_recorded};

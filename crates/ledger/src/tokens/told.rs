@@ -12,7 +12,7 @@ use sqlx_macros::FromRow;
 use crate::calls::SEARCH;
 use crate::columns::from_json;
 use crate::dialect::Conn;
-use crate::statement::{QueryBuilder, Row};
+use crate::query::{QueryBuilder, Row};
 use crate::store::Store;
 use crate::tokens::{in_force, select, select_with_secrets, token_of};
 use crate::{

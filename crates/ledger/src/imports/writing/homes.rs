@@ -13,8 +13,8 @@ use crate::columns::unsigned_small;
 use crate::dialect::Conn;
 use crate::protocol::lift::{self, Stand};
 use crate::protocol::partitions;
+use crate::query::query_as;
 use crate::series::{saving, versions};
-use crate::statement::query_as;
 use crate::{
     Counter, ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion,
     giving_up, reference,

@@ -9,8 +9,8 @@ use super::ARCHIVED;
 use crate::columns::{read_raw, unsigned};
 use crate::counters::list;
 use crate::dialect::Conn;
+use crate::query::{Row, query, query_as, query_scalar};
 use crate::register::lookup::mask_of;
-use crate::statement::{Row, query, query_as, query_scalar};
 use crate::{AccountEnd, AccountPart, Counter, DatedPart, LedgerError, Run};
 
 /// Files of the archive that an account names.

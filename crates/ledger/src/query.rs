@@ -1,6 +1,6 @@
-//! Statements as values: a text with its bound values, written once and run by any engine.
+//! Queries as values: a text with its bound values, written once and run by any engine.
 //!
-//! Owns no connection. The differences between engines are written as a statement runs: the place
+//! Owns no connection. The differences between engines are written as a query runs: the place
 //! of a bound value, the test for one of many, the lock of rows.
 
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ pub(crate) struct SqlQuery<'q> {
     is_kept: bool,
 }
 
-/// A statement whose text is known: `$1` is the first bound value.
+/// A query whose text is known: `$1` is the first bound value.
 pub(crate) fn query<'q>(text: &'static str) -> SqlQuery<'q> {
     SqlQuery { text: Cow::Borrowed(text), values: Vec::new(), lock: None, is_kept: true }
 }
@@ -71,15 +71,15 @@ impl<'q> SqlQuery<'q> {
 
     /// The same for rows that are read as a type.
     pub(crate) fn typed<T: for<'r> Columns<'r>>(self) -> QueryAs<'q, T> {
-        QueryAs { statement: self, read: |row| row.decode() }
+        QueryAs { query: self, read: |row| row.decode() }
     }
 
     /// The same for its first column only.
     pub(crate) fn scalar<T: for<'r> Column<'r>>(self) -> QueryAs<'q, T> {
-        QueryAs { statement: self, read: |row| row.first() }
+        QueryAs { query: self, read: |row| row.first() }
     }
 
-    /// The same statement behind a text of ours, not kept prepared.
+    /// The same query behind a text of ours, not kept prepared.
     #[cfg(test)]
     pub(crate) fn behind(&self, text: &str) -> Self {
         let text = Cow::Owned(text.to_owned() + &self.text);
@@ -128,31 +128,31 @@ impl<'q> SqlQuery<'q> {
     }
 }
 
-/// A statement whose rows, or their first columns alone, are read as a type.
+/// A query whose rows, or their first columns alone, are read as a type.
 #[derive(Clone, Debug)]
 pub(crate) struct QueryAs<'q, T> {
-    pub(crate) statement: SqlQuery<'q>,
+    pub(crate) query: SqlQuery<'q>,
     pub(crate) read: fn(&Row) -> Result<T, Error>,
 }
 
 impl<'q, T> QueryAs<'q, T> {
     /// Binds the next value.
     pub(crate) fn bind(self, value: impl Bind<'q>) -> Self {
-        QueryAs { statement: self.statement.bind(value), ..self }
+        QueryAs { query: self.query.bind(value), ..self }
     }
 
     /// Locks the rows that the select returns until the transaction ends.
     pub(crate) fn for_update(self) -> Self {
-        QueryAs { statement: self.statement.for_update(), ..self }
+        QueryAs { query: self.query.for_update(), ..self }
     }
 
     /// Keeps others from changing the rows that the select returns.
     pub(crate) fn for_share(self) -> Self {
-        QueryAs { statement: self.statement.for_share(), ..self }
+        QueryAs { query: self.query.for_share(), ..self }
     }
 }
 
-/// The number of rows that a statement changed.
+/// The number of rows that a query changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done(pub(crate) u64);
 
@@ -215,7 +215,7 @@ impl Row {
     }
 }
 
-/// Builds a statement whose text depends on the request.
+/// Builds a query whose text depends on the request.
 #[derive(Clone, Debug)]
 pub(crate) struct QueryBuilder<'q> {
     text: String,
@@ -263,7 +263,7 @@ impl<'q> QueryBuilder<'q> {
         self
     }
 
-    /// The statement.
+    /// The query.
     pub(crate) fn build(self) -> SqlQuery<'q> {
         let QueryBuilder { text, values } = self;
         SqlQuery { text: Cow::Owned(text), values, lock: None, is_kept: true }
