@@ -108,13 +108,13 @@ pub(crate) trait Ends: DerefMut<Target = Conn> + Send {
 #[async_trait]
 pub(crate) trait Runs: Send + Sync + 'static {
     /// Runs one that returns nothing.
-    async fn run(&mut self, statement: SqlQuery<'_>) -> Result<Done, Error>;
+    async fn run(&mut self, query: SqlQuery<'_>) -> Result<Done, Error>;
 
     /// All rows of one.
-    async fn all(&mut self, statement: SqlQuery<'_>) -> Result<Vec<Row>, Error>;
+    async fn all(&mut self, query: SqlQuery<'_>) -> Result<Vec<Row>, Error>;
 
     /// Its first row, if any.
-    async fn first(&mut self, statement: SqlQuery<'_>) -> Result<Option<Row>, Error>;
+    async fn first(&mut self, query: SqlQuery<'_>) -> Result<Option<Row>, Error>;
 }
 
 /// Statements over many rows.

@@ -1,4 +1,4 @@
-//! Shared statements as PostgreSQL takes them.
+//! Shared queries as PostgreSQL takes them.
 
 use async_trait::async_trait;
 use sqlx::error::BoxDynError;
@@ -12,32 +12,28 @@ use crate::query::{Done, Row, RowLock, SqlQuery};
 
 #[async_trait]
 impl Runs for PgConnection {
-    async fn run(&mut self, statement: SqlQuery<'_>) -> Result<Done, Error> {
-        Ok(Done(written(&statement)?.execute(self).await?.rows_affected()))
+    async fn run(&mut self, query: SqlQuery<'_>) -> Result<Done, Error> {
+        Ok(Done(written(&query)?.execute(self).await?.rows_affected()))
     }
 
-    async fn all(&mut self, statement: SqlQuery<'_>) -> Result<Vec<Row>, Error> {
-        let rows = written(&statement)?.fetch_all(self).await?;
+    async fn all(&mut self, query: SqlQuery<'_>) -> Result<Vec<Row>, Error> {
+        let rows = written(&query)?.fetch_all(self).await?;
         Ok(rows.into_iter().map(Row::Postgres).collect())
     }
 
-    async fn first(&mut self, statement: SqlQuery<'_>) -> Result<Option<Row>, Error> {
-        Ok(written(&statement)?.fetch_optional(self).await?.map(Row::Postgres))
+    async fn first(&mut self, query: SqlQuery<'_>) -> Result<Option<Row>, Error> {
+        Ok(written(&query)?.fetch_optional(self).await?.map(Row::Postgres))
     }
 }
 
-fn written(statement: &SqlQuery<'_>) -> Result<Query<'static, Postgres, PgArguments>, Error> {
+fn written(query: &SqlQuery<'_>) -> Result<Query<'static, Postgres, PgArguments>, Error> {
     let mut bound = PgArguments::default();
-    statement
-        .values()
-        .iter()
-        .try_for_each(|value| bind(&mut bound, value))
-        .map_err(Error::Encode)?;
-    let text = statement.written(place, lock);
-    Ok(sqlx::query_with(AssertSqlSafe(text), bound).persistent(statement.is_kept()))
+    query.values().iter().try_for_each(|value| bind(&mut bound, value)).map_err(Error::Encode)?;
+    let text = query.written(place, lock);
+    Ok(sqlx::query_with(AssertSqlSafe(text), bound).persistent(query.is_kept()))
 }
 
-/// One text however many values a condition names, so that the statement is planned once.
+/// One text however many values a condition names, so that the query is planned once.
 fn place(number: usize, value: &Value<'_>) -> String {
     match value {
         Value::AmongLongs(_) | Value::AmongBytes(_) => format!(" = any (${number})"),

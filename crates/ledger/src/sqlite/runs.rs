@@ -1,4 +1,4 @@
-//! Shared statements as SQLite takes them.
+//! Shared queries as SQLite takes them.
 
 use async_trait::async_trait;
 use sqlx::error::BoxDynError;
@@ -12,29 +12,29 @@ use crate::query::{Done, Row, SqlQuery};
 
 #[async_trait]
 impl Runs for SqliteConnection {
-    async fn run(&mut self, statement: SqlQuery<'_>) -> Result<Done, Error> {
-        Ok(Done(written(&statement)?.execute(self).await?.rows_affected()))
+    async fn run(&mut self, query: SqlQuery<'_>) -> Result<Done, Error> {
+        Ok(Done(written(&query)?.execute(self).await?.rows_affected()))
     }
 
-    async fn all(&mut self, statement: SqlQuery<'_>) -> Result<Vec<Row>, Error> {
-        let rows = written(&statement)?.fetch_all(self).await?;
+    async fn all(&mut self, query: SqlQuery<'_>) -> Result<Vec<Row>, Error> {
+        let rows = written(&query)?.fetch_all(self).await?;
         Ok(rows.into_iter().map(Row::Sqlite).collect())
     }
 
-    async fn first(&mut self, statement: SqlQuery<'_>) -> Result<Option<Row>, Error> {
-        Ok(written(&statement)?.fetch_optional(self).await?.map(Row::Sqlite))
+    async fn first(&mut self, query: SqlQuery<'_>) -> Result<Option<Row>, Error> {
+        Ok(written(&query)?.fetch_optional(self).await?.map(Row::Sqlite))
     }
 }
 
-fn written(statement: &SqlQuery<'_>) -> Result<Query<'static, Sqlite, SqliteArguments>, Error> {
-    let values = statement.values();
+fn written(query: &SqlQuery<'_>) -> Result<Query<'static, Sqlite, SqliteArguments>, Error> {
+    let values = query.values();
     let mut bound = SqliteArguments::default();
     values.iter().try_for_each(|value| bind(&mut bound, value)).map_err(Error::Encode)?;
     // Each number of values in a condition makes another text.
     let is_among = |value| matches!(value, &Value::AmongLongs(_) | &Value::AmongBytes(_));
-    let is_kept = statement.is_kept() && !values.iter().any(is_among);
+    let is_kept = query.is_kept() && !values.iter().any(is_among);
     // Nothing locks rows: the transaction is the only writer.
-    let text = statement.written(place, |_| "");
+    let text = query.written(place, |_| "");
     Ok(sqlx::query_with(AssertSqlSafe(text), bound).persistent(is_kept))
 }
 
