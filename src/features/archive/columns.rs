@@ -37,7 +37,7 @@ fn first_columns() -> usize {
     FileColumn::all().iter().filter(|column| !column.is_later).count()
 }
 
-/// The name of a column in a file, and what Parquet is told of its values.
+/// The name of a column in a file, and the annotation of its values in a schema.
 fn named(column: &FileColumn) -> (&'static str, &'static str) {
     match column.name {
         "series_id" => ("config_id", ""),
