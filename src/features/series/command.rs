@@ -16,7 +16,7 @@ use crate::features::series::check_command::{self, CheckArgs, has_no_ledger};
 use crate::features::series::explain_command::ExplainArgs;
 use crate::features::series::expression_command::{self, FromExpressionArgs, ToExpressionArgs};
 use crate::features::series::history_command::{
-    self, ActivityArgs, Foreseen, RollbackArgs, VersionsArgs,
+    self, ActivityArgs, Foreseen, RollbackArgs, VersionsArgs, restored,
 };
 use crate::features::series::periods::{self, ClosePeriodArgs};
 use crate::features::series::series_file::write_series;
@@ -191,17 +191,23 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
         saved_at_us,
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
-    let saved = if args.dry_run {
-        ledger.series().try_apply(&changes).await
-    } else {
-        ledger.series().apply(&changes).await
-    };
-    let mut saved = saved.map_err(refused)?;
-    if !args.dry_run {
-        until_known(ledger).await;
-    }
+    let mut saved = save(ledger, &changes, args.dry_run).await?;
     saved.extend(kept);
     print_saved(&stores, saved, args.dry_run, args.json).await
+}
+
+/// Saves changes, all or none, or predicts the result of that.
+pub(crate) async fn save(
+    ledger: &SharedLedger,
+    changes: &[SeriesChange],
+    dry_run: bool,
+) -> anyhow::Result<Vec<SeriesVersion>> {
+    if dry_run {
+        return ledger.series().try_apply(changes).await.map_err(refused);
+    }
+    let saved = ledger.series().apply(changes).await.map_err(refused)?;
+    until_known(ledger).await;
+    Ok(saved)
 }
 
 /// Records that the operator has series of their own, in files with a mistake or for an invalid
@@ -215,7 +221,7 @@ async fn note_own(settings: &Settings) {
 }
 
 /// An ambiguity names the field at fault.
-pub(crate) fn refused(error: LedgerError) -> anyhow::Error {
+fn refused(error: LedgerError) -> anyhow::Error {
     match error {
         LedgerError::Series(
             ambiguous @ (SeriesRefusal::Ambiguous(_) | SeriesRefusal::Hasty(_)),
@@ -244,14 +250,32 @@ pub(crate) async fn print_saved(
     json: bool,
 ) -> anyhow::Result<()> {
     let new: Vec<&SeriesVersion> = saved.iter().filter(|version| version.is_new).collect();
-    let warned = warnings_of(&stores.ledger, &new).await;
-    let warned = warned.or_else(|error| if dry_run { Err(error) } else { Ok(Vec::new()) });
-    let mut warned = warned?.into_iter();
+    let (mut tables, mut unread) = (Arc::default(), None);
+    if !new.is_empty() {
+        match stores.ledger.reference().data().await {
+            Ok(read) => tables = Arc::new(read),
+            Err(error) => unread = Some(error),
+        }
+    }
+    let compiled: Result<Vec<Series>, _> =
+        new.iter().map(|version| restored(version, &tables)).collect();
+    let compiled = compiled.or_else(|error| if dry_run { Err(error) } else { Ok(Vec::new()) })?;
+    let mut warned = match unread {
+        _ if compiled.is_empty() => Vec::new(),
+        None => warnings(&stores.ledger, &compiled, |_| true).await,
+        Some(error) => {
+            vec![vec![format!("the tables were not looked at: {error}")]; compiled.len()]
+        }
+    }
+    .into_iter();
+    let mut compiled = compiled.into_iter();
     let mut lines = Vec::with_capacity(saved.len());
     for version in saved {
         let mut warnings = version.is_new.then(|| warned.next()).flatten().unwrap_or_default();
+        let after = version.is_new.then(|| compiled.next()).flatten();
+        // Boxed: the state of a forecast does not become part of its callers.
         let foreseen = match dry_run || version.is_new {
-            true => Some(Foreseen::of(stores, &version, dry_run).await),
+            true => Some(Box::pin(Foreseen::of(stores, &version, (after, &tables), dry_run)).await),
             false => None,
         };
         let foreseen = match foreseen.transpose() {
@@ -273,29 +297,6 @@ pub(crate) async fn print_saved(
         std::iter::once(saved.line()).chain(changed).chain(warned).collect::<Vec<_>>()
     };
     Ok(print(lines.iter().flat_map(told))?)
-}
-
-/// Warnings about numbers of others that saved versions would read. A check that fails is reported,
-/// and is not a failure.
-async fn warnings_of(
-    ledger: &SharedLedger,
-    new: &[&SeriesVersion],
-) -> anyhow::Result<Vec<Vec<String>>> {
-    if new.is_empty() {
-        return Ok(Vec::new());
-    }
-    let tables = match ledger.reference().data().await {
-        Ok(tables) => Arc::new(tables),
-        Err(error) => {
-            return Ok(vec![vec![format!("the tables were not looked at: {error}")]; new.len()]);
-        }
-    };
-    let compile = |version: &&SeriesVersion| {
-        let series = Series::restore(version.definition.clone())?;
-        Ok(series.with_reference(Arc::clone(&tables)))
-    };
-    let series = new.iter().map(compile).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(warnings(ledger, &series, |_| true).await)
 }
 
 impl SavedSeries {

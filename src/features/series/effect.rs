@@ -2,14 +2,15 @@
 //! counters, its next numbers, and which other series read these. Also the output of the commands.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use numbering::{Inputs, Series, SeriesDefinition, Succession, succession};
+use numbering::{Inputs, Series, SeriesDefinition, Succession, TemplateError, succession};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::auth::Act;
-use crate::engine::allocator::AllocError;
+use crate::engine::allocator::{AllocError, Catalog};
 use crate::ledger::{COUNTERS_COUNTED_MAX, SeriesVersion};
 use crate::web::App;
 use crate::web::admission::compute;
@@ -181,24 +182,27 @@ pub(crate) async fn effect_between(
         return Ok(None);
     }
     let catalog = app.service.allocator.catalog();
-    let restored = |version: &SeriesVersion| {
-        let series = Series::restore(version.definition.clone()).ok()?;
-        Some(series.with_reference(std::sync::Arc::clone(catalog.reference())))
-    };
-    let (Some(after_series), before_series) = (restored(after), before.map(restored)) else {
+    let was = before.map(|before| compiled(&catalog, &before.definition)).transpose();
+    let (Ok(was), Ok(is)) = (was, compiled(&catalog, &after.definition)) else {
         return Ok(None);
     };
-    if before_series.as_ref().is_some_and(Option::is_none) {
-        return Ok(None);
-    }
-    let compared = Compared {
-        series_id: Some(after.series_id),
-        before: before_series.flatten(),
-        after: after_series,
-        is_active: after.active,
-        asked: None,
-    };
+    let (series_id, is_active) = (Some(after.series_id), after.active);
+    let compared = Compared { series_id, before: was, after: is, is_active, asked: None };
     compared.effect(app, caller).await.map(Some)
+}
+
+/// The compiled form of a definition of the ledger, with the tables of the catalog. One that the
+/// catalog serves is not compiled again.
+pub(crate) fn compiled(
+    catalog: &Catalog,
+    definition: &SeriesDefinition,
+) -> Result<Series, TemplateError> {
+    let mut known = catalog.all().filter(|served| served.version.definition == *definition);
+    if let Some(served) = known.next() {
+        return Ok(served.series.clone());
+    }
+    let series = Series::restore(definition.clone())?;
+    Ok(series.with_reference(Arc::clone(catalog.reference())))
 }
 
 /// The next numbers of a version, or why its counter gives none.

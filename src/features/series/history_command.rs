@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
-use numbering::{Series, Succession, succession};
+use numbering::{ReferenceData, Series, Succession, TemplateError, succession};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,10 +14,11 @@ use crate::engine::allocator::{AllocError, next_numbers};
 use crate::engine::node::hear_redis;
 use crate::engine::reconciler::Stores;
 use crate::features::series::answer::ConfigAnswer;
-use crate::features::series::command::{print_saved, refused};
+use crate::features::series::command::{print_saved, save};
 use crate::features::series::effect::{
     FieldChange, NextNumbers, changed_fields, counters_in_words, next_in_words,
 };
+use crate::features::series::request::RollbackRequest;
 use crate::ledger::{
     ActivityChange, Expected, SeriesChange, SeriesRemoval, SeriesVersion, SharedLedger,
 };
@@ -62,12 +63,9 @@ const EXAMPLES: &str = "Examples:
 pub struct RollbackArgs {
     /// Code of the series
     pub code: String,
-    /// The version whose definition is saved again
-    #[arg(long, value_name = "N")]
-    pub to: u32,
-    /// Why, for the history of the series
-    #[arg(long)]
-    pub reason: String,
+    /// The version, and why.
+    #[command(flatten)]
+    pub order: RollbackRequest,
     /// Do all that a save does but save: prints what would change, or refuses as the save would
     #[arg(long)]
     pub dry_run: bool,
@@ -101,31 +99,31 @@ pub(crate) struct Foreseen {
 }
 
 impl Foreseen {
-    /// The effect of a version that is saved, or would be.
+    /// The effect of a version that is saved, or would be; if it is new, with its compiled form.
     pub(crate) async fn of(
         stores: &Stores,
         version: &SeriesVersion,
+        (compiled, tables): (Option<Series>, &Arc<ReferenceData>),
         dry_run: bool,
     ) -> anyhow::Result<Self> {
         let (ledger, is_saved) = (&stores.ledger, !dry_run);
         let after = (&version.definition, version.active);
-        let compile = |version: &SeriesVersion| Series::restore(version.definition.clone()).ok();
         // The id of a series that a dry run would create belongs to no series.
         if version.is_new && version.version == 1 {
             let words = "a new series".to_owned();
             let mut told = Foreseen { words, is_saved, ..Foreseen::default() };
             told.changes = changed_fields(None, after);
-            return Ok(told.with_next(stores, (None, compile(version)), version).await);
+            return Ok(told.with_next(stores, (None, compiled), version).await);
         }
         let counters = ledger.counters().count_of(version.series_id).await?;
         let number = version.version - 1;
         let before = ledger.series().version(version.series_id, number).await?;
         let before = before.filter(|_| version.is_new);
         let mut told = Foreseen { counters, is_saved, ..Foreseen::default() };
-        let mut compiled = (None, compile(version));
+        let mut compiled = (None, compiled);
         if let Some(before) = &before {
             told.changes = changed_fields(Some((&before.definition, before.active)), after);
-            compiled.0 = compile(before).filter(|_| before.active);
+            compiled.0 = restored(before, tables).ok().filter(|_| before.active);
             if let (Some(before), Some(after)) = &compiled {
                 let succession = succession(before, after);
                 told.words = counters_in_words(counters, &succession);
@@ -151,13 +149,8 @@ impl Foreseen {
     ) -> Self {
         let is_there = self.is_saved || version.version > 1;
         let series_id = is_there.then_some(version.series_id);
-        let tables = match stores.ledger.reference().data().await {
-            Ok(tables) => Arc::new(tables),
-            Err(_) => return self,
-        };
         let next = async |series: Option<Series>| -> NextNumbers {
             let Some(series) = series else { return Ok(Vec::new()) };
-            let series = series.with_reference(Arc::clone(&tables));
             let sample = series.sample(stores.clock.now());
             match next_numbers(stores, &series, series_id, (&sample, 1)).await {
                 Err(below @ AllocError::BelowStart { .. }) => Err(below.to_string()),
@@ -194,6 +187,14 @@ impl Foreseen {
     pub(crate) fn is_saved(&self) -> bool {
         self.is_saved
     }
+}
+
+/// The compiled form of a version of the ledger, with the tables there.
+pub(crate) fn restored(
+    version: &SeriesVersion,
+    tables: &Arc<ReferenceData>,
+) -> Result<Series, TemplateError> {
+    Ok(Series::restore(version.definition.clone())?.with_reference(Arc::clone(tables)))
 }
 
 /// Prints the versions of a series, newest first.
@@ -255,10 +256,10 @@ pub async fn set_activity(
 /// An unknown code or version, a definition that the ledger refuses now, a ledger that cannot be
 /// reached.
 pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Result<()> {
-    let reason = check_reason(&args.reason).map_err(refusal)?;
+    let reason = check_reason(&args.order.reason).map_err(refusal)?;
     let (ledger, newest) = open(settings, &args.code).await?;
     let stores = open_stores(settings).await?;
-    let earlier = version_of(&ledger, &newest, args.to).await?;
+    let earlier = version_of(&ledger, &newest, args.order.version).await?;
     Series::compile(earlier.definition.clone())?;
     let change = [SeriesChange {
         definition: earlier.definition,
@@ -267,14 +268,7 @@ pub async fn roll_back(settings: &Settings, args: RollbackArgs) -> anyhow::Resul
         reason,
         saved_at_us: clock().now_us(),
     }];
-    let saved = match args.dry_run {
-        true => ledger.series().try_apply(&change).await,
-        false => ledger.series().apply(&change).await,
-    };
-    let saved = saved.map_err(refused)?;
-    if !args.dry_run {
-        until_known(&ledger).await;
-    }
+    let saved = save(&ledger, &change, args.dry_run).await?;
     print_saved(&stores, saved, args.dry_run, args.json).await
 }
 

@@ -1,5 +1,6 @@
 //! The request of an administrator to change a series.
 
+use clap::Args;
 use numbering::{Expression, Inputs, Notation, SERIES_FORMS, SeriesDefinition, read_written};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -116,13 +117,15 @@ impl ExampleRequest {
 }
 
 /// To which version a series goes back, and why.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Args, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RollbackRequest {
+pub struct RollbackRequest {
     /// The version whose definition is saved again.
-    pub(crate) version: u32,
+    #[arg(long = "to", value_name = "N", help = "The version whose definition is saved again")]
+    pub version: u32,
     /// Why.
-    pub(crate) reason: String,
+    #[arg(long, help = "Why, for the history of the series")]
+    pub reason: String,
 }
 
 #[cfg(test)]

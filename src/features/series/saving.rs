@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::engine::allocator::AllocError;
 use crate::features::series::answer::ConfigAnswer;
 use crate::features::series::effect::{
-    Compared, ConfigEffect, FieldChange, changed_fields, effect_between,
+    Compared, ConfigEffect, FieldChange, changed_fields, compiled, effect_between,
 };
 use crate::features::series::request::ConfigRequest;
 use crate::ledger::{ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, warnings};
@@ -191,11 +191,10 @@ async fn check_and_save(
         let before = before(app, expected).await?;
         let is_before = before.as_ref().map(|before| (&before.definition, before.active));
         changes = Some(changed_fields(is_before, (&version.definition, version.active)));
-        let restored = before.map(|before| Series::restore(before.definition));
+        let catalog = app.service.allocator.catalog();
+        let restored = before.map(|before| compiled(&catalog, &before.definition));
         // A stored version that does not compile is ignored: its numbers cannot be predicted.
         if let Ok(before) = restored.transpose() {
-            let tables = app.service.allocator.catalog();
-            let before = before.map(|it| it.with_reference(Arc::clone(tables.reference())));
             let (is_active, asked) = (version.active, asked.ok());
             let compared = Compared { series_id, before, after: series, is_active, asked };
             effect = Some(compared.effect(app, &by).await?);
