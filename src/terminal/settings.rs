@@ -1,7 +1,9 @@
 //! The flags that every command takes: where settings come from, and single settings.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::Args;
 
 use crate::config::{Settings, SettingsError, Sources};
@@ -93,4 +95,21 @@ pub(crate) fn name_value(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
         _ => Err("write NAME=VALUE".into()),
     }
+}
+
+/// The values of variables by name, each set once by this flag.
+///
+/// # Errors
+/// A variable that is set twice.
+pub(crate) fn set_once(
+    flag: &str,
+    values: Vec<(String, String)>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut context = BTreeMap::new();
+    for (name, value) in values {
+        if context.insert(name.clone(), value).is_some() {
+            bail!("variable {name} is set twice; leave one {flag} {name}=… out");
+        }
+    }
+    Ok(context)
 }

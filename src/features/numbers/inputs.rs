@@ -1,9 +1,7 @@
 //! The inputs of a number, as `next` and `preview` take them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::bail;
 use clap::Args;
 use numbering::Inputs;
 
@@ -12,6 +10,7 @@ use crate::auth::{Identity, LOCAL_USER};
 use crate::engine::allocator::Request;
 use crate::features::numbers::request::check_document_id;
 use crate::terminal::session::refusal;
+use crate::terminal::settings::{name_value, set_once};
 
 /// What is to be numbered.
 #[derive(Clone, Debug, Args)]
@@ -32,7 +31,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "ID", conflicts_with = "project")]
     pub project_id: Option<String>,
     /// Value of a variable, or its id (`discipline_id=5`) where it has a table; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = crate::terminal::settings::name_value)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_value)]
     pub set: Vec<(String, String)>,
 }
 
@@ -43,13 +42,7 @@ impl InputArgs {
     /// A variable that is set twice, a document id that cannot be one.
     pub(crate) fn request(self, document: Option<String>, count: u64) -> anyhow::Result<Request> {
         let InputArgs { type_code, date, phase, project, project_id, set } = self;
-        let mut context = BTreeMap::new();
-        for (name, value) in set {
-            if context.contains_key(&name) {
-                bail!("variable {name} is set twice; leave one --set {name}=… out");
-            }
-            context.insert(name, value);
-        }
+        let context = set_once("--set", set)?;
         let checked = |id: String| check_document_id("--document", id).map_err(refusal);
         let document_id = document.map(checked).transpose()?;
         Ok(Request {

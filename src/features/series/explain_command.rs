@@ -1,9 +1,6 @@
 //! `numerator series explain`: which series would serve a request, and why the others would not.
 //! Takes nothing.
 
-use std::collections::BTreeMap;
-
-use anyhow::bail;
 use clap::Args;
 use numbering::{Explanation, Inputs, Verdict};
 use serde::Serialize;
@@ -12,7 +9,7 @@ use crate::config::Settings;
 use crate::engine::allocator::AllocError;
 use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{clock, foresee_catalog};
-use crate::terminal::settings::name_value;
+use crate::terminal::settings::{name_value, set_once};
 use crate::terminal::words::table;
 use crate::web::Problem;
 
@@ -78,12 +75,7 @@ impl SeriesAnswer {
 /// A variable that is set twice, a ledger that cannot be reached. A request that no series serves
 /// is an answer, not an error.
 pub async fn run(settings: &Settings, args: ExplainArgs) -> anyhow::Result<()> {
-    let mut context = BTreeMap::new();
-    for (name, value) in args.context {
-        if context.insert(name.clone(), value).is_some() {
-            bail!("variable {name} is set twice; leave one --context {name}=… out");
-        }
-    }
+    let context = set_once("--context", args.context)?;
     let ExplainArgs { type_code, type_id, project, project_id, date, .. } = args;
     let type_code = type_code.unwrap_or_default();
     let inputs =
