@@ -11,6 +11,7 @@ use numbering::{Lines, check_printable};
 use crate::auth::rate::RequestRate;
 use crate::auth::scope::Scope;
 use crate::auth::{IDENTITY_NAME_CHARS_MAX, Identity, LetIn, Role, Roles, is_identity_name};
+use crate::ledger::TokenRights;
 
 /// Series, and projects, to which one token is restricted.
 const SCOPE_MAX: usize = 1_000;
@@ -24,20 +25,10 @@ const CODE_CHARS_MAX: usize = 255;
 pub struct WrittenGrant<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Words for roles; without any, a caller's.
-    pub roles: Option<&'a [String]>,
-    /// Codes of the series to which it is restricted; none: to none.
-    pub series: &'a [String],
-    /// Codes of the projects to which it is restricted; none: to none.
-    pub projects: &'a [String],
-    /// Its last day, in UTC.
+    /// Its rights, none of them checked.
+    pub rights: &'a TokenRights,
+    /// Its last day, in UTC; without one it ends as its rights do.
     pub expires: Option<&'a str>,
-    /// Most numbers of one call.
-    pub count_max: Option<u64>,
-    /// Most requests of a minute.
-    pub requests_per_minute: Option<u64>,
-    /// Whether it may ask on behalf of people.
-    pub speaks_for_people: bool,
 }
 
 /// What a token gives.
@@ -88,13 +79,13 @@ impl WrittenGrant<'_> {
     /// # Errors
     /// The first field that cannot be used.
     pub fn read_of_named(self, count_most: u64) -> Result<Grant, GrantMistake> {
-        let WrittenGrant { name, roles, series, projects, expires, count_max, .. } = self;
-        let count_max = count_max.unwrap_or(count_most);
+        let WrittenGrant { name, rights, expires } = self;
+        let count_max = rights.count_max.unwrap_or(count_most);
         if !(1..=count_most).contains(&count_max) {
             let reason = format!("{count_max} is out of bounds; write 1 to {count_most}");
             return mistake("count_max", reason);
         }
-        let request_rate = match self.requests_per_minute {
+        let request_rate = match rights.requests_per_minute {
             None => RequestRate::Free,
             Some(quota) if (1..=REQUESTS_MOST).contains(&quota) => RequestRate::PerMinute(quota),
             Some(quota) => {
@@ -102,11 +93,8 @@ impl WrittenGrant<'_> {
                 return mistake("requests_per_minute", reason);
             }
         };
-        let roles = match roles {
-            None => [Role::Caller].into_iter().collect(),
-            Some(words) => read_roles(words)?,
-        };
-        for (field, list) in [("series", series), ("projects", projects)] {
+        let roles = read_roles(&rights.roles)?;
+        for (field, list) in [("series", &rights.series), ("projects", &rights.projects)] {
             let is_code = |code: &String| {
                 (1..=CODE_CHARS_MAX).contains(&code.chars().count())
                     && check_printable(code, Lines::One).is_ok()
@@ -119,20 +107,26 @@ impl WrittenGrant<'_> {
                 return mistake(field, reason);
             }
         }
-        if roles.has(Role::ProjectAdmin) && projects.is_empty() {
+        if roles.has(Role::ProjectAdmin) && rights.projects.is_empty() {
             let reason = "are none, and a project-admin is one of its projects; list them, or make \
                           it a super-admin";
             return mistake("projects", reason.into());
         }
-        let expires_at_us = expires.map(end_of).transpose()?;
-        let scope = Scope::of(series.to_vec(), projects.to_vec());
-        let (name, speaks_for_people) = (name.into(), self.speaks_for_people);
+        let expires_at_us = expires.map(end_of).transpose()?.or(rights.expires_at_us);
+        let scope = Scope::of(rights.series.clone(), rights.projects.clone());
+        let (name, speaks_for_people) = (name.into(), rights.speaks_for_people);
         let let_in = LetIn::Elsewhere;
         let identity =
             Identity { name, roles, scope, count_max, request_rate, speaks_for_people, let_in };
         let identity = Arc::new(identity);
         Ok(Grant { identity, expires_at_us })
     }
+}
+
+/// The words for the roles of a token; without any, a caller's.
+#[must_use]
+pub fn written_roles(words: Option<&[String]>) -> Vec<String> {
+    words.map_or_else(|| vec![Role::Caller.name().to_owned()], <[String]>::to_vec)
 }
 
 fn read_roles(words: &[String]) -> Result<Roles, GrantMistake> {
@@ -165,49 +159,47 @@ pub fn end_of(day: &str) -> Result<i64, GrantMistake> {
 mod tests {
     use super::*;
 
-    const NOTHING: WrittenGrant<'_> = WrittenGrant {
-        name: "ci",
-        roles: None,
-        series: &[],
-        projects: &[],
-        expires: None,
-        count_max: None,
-        requests_per_minute: None,
-        speaks_for_people: false,
-    };
+    fn caller() -> TokenRights {
+        TokenRights { roles: written_roles(None), ..TokenRights::default() }
+    }
 
     #[test]
     fn who_says_nothing_gets_a_caller_that_reaches_everything() {
-        let Grant { identity, expires_at_us } = NOTHING.read(9).expect("a grant");
+        let rights = caller();
+        let nothing = WrittenGrant { name: "ci", rights: &rights, expires: None };
+        let Grant { identity, expires_at_us } = nothing.read(9).expect("a grant");
         assert!(identity.roles.iter().eq([Role::Caller]) && identity.scope.is_everything());
         assert_eq!((&*identity.name, identity.count_max, expires_at_us), ("ci", 9, None));
-        let last = WrittenGrant { expires: Some("1970-01-01"), ..NOTHING };
+        let last = WrittenGrant { expires: Some("1970-01-01"), ..nothing };
         assert_eq!(last.read(9).expect("a grant").expires_at_us, Some(86_400_000_000));
     }
 
     #[test]
     fn each_mistake_names_its_field_and_the_remedy() {
         let words = |words: &[&str]| words.iter().map(|&word| word.into()).collect::<Vec<String>>();
-        let (none, wrong, admin) = (words(&[]), words(&["boss"]), words(&["project-admin"]));
         let long = words(&[&"x".repeat(CODE_CHARS_MAX + 1)]);
         let (control, unseen) = (words(&["A\u{0}"]), words(&["B", "A\u{202e}"]));
-        for (written, field, says) in [
-            (WrittenGrant { name: "a b", ..NOTHING }, "name", "1 to 64"),
-            (WrittenGrant { roles: Some(&none), ..NOTHING }, "roles", "super-admin"),
-            (WrittenGrant { roles: Some(&wrong), ..NOTHING }, "roles", "\"boss\""),
-            (WrittenGrant { roles: Some(&admin), ..NOTHING }, "projects", "list them"),
-            (WrittenGrant { series: &long, ..NOTHING }, "series", "255"),
-            (WrittenGrant { projects: &long, ..NOTHING }, "projects", "255"),
-            (WrittenGrant { series: &control, ..NOTHING }, "series", "printable"),
-            (WrittenGrant { projects: &unseen, ..NOTHING }, "projects", "printable"),
-            (WrittenGrant { expires: Some("2027-1-1"), ..NOTHING }, "expires", "2027-12-31"),
-            (WrittenGrant { count_max: Some(10), ..NOTHING }, "count_max", "1 to 9"),
-            (WrittenGrant { count_max: Some(0), ..NOTHING }, "count_max", "1 to 9"),
-            (WrittenGrant { requests_per_minute: Some(0), ..NOTHING }, "requests_per_minute", "1"),
-        ] {
+        let refuses = |name, rights, expires, field, says| {
+            let written = WrittenGrant { name, rights: &rights, expires };
             let mistake = written.read(9).expect_err(field);
             assert_eq!(mistake.field, field);
             assert!(mistake.reason.contains(says), "{mistake}");
+        };
+        refuses("a b", caller(), None, "name", "1 to 64");
+        refuses("ci", caller(), Some("2027-1-1"), "expires", "2027-12-31");
+        for (rights, field, says) in [
+            (TokenRights { roles: words(&[]), ..caller() }, "roles", "super-admin"),
+            (TokenRights { roles: words(&["boss"]), ..caller() }, "roles", "\"boss\""),
+            (TokenRights { roles: words(&["project-admin"]), ..caller() }, "projects", "list them"),
+            (TokenRights { series: long.clone(), ..caller() }, "series", "255"),
+            (TokenRights { projects: long, ..caller() }, "projects", "255"),
+            (TokenRights { series: control, ..caller() }, "series", "printable"),
+            (TokenRights { projects: unseen, ..caller() }, "projects", "printable"),
+            (TokenRights { count_max: Some(10), ..caller() }, "count_max", "1 to 9"),
+            (TokenRights { count_max: Some(0), ..caller() }, "count_max", "1 to 9"),
+            (TokenRights { requests_per_minute: Some(0), ..caller() }, "requests_per_minute", "1"),
+        ] {
+            refuses("ci", rights, None, field, says);
         }
     }
 }

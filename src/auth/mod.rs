@@ -16,7 +16,7 @@ mod secret;
 mod shared;
 pub mod tokens;
 
-pub use grant::{Grant, GrantMistake, WrittenGrant, end_of};
+pub use grant::{Grant, GrantMistake, WrittenGrant, end_of, written_roles};
 pub use identity::{
     IDENTITY_NAME_CHARS_MAX, Identity, LOCAL_USER, LetIn, is_identity_name, jwt_identity_name,
 };

@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use tokio::sync::Mutex;
 
 use crate::auth::COUNT_MAX;
-use crate::auth::{Grant, Identity, LetIn, WrittenGrant, hash_of};
+use crate::auth::{Grant, GrantMistake, Identity, LetIn, WrittenGrant, hash_of};
 use crate::clock::SharedClock;
 use crate::ledger::{
     LedgerError, SharedLedger, StoredToken, TOKEN_USES_MAX, TokenInForce, TokenUse,
@@ -238,25 +238,12 @@ fn fresh(last: &Arc<LastUse>) -> Option<(&Arc<LastUse>, TokenUse)> {
 
 /// What a token of the ledger gives; nothing where another version wrote what this one cannot read.
 fn grant(token: &StoredToken) -> Option<Grant> {
-    let rights = &token.rights;
-    let written = WrittenGrant {
-        name: &token.name,
-        roles: Some(&rights.roles),
-        series: &rights.series,
-        projects: &rights.projects,
-        expires: None,
-        count_max: rights.count_max,
-        requests_per_minute: rights.requests_per_minute,
-        speaks_for_people: rights.speaks_for_people,
+    let name = &*token.name;
+    let granted = WrittenGrant { name, rights: &token.rights, expires: None }.read(COUNT_MAX);
+    let warn = |mistake: &GrantMistake| {
+        tracing::warn!(name, %mistake, "a token of the ledger lets nobody in here");
     };
-    match written.read(COUNT_MAX) {
-        Ok(granted) => Some(Grant { expires_at_us: rights.expires_at_us, ..granted }),
-        Err(mistake) => {
-            let name = &*token.name;
-            tracing::warn!(name, %mistake, "a token of the ledger lets nobody in here");
-            None
-        }
-    }
+    granted.inspect_err(warn).ok()
 }
 
 #[cfg(test)]

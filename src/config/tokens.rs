@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{Checked, wrong};
 use super::{Token, layer};
 use crate::auth::COUNT_MAX;
-use crate::auth::WrittenGrant;
+use crate::auth::{WrittenGrant, written_roles};
+use crate::ledger::TokenRights;
 
 /// A settings file is read by people: tokens by the thousand belong into the ledger.
 const TOKENS_MAX: usize = 1_000;
@@ -95,16 +96,16 @@ pub(super) fn asks_for_tokens(layer: &layer::Layer, has_some: bool) -> Checked<b
 
 fn token(written: &WrittenToken) -> Checked<Token> {
     let WrittenToken { name, sha256, .. } = written;
-    let granted = WrittenGrant {
-        name,
-        roles: written.roles.as_deref(),
-        series: &written.series,
-        projects: &written.projects,
-        expires: written.expires.as_deref(),
+    let rights = TokenRights {
+        roles: written_roles(written.roles.as_deref()),
+        series: written.series.clone(),
+        projects: written.projects.clone(),
         count_max: written.count_max,
         requests_per_minute: written.requests_per_minute,
         speaks_for_people: written.speaks_for_people,
+        expires_at_us: None,
     };
+    let granted = WrittenGrant { name, rights: &rights, expires: written.expires.as_deref() };
     let granted = match granted.read(COUNT_MAX) {
         Ok(granted) => granted,
         Err(mistake) if mistake.field == "name" => return wrong("auth.tokens", mistake.reason),

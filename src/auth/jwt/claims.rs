@@ -12,6 +12,7 @@ use crate::auth::COUNT_MAX;
 use crate::auth::jwt::JwtSettings;
 use crate::auth::rate::RequestRate;
 use crate::auth::{Identity, Role, WrittenGrant, jwt_identity_name};
+use crate::ledger::TokenRights;
 
 /// The value of a claim that means everything: no claim, or an empty one, gives nothing.
 const EVERYTHING: &str = "*";
@@ -52,16 +53,9 @@ impl Verified {
         };
         let series = scope(&settings.series_claim, JwtRefusal::NoSeries)?;
         let projects = scope(&settings.projects_claim, JwtRefusal::NoProjects)?;
-        let written = WrittenGrant {
-            name: &name,
-            roles: Some(&roles),
-            series: &series,
-            projects: &projects,
-            expires: None,
-            count_max: Some(settings.count_max),
-            requests_per_minute: None,
-            speaks_for_people: false,
-        };
+        let count_max = Some(settings.count_max);
+        let rights = TokenRights { roles, series, projects, count_max, ..TokenRights::default() };
+        let written = WrittenGrant { name: &name, rights: &rights, expires: None };
         let granted = written.read_of_named(COUNT_MAX).map_err(JwtRefusal::Grant)?;
         let mut identity = Arc::unwrap_or_clone(granted.identity);
         identity.request_rate =

@@ -6,12 +6,11 @@ use clap::{Args, Subcommand};
 use numbering::hexadecimal;
 use serde::Serialize;
 
-use crate::auth::COUNT_MAX;
-use crate::auth::{Role, Secret, WrittenGrant, end_of};
+use crate::auth::{Secret, end_of};
 use crate::config::Settings;
 use crate::features::tokens::answer::{NewTokenAnswer, TokenAnswer};
 use crate::features::tokens::order::{RotationRequest, TokenRequest, check_grace, new_token};
-use crate::ledger::{StoredToken, TOKENS_MAX, TokenRevocation, TokenRotation};
+use crate::ledger::{StoredToken, TOKENS_MAX, TokenRevocation, TokenRights, TokenRotation};
 use crate::terminal::output::{must_print, must_print_json, print, print_json, say};
 use crate::terminal::session::{clock, open_ledger, operator, refusal, until_known};
 use crate::terminal::words::{moment, table};
@@ -99,7 +98,7 @@ pub async fn run(
 impl CreateArgs {
     /// Prints a token that is not stored anywhere, and its lines for the settings.
     fn print_lines(&self) -> anyhow::Result<()> {
-        self.token.written().read(COUNT_MAX).map_err(anyhow::Error::msg)?;
+        self.token.granted(&self.token.rights()).map_err(anyhow::Error::msg)?;
         let secret = Secret::draw();
         let sha256 = hexadecimal(&secret.sha256());
         if self.json {
@@ -114,11 +113,10 @@ impl CreateArgs {
 
     /// Its section of a settings file.
     fn lines(&self, sha256: &str) -> String {
-        let WrittenGrant { name, roles, series, projects, expires, .. } = self.token.written();
+        let TokenRequest { name, expires, .. } = &self.token;
+        let TokenRights { roles, series, projects, .. } = self.token.rights();
         let mut lines = format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = \"{sha256}\"\n");
-        let caller = [Role::Caller.name().to_owned()];
-        let lists =
-            [("roles", roles.unwrap_or(&caller)), ("series", series), ("projects", projects)];
+        let lists = [("roles", roles), ("series", series), ("projects", projects)];
         for (field, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
             lines += &format!("{field} = {}\n", serde_json::json!(list));
         }
@@ -284,6 +282,6 @@ mod tests {
         let settings = settings.expect("settings");
         let [token] = &settings.auth_tokens[..] else { panic!("one token") };
         assert_eq!(token.sha256, secret.sha256());
-        assert_eq!(token.granted, args.token.written().read(COUNT_MAX).expect("a grant"));
+        assert_eq!(token.granted, args.token.granted(&args.token.rights()).expect("a grant"));
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::auth::COUNT_MAX;
-use crate::auth::{Secret, WrittenGrant};
+use crate::auth::{Grant, GrantMistake, Secret, WrittenGrant, written_roles};
 use crate::config::DurationText;
 use crate::ledger::{NewToken, ShownToken, TOKEN_GRACE_MAX, TokenRights};
 use crate::web::problem::Problem;
@@ -58,18 +58,25 @@ pub struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// What it grants.
-    pub(super) fn written(&self) -> WrittenGrant<'_> {
-        WrittenGrant {
-            name: &self.name,
-            roles: self.roles.as_deref(),
-            series: &self.series,
-            projects: &self.projects,
-            expires: self.expires.as_deref(),
+    /// The rights that it asks for, none of them checked, without its end.
+    pub(super) fn rights(&self) -> TokenRights {
+        TokenRights {
+            roles: written_roles(self.roles.as_deref()),
+            series: self.series.clone(),
+            projects: self.projects.clone(),
             count_max: self.count_max,
             requests_per_minute: self.requests_per_minute,
             speaks_for_people: self.speaks_for_people,
+            expires_at_us: None,
         }
+    }
+
+    /// What it grants with these rights.
+    ///
+    /// # Errors
+    /// The first field that cannot be used.
+    pub(super) fn granted(&self, rights: &TokenRights) -> Result<Grant, GrantMistake> {
+        WrittenGrant { name: &self.name, rights, expires: self.expires.as_deref() }.read(COUNT_MAX)
     }
 }
 
@@ -102,16 +109,10 @@ pub(crate) fn new_token(
     created_by: &str,
     shown: Option<ShownToken>,
 ) -> Result<NewToken, Problem> {
-    let granted = order.written().read(COUNT_MAX)?;
-    let rights = TokenRights {
-        roles: granted.identity.roles.iter().map(|role| role.name().to_owned()).collect(),
-        series: order.series,
-        projects: order.projects,
-        count_max: order.count_max,
-        requests_per_minute: order.requests_per_minute,
-        speaks_for_people: order.speaks_for_people,
-        expires_at_us: granted.expires_at_us,
-    };
+    let rights = order.rights();
+    let granted = order.granted(&rights)?;
+    let roles = granted.identity.roles.iter().map(|role| role.name().to_owned()).collect();
+    let rights = TokenRights { roles, expires_at_us: granted.expires_at_us, ..rights };
     let (name, sha256) = (order.name, secret.sha256());
     Ok(NewToken { name, sha256, rights, created_by: created_by.to_owned(), shown })
 }

@@ -18,7 +18,7 @@ pub const TOKEN_GRACE_MAX: Duration = Duration::from_secs(86_400);
 pub const TOKEN_USES_MAX: usize = 500;
 
 /// The rights of a token. Words and codes as they were written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenRights {
     /// Its roles.
     pub roles: Vec<String>,
