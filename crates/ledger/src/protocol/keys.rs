@@ -38,6 +38,19 @@ impl Key {
         Key::both(*series_id, user_id, idempotency_key.as_ref(), document_id.as_ref())
     }
 
+    /// The text from which its lock is named. It never changes: programs of two versions on one
+    /// ledger must name one lock.
+    fn lock_text(&self) -> String {
+        match self {
+            Key::Caller { series_id, user_id, key } => {
+                format!("Caller {{ series_id: {series_id}, user_id: {user_id:?}, key: {key:?} }}")
+            }
+            Key::Document { series_id, document_id } => {
+                format!("Document {{ series_id: {series_id}, document_id: {document_id:?} }}")
+            }
+        }
+    }
+
     fn both(
         series_id: i64,
         user_id: &str,
@@ -92,7 +105,7 @@ const LOCKS_PER_PARTITION: u64 = 64;
 pub(crate) fn lock_names(partition: u32, keys: impl Iterator<Item = Key>) -> Vec<i64> {
     let name = |key: Key| {
         // An equal lock of two names only makes them wait for each other.
-        let lock = hash64(&format!("{key:?}")) % LOCKS_PER_PARTITION;
+        let lock = hash64(&key.lock_text()) % LOCKS_PER_PARTITION;
         let name = hash64(&format!("numerator partition {partition} lock {lock}"));
         i64::from_be_bytes(name.to_be_bytes())
     };
@@ -100,4 +113,22 @@ pub(crate) fn lock_names(partition: u32, keys: impl Iterator<Item = Key>) -> Vec
     names.sort_unstable();
     names.dedup();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_locks_of_keys_have_the_names_that_earlier_versions_give_them() {
+        let (series_id, text) = (7, |text: &str| text.to_owned());
+        let caller = Key::Caller { series_id, user_id: text("ann"), key: text(r#"a "b""#) };
+        let document = Key::Document { series_id, document_id: text("คำสั่ง/1") };
+        let wanted = r#"Caller { series_id: 7, user_id: "ann", key: "a \"b\"" }"#;
+        assert_eq!(caller.lock_text(), wanted);
+        let wanted = r#"Document { series_id: 7, document_id: "คำส\u{e31}\u{e48}ง/1" }"#;
+        assert_eq!(document.lock_text(), wanted);
+        let names = lock_names(3, [caller, document].into_iter());
+        assert_eq!(names, [-5_818_521_740_235_730_082, -2_304_750_305_440_755_355]);
+    }
 }
