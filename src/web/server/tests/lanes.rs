@@ -158,3 +158,35 @@ async fn a_stopping_server_waits_for_each_connection_once_wherever_it_is() {
     }
     tokio::time::timeout(Duration::from_secs(20), served).await.expect("it ends").expect("served");
 }
+
+/// Goal: a client that ends its side before it is answered has left, on either lane: its call is
+/// dropped, nothing of an answer is sent, and its place is given back. Method: no answer is ever
+/// ready, and there is one place.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_ends_its_side_before_its_answer_has_left_on_either_lane() {
+    let entered = Arc::new(Notify::new());
+    let answer = {
+        let entered = entered.clone();
+        move |request: Request<Incoming>, _| {
+            let is_slow = request.uri().path() == "/slow";
+            let entered = entered.clone();
+            let answer = async move {
+                entered.notify_one();
+                std::future::pending::<Response>().await
+            };
+            (if is_slow { Lane::Slow } else { Lane::Fast }, answer)
+        }
+    };
+    let running = start_answering(None, answer, |bounds| bounds.connections_max = 1).await;
+    for (path, _) in LANES {
+        let mut stream = TcpStream::connect(running.address).await.expect("connected");
+        stream.write_all(request_of(path, 0).as_bytes()).await.expect("sent");
+        entered.notified().await;
+        stream.shutdown().await.expect("ended");
+        let mut text = String::new();
+        let rest = stream.read_to_string(&mut text);
+        let rest = tokio::time::timeout(Duration::from_secs(20), rest).await;
+        rest.expect("the server ends the connection").expect("in order");
+        assert_eq!(text, "", "{path}");
+    }
+}
