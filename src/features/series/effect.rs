@@ -18,7 +18,7 @@ use crate::web::middleware::Caller;
 use crate::web::problem::Problem;
 
 /// Numbers in a preview.
-const PREVIEWED: u64 = 3;
+pub(crate) const PREVIEWED: u64 = 3;
 
 /// A field that differs between two versions.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]

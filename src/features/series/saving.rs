@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::engine::allocator::AllocError;
 use crate::features::series::answer::ConfigAnswer;
 use crate::features::series::effect::{
-    Compared, ConfigEffect, FieldChange, changed_fields, compiled, effect_between,
+    Compared, ConfigEffect, FieldChange, PREVIEWED, changed_fields, compiled, effect_between,
 };
 use crate::features::series::request::ConfigRequest;
 use crate::ledger::{ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, warnings};
@@ -27,9 +27,6 @@ use crate::web::problem::Problem;
 use crate::web::reason::ReasonRequest;
 use crate::web::reason::check_reason;
 use crate::web::visibility::not_found;
-
-/// Numbers in a preview.
-const PREVIEWED: u64 = 3;
 
 /// What became of a definition.
 #[derive(Debug, Serialize, ToSchema)]
