@@ -58,11 +58,12 @@ where
     T: Send + 'static,
     E: Into<Problem> + Send + 'static,
 {
-    let work = along(work);
+    // An error is logged as it becomes a problem: under the request, too.
+    let work = along(work.map_err(Into::into));
     #[cfg(feature = "otlp")]
     let work = tracing::Instrument::in_current_span(work);
     // Boxed: the runtime's code for a task is compiled for each kind of answer, not of work.
-    match tokio::spawn(work.map_err(Into::into).boxed()).await {
+    match tokio::spawn(work.boxed()).await {
         Ok(outcome) => outcome,
         Err(error) => Err(Problem::internal(&error)),
     }

@@ -303,6 +303,10 @@ mod tests {
         }
     }
 
+    fn one(counter_id: i64, value: u64) -> TakenRange {
+        TakenRange { counter_id, range: Range { first: value, last: value, step: 1 } }
+    }
+
     #[test]
     fn a_row_is_sealed_in_the_form_that_the_record_describes() {
         let record = Record {
@@ -345,6 +349,101 @@ mod tests {
         let mut expected = expected.0;
         expected.extend([1, 0, 0, 0, 2, 0, 255]);
         let expected = Form(expected).integers(&[5, 4]).bytes(b"redis");
+        assert_eq!(RowText::of(&new_rows[0]).bytes(), expected.0);
+    }
+
+    #[test]
+    fn what_a_row_leaves_out_is_sealed_as_the_record_describes() {
+        let record = Record {
+            allocation_id: Uuid::from_u128(7),
+            series_id: 3,
+            version: 2,
+            type_code: "T".into(),
+            project: Some("P1".into()),
+            scope: "all".into(),
+            // Values with text between them: no compressed form.
+            mask: "A-{0:3}-B-{1:2}".into(),
+            context: [("V".to_owned(), "x".to_owned())].into(),
+            document_date: "2024-01-22".into(),
+            serials: vec!["main".into(), "second".into()],
+            counter_keys: vec!["k".into(), "l".into()],
+            user_id: "user".into(),
+            document_id: Some("d1".into()),
+            issued_at_us: 5,
+            ..Record::default()
+        };
+        let entry = Entry {
+            record: Arc::new(record),
+            taken: vec![one(11, 1), one(12, 2)],
+            number: "A-001-B-02".into(),
+            at: At { partition: 1, epoch: 1 },
+            retry_count: 0,
+            path: IssuePath::Database,
+        };
+        let rest = concat!(
+            r#"[{"serial":"second","taken":{"counter_id":12,"#,
+            r#""range":{"first":2,"last":2,"step":1}},"key":"l"}]"#
+        );
+        let shared = |form: Form, path: &str| {
+            let form = form
+                .integers(&[3, 2])
+                .bytes(b"T")
+                .optional(&[Some("P1")])
+                .bytes(b"2024-01-22")
+                .bytes(b"user")
+                // Neither an address nor a digest.
+                .optional(&[None, None])
+                .integers(&[5, 0]);
+            form.bytes(path.as_bytes()).0
+        };
+        let first = Form::default()
+            .integers(&[11, 1, 1, 1])
+            .bytes(Uuid::from_u128(7).as_bytes())
+            .optional(&[Some("A-001-B-02"), Some("all"), Some("A-{0:3}-B-{1:2}"), None])
+            .optional(&[Some(rest), Some(r#"{"V":"x"}"#), Some("d1"), None]);
+        let further = Form::default()
+            .integers(&[12, 2, 2, 1])
+            .bytes(Uuid::from_u128(7).as_bytes())
+            .optional(&[None; 8]);
+        let expected = [shared(first, "database"), shared(further, "database")];
+        let new_rows = NewRow::of(0, &entry).expect("content that columns take");
+        assert_eq!(
+            new_rows.iter().map(|row| RowText::of(row).bytes()).collect::<Vec<_>>(),
+            expected
+        );
+    }
+
+    /// A segment has no number, a context, and a path of its own.
+    #[test]
+    fn a_segment_is_sealed_as_the_record_describes() {
+        let record = Record {
+            allocation_id: Uuid::from_u128(7),
+            document_date: "2024-01-22".into(),
+            counter_keys: vec!["k".into()],
+            ..Record::default()
+        };
+        let entry = Entry {
+            record: Arc::new(record),
+            taken: vec![one(12, 2)],
+            number: "2".into(),
+            at: At { partition: 1, epoch: 1 },
+            retry_count: 0,
+            path: IssuePath::Redis,
+        };
+        let mut new_rows = NewRow::of(0, &entry).expect("content that columns take");
+        (new_rows[0].head, new_rows[0].segment) = (None, Some("archived/1.parquet"));
+        let expected = Form::default()
+            .integers(&[12, 2, 2, 1])
+            .bytes(Uuid::from_u128(7).as_bytes())
+            .optional(&[None, None, None, None, None, Some("archived/1.parquet"), None, None])
+            .integers(&[0, 0])
+            .bytes(b"")
+            .optional(&[None])
+            .bytes(b"2024-01-22")
+            .bytes(b"")
+            .optional(&[None, None])
+            .integers(&[0, 0])
+            .bytes(b"archived");
         assert_eq!(RowText::of(&new_rows[0]).bytes(), expected.0);
     }
 

@@ -17,9 +17,9 @@ use crate::auth::tokens::Tokens;
 use crate::auth::{Grant, hash_of};
 use crate::clock::ManualClock;
 use crate::config::{ForwardedHeader, Token};
-use crate::ledger::IssuePath;
+use crate::ledger::{IssuePath, LedgerError};
 use crate::routes::TABLE;
-use crate::telemetry::log_lines::PrettyLines;
+use crate::telemetry::log_lines::{PrettyLines, working_for};
 
 impl Caller {
     /// A caller for tests of others.
@@ -303,6 +303,22 @@ async fn a_warning_carries_the_request_id_whatever_the_filter() {
     let text = lines.text();
     let cause = text.lines().find(|line| line.contains("secret cause")).expect("logged");
     assert!(cause.contains("request_id=seven"), "{cause}");
+}
+
+#[tokio::test]
+async fn what_fails_in_a_task_of_its_own_is_logged_under_its_request() {
+    let (lines, _log) = Lines::capture("warn");
+    let failing =
+        [LedgerError::Refused("secret cause".into()), LedgerError::Fault("secret cause".into())];
+    for error in failing {
+        let work = async { Err::<(), _>(error) };
+        let failed = working_for("eight".into(), crate::web::finish(work)).await;
+        failed.expect_err("it fails");
+    }
+    let text = lines.text();
+    let causes: Vec<&str> = text.lines().filter(|line| line.contains("secret cause")).collect();
+    assert_eq!(causes.len(), 2, "{text}");
+    assert!(causes.iter().all(|line| line.contains("request_id=eight")), "{text}");
 }
 
 #[tokio::test]
