@@ -42,8 +42,9 @@ pub use problem::{Problem, ProblemBody, Slug};
 pub use server::{ConnectionBounds, HEADER_READ_TIMEOUT, HEALTH_CONNECTIONS_MAX, Lane, serve};
 pub use tls::{Tls, TlsError};
 
-use futures_util::{FutureExt as _, TryFutureExt as _};
+use futures_util::TryFutureExt as _;
 
+use crate::task::spawn;
 use crate::telemetry::log_lines::along;
 
 /// The counter for refusals that have no log line of their own.
@@ -62,8 +63,7 @@ where
     let work = along(work.map_err(Into::into));
     #[cfg(feature = "otlp")]
     let work = tracing::Instrument::in_current_span(work);
-    // Boxed: the runtime's code for a task is compiled for each kind of answer, not of work.
-    match tokio::spawn(work.boxed()).await {
+    match spawn(work).await {
         Ok(outcome) => outcome,
         Err(error) => Err(Problem::internal(&error)),
     }

@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +16,7 @@ use fred::error::{Error, ErrorKind};
 use fred::interfaces::{ClientLike, EventInterface, LuaInterface};
 use fred::types::config::{Config, ReconnectPolicy, ServerConfig, TcpConfig, UnresponsiveConfig};
 use fred::types::{Builder, ClusterHash, ConnectHandle, CustomCommand, Value};
+use numerator_runtime::task::spawn;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
@@ -325,9 +325,7 @@ async fn evaluate(client: Client, call: Call) -> Result<Value, Error> {
 fn finish(
     call: impl Future<Output = Result<Value, Error>> + Send + 'static,
 ) -> impl Future<Output = Result<Value, Error>> + Send {
-    // Boxed: the code of a task is compiled once.
-    let call: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(call);
-    let task = tokio::spawn(call);
+    let task = spawn(call);
     async move {
         task.await.unwrap_or_else(|error| Err(Error::new(ErrorKind::Canceled, error.to_string())))
     }

@@ -5,11 +5,19 @@
 //! leaves transactions and flights in flight. The loop sees the signal between two units of work.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, timeout_at};
+
+/// Runs work in a task of its own, as [`tokio::spawn`] does. It is boxed: the code of a task is
+/// compiled for each kind of answer, not of work.
+pub fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    let work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
+    tokio::spawn(work)
+}
 
 /// A running loop.
 #[derive(Debug)]
@@ -57,8 +65,8 @@ impl Task {
         F: Future<Output = ()> + Send + 'static,
     {
         let (stop, signal) = watch::channel(None);
-        let body = tokio::spawn(body(Stop(signal)));
-        let handle = tokio::spawn(async move {
+        let body = spawn(body(Stop(signal)));
+        let handle = spawn(async move {
             if body.await.is_err_and(|error| error.is_panic()) {
                 tracing::error!(task = name, "background loop failed; aborting");
                 std::process::abort();

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt as _;
 use tokio::sync::SemaphorePermit;
 use tokio::task::JoinError;
 use tokio::time::Instant;
@@ -13,6 +12,7 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::engine::node::{BACKOFF_MAX, BACKOFF_MIN, Context, Use};
 use crate::ledger::{At, LedgerError};
+use crate::task::spawn;
 
 /// Further tries of a job before what waits for it is refused.
 const ATTEMPTS_MAX: u32 = 5;
@@ -66,8 +66,7 @@ pub(super) async fn attempt<T: Send + 'static>(
     if availability.still_lacks(needs).await {
         return Err(known_to_be_away());
     }
-    // Boxed: the code of a task is compiled for each kind of answer, not of call.
-    let outcome = tokio::spawn(call.boxed()).await.unwrap_or_else(|failure| {
+    let outcome = spawn(call).await.unwrap_or_else(|failure| {
         note_panic(context, &failure);
         let cause = "a background job failed; see the log".to_owned();
         Err(LedgerError::Unreachable { cause, maybe_written: false })

@@ -351,7 +351,7 @@ mod tests {
         tokio::time::advance(TTL / 2).await;
         availability.hear();
         tokio::time::advance(TTL / 2).await;
-        assert_eq!(lacks(&availability), [false, false], "somebody holds a lock");
+        assert_eq!(lacks(&availability), [false, false], "a lock that is held is no fault");
         tokio::time::advance(TTL / 2).await;
         assert_eq!(lacks(&availability), [true, true]);
         let file = LedgerAvailability::new(false, TTL);
