@@ -2,6 +2,7 @@
 
 use sqlx::Error;
 
+use crate::LedgerError;
 use crate::dialect::{Conn, Reader};
 use crate::query::{Done, QueryAs, Row, SqlQuery};
 
@@ -91,5 +92,24 @@ impl<T> QueryAs<'_, T> {
     /// The first row.
     pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<T, Error> {
         (self.read)(&self.query.fetch_one(on).await?)
+    }
+
+    /// All rows, each converted.
+    ///
+    /// # Errors
+    /// Those of the conversion as well, here and below.
+    pub(crate) async fn fetch_all_into<'c, U: TryFrom<T, Error = LedgerError>>(
+        self,
+        on: impl Into<On<'c>>,
+    ) -> Result<Vec<U>, LedgerError> {
+        self.fetch_all(on).await?.into_iter().map(U::try_from).collect()
+    }
+
+    /// The first row, converted, if any.
+    pub(crate) async fn fetch_optional_into<'c, U: TryFrom<T, Error = LedgerError>>(
+        self,
+        on: impl Into<On<'c>>,
+    ) -> Result<Option<U>, LedgerError> {
+        self.fetch_optional(on).await?.map(U::try_from).transpose()
     }
 }

@@ -60,8 +60,7 @@ impl Approvals<'_> {
                 query.push_bind(store.clock.now_us());
             }
             query.push(" order by r.change_request_id desc limit ").push_bind(i64::from(limit));
-            let rows: Vec<ChangeRow> = query.build().typed().fetch_all(&store.reader).await?;
-            rows.into_iter().map(ChangeRequest::try_from).collect()
+            query.build().typed::<ChangeRow>().fetch_all_into(&store.reader).await
         })
         .await
     }
@@ -90,8 +89,7 @@ impl Approvals<'_> {
             query.push(" and r.stood_at < ").push_bind(value);
             query.push(" and r.next_value > ").push_bind(value);
             query.push(" order by r.change_request_id limit 1");
-            let row: Option<ChangeRow> = query.build().typed().fetch_optional(reader).await?;
-            row.map(ChangeRequest::try_from).transpose()
+            query.build().typed::<ChangeRow>().fetch_optional_into(reader).await
         })
         .await
     }

@@ -109,8 +109,7 @@ impl Archive<'_> {
             let mut query = QueryBuilder::new(FILES);
             query.push("where archive_file_id > ").push_bind(after);
             query.push(" order by archive_file_id limit ").push_bind(i64::from(limit));
-            let rows: Vec<FileRow> = query.build().typed().fetch_all(reader).await?;
-            rows.into_iter().map(ArchiveFile::try_from).collect()
+            query.build().typed::<FileRow>().fetch_all_into(reader).await
         })
         .await
     }
@@ -120,8 +119,7 @@ impl Archive<'_> {
         self.read(async |reader| {
             let mut query = QueryBuilder::new(FILES);
             query.push("where ended_at_us is null");
-            let row: Option<FileRow> = query.build().typed().fetch_optional(reader).await?;
-            row.map(ArchiveFile::try_from).transpose()
+            query.build().typed::<FileRow>().fetch_optional_into(reader).await
         })
         .await
     }

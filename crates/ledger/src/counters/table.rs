@@ -69,8 +69,7 @@ impl Counters<'_> {
             let mut query = QueryBuilder::new(COLUMNS);
             query.push("where counter_id > ").push_bind(after).push(" order by counter_id limit ");
             query.push_bind(i64::from(limit.min(PAGE_MAX)));
-            let rows: Vec<CounterRow> = query.build().typed().fetch_all(reader).await?;
-            rows.into_iter().map(Counter::try_from).collect()
+            query.build().typed::<CounterRow>().fetch_all_into(reader).await
         })
         .await
     }
@@ -149,8 +148,7 @@ pub(crate) async fn by_name(
 ) -> Result<Option<Counter>, LedgerError> {
     let mut query = QueryBuilder::new(COLUMNS);
     push_name(&mut query, series_id, serial, key);
-    let row: Option<CounterRow> = query.build().typed().fetch_optional(&store.reader).await?;
-    row.map(Counter::try_from).transpose()
+    query.build().typed::<CounterRow>().fetch_optional_into(&store.reader).await
 }
 
 /// Locks counters by id, in the order of their names; unknown ids are left out. Every caller locks
@@ -163,8 +161,7 @@ pub(crate) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
     query.push("where counter_id");
     query.push_among(ids.to_vec());
     query.push(" order by series_id, serial, key");
-    let rows: Vec<CounterRow> = query.build().for_update().typed().fetch_all(conn).await?;
-    rows.into_iter().map(Counter::try_from).collect()
+    query.build().for_update().typed::<CounterRow>().fetch_all_into(conn).await
 }
 
 /// Locks the counter that a spec names, creating it where there is none. Refuses one that is not of
@@ -312,8 +309,7 @@ pub(crate) async fn id_of(
 async fn lock(conn: &mut Conn, spec: &CounterSpec) -> Result<Option<Resolved>, LedgerError> {
     let mut query = QueryBuilder::new(COLUMNS);
     push_name(&mut query, spec.series_id, &spec.serial, &spec.key);
-    let row: Option<ResolvedRow> = query.build().for_update().typed().fetch_optional(conn).await?;
-    row.map(Resolved::try_from).transpose()
+    query.build().for_update().typed::<ResolvedRow>().fetch_optional_into(conn).await
 }
 
 fn push_name(query: &mut QueryBuilder<'_>, series_id: i64, serial: &str, key: &str) {

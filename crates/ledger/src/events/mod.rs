@@ -34,16 +34,15 @@ impl Register<'_> {
     /// Recorded collisions that are not acknowledged, newest first.
     pub async fn collisions(self, limit: u32) -> Result<Vec<Collision>, LedgerError> {
         self.read(async |reader| {
-            let rows: Vec<CollisionRow> = query_as(
+            query_as::<CollisionRow>(
                 "select counter_id, first_value, last_value, allocation_id, other_allocation_id,
                  number,
                  noted_at_us from collision where acknowledged_at_us is null
                  order by collision_id desc limit $1",
             )
             .bind(bounded(limit))
-            .fetch_all(reader)
-            .await?;
-            rows.into_iter().map(Collision::try_from).collect()
+            .fetch_all_into(reader)
+            .await
         })
         .await
     }
@@ -152,16 +151,15 @@ impl Events<'_> {
     pub async fn of(self, at: At) -> Result<Vec<Event>, LedgerError> {
         self.read(async |reader| {
             let (partition, epoch) = ownership(at)?;
-            let rows: Vec<EventRow> = query_as(
+            query_as::<EventRow>(
                 "select event_id, at_us, kind, partition_id, epoch, node_id, detail from event
                  where partition_id = $1 and epoch = $2 order by event_id desc limit $3",
             )
             .bind(partition)
             .bind(epoch)
             .bind(bounded(0))
-            .fetch_all(reader)
-            .await?;
-            rows.into_iter().map(Event::try_from).collect()
+            .fetch_all_into(reader)
+            .await
         })
         .await
     }

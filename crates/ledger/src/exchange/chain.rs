@@ -125,8 +125,7 @@ async fn events(
     query.push(" or e.serial_event_id > ").push_bind(event_id).push(")");
     shown::push_serial_events(&mut query, "e", shown);
     query.push(" order by e.at_us, e.serial_event_id limit ").push_bind(i64::from(asked.limit));
-    let rows: Vec<SerialEventRow> = query.build().typed().fetch_all(conn).await?;
-    rows.into_iter().map(Link::try_from).collect()
+    query.build().typed::<SerialEventRow>().fetch_all_into(conn).await
 }
 
 /// An event of a serial.

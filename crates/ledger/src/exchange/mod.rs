@@ -176,8 +176,7 @@ impl Exchange<'_> {
 
     async fn step(self, serial: &str) -> Result<Option<Step>, LedgerError> {
         self.read(async |reader| {
-            let row: Option<StepRow> = query_as(STEP).bind(serial).fetch_optional(reader).await?;
-            row.map(Step::try_from).transpose()
+            query_as::<StepRow>(STEP).bind(serial).fetch_optional_into(reader).await
         })
         .await
     }
@@ -296,9 +295,7 @@ fn ended(step: &Step, end: &EndStep, now_us: i64) -> Step {
 
 /// The step of a serial, its row locked until the transaction ends.
 async fn locked(conn: &mut Conn, serial: &str) -> Result<Option<Step>, LedgerError> {
-    let row: Option<StepRow> =
-        query_as(STEP).for_update().bind(serial).fetch_optional(conn).await?;
-    row.map(Step::try_from).transpose()
+    query_as::<StepRow>(STEP).for_update().bind(serial).fetch_optional_into(conn).await
 }
 
 /// A row that was inserted or found a moment ago is missing, although no statement deletes one.

@@ -29,8 +29,7 @@ impl Ledger {
             );
             query.push_bind(after).push(" order by journal_rejected_id limit ");
             query.push_bind(gaps::bounded(limit));
-            let rows: Vec<AsideRow> = query.build().typed().fetch_all(&store.reader).await?;
-            rows.into_iter().map(PutAside::try_from).collect()
+            query.build().typed::<AsideRow>().fetch_all_into(&store.reader).await
         })
         .await
     }

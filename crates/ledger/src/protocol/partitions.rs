@@ -96,15 +96,14 @@ impl Ledger {
 
 /// All partitions.
 async fn list(on: impl Into<On<'_>>) -> Result<Vec<Partition>, LedgerError> {
-    let rows: Vec<PartitionRow> = query_as(
+    query_as::<PartitionRow>(
         "select partition_id, epoch, state, owner, incarnation, last_closing,
          last_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to,
          lender, tall_epoch, seen_epoch, vouched_epoch, changed_at_us
          from partition order by partition_id",
     )
-    .fetch_all(on)
-    .await?;
-    rows.into_iter().map(Partition::try_from).collect()
+    .fetch_all_into(on)
+    .await
 }
 
 /// Reads a partition's row without locking it. Good for what only rises (its epoch, what was
@@ -176,13 +175,12 @@ impl TryFrom<LockedColumns> for LockedRow {
 
 /// Locks all partitions in order: a hold of one is a hold of all, and two may run at once.
 pub(crate) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
-    let rows: Vec<LockedColumns> = query_as(
+    query_as::<LockedColumns>(
         "select partition_id, epoch, state, seen_epoch from partition order by partition_id",
     )
     .for_update()
-    .fetch_all(conn)
-    .await?;
-    rows.into_iter().map(LockedRow::try_from).collect()
+    .fetch_all_into(conn)
+    .await
 }
 
 fn found(row: Option<PartitionRow>, partition: u32) -> Result<Partition, LedgerError> {

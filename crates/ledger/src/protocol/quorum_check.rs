@@ -206,14 +206,13 @@ pub(crate) async fn agree(
 
 /// The reports under a nonce.
 async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, LedgerError> {
-    let rows: Vec<ReportRow> = query_as(
+    query_as::<ReportRow>(
         "select node_id, is_complete, identities, epochs, seen from inquest_report
          where nonce = $1",
     )
     .bind(nonce.as_bytes().as_slice())
-    .fetch_all(conn)
-    .await?;
-    rows.into_iter().map(Report::try_from).collect()
+    .fetch_all_into(conn)
+    .await
 }
 
 /// The columns of a report.

@@ -56,8 +56,7 @@ impl Ledger {
     /// What the ledger was set up with; none where it was not yet. Writes nothing.
     pub async fn stored_deployment(&self) -> Result<Option<Deployment>, LedgerError> {
         self.read(async |reader| {
-            let row: Option<DeploymentRow> = query_as(DEPLOYMENT).fetch_optional(reader).await?;
-            row.map(Deployment::try_from).transpose()
+            query_as::<DeploymentRow>(DEPLOYMENT).fetch_optional_into(reader).await
         })
         .await
     }

@@ -148,8 +148,7 @@ impl Ledger {
                  from unsettled order by unsettled_id limit ",
             );
             query.push_bind(gaps::bounded(limit));
-            let rows: Vec<UnsettledRow> = query.build().typed().fetch_all(reader).await?;
-            rows.into_iter().map(Unsettled::try_from).collect()
+            query.build().typed::<UnsettledRow>().fetch_all_into(reader).await
         })
         .await
     }
@@ -169,15 +168,14 @@ async fn oldest(conn: &mut Conn) -> Result<Option<i64>, LedgerError> {
 }
 
 async fn lock(conn: &mut Conn, unsettled_id: i64) -> Result<Option<UnsettledSpan>, LedgerError> {
-    let row: Option<UnsettledRow> = query_as(
+    query_as::<UnsettledRow>(
         "select counter_id, epoch, after_value, upto_value, step, reason, journaled, found
          from unsettled where unsettled_id = $1 and after_value < upto_value",
     )
     .for_update()
     .bind(unsettled_id)
-    .fetch_optional(conn)
-    .await?;
-    row.map(UnsettledSpan::try_from).transpose()
+    .fetch_optional_into(conn)
+    .await
 }
 
 impl UnsettledSpan {

@@ -184,8 +184,7 @@ impl Register<'_> {
                 query.push(")");
             }
             query.push(" order by r.revision_id limit ").push_bind(i64::from(limit.min(PAGE_MAX)));
-            let rows: Vec<RevisionRow> = query.build().typed().fetch_all(reader).await?;
-            rows.into_iter().map(Revision::try_from).collect()
+            query.build().typed::<RevisionRow>().fetch_all_into(reader).await
         })
         .await
     }

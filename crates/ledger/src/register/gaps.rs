@@ -96,8 +96,7 @@ impl Register<'_> {
                 query.push(" and g.reason = ").push_bind(reason.word());
             }
             query.push(" order by g.gap_id desc limit ").push_bind(bounded(filter.limit));
-            let rows: Vec<GapRow> = query.build().typed().fetch_all(reader).await?;
-            rows.into_iter().map(Gap::try_from).collect()
+            query.build().typed::<GapRow>().fetch_all_into(reader).await
         })
         .await
     }

@@ -85,8 +85,7 @@ async fn below(
     query.push(" and serial = ").push_bind(serial.to_owned());
     query.push(" and taken < ").push_bind(value).push(" order by counter_id desc limit ");
     query.push_bind(signed(COUNTERS_COUNTED_MAX, "counters")?);
-    let rows: Vec<CounterRow> = query.build().typed().fetch_all(conn).await?;
-    rows.into_iter().map(Counter::try_from).collect()
+    query.build().typed::<CounterRow>().fetch_all_into(conn).await
 }
 
 /// The value that a counter goes on after, as far as the ledger knows.

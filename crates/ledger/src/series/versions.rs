@@ -251,16 +251,14 @@ pub(crate) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, L
 }
 
 async fn stretches(conn: &mut Conn, query: QueryBuilder<'_>) -> Result<Vec<Stretch>, LedgerError> {
-    let rows: Vec<StretchRow> = query.build().typed().fetch_all(conn).await?;
-    rows.into_iter().map(Stretch::try_from).collect()
+    query.build().typed::<StretchRow>().fetch_all_into(conn).await
 }
 
 async fn fetch(
     conn: &mut Conn,
     query: QueryBuilder<'_>,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let rows: Vec<VersionRow> = query.build().typed().fetch_all(conn).await?;
-    rows.into_iter().map(SeriesVersion::try_from).collect()
+    query.build().typed::<VersionRow>().fetch_all_into(conn).await
 }
 
 /// The columns of a version, as [`COLUMNS`] names them.
